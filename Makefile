@@ -1,0 +1,83 @@
+# Overdrive's commands: make run · make test. Each installs what it needs and does not find.
+#
+# The C engine's tests are compiled here, without the package manager, once for each flavour:
+# plain (optimised, invariants on), tsan, asan (with ubsan). Objects: .build/c/FLAVOUR/.
+
+SHELL    := /bin/bash
+CC       := $(firstword $(shell command -v clang) $(dir $(realpath $(shell command -v swift)))clang)
+SWIFT    := swift
+NICE     ?=
+C        := .build/c
+LOGS     := .build/test-logs
+TALLY    := $(LOGS)/tally
+
+FLAVOURS := plain tsan asan
+ENGINE   := $(shell find CScheduler -name '*.c' | sort)
+UNIT     := $(sort $(wildcard Tests/Engine/*_test.c Tests/Engine/topology_*.c))
+STRESS   := $(sort $(wildcard Tests/Stress/*.c))
+
+CFLAGS       := -std=c11 -g -fno-omit-frame-pointer -D_GNU_SOURCE -DODI_CHECKED \
+                -ICScheduler -ICScheduler/include -ITests -Wall -Wextra -Wconversion -Werror
+CFLAGS_plain := -O2
+CFLAGS_tsan  := -O1 -fsanitize=thread
+CFLAGS_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+LIBS         := -pthread -lurcu-memb -lurcu-common -lnuma -lcmocka
+
+export CC TALLY
+export UBSAN_OPTIONS ?= print_stacktrace=1
+export TSAN_OPTIONS  ?= halt_on_error=1
+
+.PHONY: help run test test-c test-swift prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+help:
+	@sed -n '1s/^# //p' Makefile
+
+prerequisites:
+	@scripts/prerequisites
+
+# ---- the engine's own tests -------------------------------------------------------------------
+
+define flavour
+$(C)/$(1)/%.o: %.c | prerequisites
+	@mkdir -p $$(@D)
+	@$(NICE) $$(CC) $$(CFLAGS) $$(CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
+
+$(C)/$(1)/bin/%: $(C)/$(1)/Tests/%.o $(ENGINE:%.c=$(C)/$(1)/%.o)
+	@mkdir -p $$(@D)
+	@$(NICE) $$(CC) $$(CFLAGS_$(1)) $$^ $$(LIBS) -o $$@
+
+programs-$(1) := $(UNIT:Tests/%.c=$(C)/$(1)/bin/%)
+stress-$(1)   := $(STRESS:Tests/%.c=$(C)/$(1)/bin/%)
+build-$(1): $$(programs-$(1)) $$(stress-$(1))
+-include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS))
+endef
+$(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
+
+# ---- all that gates ---------------------------------------------------------------------------
+
+# One recipe and one shell: the parts run one after another, whatever -j says, because tests of a
+# scheduler disturb each other; only their compilation is parallel.
+test: prerequisites
+	@rm -rf $(LOGS) && mkdir -p $(LOGS)
+	@status=0; \
+	$(MAKE) --no-print-directory test-c || status=1; \
+	$(MAKE) --no-print-directory test-swift || status=1; \
+	awk '{ p += $$1; f += $$2 } END { printf "%d passed, %d failed\n", p, f; exit f > 0 }' $(TALLY) || status=1; \
+	exit $$status
+
+test-c: prerequisites
+	@mkdir -p $(LOGS)
+	@$(MAKE) --no-print-directory -j2 $(FLAVOURS:%=build-%) || { echo "0 1" >>$(TALLY); exit 1; }
+	@status=0; \
+	$(foreach f,$(FLAVOURS),scripts/run-tests "engine, $(f)" $(LOGS)/$(f) $(programs-$(f)) || status=1;) \
+	$(foreach f,$(FLAVOURS),scripts/run-tests "stress, $(f)" $(LOGS)/$(f) $(stress-$(f)) || status=1;) \
+	exit $$status
+
+test-swift: prerequisites
+	@mkdir -p $(LOGS)
+	@scripts/run-swift-tests $(LOGS)
+
+clean:
+	@rm -rf .build/c $(LOGS)

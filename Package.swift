@@ -1,0 +1,90 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What only the `overdrive` command needs stands behind this trait, so that a client of the
+/// libraries resolves, fetches and builds nothing but Overdrive itself.
+let command: TargetDependencyCondition? = .when(traits: ["CLI"])
+
+let swiftSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "overdrive",
+    products: [
+        .library(name: "Overdrive", targets: ["Overdrive"]),
+        .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
+        .library(name: "CScheduler", targets: ["CScheduler"]),
+        .executable(name: "overdrive", targets: ["overdrive-cli"]),
+    ],
+    traits: [
+        .trait(name: "CLI", description: "The `overdrive` command, with ArgumentParser and Crypto.")
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CUrcu",
+            path: "CScheduler/system/urcu",
+            pkgConfig: "liburcu-memb",
+            providers: [.apt(["liburcu-dev"])]
+        ),
+        .systemLibrary(
+            name: "CNuma",
+            path: "CScheduler/system/numa",
+            pkgConfig: "numa",
+            providers: [.apt(["libnuma-dev"])]
+        ),
+        .target(
+            name: "CScheduler",
+            dependencies: ["CNuma", "CUrcu"],
+            path: "CScheduler",
+            exclude: ["docs", "system"],
+            publicHeadersPath: "include",
+            cSettings: [
+                .headerSearchPath("."),
+                .define("_GNU_SOURCE"),
+                .define("NDEBUG", .when(configuration: .release)),
+            ]
+        ),
+        .target(
+            name: "OverdriveCore",
+            dependencies: ["CScheduler"],
+            swiftSettings: swiftSettings
+        ),
+        .target(
+            name: "Overdrive",
+            dependencies: ["OverdriveCore"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "overdrive-cli",
+            dependencies: [
+                "OverdriveCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
+                .product(name: "Crypto", package: "swift-crypto", condition: command),
+            ],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "OverdriveCoreTests",
+            dependencies: ["OverdriveCore"],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "CLITests",
+            dependencies: ["overdrive-cli"],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "PackageTests",
+            swiftSettings: swiftSettings
+        ),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11
+)

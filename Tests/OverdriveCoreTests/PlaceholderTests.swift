@@ -1,0 +1,4 @@
+import Testing
+
+@Test("OverdriveCore is imported")
+func imported() {}

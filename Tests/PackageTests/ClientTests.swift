@@ -1,0 +1,7 @@
+import Testing
+
+@Suite("A client of the library products")
+struct ClientTests {
+    @Test("builds")
+    func builds() {}
+}
