@@ -1,0 +1,132 @@
+/* affinity.h — sets of CPUs, and which of them a thread may use.
+ *
+ * Owns     the engine's CPU set, and the calls that ask or tell the kernel where a thread
+ *          may run. A set is a plain value: copying it is cheap enough for start-up and for
+ *          re-reading limits once a second, and it cannot fail.
+ * Never    decides who runs where (topology/placement does) or remembers an answer.
+ * Threads  any thread may call everything here; the setters act on their caller only.
+ *
+ * Calls return 0 or an errno value. Nothing here warns: callers count one warning.
+ */
+#ifndef ODI_OS_AFFINITY_H
+#define ODI_OS_AFFINITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 8192 is the most CPUs that any Linux port can be configured for. Ids beyond are not
+ * representable: readers leave them out and say so. */
+enum { ODI_CPU_LIMIT = 8192, ODI_CPU_WORDS = ODI_CPU_LIMIT / 64 };
+
+typedef struct odi_cpu_mask {
+    uint64_t words[ODI_CPU_WORDS];
+} odi_cpu_mask;
+
+/* Makes the set empty. */
+static inline void odi_cpu_mask_clear(odi_cpu_mask *mask)
+{
+    for (int i = 0; i < ODI_CPU_WORDS; i++)
+        mask->words[i] = 0;
+}
+
+/* Adds one CPU; false when the id is negative or not representable. */
+static inline bool odi_cpu_mask_add(odi_cpu_mask *mask, int cpu)
+{
+    if (cpu < 0 || cpu >= ODI_CPU_LIMIT)
+        return false;
+    mask->words[cpu / 64] |= (uint64_t)1 << (cpu % 64);
+    return true;
+}
+
+/* Whether the set has `cpu`. Any id may be asked for. */
+static inline bool odi_cpu_mask_has(const odi_cpu_mask *mask, int cpu)
+{
+    if (cpu < 0 || cpu >= ODI_CPU_LIMIT)
+        return false;
+    return (mask->words[cpu / 64] >> (cpu % 64)) & 1;
+}
+
+/* How many CPUs the set has. */
+static inline int odi_cpu_mask_count(const odi_cpu_mask *mask)
+{
+    int count = 0;
+
+    for (int i = 0; i < ODI_CPU_WORDS; i++)
+        count += __builtin_popcountll(mask->words[i]);
+    return count;
+}
+
+/* The lowest CPU that is `from` or more, or -1. The loop over a set is
+ * `for (int c = odi_cpu_mask_next(m, 0); c >= 0; c = odi_cpu_mask_next(m, c + 1))`. */
+static inline int odi_cpu_mask_next(const odi_cpu_mask *mask, int from)
+{
+    if (from < 0)
+        from = 0;
+    for (int word = from / 64; word < ODI_CPU_WORDS; word++) {
+        uint64_t bits = mask->words[word];
+
+        if (word == from / 64)
+            bits &= ~(uint64_t)0 << (from % 64);
+        if (bits != 0)
+            return word * 64 + __builtin_ctzll(bits);
+    }
+    return -1;
+}
+
+/* Keeps in `mask` what `other` has too. */
+static inline void odi_cpu_mask_intersect(odi_cpu_mask *mask, const odi_cpu_mask *other)
+{
+    for (int i = 0; i < ODI_CPU_WORDS; i++)
+        mask->words[i] &= other->words[i];
+}
+
+/* Whether every CPU of `part` is in `mask`. */
+static inline bool odi_cpu_mask_covers(const odi_cpu_mask *mask, const odi_cpu_mask *part)
+{
+    uint64_t missing = 0;
+
+    for (int i = 0; i < ODI_CPU_WORDS; i++)
+        missing |= part->words[i] & ~mask->words[i];
+    return missing == 0;
+}
+
+/* Whether both sets have the same CPUs. */
+static inline bool odi_cpu_mask_equal(const odi_cpu_mask *a, const odi_cpu_mask *b)
+{
+    uint64_t differ = 0;
+
+    for (int i = 0; i < ODI_CPU_WORDS; i++)
+        differ |= a->words[i] ^ b->words[i];
+    return differ == 0;
+}
+
+/* Whose mask odi_affinity_get reads. */
+typedef enum odi_affinity_of {
+    ODI_AFFINITY_CALLER,  /* the calling thread                                        */
+    ODI_AFFINITY_PROCESS, /* the process's first thread. Workers narrow their own mask,
+                             so a worker that re-reads the limits must not ask itself;
+                             it is also the one that `taskset -p` changes.             */
+} odi_affinity_of;
+
+/* Reads a mask, whatever width the kernel uses. Offline CPUs are not in it. */
+int odi_affinity_get(odi_affinity_of whom, odi_cpu_mask *mask);
+
+/* Lets the calling thread run on the CPUs of `mask` only. EINVAL when none of them is
+ * online and allowed: the thread then keeps what it had. */
+int odi_affinity_set(const odi_cpu_mask *mask);
+
+/* The CPU and node (kernel numbers) that the caller ran on a moment ago. Either may be
+ * NULL. On failure the integers are -1. */
+int odi_affinity_here(int *cpu, int *node);
+
+/* The syscall's shape: fills at most `bytes` and returns how many it wrote, or -errno.
+ * The kernel refuses (EINVAL) a buffer narrower than its own mask. */
+typedef long (*odi_affinity_call)(void *context, size_t bytes, unsigned long *words);
+
+/* odi_affinity_get with the syscall injected: tests give kernels of other widths.
+ * `*beyond` (may be NULL) says that ids over ODI_CPU_LIMIT were left out. */
+int odi_affinity_read(odi_affinity_call call, void *context, odi_cpu_mask *mask,
+                      bool *beyond);
+
+#endif

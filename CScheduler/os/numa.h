@@ -1,0 +1,63 @@
+/* numa.h — memory that has a place.
+ *
+ * Owns     every use of libnuma and of the kernel's memory policies.
+ * Never    lets a libnuma type out, prints, or fails a caller: without NUMA (or where a
+ *          sandbox refuses the calls) each function says so and changes nothing.
+ * Threads  any thread may call everything here; odi_numa_prefer acts on its caller only.
+ *
+ * Nodes are kernel numbers (odi_node.id, not an index into odi_topology.nodes).
+ * Calls return 0 or an errno value, ENOSYS where this machine has no NUMA.
+ */
+#ifndef ODI_OS_NUMA_H
+#define ODI_OS_NUMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/affinity.h"
+
+/* 1024 is the most nodes that Linux can be configured for. */
+enum { ODI_NODE_LIMIT = 1024 };
+
+/* How strongly a range is tied to its node. */
+typedef enum odi_numa_bond {
+    ODI_NUMA_PREFER,  /* that node first, others when it is full: what the engine uses */
+    ODI_NUMA_REQUIRE, /* that node or nothing: for tests and benchmarks                */
+} odi_numa_bond;
+
+/* Whether the kernel and libnuma answer for memory policies here. Asked once, then kept. */
+bool odi_numa_available(void);
+
+/* The highest node number that exists, or 0. */
+int odi_numa_highest_node(void);
+
+/* The CPUs of one node: ENOENT for a node that does not exist; a memory-only node has an
+ * empty set. */
+int odi_numa_node_cpus(int node, odi_cpu_mask *cpus);
+
+/* Bytes of memory on one node, 0 when unknown. */
+uint64_t odi_numa_node_bytes(int node);
+
+/* The kernel's distance between two nodes (10 is local), or 0 when unknown. */
+int odi_numa_distance(int from, int to);
+
+/* Asks that the pages of [address, address + bytes) come from `node`. Pages that already
+ * exist stay where they are, so call it before the first touch. `address` must be
+ * page-aligned; `bytes` is rounded up to pages. */
+int odi_numa_bind(void *address, size_t bytes, int node, odi_numa_bond bond);
+
+/* Fresh zeroed pages, preferred on `node` (-1: no preference). NULL only when memory is
+ * short: a refused preference still returns memory, and `*status` (may be NULL) says so. */
+void *odi_numa_allocate(size_t bytes, int node, int *status);
+
+/* Gives back what odi_numa_allocate returned, with the same size. */
+void odi_numa_release(void *address, size_t bytes);
+
+/* Where the calling thread's later pages should come from; -1 is the system's default. */
+int odi_numa_prefer(int node);
+
+/* The node that holds the page at `address` (touch it first), or -1. For tests. */
+int odi_numa_node_of(const void *address);
+
+#endif
