@@ -40,6 +40,7 @@ typedef struct od_machine_node {
 
 /* What limits this process. */
 typedef struct od_machine_limits {
+    int32_t online_count;   /* CPUs of the whole machine, 0 when unknown          */
     int32_t affinity_count; /* CPUs in the affinity mask, 0 when unknown          */
     int32_t cpuset_count;   /* CPUs in the cpuset, 0 when there is none           */
     int32_t cpu_count;      /* CPUs usable after both, at least 1                 */

@@ -109,7 +109,8 @@ typedef enum odi_affinity_of {
                              it is also the one that `taskset -p` changes.             */
 } odi_affinity_of;
 
-/* Reads a mask, whatever width the kernel uses. Offline CPUs are not in it. */
+/* Reads a mask, whatever width the kernel uses. Offline CPUs are not in it. ERANGE when
+ * ids over ODI_CPU_LIMIT had to be left out: the mask is right as far as it goes. */
 int odi_affinity_get(odi_affinity_of whom, odi_cpu_mask *mask);
 
 /* Lets the calling thread run on the CPUs of `mask` only. EINVAL when none of them is
@@ -124,9 +125,7 @@ int odi_affinity_here(int *cpu, int *node);
  * The kernel refuses (EINVAL) a buffer narrower than its own mask. */
 typedef long (*odi_affinity_call)(void *context, size_t bytes, unsigned long *words);
 
-/* odi_affinity_get with the syscall injected: tests give kernels of other widths.
- * `*beyond` (may be NULL) says that ids over ODI_CPU_LIMIT were left out. */
-int odi_affinity_read(odi_affinity_call call, void *context, odi_cpu_mask *mask,
-                      bool *beyond);
+/* odi_affinity_get with the syscall injected: tests play kernels of other widths. */
+int odi_affinity_read(odi_affinity_call call, void *context, odi_cpu_mask *mask);
 
 #endif

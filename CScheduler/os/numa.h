@@ -26,7 +26,7 @@ typedef enum odi_numa_bond {
     ODI_NUMA_REQUIRE, /* that node or nothing: for tests and benchmarks                */
 } odi_numa_bond;
 
-/* Whether the kernel and libnuma answer for memory policies here. Asked once, then kept. */
+/* Whether the kernel and libnuma answer for memory policies here. */
 bool odi_numa_available(void);
 
 /* The highest node number that exists, or 0. */
@@ -35,9 +35,6 @@ int odi_numa_highest_node(void);
 /* The CPUs of one node: ENOENT for a node that does not exist; a memory-only node has an
  * empty set. */
 int odi_numa_node_cpus(int node, odi_cpu_mask *cpus);
-
-/* Bytes of memory on one node, 0 when unknown. */
-uint64_t odi_numa_node_bytes(int node);
 
 /* The kernel's distance between two nodes (10 is local), or 0 when unknown. */
 int odi_numa_distance(int from, int to);

@@ -40,8 +40,9 @@ struct odi_source {
     odi_read_status (*list)(const odi_source *source, const char *path,
                             odi_source_visit visit, void *context);
 
-    /* The online CPUs that the process's affinity mask allows. NULL when only files can
-     * tell (topology/limits reads /proc/self/status then). */
+    /* The online CPUs that the process's affinity mask allows; ODI_READ_TRUNCATED when some
+     * ids are too high for a mask. NULL when only files can tell (topology/limits reads
+     * /proc/self/status then). */
     odi_read_status (*affinity)(const odi_source *source, odi_cpu_mask *mask);
 
     const char *root;    /* prefix of every path; "" for the live machine. Borrowed.   */

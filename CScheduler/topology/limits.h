@@ -5,7 +5,7 @@
  * Never    caches, traps, or believes a file: what cannot be read or understood is left out
  *          and noted.
  * Threads  any thread; one call works on its own memory only. At most one allocation (two
- *          with more than 64 KiB of mounts), given back before it returns. Without memory
+ *          with more than 48 KiB of mounts), given back before it returns. Without memory
  *          it still answers, from the affinity mask alone.
  *
  * Shares and weights (cpu.shares, cpu.weight) are no limits: an idle machine gives more.
@@ -39,6 +39,7 @@ enum { ODI_GROUP_TEXT = 192 };
 typedef struct odi_limits {
     odi_cpu_mask cpus;          /* usable: affinity and cpuset. Empty when unknown.      */
     int cpu_count;              /* of `cpus`; at least 1                                 */
+    int online_count;           /* CPUs of the whole machine, 0 when unknown             */
     int affinity_count;         /* CPUs in the affinity mask, 0 when unknown             */
     int cpuset_count;           /* CPUs in the cpuset, 0 when none was found             */
     int64_t quota_us;           /* the tightest quota; 0 when there is none              */

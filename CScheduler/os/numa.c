@@ -1,0 +1,130 @@
+#include "os/numa.h"
+
+#include <errno.h>
+#include <numa.h>
+#include <numaif.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { WORD_BITS = 8 * sizeof(unsigned long), NODE_WORDS = ODI_NODE_LIMIT / WORD_BITS };
+
+typedef struct node_set {
+    unsigned long words[NODE_WORDS];
+} node_set;
+
+static bool is_node(int node)
+{
+    return node >= 0 && node < ODI_NODE_LIMIT;
+}
+
+static node_set only(int node)
+{
+    node_set set = {{0}};
+    set.words[node / WORD_BITS] = 1ul << (node % WORD_BITS);
+    return set;
+}
+
+bool odi_numa_available(void)
+{
+    return numa_available() >= 0;
+}
+
+int odi_numa_highest_node(void)
+{
+    int highest = odi_numa_available() ? numa_max_node() : 0;
+
+    if (highest < 0)
+        return 0;
+    return highest < ODI_NODE_LIMIT ? highest : ODI_NODE_LIMIT - 1;
+}
+
+int odi_numa_node_cpus(int node, odi_cpu_mask *cpus)
+{
+    odi_cpu_mask_clear(cpus);
+    if (!odi_numa_available())
+        return ENOSYS;
+    if (!is_node(node) || node > numa_max_node() ||
+        !numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node))
+        return ENOENT;
+
+    struct bitmask *read = numa_allocate_cpumask();
+    if (read == NULL)
+        return ENOMEM;
+
+    /* The call's own errno is not kept by every version; a failed read leaves no CPU. */
+    int status = numa_node_to_cpus(node, read) == 0 ? 0 : EIO;
+    for (unsigned cpu = 0; status == 0 && cpu < read->size && cpu < ODI_CPU_LIMIT; cpu++) {
+        if (numa_bitmask_isbitset(read, cpu))
+            odi_cpu_mask_add(cpus, (int)cpu);
+    }
+    numa_free_cpumask(read);
+    return status;
+}
+
+int odi_numa_distance(int from, int to)
+{
+    if (!odi_numa_available() || !is_node(from) || !is_node(to))
+        return 0;
+    return numa_distance(from, to);
+}
+
+int odi_numa_bind(void *address, size_t bytes, int node, odi_numa_bond bond)
+{
+    if (!is_node(node))
+        return EINVAL;
+    if (!odi_numa_available())
+        return ENOSYS;
+
+    node_set set = only(node);
+    int policy = bond == ODI_NUMA_REQUIRE ? MPOL_BIND : MPOL_PREFERRED;
+
+    /* The kernel takes the width as one more than the last bit that it looks at. */
+    return mbind(address, bytes, policy, set.words, ODI_NODE_LIMIT + 1, 0) != 0 ? errno : 0;
+}
+
+void *odi_numa_allocate(size_t bytes, int node, int *status)
+{
+    int bound = 0;
+    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
+
+    if (address == MAP_FAILED) {
+        bound = errno;
+        address = NULL;
+    } else if (node >= 0) {
+        bound = odi_numa_bind(address, bytes, node, ODI_NUMA_PREFER);
+    }
+    if (status != NULL)
+        *status = bound;
+    return address;
+}
+
+void odi_numa_release(void *address, size_t bytes)
+{
+    if (address != NULL)
+        munmap(address, bytes);
+}
+
+int odi_numa_prefer(int node)
+{
+    if (node >= ODI_NODE_LIMIT)
+        return EINVAL;
+    if (!odi_numa_available())
+        return ENOSYS;
+    if (node < 0)
+        return set_mempolicy(MPOL_DEFAULT, NULL, 0) != 0 ? errno : 0;
+
+    node_set set = only(node);
+    return set_mempolicy(MPOL_PREFERRED, set.words, ODI_NODE_LIMIT + 1) != 0 ? errno : 0;
+}
+
+int odi_numa_node_of(const void *address)
+{
+    int node = -1;
+
+    if (!odi_numa_available() ||
+        get_mempolicy(&node, NULL, 0, (void *)(uintptr_t)address,
+                      MPOL_F_NODE | MPOL_F_ADDR) != 0)
+        return -1;
+    return node;
+}
