@@ -166,7 +166,7 @@ static int quota_workers(const odi_limits *limits, odi_rounding rounding)
  * the cpuset by itself, so an equal count still means that the cpuset decided. */
 static bool cpuset_decides(const odi_limits *limits)
 {
-    if (limits->cpuset_count == 0)
+    if (limits->cpuset_count == 0 || (limits->notes & ODI_NOTE_CPUSET_FOREIGN) != 0)
         return false;
     if (limits->cpu_count < limits->affinity_count || limits->affinity_count == 0)
         return true;

@@ -1,0 +1,399 @@
+/* What recorded machines allow a process, and the sentence that says why. */
+#include "Engine/topology_fixtures.h"
+
+#include "topology/limits.h"
+
+#include <time.h>
+
+typedef struct expectation {
+    const char *machine;
+    int up, down; /* workers with each rounding */
+    bool may_spin;
+    unsigned notes;
+    const char *because;
+} expectation;
+
+static const expectation expectations[] = {
+    {"vm-plain", 2, 2, true, 0, "affinity 2 -> 2 workers"},
+    {"vm-no-cgroups", 4, 4, true, ODI_NOTE_NO_CGROUP, "affinity 4 -> 4 workers"},
+    {"taskset", 3, 3, true, 0, "affinity 3 -> 3 workers"},
+    {"docker-v1", 2, 1, false, 0, "affinity 8, quota 1.5 of /docker/4f1c -> 2 workers"},
+    {"docker-v1-cpuset", 2, 2, true, 0, "affinity 2, cpuset 2 of /docker/4f1c -> 2 workers"},
+    {"docker-v2", 3, 2, true, 0, "affinity 8, quota 2.5 of / -> 3 workers"},
+    {"docker-v2-host-namespace", 3, 3, true, 0,
+     "affinity 8, quota 3 of /system.slice/docker-4f1c.scope -> 3 workers"},
+    {"kubernetes-v2", 4, 3, true, 0,
+     "affinity 16, quota 3.5 of /kubepods.slice/kubepods-burstable.slice/"
+     "kubepods-burstable-pod8e1b.slice -> 4 workers"},
+    {"kubernetes-v1", 3, 2, true, 0,
+     "affinity 16, quota 2.4 of /kubepods/burstable/pod8e1b -> 3 workers"},
+    {"systemd-user-slice", 3, 2, true, 0,
+     "affinity 8, quota 2.5 of /user.slice/user-1000.slice/user@1000.service/app.slice/"
+     "batch.service -> 3 workers"},
+    {"ancestor-tighter", 3, 2, true, 0,
+     "affinity 8, quota 2.5 of /system.slice/x.slice -> 3 workers"},
+    {"deep-nesting", 5, 5, true, 0, "affinity 8, quota 5 of /level0 -> 5 workers"},
+    {"hybrid", 2, 1, false, 0, "affinity 4, quota 1.75 of /system.slice/x.service -> 2 workers"},
+    {"hybrid-both-limit", 2, 2, true, 0,
+     "affinity 8, cpuset 6 of /a, quota 2 of /b -> 2 workers"},
+    {"cpuset-smaller", 4, 4, true, 0,
+     "affinity 8, cpuset 4 of /system.slice/pinned.service -> 4 workers"},
+    {"cpuset-inherited", 4, 4, true, 0, "affinity 8, cpuset 4 of /part -> 4 workers"},
+    {"cpuset-foreign", 2, 2, true, ODI_NOTE_CPUSET_FOREIGN, "affinity 2 -> 2 workers"},
+    {"cpuset-malformed", 4, 4, true, ODI_NOTE_MALFORMED, "affinity 4 -> 4 workers"},
+    {"quota-max", 4, 4, true, 0, "affinity 4 -> 4 workers"},
+    {"quota-period-zero-v1", 4, 4, true, ODI_NOTE_MALFORMED, "affinity 4 -> 4 workers"},
+    {"quota-period-zero-v2", 3, 3, true, ODI_NOTE_MALFORMED,
+     "affinity 4, quota 3 of /a -> 3 workers"},
+    {"quota-negative-v2", 4, 4, true, ODI_NOTE_MALFORMED, "affinity 4 -> 4 workers"},
+    {"quota-tiny", 1, 1, false, 0, "affinity 4, quota 0.001 of /a -> 1 worker"},
+    {"quota-half", 1, 1, false, 0, "affinity 4, quota 0.5 of /a -> 1 worker"},
+    {"quota-one-and-a-half", 2, 1, false, 0, "affinity 4, quota 1.5 of /a -> 2 workers"},
+    {"quota-huge", 4, 4, true, ODI_NOTE_MALFORMED,
+     "affinity 4, quota 9223372036854775807 of /a/b -> 4 workers"},
+    {"quota-wider-than-cpus", 4, 4, true, 0, "affinity 4, quota 64 of /a -> 4 workers"},
+    {"quota-no-period-file", 4, 4, true, ODI_NOTE_MALFORMED, "affinity 4 -> 4 workers"},
+    {"quota-denied", 2, 2, true, ODI_NOTE_UNREADABLE, "affinity 4, quota 2 of /a -> 2 workers"},
+    {"empty-files", 1, 1, false, ODI_NOTE_NO_AFFINITY | ODI_NOTE_NO_CGROUP,
+     "affinity unknown -> 1 worker"},
+    {"empty-limits", 4, 4, true, ODI_NOTE_MALFORMED, "affinity 4 -> 4 workers"},
+    {"truncated", 1, 1, false, ODI_NOTE_NO_AFFINITY | ODI_NOTE_MALFORMED,
+     "affinity unknown -> 1 worker"},
+    {"missing-everything", 1, 1, false, ODI_NOTE_NO_AFFINITY | ODI_NOTE_NO_CGROUP,
+     "affinity unknown -> 1 worker"},
+    {"missing-sysfs", 6, 6, true, ODI_NOTE_NO_CGROUP, "affinity 6 -> 6 workers"},
+    {"missing-status", 2, 2, true, ODI_NOTE_NO_AFFINITY,
+     "affinity unknown, online 4, quota 2 of / -> 2 workers"},
+    {"escaped-spaces", 1, 1, false, 0,
+     "affinity 4, quota 1 of /my slice/a\\b/job -> 1 worker"},
+    {"namespace-above", 4, 4, true, ODI_NOTE_GROUP_OUTSIDE,
+     "affinity 8, quota 4 of / -> 4 workers"},
+    {"namespace-sibling", 3, 3, true, 0, "affinity 8, quota 3 of /other -> 3 workers"},
+    {"namespace-escape", 8, 8, true, ODI_NOTE_GROUP_OUTSIDE, "affinity 8 -> 8 workers"},
+    {"mount-outside", 2, 2, true, ODI_NOTE_GROUP_OUTSIDE,
+     "affinity 8, quota 2 of /docker/77aa -> 2 workers"},
+    {"mount-twice", 2, 2, true, 0, "affinity 8, quota 2 of /a -> 2 workers"},
+    {"group-deleted", 3, 3, true, 0, "affinity 8, quota 3 of /a -> 3 workers"},
+    {"group-with-colon", 5, 5, true, 0, "affinity 8, quota 5 of /a:b,c/d -> 5 workers"},
+    {"group-with-escapes", 5, 5, true, 0, "affinity 8, quota 5 of /a?[2Jb -> 5 workers"},
+    {"offline-cpus", 4, 4, true, 0, "affinity 4 -> 4 workers"},
+    {"smt-partial", 3, 3, true, 0, "affinity 3 -> 3 workers"},
+    {"four-nodes-ring", 64, 64, true, 0, "affinity 64 -> 64 workers"},
+    {"two-nodes-half", 12, 12, true, 0, "affinity 12, cpuset 12 of /a -> 12 workers"},
+    {"high-cpu-ids", 12, 12, true, 0, "affinity 12 -> 12 workers"},
+    {"cpu-ids-beyond", 2, 2, true, ODI_NOTE_CPU_BEYOND, "affinity 2 -> 2 workers"},
+    {"gvisor", 4, 4, true, ODI_NOTE_NO_CGROUP, "affinity 4 -> 4 workers"},
+};
+
+static void recorded_machines_give_what_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
+        const expectation *want = &expectations[i];
+        odi_recording *recording = fixture_load(want->machine);
+        odi_source source = odi_recording_source(recording);
+        odi_limits limits;
+        char because[512];
+
+        odi_limits_read(&source, &limits);
+        odi_worker_advice up = odi_limits_workers(&limits, ODI_ROUND_UP, 0);
+        odi_worker_advice down = odi_limits_workers(&limits, ODI_ROUND_DOWN, 0);
+        size_t length =
+            odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+
+        if (up.workers != want->up || down.workers != want->down ||
+            up.may_spin != want->may_spin || limits.notes != want->notes ||
+            strcmp(because, want->because) != 0)
+            fail_msg("%s: %d/%d workers, may spin %d, notes %#x (%s): %s", want->machine,
+                     up.workers, down.workers, up.may_spin, limits.notes, limits.note,
+                     because);
+        assert_int_equal(length, strlen(because));
+        assert_int_equal(limits.notes == 0, limits.note[0] == '\0');
+        odi_recording_free(recording);
+    }
+}
+
+/* The same through real files: what a recording implies, a directory must too. */
+static void a_directory_gives_the_same_as_a_recording(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/odi-limits-XXXXXX";
+    char command[4096], because[256];
+    odi_limits limits;
+
+    assert_non_null(mkdtemp(root));
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p proc/self sys/fs/cgroup/a/b sys/devices/system/cpu && "
+             "echo 0::/a/b > proc/self/cgroup && "
+             "echo '29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' > proc/self/mountinfo && "
+             "printf 'Name:\\tx\\nCpus_allowed_list:\\t0-7\\n' > proc/self/status && "
+             "echo 0-7 > sys/devices/system/cpu/online && "
+             "echo 250000 100000 > sys/fs/cgroup/a/cpu.max && "
+             "echo max 100000 > sys/fs/cgroup/a/b/cpu.max", root);
+    assert_int_equal(system(command), 0);
+
+    odi_source source = odi_source_at(root);
+    odi_limits_read(&source, &limits);
+    odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+    assert_string_equal(because, "affinity 8, quota 2.5 of /a -> 3 workers");
+
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+static void a_request_is_taken_as_it_is_and_explained(void **state)
+{
+    (void)state;
+    odi_recording *recording = fixture_load("ancestor-tighter");
+    odi_source source = odi_recording_source(recording);
+    odi_limits limits;
+    char because[256], small[12];
+
+    odi_limits_read(&source, &limits);
+    odi_worker_advice advice = odi_limits_workers(&limits, ODI_ROUND_UP, 20);
+    assert_int_equal(advice.workers, 20);
+    assert_int_equal(advice.decider, ODI_DECIDED_BY_REQUEST);
+
+    odi_limits_describe(&limits, ODI_ROUND_UP, 20, because, sizeof because);
+    assert_string_equal(
+        because, "affinity 8, quota 2.5 of /system.slice/x.slice, requested 20 -> 20 workers");
+    assert_int_equal(odi_limits_describe(&limits, ODI_ROUND_UP, 0, small, sizeof small), 11);
+    assert_string_equal(small, "affinity 8,");
+    assert_int_equal(odi_limits_describe(&limits, ODI_ROUND_UP, 0, small, 0), 0);
+    odi_recording_free(recording);
+}
+
+static odi_decider decider_of(const char *machine)
+{
+    odi_recording *recording = fixture_load(machine);
+    odi_source source = odi_recording_source(recording);
+    odi_limits limits;
+
+    odi_limits_read(&source, &limits);
+    odi_recording_free(recording);
+    return odi_limits_workers(&limits, ODI_ROUND_UP, 0).decider;
+}
+
+static void the_deciding_limit_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(decider_of("taskset"), ODI_DECIDED_BY_AFFINITY);
+    assert_int_equal(decider_of("missing-status"), ODI_DECIDED_BY_QUOTA);
+    assert_int_equal(decider_of("cpuset-smaller"), ODI_DECIDED_BY_CPUSET);
+    assert_int_equal(decider_of("docker-v1-cpuset"), ODI_DECIDED_BY_CPUSET);
+    assert_int_equal(decider_of("kubernetes-v2"), ODI_DECIDED_BY_QUOTA);
+    assert_int_equal(decider_of("quota-wider-than-cpus"), ODI_DECIDED_BY_AFFINITY);
+    assert_int_equal(decider_of("missing-everything"), ODI_DECIDED_BY_NOTHING);
+}
+
+static void two_readings_are_equal_until_something_changes(void **state)
+{
+    (void)state;
+    odi_recording *recording = fixture_load("docker-v2");
+    odi_source source = odi_recording_source(recording);
+    odi_limits first, second;
+
+    odi_limits_read(&source, &first);
+    odi_limits_read(&source, &second);
+    assert_true(odi_limits_equal(&first, &second));
+    second.quota_us++;
+    assert_false(odi_limits_equal(&first, &second));
+    odi_limits_unlimited(&first.cpus, &second);
+    assert_false(odi_limits_equal(&first, &second));
+    assert_int_equal(second.cpu_count, 8);
+    odi_recording_free(recording);
+}
+
+/* ---- hostile and unusual sources ------------------------------------------------------- */
+
+/* Every file is one megabyte of the bytes that `context` points at, repeated. */
+static odi_read_status read_garbage(const odi_source *source, const char *path, char *buffer,
+                                    size_t capacity, size_t *length)
+{
+    enum { WHOLE = 1 << 20 };
+    const char *pattern = source->context;
+    size_t period = strlen(pattern);
+
+    (void)path;
+    *length = capacity < WHOLE ? capacity : WHOLE;
+    for (size_t i = 0; i < *length; i++)
+        buffer[i] = pattern[i % period];
+    return capacity < WHOLE ? ODI_READ_TRUNCATED : ODI_READ_OK;
+}
+
+static void megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows(void **state)
+{
+    static const char *const patterns[] = {
+        "\xff", "0", "9", "0::/a/", "0::/a\n", "/", "-1 ", "max ", "0-8191,", "1:cpu:/\n",
+        "29 23 0:26 / /sys rw - cgroup2 cgroup2 rw\n", "a b c /\\057\\0 /\\ d - cgroup c cpu\n",
+        "Cpus_allowed_list:\t0-9999999\n", " - ", "\n", ":", "==",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        odi_source source = {.read = read_garbage, .root = "", .context = patterns[i]};
+        odi_limits limits;
+        char because[512];
+
+        odi_limits_read(&source, &limits);
+        assert_in_range(limits.cpu_count, 1, ODI_CPU_LIMIT);
+        assert_in_range(odi_limits_workers(&limits, ODI_ROUND_UP, 0).workers, 1,
+                        ODI_CPU_LIMIT);
+        odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+    }
+}
+
+static odi_read_status read_nothing(const odi_source *source, const char *path, char *buffer,
+                                    size_t capacity, size_t *length)
+{
+    (void)path;
+    (void)buffer;
+    (void)capacity;
+    *length = 0;
+    return *(const odi_read_status *)source->context;
+}
+
+static odi_read_status five_cpus(const odi_source *source, odi_cpu_mask *mask)
+{
+    (void)source;
+    odi_cpu_mask_clear(mask);
+    for (int i = 0; i < 5; i++)
+        odi_cpu_mask_add(mask, 100 * i);
+    return ODI_READ_OK;
+}
+
+static void with_no_descriptor_left_affinity_still_decides(void **state)
+{
+    (void)state;
+    for (odi_read_status status = ODI_READ_TRUNCATED; status <= ODI_READ_FAILED; status++) {
+        odi_source source = {.read = read_nothing, .affinity = five_cpus, .root = "",
+                             .context = &status};
+        odi_limits limits;
+
+        odi_limits_read(&source, &limits);
+        assert_int_equal(limits.cpu_count, 5);
+        assert_int_equal(limits.affinity_count, 5);
+        assert_true(odi_cpu_mask_has(&limits.cpus, 400));
+    }
+}
+
+static odi_read_status many_cpus(const odi_source *source, odi_cpu_mask *mask)
+{
+    five_cpus(source, mask);
+    return ODI_READ_TRUNCATED;
+}
+
+static odi_read_status no_cpus(const odi_source *source, odi_cpu_mask *mask)
+{
+    (void)source;
+    odi_cpu_mask_clear(mask);
+    return ODI_READ_FAILED;
+}
+
+static void a_refused_affinity_call_falls_back_to_files(void **state)
+{
+    (void)state;
+    odi_recording *recording = fixture_load("taskset");
+    odi_source source = odi_recording_source(recording);
+    odi_limits limits;
+
+    source.affinity = no_cpus;
+    odi_limits_read(&source, &limits);
+    assert_int_equal(limits.affinity_count, 3);
+
+    source.affinity = many_cpus;
+    odi_limits_read(&source, &limits);
+    assert_int_equal(limits.affinity_count, 5);
+    assert_int_equal(limits.notes, ODI_NOTE_CPU_BEYOND);
+    odi_recording_free(recording);
+}
+
+static void thousands_of_mounts_do_not_hide_the_group(void **state)
+{
+    enum { LINES = 3000 };
+    static const char line[] = "99 27 0:77 / /var/lib/containers/overlay/merged rw,relatime "
+                               "shared:99 - overlay overlay rw,lowerdir=/l,upperdir=/u\n";
+    static const char rest[] = "29 23 0:26 / /g rw - cgroup2 cgroup2 rw\n"
+                               "== /proc/self/cgroup\n0::/x\n"
+                               "== /proc/self/status\nCpus_allowed_list: 0-3\n"
+                               "== /g/x/cpu.max\n100000 100000\n";
+    char *text = malloc(sizeof line * LINES + sizeof rest + 64);
+    char *end = text + sprintf(text, "== /proc/self/mountinfo\n");
+    odi_limits limits;
+
+    (void)state;
+    for (int i = 0; i < LINES; i++)
+        end = stpcpy(end, line);
+    stpcpy(end, rest);
+
+    odi_recording *recording = fixture_from(text);
+    odi_source source = odi_recording_source(recording);
+    odi_limits_read(&source, &limits);
+    assert_int_equal(limits.quota_us, 100000);
+    odi_recording_free(recording);
+    free(text);
+}
+
+static void long_group_names_keep_their_end(void **state)
+{
+    char text[8192], name[2048];
+    odi_limits limits;
+
+    (void)state;
+    memset(name, 'n', sizeof name);
+    memcpy(name, "/", 1);
+    strcpy(name + sizeof name - 6, "/leaf");
+    snprintf(text, sizeof text,
+             "== /proc/self/cgroup\n0::%s\n"
+             "== /proc/self/mountinfo\n29 23 0:26 / /g rw - cgroup2 cgroup2 rw\n"
+             "== /proc/self/status\nCpus_allowed_list: 0-3\n"
+             "== /g%s/cpu.max\n100000 100000\n", name, name);
+
+    odi_recording *recording = fixture_from(text);
+    odi_source source = odi_recording_source(recording);
+    odi_limits_read(&source, &limits);
+    assert_int_equal(limits.quota_us, 100000);
+    assert_int_equal(strlen(limits.quota_group), ODI_GROUP_TEXT - 1);
+    assert_memory_equal(limits.quota_group, "...n", 4);
+    assert_string_equal(limits.quota_group + ODI_GROUP_TEXT - 6, "/leaf");
+    odi_recording_free(recording);
+}
+
+static void this_machine_can_be_read_again_and_again(void **state)
+{
+    (void)state;
+    odi_source source = odi_source_live();
+    struct timespec start, end;
+    odi_limits limits;
+    const int times = 200;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (int i = 0; i < times; i++)
+        odi_limits_read(&source, &limits);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+
+    double us = ((double)(end.tv_sec - start.tv_sec) * 1e9 +
+                 (double)(end.tv_nsec - start.tv_nsec)) / 1e3 / times;
+    print_message("one reading of the limits: %.1f us\n", us);
+    assert_true(limits.cpu_count >= 1);
+    assert_true(limits.affinity_count >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recorded_machines_give_what_the_table_says),
+        cmocka_unit_test(a_directory_gives_the_same_as_a_recording),
+        cmocka_unit_test(a_request_is_taken_as_it_is_and_explained),
+        cmocka_unit_test(the_deciding_limit_is_named),
+        cmocka_unit_test(two_readings_are_equal_until_something_changes),
+        cmocka_unit_test(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows),
+        cmocka_unit_test(with_no_descriptor_left_affinity_still_decides),
+        cmocka_unit_test(a_refused_affinity_call_falls_back_to_files),
+        cmocka_unit_test(thousands_of_mounts_do_not_hide_the_group),
+        cmocka_unit_test(long_group_names_keep_their_end),
+        cmocka_unit_test(this_machine_can_be_read_again_and_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
