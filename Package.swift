@@ -39,6 +39,10 @@ let package = Package(
             pkgConfig: "numa",
             providers: [.apt(["libnuma-dev"])]
         ),
+        .systemLibrary(
+            name: "CFileReading",
+            path: "Sources/overdrive-cli/system"
+        ),
         .target(
             name: "CScheduler",
             dependencies: ["CNuma", "CUrcu"],
@@ -64,10 +68,12 @@ let package = Package(
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
+                "CFileReading",
                 "OverdriveCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
                 .product(name: "Crypto", package: "swift-crypto", condition: command),
             ],
+            exclude: ["system"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

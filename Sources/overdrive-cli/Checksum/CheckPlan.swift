@@ -1,0 +1,111 @@
+/// Reads a checksum list line by line, and says for each file whether it still matches.
+final class CheckPlan: Plan {
+    struct Options {
+        /// Says nothing of files that match.
+        var quiet = false
+        /// Says nothing at all.
+        var status = false
+        /// Names each line that is none.
+        var warn = false
+        /// Fails when a line is none.
+        var strict = false
+        /// Passes over files that do not exist.
+        var ignoreMissing = false
+    }
+
+    /// How many results may wait for an earlier one.
+    static let heldLimit = 8192
+
+    let options: Options
+    private let lines: LineReader
+    private var units = Window<CheckUnit>()
+    private var lineNumber = 0
+    private var isAtEnd = false
+
+    private(set) var failures = FailureList()
+    private(set) var peakHeld = 0
+    private(set) var verdict = CheckVerdict()
+
+    init(_ lines: LineReader, options: Options) {
+        self.lines = lines
+        self.options = options
+    }
+
+    var isFinished: Bool { isAtEnd && units.count == 0 }
+
+    func next() -> WorkUnit? {
+        guard units.count < Self.heldLimit else { return nil }
+        while !isAtEnd {
+            switch lines.next() {
+            case .success(let line?):
+                lineNumber += 1
+                // sha256sum passes over empty lines and comments too.
+                guard !line.isEmpty, line.first != UInt8(ascii: "#") else { continue }
+                guard let expected = ChecksumLine(line) else {
+                    verdict.malformed += 1
+                    if verdict.malformedLines.count < FailureList.capacity {
+                        verdict.malformedLines.append(lineNumber)
+                    }
+                    continue
+                }
+                verdict.formatted += 1
+                let unit = CheckUnit(expected)
+                units.append(unit)
+                peakHeld = max(peakHeld, units.count)
+                return unit
+            case .success(nil):
+                isAtEnd = true
+            case .failure(let error):
+                verdict.listError = error.number
+                isAtEnd = true
+            }
+        }
+        return nil
+    }
+
+    func finish(_ unit: WorkUnit, into output: inout Bytes) {
+        unit.isDone = true
+        while let first = units.first, first.isDone {
+            report(first, into: &output)
+            units.removeFirst()
+        }
+    }
+
+    private func report(_ unit: CheckUnit, into output: inout Bytes) {
+        let name = unit.expected.name
+        switch unit.outcome {
+        case .success(let digest) where digest == unit.expected.digest:
+            verdict.matches += 1
+            if !options.quiet { append(name, "OK", to: &output) }
+        case .success:
+            verdict.mismatches += 1
+            append(name, "FAILED", to: &output)
+        case .failure(let error) where options.ignoreMissing && error.isMissing:
+            break
+        case .failure(let error):
+            verdict.unreadable += 1
+            failures.append(Failure(path: name, number: error.number))
+            append(name, "FAILED open or read", to: &output)
+        }
+    }
+
+    private func append(_ name: Bytes, _ verdict: String, to output: inout Bytes) {
+        if options.status { return }
+        ChecksumLine.writeVerdict(verdict, of: name, to: &output)
+    }
+}
+
+/// One line of a list: what the digest should be, and what it is.
+final class CheckUnit: WorkUnit, @unchecked Sendable {
+    let expected: ChecksumLine
+    private(set) var outcome: Result<Digest, SystemError>
+
+    init(_ expected: ChecksumLine) {
+        self.expected = expected
+        outcome = .success(expected.digest)
+    }
+
+    override func perform(with reader: FileReader) {
+        outcome = reader.digest(expected.name, links: .followed)
+    }
+}

@@ -1,0 +1,109 @@
+internal import Glibc
+
+/// `overdrive checksum` once its arguments are understood: runs it, reports it, and knows its exit code.
+struct ChecksumJob {
+    private let engine: any Engine
+    private let reader: FileReader
+    private let wakeup: Wakeup
+    private let showsProgress: Bool
+    private let printsStatistics: Bool
+    private let start = ContinuousClock.now
+
+    init(
+        engine: any Engine, hash: any StreamingHash.Type, showsProgress: Bool, printsStatistics: Bool
+    ) throws(SystemError) {
+        self.engine = engine
+        self.showsProgress = showsProgress
+        self.printsStatistics = printsStatistics
+        reader = FileReader(engine: engine, hash: hash)
+        wakeup = try Wakeup()
+        wakeup.listenToInterrupts()
+        signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's, with a sentence.
+    }
+
+    /// Prints a line for every file under `paths`.
+    func list(_ paths: [Bytes]) -> ExitStatus {
+        let roots = Roots(paths)
+        for link in roots.links {
+            StandardError.say(
+                link, "a symbolic link, not followed; for what it points to, end it with a slash")
+        }
+        let survey = showsProgress ? Survey(roots) : nil
+        survey?.start(on: engine, until: reader.stop)
+        let run = ChecksumRun(TreePlan(roots), on: engine, reader: reader, wakeup: wakeup)
+        let ending = follow(run) { survey?.total }
+
+        return conclude(run, ending) { failures in
+            failures.report()
+            if failures.count == 0 { return .success }
+            StandardError.say("\(Quantity.count(failures.count)) could not be read")
+            return .someFailed
+        }
+    }
+
+    /// Checks every file in the list at `path`.
+    func check(_ path: Bytes, options: CheckPlan.Options) -> ExitStatus {
+        let isStandardInput = path == Bytes(ascii: "-")
+        let descriptor =
+            isStandardInput ? dup(STDIN_FILENO) : LongPath.open(path, flags: O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            StandardError.say(path, sentence(forError: errno))
+            return .someFailed
+        }
+        let plan = CheckPlan(LineReader(descriptor: descriptor), options: options)
+        let run = ChecksumRun(plan, on: engine, reader: reader, wakeup: wakeup)
+        let ending = follow(run) { nil }
+        let name = isStandardInput ? Bytes(ascii: "standard input") : path
+
+        return conclude(run, ending) { failures in
+            failures.report()
+            return run.withPlan { $0.verdict }.report(on: name, options: options)
+        }
+    }
+
+    // MARK: The end of a run
+
+    private func follow<Work: Plan>(
+        _ run: ChecksumRun<Work>, total: () -> (files: Int, bytes: Int)?
+    ) -> ChecksumRun<Work>.Ending {
+        guard showsProgress else { return run.run { _ in } }
+        var bar = ProgressBar()
+        defer { bar.clear() }
+        return run.run { isShown in
+            guard isShown else { return bar.clear() }
+            bar.draw(
+                ProgressBar.State(files: reader.files, bytes: reader.bytes, total: total()),
+                at: secondsSinceStart
+            )
+        }
+    }
+
+    private func conclude<Work: Plan>(
+        _ run: ChecksumRun<Work>, _ ending: ChecksumRun<Work>.Ending, verdict: (FailureList) -> ExitStatus
+    ) -> ExitStatus {
+        let summary = Summary(
+            files: reader.files, bytes: reader.bytes, seconds: secondsSinceStart
+        )
+        switch ending {
+        case .interrupted:
+            StandardError.say("interrupted: \(summary.sentence)")
+            // At once: workers may still be inside a system call that takes its time.
+            _exit(ExitStatus.interrupted.rawValue)
+        case .outputFailed(let number):
+            StandardError.say("cannot write the results: \(sentence(forError: number))")
+            _exit(ExitStatus.output.rawValue)
+        case .finished:
+            let status = verdict(run.withPlan { $0.failures })
+            if printsStatistics {
+                summary.printTable(engine: engine, peakHeld: run.withPlan { $0.peakHeld })
+            } else if showsProgress {
+                StandardError.write(Bytes(ascii: summary.sentence + "\n"))
+            }
+            return status
+        }
+    }
+
+    private var secondsSinceStart: Double {
+        (ContinuousClock.now - start) / .seconds(1)
+    }
+}

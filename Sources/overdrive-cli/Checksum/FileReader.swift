@@ -1,0 +1,124 @@
+internal import CFileReading
+internal import Glibc
+internal import Synchronization
+
+/// A hash function over a stream of bytes.
+protocol StreamingHash: SendableMetatype {
+    init()
+    mutating func absorb(_ bytes: UnsafeRawBufferPointer)
+    consuming func digest() -> Digest
+}
+
+/// Reads files piece by piece, for as many threads as like to, and counts what was read.
+///
+/// A piece that the page cache holds is read as it is. One that a disk has to deliver is read within
+/// the engine's `blocking`, so that the CPU does not wait too.
+final class FileReader: Sendable {
+    /// What a symbolic link at a path's end means.
+    enum Links { case refused, followed }
+
+    /// Small enough for a core's own cache, large enough to make the calls cheap.
+    static let pieceSize = 128 * 1024
+
+    let stop = StopFlag()
+    private let fileTally = Atomic<Int>(0)
+    private let byteTally = Atomic<Int>(0)
+    private let engine: any Engine
+    private let hash: any StreamingHash.Type
+    private let spare = Mutex<[Piece]>([])
+
+    init(engine: any Engine, hash: any StreamingHash.Type) {
+        self.engine = engine
+        self.hash = hash
+    }
+
+    /// How many files were read to their end so far.
+    var files: Int { fileTally.load(ordering: .relaxed) }
+
+    /// How many bytes were read so far.
+    var bytes: Int { byteTally.load(ordering: .relaxed) }
+
+    /// The digest of a regular file, or why there is none: `ECANCELED` after a stop.
+    func digest(_ path: Bytes, links: Links) -> Result<Digest, SystemError> {
+        var flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+        if links == .refused { flags |= O_NOFOLLOW }
+        let descriptor = LongPath.open(path, flags: flags)
+        guard descriptor >= 0 else { return .failure(SystemError(number: errno)) }
+        defer { close(descriptor) }
+
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return .failure(SystemError(number: errno)) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            return .failure(SystemError(number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL))
+        }
+
+        let piece = spare.withLock { $0.popLast() } ?? Piece(size: Self.pieceSize)
+        defer { spare.withLock { $0.append(piece) } }
+        return digest(of: descriptor, through: piece.bytes, by: hash)
+    }
+
+    private func digest<Hash: StreamingHash>(
+        of descriptor: Int32, through piece: UnsafeMutableRawBufferPointer, by: Hash.Type
+    ) -> Result<Digest, SystemError> {
+        var hash = Hash()
+        while !stop.isSet {
+            let count = read(descriptor, into: piece)
+            if count == 0 {
+                fileTally.add(1, ordering: .relaxed)
+                return .success(hash.digest())
+            }
+            if count > 0 {
+                let read = UnsafeRawBufferPointer(rebasing: piece[..<count])
+                hash.absorb(read)
+                byteTally.add(count, ordering: .relaxed)
+            } else if errno != EINTR {
+                return .failure(SystemError(number: errno))
+            }
+        }
+        return .failure(SystemError(number: ECANCELED))
+    }
+
+    /// As read(2).
+    private func read(_ descriptor: Int32, into piece: UnsafeMutableRawBufferPointer) -> Int {
+        let cached = read_without_waiting(descriptor, piece.baseAddress, piece.count)
+        if cached >= 0 { return cached }
+        switch errno {
+        case EAGAIN:
+            var number: Int32 = 0
+            let count = engine.blocking {
+                let count = Glibc.read(descriptor, piece.baseAddress, piece.count)
+                number = errno
+                return count
+            }
+            errno = number
+            return count
+        case EOPNOTSUPP, ENOSYS, EINVAL:
+            return Glibc.read(descriptor, piece.baseAddress, piece.count)
+        default:
+            return cached
+        }
+    }
+}
+
+/// Asks every worker to stop at the next opportunity. Set once.
+final class StopFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    /// Relaxed: a hint that is read again and again; nothing is published with it.
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+
+    func set() { flag.store(true, ordering: .relaxed) }
+}
+
+/// Room for one piece of a file. Held by one thread at a time, or by nobody in `spare`.
+private final class Piece: @unchecked Sendable {
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(size: Int) {
+        bytes = .allocate(byteCount: size, alignment: 4096)
+    }
+
+    deinit {
+        bytes.deallocate()
+    }
+}

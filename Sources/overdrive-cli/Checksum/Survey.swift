@@ -1,0 +1,76 @@
+internal import Glibc
+internal import Synchronization
+
+/// Counts what there is to do, beside the job itself, so that a progress bar knows the end.
+///
+/// One directory at a time, each as a closure of its own on the job's engine: the job goes on
+/// meanwhile.
+final class Survey: Sendable {
+    private let waiting: Mutex<[Bytes]>
+    private let files = Atomic<Int>(0)
+    private let bytes = Atomic<Int>(0)
+    private let isComplete = Atomic<Bool>(false)
+
+    init(_ roots: Roots) {
+        var directories: [Bytes] = []
+        var fileCount = 0
+        var byteCount = 0
+        for entry in roots.listing.entries {
+            let path = Bytes(roots.listing.name(of: entry))
+            switch entry.kind {
+            case .directory: directories.append(path)
+            case .file:
+                fileCount += 1
+                byteCount += Self.size(path)
+            }
+        }
+        waiting = Mutex(directories)
+        files.store(fileCount, ordering: .relaxed)
+        bytes.store(byteCount, ordering: .relaxed)
+    }
+
+    /// The sums, once every directory was seen.
+    var total: (files: Int, bytes: Int)? {
+        // Acquire: pairs with the release in `step`, so that the sums are whole.
+        guard isComplete.load(ordering: .acquiring) else { return nil }
+        return (files.load(ordering: .relaxed), bytes.load(ordering: .relaxed))
+    }
+
+    /// Starts counting; ends by itself, or soon after `stop` is set.
+    func start(on engine: any Engine, until stop: StopFlag) {
+        engine.submit { self.step(on: engine, until: stop) }
+    }
+
+    private func step(on engine: any Engine, until stop: StopFlag) {
+        guard !stop.isSet else { return }
+        guard let directory = waiting.withLock({ $0.popLast() }) else {
+            isComplete.store(true, ordering: .releasing)
+            return
+        }
+        if case .success(let listing) = Listing.read(directory) { count(listing, in: directory) }
+        engine.submit { self.step(on: engine, until: stop) }
+    }
+
+    private func count(_ listing: Listing, in directory: Bytes) {
+        var subdirectories: [Bytes] = []
+        var fileCount = 0
+        var byteCount = 0
+        for entry in listing.entries {
+            let path = directory + listing.name(of: entry)
+            switch entry.kind {
+            case .directory: subdirectories.append(path)
+            case .file:
+                fileCount += 1
+                byteCount += Self.size(path)
+            }
+        }
+        files.add(fileCount, ordering: .relaxed)
+        bytes.add(byteCount, ordering: .relaxed)
+        waiting.withLock { $0 += subdirectories }
+    }
+
+    private static func size(_ path: Bytes) -> Int {
+        var status = stat()
+        return path.withCString { lstat($0, &status) } == 0 ? Int(status.st_size) : 0
+    }
+}

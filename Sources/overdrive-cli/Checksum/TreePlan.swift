@@ -1,0 +1,126 @@
+/// Goes through directory trees in the order of their paths, with many directories and files under
+/// way at once.
+///
+/// The next unit is always the first one in order that nobody works on yet. So what is under way stays
+/// close together, and so does what is done and waits for something before it: memory follows the
+/// number of units under way and the largest directories, not the size of the tree.
+final class TreePlan: Plan {
+    /// How many results may wait for an earlier one before only that one's way is cleared.
+    static let heldLimit = 8192
+
+    private let root: Directory
+    /// Directories with entries to hand out; the first one in order stands last.
+    private var open: [Directory]
+    /// Where emission stands: at this directory's first entry that is not emitted.
+    private var frontier: Directory
+    private var held = 0
+
+    private(set) var failures: FailureList
+    private(set) var peakHeld = 0
+    private(set) var directoryCount = 0
+    private let followedRoots: Set<Int>
+
+    init(_ roots: Roots) {
+        root = Directory(roots: roots.listing)
+        open = [root]
+        frontier = root
+        followedRoots = roots.followed
+        failures = roots.failures
+    }
+
+    var isFinished: Bool {
+        frontier === root && root.listing.entries.isEmpty
+    }
+
+    func next() -> WorkUnit? {
+        while let directory = open.last, directory.isIssued { open.removeLast() }
+        guard let directory = open.last else { return nil }
+        let isNextToEmit = directory === frontier && directory.firstChild == nil
+        guard held < Self.heldLimit || isNextToEmit else { return nil }
+
+        let index = directory.issued
+        let entry = directory.listing.entries[index]
+        let unit: WorkUnit
+        switch entry.kind {
+        case .directory:
+            directoryCount += 1
+            unit = Directory(
+                in: directory, at: index,
+                keepsSlash: directory === root && followedRoots.contains(index)
+            )
+        case .file:
+            held += 1
+            peakHeld = max(peakHeld, held)
+            unit = FileUnit(in: directory, entry)
+        }
+        directory.issue(unit)
+        return unit
+    }
+
+    func finish(_ unit: WorkUnit, into output: inout Bytes) {
+        unit.isDone = true
+        if let directory = unit as? Directory {
+            if let error = directory.takeListing() {
+                failures.append(Failure(path: directory.path, number: error.number))
+            }
+            if !directory.isIssued { insert(directory) }
+        }
+        advance(into: &output)
+    }
+
+    /// Moves the frontier over all that is done.
+    private func advance(into output: inout Bytes) {
+        while frontier.isDone {
+            if frontier.listing.entries.isEmpty {
+                // Empty, unreadable, or emitted to its end.
+                guard let parent = frontier.parent else { return }
+                frontier = parent
+                parent.emit()
+            } else if let directory = frontier.firstChild as? Directory {
+                frontier = directory
+            } else if let file = frontier.firstChild as? FileUnit, file.isDone {
+                switch file.outcome {
+                case .success(let line): output += line
+                case .failure(let failure): failures.append(failure)
+                }
+                held -= 1
+                frontier.emit()
+            } else {
+                return
+            }
+        }
+    }
+
+    private func insert(_ directory: Directory) {
+        var low = 0
+        var high = open.count
+        while low < high {
+            let middle = (low + high) / 2
+            if directory.precedes(open[middle]) { low = middle + 1 } else { high = middle }
+        }
+        open.insert(directory, at: low)
+    }
+}
+
+/// A file of a tree.
+final class FileUnit: WorkUnit, @unchecked Sendable {
+    private let directory: Directory
+    private let name: Range<Int>
+    /// The file's line, once `perform` is through.
+    private(set) var outcome: Result<Bytes, Failure> = .success([])
+
+    init(in directory: Directory, _ entry: Listing.Entry) {
+        self.directory = directory
+        name = entry.range
+    }
+
+    override func perform(with reader: FileReader) {
+        let path = directory.path(of: name)
+        outcome = reader.digest(path, links: .refused).map { digest in
+            var line = Bytes()
+            line.reserveCapacity(path.count + Digest.byteCount * 2 + 4)
+            ChecksumLine(digest: digest, name: path).write(to: &line)
+            return line
+        }.mapError { Failure(path: path, number: $0.number) }
+    }
+}

@@ -1,0 +1,34 @@
+#if CLI
+internal import ArgumentParser
+internal import Glibc
+
+/// The environment variables that the scheduler reads, looked at before it does, so that a slip of the
+/// pen ends in a sentence.
+enum Settings {
+    private static let placements = ["none", "node", "core", "automatic"]
+
+    static func validate() throws {
+        if let workers = value(of: "OVERDRIVE_WORKERS"), !isWorkerCount(workers) {
+            throw ValidationError(
+                "OVERDRIVE_WORKERS takes a number from 1 to \(EngineName.mostJobs), not '\(workers)'."
+            )
+        }
+        if let placement = value(of: "OVERDRIVE_PLACEMENT"), !placements.contains(placement) {
+            throw ValidationError(
+                "OVERDRIVE_PLACEMENT takes none, node, core or automatic, not '\(placement)'."
+            )
+        }
+    }
+
+    private static func isWorkerCount(_ text: String) -> Bool {
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            return false
+        }
+        return Int(text).map { (1...EngineName.mostJobs).contains($0) } ?? false
+    }
+
+    private static func value(of name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+}
+#endif

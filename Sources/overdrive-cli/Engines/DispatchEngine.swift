@@ -1,0 +1,63 @@
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// libdispatch: a concurrent queue and a group, as most programs use them on Linux today.
+///
+/// The queue itself has no width to set. With a limit, closures over it wait here, and each one that
+/// ends submits the next.
+final class DispatchEngine: Engine {
+    let name = EngineName.dispatch.rawValue
+    let workerCount: Int
+
+    private struct State {
+        var waiting = Window<@Sendable () -> Void>()
+        var running = 0
+    }
+
+    private let limit: Int?
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "overdrive.checksum", attributes: .concurrent)
+    private let group = DispatchGroup()
+
+    /// - Parameter jobs: How many closures may run at the same time; nil leaves it to libdispatch.
+    init(jobs: Int?) {
+        limit = jobs
+        workerCount = jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    }
+
+    func submit(_ work: @escaping @Sendable () -> Void) {
+        guard let limit else { return queue.async(group: group, execute: work) }
+        let isFree = state.withLock { state in
+            guard state.running < limit else {
+                state.waiting.append(work)
+                return false
+            }
+            state.running += 1
+            return true
+        }
+        if isFree { start(work) }
+    }
+
+    func wait() {
+        group.wait()
+    }
+
+    private func start(_ work: @escaping @Sendable () -> Void) {
+        queue.async(group: group) {
+            work()
+            if let next = self.takeNext() { self.start(next) }
+        }
+    }
+
+    private func takeNext() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard let first = state.waiting.first else {
+                state.running -= 1
+                return nil
+            }
+            state.waiting.removeFirst()
+            return first
+        }
+    }
+}

@@ -1,0 +1,76 @@
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// One thread that runs what is submitted, in order: what the job takes without any scheduler.
+///
+/// The thread starts with the first closure and ends when none is left.
+final class SerialEngine: Engine {
+    let name = EngineName.serial.rawValue
+    let workerCount = 1
+
+    private struct State {
+        var waiting = Window<@Sendable () -> Void>()
+        var isRunning = false
+    }
+
+    private let state = Mutex(State())
+    /// Entered while the thread lives.
+    private let running = DispatchGroup()
+
+    func submit(_ work: @escaping @Sendable () -> Void) {
+        let starts = state.withLock { state in
+            state.waiting.append(work)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        guard starts else { return }
+        running.enter()
+        if !startThread({ self.drain() }) {
+            drain()  // On the caller: slower, but nothing is lost.
+        }
+    }
+
+    func wait() {
+        running.wait()
+    }
+
+    private func drain() {
+        while let work = takeNext() { work() }
+        running.leave()
+    }
+
+    private func takeNext() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard let first = state.waiting.first else {
+                state.isRunning = false
+                return nil
+            }
+            state.waiting.removeFirst()
+            return first
+        }
+    }
+}
+
+/// Starts a detached thread that runs `body`; false when there can be no further thread.
+private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+    final class Box: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    let box = Unmanaged.passRetained(Box(body))
+    var thread = pthread_t()
+    let status = pthread_create(
+        &thread, nil,
+        { box in
+            if let box { Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body() }
+            return nil
+        }, box.toOpaque())
+    guard status == 0 else {
+        box.release()
+        return false
+    }
+    pthread_detach(thread)
+    return true
+}

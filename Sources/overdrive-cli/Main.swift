@@ -1,0 +1,62 @@
+#if CLI
+internal import ArgumentParser
+internal import Glibc
+
+/// The `overdrive` command.
+struct OverdriveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "overdrive",
+        abstract: "Batch jobs on the Overdrive scheduler.",
+        discussion: """
+            The environment variables OVERDRIVE_WORKERS (a number) and OVERDRIVE_PLACEMENT (none, node, core \
+            or automatic) set what the machine would otherwise decide.
+
+            \(ExitStatus.help)
+            """,
+        subcommands: [ChecksumCommand.self, MachineCommand.self]
+    )
+}
+
+@main
+enum Main {
+    static func main() {
+        guard StandardStreams.repair() else {
+            StandardError.say("standard output is closed, so there is nowhere to write to")
+            exit(ExitStatus.output.rawValue)
+        }
+        do {
+            var command = try OverdriveCommand.parseAsRoot(RawArgument.ofProcess)
+            try command.run()
+        } catch let code as ExitCode {
+            exit(code.rawValue)
+        } catch {
+            exit(report(error))
+        }
+    }
+
+    /// Says what is wrong in one sentence, or prints the help that was asked for.
+    private static func report(_ error: any Error) -> Int32 {
+        guard OverdriveCommand.exitCode(for: error) != .success else {
+            print(OverdriveCommand.fullMessage(for: error))
+            return ExitStatus.success.rawValue
+        }
+        let message = OverdriveCommand.message(for: error)
+        let sentence = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        StandardError.write(
+            Bytes(ascii: "overdrive: ") + RawArgument.bytes(for: sentence).printable + Bytes(ascii: "\n")
+        )
+        return ExitStatus.usage.rawValue
+    }
+}
+#else
+internal import Glibc
+
+/// Stands in for the command in a build without the `CLI` trait, which fetches no dependency.
+@main
+enum Main {
+    static func main() {
+        StandardError.say("built without its command; build it with: swift build --traits CLI")
+        exit(ExitStatus.usage.rawValue)
+    }
+}
+#endif

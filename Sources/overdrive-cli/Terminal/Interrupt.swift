@@ -1,0 +1,36 @@
+internal import Glibc
+internal import Synchronization
+
+/// Ctrl-C. The first one is a request to stop; a second one ends the process as usual.
+enum Interrupt {
+    private static let requested = Atomic<Bool>(false)
+    private static let descriptor = Atomic<Int32>(-1)
+
+    static var isRequested: Bool { requested.load(ordering: .relaxed) }
+
+    /// Takes the signal over, unless whoever started this process had it ignored.
+    ///
+    /// - Parameter descriptor: Written to on each Ctrl-C. Must stay open.
+    static func listen(waking descriptor: Int32) {
+        // Both are touched here, so that the handler finds them made.
+        requested.store(false, ordering: .relaxed)
+        self.descriptor.store(descriptor, ordering: .relaxed)
+
+        var action = sigaction()
+        guard sigaction(SIGINT, nil, &action) == 0, !isIgnored(action) else { return }
+        action = sigaction()
+        action.sa_flags = Int32(bitPattern: SA_RESETHAND)
+        action.__sigaction_handler.sa_handler = { _ in
+            let number = errno
+            Interrupt.requested.store(true, ordering: .relaxed)
+            Wakeup.wake(through: Interrupt.descriptor.load(ordering: .relaxed))
+            errno = number
+        }
+        sigaction(SIGINT, &action, nil)
+    }
+
+    private static func isIgnored(_ action: sigaction) -> Bool {
+        guard let handler = action.__sigaction_handler.sa_handler else { return false }
+        return unsafeBitCast(handler, to: Int.self) == 1  // SIG_IGN
+    }
+}
