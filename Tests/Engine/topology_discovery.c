@@ -1,0 +1,345 @@
+/* What recorded machines look like, and machines that a test makes up. */
+#include "Engine/topology_fixtures.h"
+
+#include "topology/topology.h"
+
+static odi_topology *look_at(const char *machine)
+{
+    odi_recording *recording = fixture_load(machine);
+    odi_source source = odi_recording_source(recording);
+    odi_limits limits;
+
+    odi_limits_read(&source, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits);
+    odi_recording_free(recording);
+    assert_non_null(topology);
+    assert_int_equal(topology->cpu_count, limits.cpu_count);
+    return topology;
+}
+
+/* What every picture promises, whatever it was made from. */
+static void check_promises(const odi_topology *topology)
+{
+    int seen = 0, compute = 0, cores = 0;
+
+    assert_true(topology->cpu_count >= 1 && topology->node_count >= 1);
+    for (int n = 0; n < topology->node_count; n++) {
+        const odi_node *node = &topology->nodes[n];
+        bool met[ODI_NODE_LIMIT] = {false};
+
+        assert_int_equal(node->cpu_first, seen);
+        assert_int_equal(odi_cpu_mask_count(&node->cpus), node->cpu_count);
+        if (n > 0)
+            assert_true(node->id > topology->nodes[n - 1].id);
+        for (int i = node->cpu_first; i < node->cpu_first + node->cpu_count; i++) {
+            assert_int_equal(topology->cpus[i].node, n);
+            assert_true(odi_cpu_mask_has(&node->cpus, topology->cpus[i].id));
+            assert_in_range(topology->cpus[i].core, 0, topology->core_count - 1);
+            assert_true(topology->cpus[i].l3 < topology->l3_count);
+            assert_int_equal(odi_topology_find_cpu(topology, topology->cpus[i].id), i);
+        }
+        seen += node->cpu_count;
+        cores += node->core_count;
+        compute += node->cpu_count > 0;
+        assert_int_equal(odi_topology_find_node(topology, node->id), n);
+        assert_true(odi_topology_distance(topology, n, n) > 0);
+
+        for (int rank = 0; rank < topology->node_count - 1; rank++) {
+            int other = odi_topology_neighbour(topology, n, rank);
+
+            assert_true(other != n && !met[other]);
+            met[other] = true;
+            if (rank > 0)
+                assert_true(odi_topology_distance(topology, n, other) >=
+                            odi_topology_distance(topology, n, odi_topology_neighbour(
+                                                                   topology, n, rank - 1)));
+        }
+    }
+    assert_int_equal(seen, topology->cpu_count);
+    assert_int_equal(cores, topology->core_count);
+    assert_int_equal(compute, topology->compute_nodes);
+    assert_int_equal(odi_topology_find_cpu(topology, -1), -1);
+    assert_int_equal(odi_topology_find_node(topology, 5000), -1);
+}
+
+static void recorded_machines_have_the_shape_that_the_table_says(void **state)
+{
+    static const struct {
+        const char *machine;
+        int nodes, compute, cpus, cores, caches;
+        const char *node_sizes; /* usable CPUs of each node; * where it is not whole */
+    } shapes[] = {
+        {"vm-plain", 1, 1, 2, 2, 1, "2"},
+        {"taskset", 1, 1, 3, 3, 1, "3*"},
+        {"kubernetes-v1", 1, 1, 16, 16, 1, "16"},
+        {"missing-everything", 1, 1, 1, 1, 0, "1"},
+        {"missing-sysfs", 1, 1, 6, 6, 0, "6"},
+        {"empty-files", 1, 1, 1, 1, 0, "1"},
+        {"truncated", 1, 1, 1, 1, 0, "1"},
+        {"gvisor", 1, 1, 4, 4, 0, "4"},
+        {"offline-cpus", 1, 1, 4, 4, 1, "4"},
+        {"smt-pairs", 1, 1, 8, 4, 1, "8"},
+        {"smt-partial", 1, 1, 3, 2, 1, "3*"},
+        {"two-caches", 1, 1, 8, 8, 2, "8"},
+        {"no-cache-files", 1, 1, 4, 4, 0, "4"},
+        {"arm-clusters", 1, 1, 6, 6, 0, "6"},
+        {"amd-l3-off-index", 1, 1, 4, 4, 2, "4"},
+        {"four-nodes-ring", 4, 4, 64, 64, 4, "16 16 16 16"},
+        {"two-nodes-smt", 2, 2, 16, 8, 2, "8 8"},
+        {"two-nodes-half", 2, 2, 12, 6, 2, "4* 8"},
+        {"uneven-nodes", 2, 2, 8, 8, 2, "6 2"},
+        {"memory-only-node", 4, 2, 8, 8, 2, "4 4 0 0"},
+        {"sub-numa-clusters", 2, 2, 8, 8, 2, "4 4"},
+        {"high-cpu-ids", 2, 2, 12, 12, 2, "8 4"},
+        {"cpu-ids-beyond", 1, 1, 2, 2, 1, "2"},
+        {"distances-malformed", 3, 3, 6, 6, 3, "2 2 2"},
+        {"nodes-unlisted", 2, 2, 4, 4, 2, "2 2"},
+        {"contradictions", 2, 2, 8, 8, 2, "6 2"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        odi_topology *topology = look_at(shapes[i].machine);
+        char sizes[128] = "";
+        size_t used = 0;
+
+        for (int n = 0; n < topology->node_count; n++)
+            used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%d%s",
+                                     n > 0 ? " " : "", topology->nodes[n].cpu_count,
+                                     topology->nodes[n].whole ? "" : "*");
+        if (topology->node_count != shapes[i].nodes ||
+            topology->compute_nodes != shapes[i].compute ||
+            topology->cpu_count != shapes[i].cpus || topology->core_count != shapes[i].cores ||
+            topology->l3_count != shapes[i].caches || strcmp(sizes, shapes[i].node_sizes) != 0)
+            fail_msg("%s: %d nodes (%d with CPUs), %d CPUs, %d cores, %d caches, sizes %s",
+                     shapes[i].machine, topology->node_count, topology->compute_nodes,
+                     topology->cpu_count, topology->core_count, topology->l3_count, sizes);
+        check_promises(topology);
+        odi_topology_free(topology);
+    }
+}
+
+static void a_ring_orders_its_nodes_by_distance(void **state)
+{
+    static const int want[4][3] = {{1, 3, 2}, {2, 0, 3}, {3, 1, 0}, {0, 2, 1}};
+    odi_topology *topology = look_at("four-nodes-ring");
+
+    (void)state;
+    for (int node = 0; node < 4; node++) {
+        for (int rank = 0; rank < 3; rank++)
+            assert_int_equal(odi_topology_neighbour(topology, node, rank), want[node][rank]);
+    }
+    assert_int_equal(odi_topology_distance(topology, 0, 2), 22);
+    assert_int_equal(topology->nodes[3].bytes, UINT64_C(16) << 30);
+    odi_topology_free(topology);
+}
+
+static void memory_only_nodes_are_there_and_have_no_cpus(void **state)
+{
+    odi_topology *topology = look_at("memory-only-node");
+
+    (void)state;
+    assert_int_equal(topology->nodes[2].id, 4);
+    assert_int_equal(topology->nodes[3].id, 7);
+    assert_int_equal(odi_topology_neighbour(topology, 0, 0), 2);
+    assert_int_equal(odi_topology_neighbour(topology, 1, 0), 3);
+    assert_true(topology->nodes[2].whole);
+    odi_topology_free(topology);
+}
+
+static void malformed_distances_become_ten_and_twenty(void **state)
+{
+    odi_topology *topology = look_at("distances-malformed");
+
+    (void)state;
+    for (int from = 0; from < 3; from++) {
+        for (int to = 0; to < 3; to++)
+            assert_int_equal(odi_topology_distance(topology, from, to), from == to ? 10 : 20);
+    }
+    odi_topology_free(topology);
+}
+
+static void siblings_share_a_core_and_stand_together(void **state)
+{
+    odi_topology *topology = look_at("smt-pairs");
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const odi_cpu *cpu = &topology->cpus[i];
+
+        assert_int_equal(cpu->core, i / 2);
+        assert_int_equal(cpu->thread, i % 2);
+        assert_int_equal(cpu->id, i / 2 + 4 * (i % 2));
+        assert_int_equal(cpu->package, 0);
+    }
+    odi_topology_free(topology);
+}
+
+static void high_ids_keep_their_numbers(void **state)
+{
+    odi_topology *topology = look_at("high-cpu-ids");
+
+    (void)state;
+    assert_int_equal(topology->cpus[0].id, 1536);
+    assert_int_equal(topology->cpus[11].id, 2051);
+    assert_int_equal(topology->nodes[1].id, 5);
+    assert_int_equal(topology->cpus[11].node, 1);
+    assert_int_equal(odi_topology_distance(topology, 0, 1), 40);
+    odi_topology_free(topology);
+}
+
+static void an_unknown_machine_pins_nothing(void **state)
+{
+    odi_topology *topology = look_at("missing-everything");
+
+    (void)state;
+    assert_false(topology->cpus_known);
+    assert_false(topology->live);
+    odi_topology_free(topology);
+    topology = look_at("taskset");
+    assert_true(topology->cpus_known);
+    odi_topology_free(topology);
+}
+
+static void made_up_machines_have_the_shape_asked_for(void **state)
+{
+    (void)state;
+    odi_topology *topology = odi_topology_synthetic(4, 16, 2);
+
+    assert_non_null(topology);
+    check_promises(topology);
+    assert_int_equal(topology->node_count, 4);
+    assert_int_equal(topology->cpu_count, 128);
+    assert_int_equal(topology->core_count, 64);
+    assert_int_equal(topology->nodes[1].cpu_count, 32);
+    assert_int_equal(topology->cpus[0].id, 0);
+    assert_int_equal(topology->cpus[1].id, 64);
+    assert_false(topology->live);
+    assert_int_equal(odi_topology_neighbour(topology, 2, 0), 3);
+    assert_int_equal(odi_topology_neighbour(topology, 3, 0), 0);
+    odi_topology_free(topology);
+
+    topology = odi_topology_synthetic(1024, 8, 1);
+    assert_non_null(topology);
+    odi_topology_free(topology);
+    assert_null(odi_topology_synthetic(0, 1, 1));
+    assert_null(odi_topology_synthetic(1, -1, 1));
+    assert_null(odi_topology_synthetic(1, 1, 0));
+    assert_null(odi_topology_synthetic(1025, 1, 1));
+    assert_null(odi_topology_synthetic(1024, 8192, 8192));
+    assert_null(odi_topology_synthetic(2, 4097, 1));
+    odi_topology_free(NULL);
+}
+
+static void descriptions_that_contradict_themselves_are_refused(void **state)
+{
+    (void)state;
+    odi_cpu cpus[2] = {{.id = 0}, {.id = 1, .core = 1}};
+    int ids[2] = {3, 3};
+    odi_topology_spec spec = {.cpu_count = 2, .cpus = cpus, .node_count = 1};
+    odi_topology *topology = odi_topology_build(&spec);
+
+    assert_non_null(topology);
+    check_promises(topology);
+    odi_topology_free(topology);
+
+    cpus[1].id = 0;
+    assert_null(odi_topology_build(&spec));
+    cpus[1].id = ODI_CPU_LIMIT;
+    assert_null(odi_topology_build(&spec));
+    cpus[1].id = -1;
+    assert_null(odi_topology_build(&spec));
+    cpus[1].id = 1;
+    cpus[1].node = 1;
+    assert_null(odi_topology_build(&spec));
+    spec.node_count = 2;
+    spec.node_ids = ids;
+    assert_null(odi_topology_build(&spec));
+    spec.node_count = ODI_NODE_LIMIT + 1;
+    assert_null(odi_topology_build(&spec));
+    spec.node_count = 0;
+    assert_null(odi_topology_build(&spec));
+    spec.node_count = 1;
+    spec.cpu_count = 0;
+    assert_null(odi_topology_build(&spec));
+}
+
+/* Every list names every node and every CPU: the worst that a tree of files can do. */
+static odi_read_status read_everything(const odi_source *source, const char *path,
+                                       char *buffer, size_t capacity, size_t *length)
+{
+    static const char all[] = "0-8191";
+
+    (void)source;
+    (void)path;
+    *length = capacity < sizeof all - 1 ? capacity : sizeof all - 1;
+    memcpy(buffer, all, *length);
+    return ODI_READ_OK;
+}
+
+static odi_read_status list_nothing(const odi_source *source, const char *path,
+                                    odi_source_visit visit, void *context)
+{
+    (void)source;
+    (void)path;
+    (void)visit;
+    (void)context;
+    return ODI_READ_FAILED;
+}
+
+static void the_largest_machine_that_files_can_claim_is_bounded(void **state)
+{
+    odi_source source = {.read = read_everything, .list = list_nothing, .root = ""};
+    odi_limits limits;
+    odi_cpu_mask all;
+
+    (void)state;
+    memset(&all, 0xff, sizeof all);
+    odi_limits_unlimited(&all, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits);
+    assert_non_null(topology);
+    assert_int_equal(topology->node_count, ODI_NODE_LIMIT);
+    assert_int_equal(topology->cpu_count, ODI_CPU_LIMIT);
+    check_promises(topology);
+    odi_topology_free(topology);
+}
+
+static void this_machine_is_what_libnuma_says(void **state)
+{
+    (void)state;
+    odi_source source = odi_source_live();
+    odi_limits limits;
+
+    odi_limits_read(&source, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits);
+    assert_non_null(topology);
+    check_promises(topology);
+    assert_true(topology->live);
+    assert_true(topology->cpus_known);
+    for (int n = 0; n < topology->node_count && odi_numa_available(); n++) {
+        odi_cpu_mask cpus;
+
+        assert_int_equal(odi_numa_node_cpus(topology->nodes[n].id, &cpus), 0);
+        assert_true(odi_cpu_mask_covers(&cpus, &topology->nodes[n].cpus));
+    }
+    odi_topology_free(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recorded_machines_have_the_shape_that_the_table_says),
+        cmocka_unit_test(a_ring_orders_its_nodes_by_distance),
+        cmocka_unit_test(memory_only_nodes_are_there_and_have_no_cpus),
+        cmocka_unit_test(malformed_distances_become_ten_and_twenty),
+        cmocka_unit_test(siblings_share_a_core_and_stand_together),
+        cmocka_unit_test(high_ids_keep_their_numbers),
+        cmocka_unit_test(an_unknown_machine_pins_nothing),
+        cmocka_unit_test(made_up_machines_have_the_shape_asked_for),
+        cmocka_unit_test(descriptions_that_contradict_themselves_are_refused),
+        cmocka_unit_test(the_largest_machine_that_files_can_claim_is_bounded),
+        cmocka_unit_test(this_machine_is_what_libnuma_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
