@@ -1,0 +1,169 @@
+/* atomic.h — every memory order of the engine, by name.
+ *
+ * Owns     the only spelling of C11 memory orders in the project. An operation's order is
+ *          part of its name, and each one stronger than relaxed takes the tag of the
+ *          memory edge it belongs to (see edges.h): the tag is checked by the compiler,
+ *          and the verification weakens one end of one edge at a time through it.
+ * Never    knows what the words mean, or that Linux exists.
+ * Forms    this one (C11 atomics), and the model checker's, which replaces it whole when
+ *          ODI_MODEL is defined.
+ *
+ * A relaxed operation carries no tag; the comment beside it says why it may be relaxed.
+ */
+#ifndef ODI_BASE_ATOMIC_H
+#define ODI_BASE_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/edges.h"
+
+#ifdef ODI_MODEL
+#include "model/atomic_form.h"
+#else
+
+#include <stdatomic.h>
+
+/* The type of a word shared between threads. */
+#define odi_atomic(type) _Atomic(type)
+
+/* One end of one edge may be weakened by one step at compile time:
+ * -DODI_WEAKEN_EDGE=ODI_EDGE_D2 -DODI_WEAKEN_END=ODI_END_STORE (or _LOAD, _RMW, _FENCE). */
+enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
+#ifndef ODI_WEAKEN_EDGE
+#define ODI_WEAKEN_EDGE ODI_EDGE_none
+#define ODI_WEAKEN_END ODI_END_NONE
+#endif
+#define ODI_ORDER(edge, end, strong, weak)                                                \
+    (ODI_EDGE_##edge == ODI_WEAKEN_EDGE && (end) == ODI_WEAKEN_END ? (weak) : (strong))
+
+#define odi_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
+#define odi_load_acquire(p, edge)                                                         \
+    atomic_load_explicit((p), ODI_ORDER(edge, ODI_END_LOAD, memory_order_acquire,         \
+                                        memory_order_relaxed))
+#define odi_load_seqcst(p, edge)                                                          \
+    atomic_load_explicit((p), ODI_ORDER(edge, ODI_END_LOAD, memory_order_seq_cst,         \
+                                        memory_order_acquire))
+
+#define odi_store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+#define odi_store_release(p, v, edge)                                                     \
+    atomic_store_explicit((p), (v), ODI_ORDER(edge, ODI_END_STORE, memory_order_release,  \
+                                              memory_order_relaxed))
+#define odi_store_seqcst(p, v, edge)                                                      \
+    atomic_store_explicit((p), (v), ODI_ORDER(edge, ODI_END_STORE, memory_order_seq_cst,  \
+                                              memory_order_release))
+
+/* Read-modify-writes return the value before. */
+#define odi_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
+#define odi_add_acquire(p, v, edge)                                                       \
+    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
+                              memory_order_acquire, memory_order_relaxed))
+#define odi_add_release(p, v, edge)                                                       \
+    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
+                              memory_order_release, memory_order_relaxed))
+#define odi_add_acqrel(p, v, edge)                                                        \
+    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
+                              memory_order_acq_rel, memory_order_relaxed))
+#define odi_add_seqcst(p, v, edge)                                                        \
+    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
+                              memory_order_seq_cst, memory_order_acq_rel))
+#define odi_or_relaxed(p, v) atomic_fetch_or_explicit((p), (v), memory_order_relaxed)
+#define odi_and_relaxed(p, v) atomic_fetch_and_explicit((p), (v), memory_order_relaxed)
+#define odi_or_acqrel(p, v, edge)                                                         \
+    atomic_fetch_or_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
+                             memory_order_acq_rel, memory_order_relaxed))
+#define odi_or_seqcst(p, v, edge)                                                         \
+    atomic_fetch_or_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
+                             memory_order_seq_cst, memory_order_acq_rel))
+#define odi_and_acqrel(p, v, edge)                                                        \
+    atomic_fetch_and_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
+                              memory_order_acq_rel, memory_order_relaxed))
+#define odi_and_seqcst(p, v, edge)                                                        \
+    atomic_fetch_and_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
+                              memory_order_seq_cst, memory_order_acq_rel))
+#define odi_swap_relaxed(p, v) atomic_exchange_explicit((p), (v), memory_order_relaxed)
+#define odi_swap_acquire(p, v, edge)                                                      \
+    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
+                             memory_order_acquire, memory_order_relaxed))
+#define odi_swap_release(p, v, edge)                                                      \
+    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
+                             memory_order_release, memory_order_relaxed))
+#define odi_swap_acqrel(p, v, edge)                                                       \
+    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
+                             memory_order_acq_rel, memory_order_relaxed))
+#define odi_swap_seqcst(p, v, edge)                                                       \
+    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
+                             memory_order_seq_cst, memory_order_acq_rel))
+
+/* Strong compare-and-swap: true when *p was *expected and became `desired`; otherwise
+ * *expected is what was there. A failure reads relaxed unless the name says otherwise. */
+#define odi_cas_relaxed(p, expected, desired)                                             \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+                                            memory_order_relaxed, memory_order_relaxed)
+#define odi_cas_acquire(p, expected, desired, edge)                                       \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed),         \
+        memory_order_relaxed)
+#define odi_cas_release(p, expected, desired, edge)                                       \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_release, memory_order_relaxed),         \
+        memory_order_relaxed)
+#define odi_cas_acqrel(p, expected, desired, edge)                                        \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_acq_rel, memory_order_relaxed),         \
+        memory_order_relaxed)
+/* The same, and a failure acquires too: the caller reads what the other side published. */
+#define odi_cas_acqrel_acquire(p, expected, desired, edge)                                \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_acq_rel, memory_order_relaxed),         \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed))
+#define odi_cas_seqcst(p, expected, desired, edge)                                        \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_seq_cst, memory_order_acq_rel),         \
+        memory_order_relaxed)
+
+/* Stand-alone fences. ThreadSanitizer does not model them: there a read-modify-write of a
+ * private word stands in, which is at least as strong for everything TSan can see. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ODI_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define ODI_TSAN 1
+#endif
+
+#ifdef ODI_TSAN
+static inline void odi_fence_for_tsan(memory_order order)
+{
+    static _Atomic(int) word;
+    atomic_fetch_add_explicit(&word, 0, order == memory_order_relaxed ? memory_order_relaxed
+                                                                       : memory_order_seq_cst);
+}
+#define ODI_FENCE(order) odi_fence_for_tsan(order)
+#else
+#define ODI_FENCE(order) atomic_thread_fence(order)
+#endif
+
+#define odi_fence_seqcst(edge)                                                            \
+    ODI_FENCE(ODI_ORDER(edge, ODI_END_FENCE, memory_order_seq_cst, memory_order_acq_rel))
+#define odi_fence_acquire(edge)                                                           \
+    ODI_FENCE(ODI_ORDER(edge, ODI_END_FENCE, memory_order_acquire, memory_order_relaxed))
+#define odi_fence_release(edge)                                                           \
+    ODI_FENCE(ODI_ORDER(edge, ODI_END_FENCE, memory_order_release, memory_order_relaxed))
+
+/* Orders the compiler only: the light side of an asymmetric fence (os/membarrier.h). */
+#define odi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
+
+/* One turn of a bounded wait: tells the CPU that this is a spin loop. */
+static inline void odi_spin_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif /* ODI_MODEL */
+#endif

@@ -1,0 +1,55 @@
+/* edges.h — the register of memory edges.
+ *
+ * Every hand-over between threads has one name, here, and every operation stronger than
+ * relaxed carries it. The left side publishes, the right side observes; the sentence says
+ * what the edge buys. Each header repeats its own edges where they are used.
+ */
+#ifndef ODI_BASE_EDGES_H
+#define ODI_BASE_EDGES_H
+
+#define ODI_EDGES(X)                                                                      \
+    /* queue/deque */                                                                     \
+    X(D1, "push -> take, steal: bottom says the entry's words are readable")              \
+    X(D2, "grow, shrink -> steal: the ring's pointer says its slots are readable")        \
+    X(D3, "take, steal -> push: top says the slots below it may be written again")        \
+    X(D4, "take <-> steal: one winner per index")                                         \
+    X(D5, "reclaimer -> owner: the last retirement is over, the deque may retire again")  \
+    /* queue/injector */                                                                  \
+    X(J1, "push -> claim: a slot's code word says its context is readable")               \
+    X(J2, "install -> push, claim: the directory's pointer says the block is zeroed")     \
+    X(J3, "claim <-> claim: one winner per range of tickets")                             \
+    X(J4, "claim -> recycle: the last reader of a block sees every other reader done")    \
+    X(J5, "recycle -> install: nobody reads the block through the directory any more")    \
+    X(J6, "push -> claim: tail says that the directory names the block")                  \
+    X(J7, "spares: a block passes from who put it there to who takes it")                 \
+    /* reclaim */                                                                         \
+    X(R1, "retire -> reclaimer: the object's fields are readable")                        \
+    X(R3, "retire <-> reclaimer's leaving: a thread is started or the object is seen")    \
+    X(R4, "reclaimer -> drain: what was retired before is freed")                         \
+    /* sleep */                                                                           \
+    X(S1, "publish <-> announce: the submitter sees the sleeper, or it sees the work")    \
+    X(S2, "publish <-> give back the search: the token is seen out, or the work is seen") \
+    X(S3, "signal -> leave: what the signaller wrote is readable by the woken")          \
+    X(S4, "publish <-> attention: the submitter sees the flag, or its setter the work")   \
+    X(K1, "unlock -> lock: what the section before wrote is readable")                    \
+    /* job */                                                                             \
+    X(L1, "complete -> wait: what the bodies wrote is readable by who waited")            \
+    X(L2, "count <-> flag: the submitter sees the flag, or its setter the count")         \
+    X(L3, "start <-> cancel: the starter sees the flag, or the canceller the start")      \
+    X(L4, "end of a run -> cancel: the ledger was told before the run's word went")       \
+    X(L5, "create -> use: a record's fields are readable")                                \
+    /* worker */                                                                          \
+    X(W1, "change -> steal: the table's workers are readable")                            \
+    X(W2, "job <-> report: a worker's count of jobs, and that one is running")            \
+    /* pool, lane */                                                                      \
+    X(P1, "refresh -> refresh: one reader of the limits at a time")                       \
+    X(Q1, "grant -> turn: what ran before in the lane is readable by the sync caller")
+
+enum {
+    ODI_EDGE_none,
+#define ODI_EDGE_NAME(edge, meaning) ODI_EDGE_##edge,
+    ODI_EDGES(ODI_EDGE_NAME)
+#undef ODI_EDGE_NAME
+};
+
+#endif

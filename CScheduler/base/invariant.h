@@ -1,0 +1,28 @@
+/* invariant.h — promises, checked.
+ *
+ * odi_trap       a caller broke a documented promise: one sentence on stderr, then abort.
+ * odi_invariant  the engine broke its own promise: checked in debug and test builds.
+ */
+#ifndef ODI_BASE_INVARIANT_H
+#define ODI_BASE_INVARIANT_H
+
+/* Prints "overdrive: <sentence>" on stderr in one write and aborts. The sentence names the
+ * function and the promise that its caller broke. printf-style. Never returns. */
+_Noreturn void odi_trap(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Prints "overdrive: <sentence>" on stderr in one write. printf-style. */
+void odi_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+#ifdef ODI_MODEL
+#include "model/check.h"
+#define odi_invariant(condition) model_invariant((condition), #condition, __FILE__, __LINE__)
+#elif defined(ODI_CHECKED) || !defined(NDEBUG)
+#define odi_invariant(condition)                                                          \
+    ((condition) ? (void)0                                                                \
+                 : odi_trap("internal invariant broken at %s:%d: %s", __FILE__, __LINE__, \
+                            #condition))
+#else
+#define odi_invariant(condition) ((void)0)
+#endif
+
+#endif

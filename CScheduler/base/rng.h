@@ -1,0 +1,38 @@
+/* rng.h — a small generator for choices that must only be spread, never secret.
+ *
+ * xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators,
+ * scrambled", 2016, section 3). One word of state, owned by one thread.
+ */
+#ifndef ODI_BASE_RNG_H
+#define ODI_BASE_RNG_H
+
+#include <stdint.h>
+
+/* Any seed will do; zero is replaced, because zero is the generator's fixed point. */
+static inline uint64_t odi_rng_seed(uint64_t seed)
+{
+    seed += 0x9e3779b97f4a7c15u;
+    seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
+    seed = (seed ^ (seed >> 27)) * 0x94d049bb133111ebu;
+    seed ^= seed >> 31;
+    return seed ? seed : 1;
+}
+
+static inline uint64_t odi_rng_next(uint64_t *state)
+{
+    uint64_t x = *state;
+
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * 0x2545f4914f6cdd1du;
+}
+
+/* A number below `bound` (not zero), by multiply-shift: no division. */
+static inline uint32_t odi_rng_below(uint64_t *state, uint32_t bound)
+{
+    return (uint32_t)(((odi_rng_next(state) >> 32) * bound) >> 32);
+}
+
+#endif

@@ -1,0 +1,36 @@
+#include "os/futex.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
+                                int64_t deadline_ns)
+{
+    struct timespec deadline, *until = NULL;
+
+    if (deadline_ns != ODI_FOREVER) {
+        if (deadline_ns < 0)
+            deadline_ns = 0;
+        deadline.tv_sec = (time_t)(deadline_ns / 1000000000);
+        deadline.tv_nsec = (long)(deadline_ns % 1000000000);
+        until = &deadline;
+    }
+    /* The bitset form takes an absolute deadline, so that a signal storm cannot stretch it. */
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                          until, NULL, FUTEX_BITSET_MATCH_ANY);
+    if (result == 0)
+        return ODI_FUTEX_WOKEN;
+    if (errno == ETIMEDOUT)
+        return ODI_FUTEX_TIMED_OUT;
+    return errno == EAGAIN ? ODI_FUTEX_CHANGED : ODI_FUTEX_WOKEN;
+}
+
+int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
+{
+    long woken = syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL,
+                         0);
+    return woken > 0 ? (int)woken : 0;
+}

@@ -1,0 +1,26 @@
+/* futex.h — sleep on a word until somebody changes it.
+ *
+ * Owns     the futex system call. Never learns what the word means.
+ * Threads  anyone. A return from wait says "look again", never "it changed".
+ */
+#ifndef ODI_OS_FUTEX_H
+#define ODI_OS_FUTEX_H
+
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+/* Absolute CLOCK_MONOTONIC nanoseconds; ODI_FOREVER sleeps without a deadline. */
+#define ODI_FOREVER INT64_MAX
+
+typedef enum { ODI_FUTEX_WOKEN, ODI_FUTEX_CHANGED, ODI_FUTEX_TIMED_OUT } odi_futex_result;
+
+/* Sleeps while *word == expected, until a wake, a signal, or the deadline.
+ * Ended by: odi_futex_wake on the same word, or the deadline. */
+odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
+                                int64_t deadline_ns);
+
+/* Wakes at most `count` sleepers; returns how many there were. */
+int odi_futex_wake(odi_atomic(uint32_t) *word, int count);
+
+#endif

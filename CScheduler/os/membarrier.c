@@ -1,0 +1,34 @@
+#include "os/membarrier.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/invariant.h"
+
+bool odi_membarrier_refused;
+
+static bool call(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+void odi_membarrier_prepare(void)
+{
+    if (!odi_membarrier_refused && !call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+        odi_membarrier_refused = true;
+}
+
+void odi_membarrier_refuse(void)
+{
+    odi_membarrier_refused = true;
+}
+
+void odi_fence_heavy_(void)
+{
+    odi_fence_seqcst(none);
+    if (ODI_LIKELY(!odi_membarrier_refused) && !call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        odi_trap("membarrier: the kernel refused a barrier it had registered; start the "
+                 "process under a filter that either allows or denies membarrier(2) throughout");
+    odi_fence_seqcst(none);
+}

@@ -1,0 +1,42 @@
+/* membarrier.h — an asymmetric StoreLoad fence: free on the light side, a system call on the
+ * heavy side.
+ *
+ * Between a light and a heavy fence of two threads one order holds: either what the light
+ * side wrote before its fence is seen after the heavy fence, or what the heavy side wrote
+ * before is seen after the light one. Two light fences promise each other nothing.
+ * Where the kernel refuses membarrier(2), both sides become full fences (a run-time switch).
+ */
+#ifndef ODI_OS_MEMBARRIER_H
+#define ODI_OS_MEMBARRIER_H
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+
+#ifdef ODI_MODEL
+#include "model/asymmetric_fence.h"
+#else
+
+/* Set once, before the first thread of a pool starts. */
+extern bool odi_membarrier_refused;
+
+/* Registers the process with the kernel. Call before starting threads: later registration
+ * waits for an RCU grace period. Idempotent; any thread. */
+void odi_membarrier_prepare(void);
+
+/* For tests: behave as if the kernel had refused. */
+void odi_membarrier_refuse(void);
+
+ODI_HOT_INLINE void odi_fence_light_(void)
+{
+    odi_fence_compiler();
+    if (ODI_UNLIKELY(odi_membarrier_refused))
+        odi_fence_seqcst(none);
+}
+#define odi_fence_light(edge) odi_fence_light_()
+
+/* One caller at a time reaches the kernel's global lock; the others share its barrier. */
+void odi_fence_heavy_(void);
+#define odi_fence_heavy(edge) odi_fence_heavy_()
+
+#endif /* ODI_MODEL */
+#endif

@@ -1,0 +1,53 @@
+#include "os/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cache_line.h"
+#include "os/numa.h"
+
+/* From this size on, pieces are mapped: freeing them lowers the resident set at once. */
+enum { MAPPED_FROM = 32 * 1024 };
+
+void *odi_pages_new(size_t bytes, int node)
+{
+    if (bytes >= MAPPED_FROM) {
+        void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                           -1, 0);
+        if (pages == MAP_FAILED)
+            return NULL;
+        if (node != ODI_ANY_NODE)
+            (void)odi_numa_bind(pages, bytes, node, ODI_NUMA_PREFER); /* a wish */
+        return pages;
+    }
+
+    size_t rounded = (bytes + ODI_CACHE_PAIR - 1) / ODI_CACHE_PAIR * ODI_CACHE_PAIR;
+    void *piece = aligned_alloc(ODI_CACHE_PAIR, rounded);
+    if (piece != NULL)
+        memset(piece, 0, rounded);
+    return piece;
+}
+
+void odi_pages_free(void *pages, size_t bytes)
+{
+    if (pages == NULL)
+        return;
+    if (bytes >= MAPPED_FROM)
+        munmap(pages, bytes);
+    else
+        free(pages);
+}
+
+void *odi_pages_reserve(size_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+void odi_pages_free_reserved(void *pages, size_t bytes)
+{
+    if (pages != NULL)
+        munmap(pages, bytes);
+}

@@ -1,0 +1,124 @@
+#include "os/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    void (*body)(void *);
+    void *argument;
+    char name[16];
+} launch;
+
+static void *enter(void *raw)
+{
+    launch it = *(launch *)raw;
+
+    free(raw);
+    (void)pthread_setname_np(pthread_self(), it.name);
+    it.body(it.argument);
+    return NULL;
+}
+
+/* Everything asynchronous is blocked; faults stay deliverable, because blocking them would
+ * turn a readable crash into a kill. */
+static void block_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS,
+                                 SIGPROF};
+    sigset_t blocked;
+
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+static int create(launch *it, size_t stack_bytes)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int error = pthread_attr_init(&attributes);
+
+    if (error != 0)
+        return error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    error = pthread_attr_setstacksize(&attributes, stack_bytes);
+    if (error == 0)
+        error = pthread_create(&thread, &attributes, enter, it);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
+                     const char *name)
+{
+    launch *it = malloc(sizeof *it);
+    sigset_t before;
+    int error;
+
+    if (it == NULL)
+        return ENOMEM;
+    it->body = body;
+    it->argument = argument;
+    snprintf(it->name, sizeof it->name, "%s", name);
+
+    block_signals(&before);
+    /* EAGAIN is glibc's answer both to a missing stack and to a thread limit: a smaller
+     * stack helps against the first, and the second fails at the minimum too. */
+    do {
+        error = create(it, stack_bytes);
+        stack_bytes /= 2;
+    } while (error != 0 && stack_bytes >= ODI_STACK_MINIMUM);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+
+    if (error != 0)
+        free(it);
+    return error;
+}
+
+int odi_thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+int odi_thread_cpu_clock(void)
+{
+    clockid_t clock;
+
+    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (int)clock : -1;
+}
+
+int odi_thread_sleeps(int id)
+{
+    char path[64], text[256];
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0)
+        return -1;
+    text[length] = '\0';
+
+    /* The name in brackets may hold anything, so the state is what follows the last one. */
+    const char *state = strrchr(text, ')');
+    if (state == NULL || state[1] != ' ')
+        return -1;
+    return state[2] == 'S' || state[2] == 'D';
+}
+
+void odi_thread_yield(void)
+{
+    sched_yield();
+}

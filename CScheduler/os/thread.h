@@ -1,0 +1,34 @@
+/* thread.h — threads with a large lazily-touched stack, a name, and no signals.
+ *
+ * Owns     creation and the stack's guard. Never knows what runs on them.
+ */
+#ifndef ODI_OS_THREAD_H
+#define ODI_OS_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ODI_STACK_MINIMUM = 64 * 1024 };
+
+/* Starts a detached thread with every asynchronous signal blocked, so that the process's
+ * handlers run on the process's own threads. `name` (at most 15 bytes are kept) is for
+ * debuggers. When `stack_bytes` of address space cannot be had, half is tried, down to the
+ * minimum. Returns 0 or an errno value. */
+int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
+                     const char *name);
+
+/* The kernel's number of the calling thread. */
+int odi_thread_id(void);
+
+/* A clock for odi_clock_cpu that runs with the calling thread's CPU time; -1 if none. */
+int odi_thread_cpu_clock(void);
+
+/* Whether thread `id` of this process sleeps in the kernel: 1 yes, 0 no, -1 unknown (no
+ * descriptor to be had, no /proc). Reads one small file; keeps nothing open. */
+int odi_thread_sleeps(int id);
+
+/* Lets another thread run. */
+void odi_thread_yield(void);
+
+#endif
