@@ -1,0 +1,233 @@
+#include "queue/deque.h"
+
+#include "base/invariant.h"
+#include "os/pages.h"
+
+struct odi_ring {
+    odi_retired retired; /* first: the reclaimer hands this back */
+    odi_ring *older;     /* the next one of a chain that is out of use */
+    odi_deque *deque;
+    int64_t capacity;
+    odi_slot slots[];
+};
+
+/* Indices wrap: arithmetic is unsigned, comparison is the sign of the difference. */
+static int64_t plus(int64_t index, int64_t n)
+{
+    return (int64_t)((uint64_t)index + (uint64_t)n);
+}
+
+static int64_t distance(int64_t from, int64_t to)
+{
+    return (int64_t)((uint64_t)to - (uint64_t)from);
+}
+
+static size_t ring_bytes(int64_t capacity)
+{
+    return sizeof(odi_ring) + (size_t)capacity * sizeof(odi_slot);
+}
+
+static odi_ring *ring_new(odi_deque *deque, int64_t capacity)
+{
+    odi_ring *ring = odi_pages_new(ring_bytes(capacity), deque->node);
+
+    if (ring != NULL) {
+        ring->deque = deque;
+        ring->capacity = capacity;
+    }
+    return ring;
+}
+
+static odi_slot *slot_at(odi_ring *ring, int64_t index)
+{
+    return &ring->slots[index & (ring->capacity - 1)];
+}
+
+/* relaxed, D1 or D2 carries it: the slot is written before bottom or the ring publishes it. */
+static void slot_write(odi_ring *ring, int64_t index, odi_entry entry)
+{
+    odi_slot *slot = slot_at(ring, index);
+
+    odi_store_relaxed(&slot->code, entry.code);
+    odi_store_relaxed(&slot->context, entry.context);
+}
+
+/* relaxed, D1 and D2 carry it; a stale look is refused by the CAS on top. */
+static odi_entry slot_read(odi_ring *ring, int64_t index)
+{
+    odi_slot *slot = slot_at(ring, index);
+
+    return (odi_entry){odi_load_relaxed(&slot->code), odi_load_relaxed(&slot->context)};
+}
+
+static void free_chain(odi_ring *ring)
+{
+    while (ring != NULL) {
+        odi_ring *older = ring->older;
+
+        odi_pages_free(ring, ring_bytes(ring->capacity));
+        ring = older;
+    }
+}
+
+/* The reclaimer's end of a retirement: no thief can hold any ring of the chain now. */
+static void retirement_ends(odi_retired *retired)
+{
+    odi_ring *chain = (odi_ring *)retired;
+    odi_deque *deque = chain->deque;
+
+    free_chain(chain);
+    odi_store_release(&deque->retiring, false, D5);
+}
+
+/* Takes `ring` out of use. It joins what is kept, and all that is kept is retired as one
+ * unless a retirement is still in progress: then the next call, or odi_deque_free, sees to
+ * it. What is kept is smaller than the live ring, because rings double. */
+static void put_out_of_use(odi_deque *deque, odi_ring *ring)
+{
+    ring->older = deque->kept;
+    deque->kept = ring;
+    if (odi_load_acquire(&deque->retiring, D5))
+        return;
+    /* relaxed: the reclaimer learns of it through the retirement itself (R1). */
+    odi_store_relaxed(&deque->retiring, true);
+    deque->kept = NULL;
+    odi_retire(&ring->retired, retirement_ends);
+}
+
+void odi_deque_init(odi_deque *deque, int64_t start, int node)
+{
+    odi_store_relaxed(&deque->top, start); /* relaxed: nobody else knows the deque yet */
+    odi_store_relaxed(&deque->bottom, start);
+    odi_store_relaxed(&deque->ring, (odi_ring *)NULL);
+    odi_store_relaxed(&deque->retiring, false);
+    deque->top_seen = start;
+    deque->kept = NULL;
+    deque->node = node;
+    odi_store_relaxed(&deque->growths, 0);
+}
+
+void odi_deque_free(odi_deque *deque)
+{
+    odi_invariant(!odi_load_acquire(&deque->retiring, D5));
+    free_chain(deque->kept);
+    free_chain(odi_load_relaxed(&deque->ring)); /* relaxed, owner-only: nobody steals */
+}
+
+/* Replaces the ring by one of `capacity` slots that holds [top, bottom). False: no memory. */
+static bool replace_ring(odi_deque *deque, int64_t capacity)
+{
+    odi_ring *old = odi_load_relaxed(&deque->ring);       /* relaxed, owner-only word */
+    int64_t bottom = odi_load_relaxed(&deque->bottom);    /* relaxed, owner-only word */
+    int64_t top = odi_load_acquire(&deque->top, D3);
+    odi_ring *ring = ring_new(deque, capacity);
+
+    if (ring == NULL)
+        return false;
+    odi_invariant(distance(top, bottom) <= capacity);
+    for (int64_t i = top; i != bottom; i = plus(i, 1))
+        slot_write(ring, i, slot_read(old, i));
+    odi_store_release(&deque->ring, ring, D2);
+    if (old != NULL)
+        put_out_of_use(deque, old);
+    return true;
+}
+
+/* The ring seems full: either takers have made room since we looked, or it must grow. */
+ODI_COLD static bool make_room(odi_deque *deque)
+{
+    odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
+    int64_t capacity = ODI_DEQUE_MINIMUM;
+
+    if (ring != NULL) {
+        deque->top_seen = odi_load_acquire(&deque->top, D3);
+        /* relaxed, owner-only word */
+        if (distance(deque->top_seen, odi_load_relaxed(&deque->bottom)) < ring->capacity)
+            return true;
+        capacity = ring->capacity * 2;
+    }
+    if (capacity > ODI_DEQUE_MAXIMUM || !replace_ring(deque, capacity))
+        return false;
+    odi_store_relaxed(&deque->growths, odi_load_relaxed(&deque->growths) + 1); /* one writer */
+    return true;
+}
+
+bool odi_deque_make_ring(odi_deque *deque)
+{
+    return replace_ring(deque, ODI_DEQUE_MINIMUM);
+}
+
+bool odi_deque_push(odi_deque *deque, odi_entry entry)
+{
+    int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
+    odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
+
+    if (ODI_UNLIKELY(ring == NULL || distance(deque->top_seen, bottom) >= ring->capacity)) {
+        if (!make_room(deque))
+            return false;
+        ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only: grown just now (M2) */
+    }
+    slot_write(ring, bottom, entry);
+    odi_store_release(&deque->bottom, plus(bottom, 1), D1);
+    return true;
+}
+
+bool odi_deque_take(odi_deque *deque, odi_entry *entry)
+{
+    int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
+    int64_t top = odi_load_relaxed(&deque->top);       /* relaxed, rechecked by the CAS */
+    odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
+
+    /* A failed CAS has loaded the new top. Each failure is a thief's success, and only the
+     * owner refills, so this ends. */
+    while (distance(top, bottom) > 0) {
+        *entry = slot_read(ring, top);
+        /* D4, relaxed: the owner wrote the slot itself, and its own later overwriting of it
+         * is ordered by D3 against thieves, who lose this CAS if they read the slot late. */
+        if (odi_cas_relaxed(&deque->top, &top, plus(top, 1)))
+            return true;
+    }
+    return false;
+}
+
+size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most)
+{
+    int64_t top = odi_load_relaxed(&deque->top);           /* relaxed, rechecked by the CAS */
+    int64_t bottom = odi_load_acquire(&deque->bottom, D1);
+    int64_t available = distance(top, bottom);
+
+    if (available <= 0)
+        return 0;
+    odi_ring *ring = odi_load_acquire(&deque->ring, D2);
+
+    size_t count = (size_t)(available + 1) / 2;
+    if (count > most)
+        count = most;
+    /* Read before the CAS: after it the owner may write these slots again (M8). A stale top
+     * may make `count` larger than the ring: the slots read then are garbage and the CAS
+     * fails, because top only grows. */
+    for (size_t i = 0; i < count; i++)
+        entries[i] = slot_read(ring, plus(top, (int64_t)i));
+    /* D4 wins the range at once: there is no pop at the new end to race with (M7).
+     * D3 publishes that the reads above are done. */
+    return odi_cas_release(&deque->top, &top, plus(top, (int64_t)count), D3) ? count : 0;
+}
+
+size_t odi_deque_size(odi_deque *deque)
+{
+    int64_t top = odi_load_relaxed(&deque->top); /* relaxed, both: a hint, rechecked by use */
+    int64_t size = distance(top, odi_load_relaxed(&deque->bottom));
+
+    return size > 0 ? (size_t)size : 0;
+}
+
+void odi_deque_shrink(odi_deque *deque)
+{
+    odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
+
+    /* Waits for no one: with a retirement in progress the large ring stays until next time. */
+    if (ring == NULL || ring->capacity <= ODI_DEQUE_MINIMUM || odi_deque_size(deque) > 0 ||
+        odi_load_acquire(&deque->retiring, D5))
+        return;
+    (void)replace_ring(deque, ODI_DEQUE_MINIMUM); /* no memory: the large ring serves on */
+}

@@ -1,0 +1,92 @@
+/* deque.h — a worker's own queue: a growable ring that its owner fills and everybody drains.
+ *
+ * Chase & Lev, "Dynamic circular work-stealing deque" (SPAA 2005, section 2), with the
+ * memory orders of Lê, Pop, Cohen & Zappa Nardelli (PPoPP 2013, figure 1) and their two
+ * errata mended. Both the owner and the thieves take the oldest entry: closures start in the
+ * order in which they were submitted, nothing starves at the old end, and the owner needs no
+ * StoreLoad fence, because there is no pop at the new end that could race with a thief.
+ *
+ * Owns     its rings, old ones until no thief can be reading them (through reclaim/).
+ * Never    knows what an entry means, who waits for it, or whom to wake.
+ * Threads  push, take, shrink and the life cycle: the owner alone (odi_deque_owner).
+ *          steal: anyone inside odi_read_begin/odi_read_end. size: anyone, a hint.
+ *
+ * Edges    D1  push -> take, steal       release/acquire   the entry's words are readable
+ *          D2  grow, shrink -> steal     release/acquire   the ring's slots are readable
+ *          D3  take, steal -> push       release/acquire   the slot may be written again
+ *          D4  take <-> steal            one CAS on top    one winner per index
+ *
+ * Invariants  (1) top <= bottom, both only grow (modulo 2^64);
+ *             (2) bottom - top <= the ring's capacity, a power of two;
+ *             (3) the ring holds every entry of [top, bottom);
+ *             (4) a retired ring is never the current one, and at most one retirement per
+ *                 deque is in progress: rings that go out of use meanwhile are kept.
+ */
+#ifndef ODI_QUEUE_DEQUE_H
+#define ODI_QUEUE_DEQUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "queue/entry.h"
+#include "reclaim/reclaim.h"
+
+#ifndef ODI_DEQUE_MINIMUM
+#define ODI_DEQUE_MINIMUM 64 /* slots of the first ring, and of a shrunk one */
+#endif
+#ifndef ODI_DEQUE_MAXIMUM
+#define ODI_DEQUE_MAXIMUM (INT64_C(1) << 30)
+#endif
+#ifndef ODI_STEAL_BATCH
+#define ODI_STEAL_BATCH 32 /* the most entries that one steal moves */
+#endif
+
+typedef struct odi_ring odi_ring;
+
+typedef struct odi_deque {
+    /* Written by whoever takes. */
+    ODI_PAIR_ALIGNED odi_atomic(int64_t) top;
+
+    /* Written by the owner, read by thieves. */
+    ODI_PAIR_ALIGNED odi_atomic(int64_t) bottom;
+    odi_atomic(odi_ring *) ring;
+
+    /* Owner only, but for `retiring`, which the reclaimer clears. */
+    ODI_PAIR_ALIGNED int64_t top_seen; /* top is at least this; D3 was observed up to here */
+    odi_ring *kept;                    /* out of use, waiting for `retiring` to end */
+    odi_atomic(bool) retiring;
+    int node;
+    odi_atomic(uint64_t) growths; /* a counter, read by anyone */
+} odi_deque;
+
+/* Empty, without a ring, both indices at `start` (tests begin next to the wrap). */
+void odi_deque_init(odi_deque *deque, int64_t start, int node);
+
+/* Frees every ring. Nobody may be stealing, and no retirement may be in progress. */
+void odi_deque_free(odi_deque *deque);
+
+/* Gives a deque without a ring its first one. False: memory is short. Owner. */
+bool odi_deque_make_ring(odi_deque *deque);
+
+/* Adds an entry at the new end. Returns false, changing nothing, when the ring is full and
+ * no larger one can be had. Owner. */
+bool odi_deque_push(odi_deque *deque, odi_entry entry);
+
+/* Takes the oldest entry. Returns false when there is none. Owner. */
+bool odi_deque_take(odi_deque *deque, odi_entry *entry);
+
+/* Takes the oldest entries, at most half of what is there (rounded up) and at most `most`,
+ * in order. Returns how many; 0 when the deque is empty or another taker was faster.
+ * Anyone, inside a read section. */
+size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most);
+
+/* How many entries there seem to be. Anyone. */
+size_t odi_deque_size(odi_deque *deque);
+
+/* Goes back to a small ring when the deque is empty and its ring is large. Owner, when idle. */
+void odi_deque_shrink(odi_deque *deque);
+
+#endif

@@ -1,0 +1,260 @@
+#include "queue/injector.h"
+
+#include "base/invariant.h"
+#include "os/pages.h"
+
+struct odi_block {
+    odi_retired retired; /* first: the reclaimer hands a batch back by its head */
+    odi_block *next;     /* among the spares, and in a batch */
+    odi_injector *injector;
+    ODI_LINE_ALIGNED odi_slot slots[ODI_INJECTOR_BLOCK];
+};
+
+static odi_block_place *place_of(odi_injector *injector, uint64_t ticket)
+{
+    return &injector->directory[ticket / ODI_INJECTOR_BLOCK % ODI_INJECTOR_DIRECTORY];
+}
+
+/* ---- spare blocks: pushed one by one, taken all at once, so no ABA ---- */
+
+static void spares_add(odi_injector *injector, odi_block *first, odi_block *last, int64_t count)
+{
+    odi_block *before = odi_load_relaxed(&injector->spares); /* relaxed, rechecked by CAS */
+
+    do {
+        last->next = before;
+    } while (!odi_cas_release(&injector->spares, &before, first, J7));
+    odi_add_relaxed(&injector->spare_count, count); /* relaxed: a hint for trimming */
+}
+
+static odi_block *spares_take_all(odi_injector *injector, int64_t *count)
+{
+    odi_block *all = odi_swap_acquire(&injector->spares, NULL, J7);
+
+    *count = 0;
+    for (odi_block *block = all; block != NULL; block = block->next)
+        ++*count;
+    odi_add_relaxed(&injector->spare_count, -*count);
+    return all;
+}
+
+static void trim(odi_injector *injector);
+
+/* The reclaimer's end of a batch: no consumer can be looking at any block of it. */
+static void batch_ends(odi_retired *retired)
+{
+    odi_block *block = (odi_block *)retired;
+    odi_injector *injector = block->injector;
+
+    while (block != NULL) {
+        odi_block *next = block->next;
+
+        odi_pages_free(block, sizeof *block);
+        block = next;
+    }
+    odi_store_release(&injector->trimming, false, J7);
+    trim(injector); /* what became spare meanwhile found the batch in progress */
+}
+
+/* Gives all spare blocks but none in use back, one batch at a time: a consumer that is stuck
+ * delays the batch, and the spares after it simply stay. */
+static void trim(odi_injector *injector)
+{
+    bool idle = false;
+    int64_t count;
+
+    /* relaxed: a hint; trimming late or early costs nothing but memory. */
+    if (odi_load_relaxed(&injector->spare_count) <= ODI_INJECTOR_SPARES ||
+        !odi_cas_acquire(&injector->trimming, &idle, true, J7))
+        return;
+    odi_block *batch = spares_take_all(injector, &count);
+    if (batch == NULL) {
+        odi_store_release(&injector->trimming, false, J7);
+        return;
+    }
+    odi_retire(&batch->retired, batch_ends);
+}
+
+/* A block with all slots zero, or NULL. */
+static odi_block *block_new(odi_injector *injector)
+{
+    int64_t count;
+    odi_block *block = spares_take_all(injector, &count);
+
+    if (block == NULL) {
+        block = odi_pages_new(sizeof *block, injector->node);
+        if (block != NULL)
+            block->injector = injector;
+        return block;
+    }
+    if (block->next != NULL) {
+        odi_block *last = block->next;
+
+        while (last->next != NULL)
+            last = last->next;
+        spares_add(injector, block->next, last, count - 1);
+    }
+    /* relaxed, J2 carries it. Only the code words matter: a slot is published by its code.
+     * A consumer of long ago may be looking; its CAS on head fails whatever it sees. */
+    for (size_t i = 0; i < ODI_INJECTOR_BLOCK; i++)
+        odi_store_relaxed(&block->slots[i].code, 0);
+    return block;
+}
+
+/* ---- life ---- */
+
+bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
+{
+    injector->directory =
+        odi_pages_reserve(ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
+    odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it yet */
+    odi_store_relaxed(&injector->head, start);
+    odi_store_relaxed(&injector->spares, (odi_block *)NULL);
+    odi_store_relaxed(&injector->spare_count, 0);
+    odi_store_relaxed(&injector->trimming, false);
+    injector->node = node;
+    return injector->directory != NULL;
+}
+
+void odi_injector_free(odi_injector *injector)
+{
+    int64_t count;
+    odi_block *spare = spares_take_all(injector, &count);
+
+    while (spare != NULL) {
+        odi_block *next = spare->next;
+
+        odi_pages_free(spare, sizeof *spare);
+        spare = next;
+    }
+    if (injector->directory == NULL)
+        return;
+    /* Installed are the blocks from head's to tail's, and no other. relaxed: nobody else. */
+    uint64_t head = odi_load_relaxed(&injector->head) / ODI_INJECTOR_BLOCK;
+    uint64_t tail = odi_load_relaxed(&injector->tail) / ODI_INJECTOR_BLOCK;
+    for (uint64_t block = head; block <= tail; block++)
+        odi_pages_free(odi_load_relaxed(
+                           &place_of(injector, block * ODI_INJECTOR_BLOCK)->block),
+                       sizeof(odi_block));
+    odi_pages_free_reserved(injector->directory,
+                            ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
+    injector->directory = NULL;
+}
+
+/* ---- producers ---- */
+
+/* Puts a block at `place`, unless another producer was faster. False: no memory. */
+ODI_COLD static bool install(odi_injector *injector, odi_block_place *place)
+{
+    odi_block *nothing = NULL;
+    odi_block *block = block_new(injector);
+
+    if (block == NULL)
+        return odi_load_acquire(&place->block, J2) != NULL;
+    if (!odi_cas_acqrel(&place->block, &nothing, block, J2))
+        spares_add(injector, block, block, 1);
+    return true;
+}
+
+bool odi_injector_push(odi_injector *injector, odi_entry entry)
+{
+    uint64_t ticket = odi_load_acquire(&injector->tail, J6);
+
+    odi_invariant(entry.code != 0);
+    for (;;) {
+        odi_block_place *place = place_of(injector, ticket);
+        odi_block *block = odi_load_acquire(&place->block, J2);
+
+        if (ODI_UNLIKELY(block == NULL)) {
+            if (!install(injector, place))
+                return false;
+            ticket = odi_load_acquire(&injector->tail, J6);
+            continue;
+        }
+        /* The directory is one round ahead of its oldest block when it is full: the place
+         * then still names that one. J5: reading head shows that it was recycled. */
+        if (ODI_UNLIKELY(ticket % ODI_INJECTOR_BLOCK == 0) &&
+            ticket - odi_load_acquire(&injector->head, J5) >=
+                (uint64_t)ODI_INJECTOR_BLOCK * (ODI_INJECTOR_DIRECTORY - 1))
+            return false;
+        /* While tail is `ticket`, the block at its place serves this ticket: it cannot have
+         * been consumed before it was claimed. J6 on the way in: whoever moved tail here saw
+         * this block, so we do not see its place's previous one. */
+        if (ODI_LIKELY(odi_cas_acqrel_acquire(&injector->tail, &ticket, ticket + 1, J6))) {
+            odi_slot *slot = &block->slots[ticket % ODI_INJECTOR_BLOCK];
+
+            odi_store_relaxed(&slot->context, entry.context); /* relaxed, J1 carries it */
+            odi_store_release(&slot->code, entry.code, J1);
+            return true;
+        }
+    }
+}
+
+/* ---- consumers ---- */
+
+/* Reads the published slots from `head` on. Returns how many. */
+static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, size_t most)
+{
+    uint64_t tail = odi_load_acquire(&injector->tail, J6);
+    uint64_t offset = head % ODI_INJECTOR_BLOCK;
+    size_t count = 0;
+
+    if (tail <= head)
+        return 0;
+    odi_block *block = odi_load_acquire(&place_of(injector, head)->block, J2);
+    if (block == NULL)
+        return 0; /* head moved past this block meanwhile */
+    if (most > tail - head)
+        most = tail - head;
+    if (most > ODI_INJECTOR_BLOCK - offset)
+        most = ODI_INJECTOR_BLOCK - offset;
+    for (; count < most; count++) {
+        odi_slot *slot = &block->slots[offset + count];
+
+        entries[count].code = odi_load_acquire(&slot->code, J1);
+        if (entries[count].code == 0)
+            break; /* claimed and not yet written */
+        entries[count].context = odi_load_relaxed(&slot->context); /* relaxed, J1 carries it */
+    }
+    return count;
+}
+
+/* `count` slots of the block at `place` are done with; the last one recycles it. */
+static void consumed(odi_injector *injector, odi_block_place *place, size_t count)
+{
+    if (ODI_LIKELY(odi_add_acqrel(&place->consumed, count, J4) + count < ODI_INJECTOR_BLOCK))
+        return;
+
+    odi_block *block = odi_load_relaxed(&place->block); /* relaxed, J4 and J2 carry it */
+    odi_store_relaxed(&place->consumed, 0);             /* relaxed, J5 carries it */
+    odi_store_release(&place->block, (odi_block *)NULL, J5);
+    spares_add(injector, block, block, 1);
+    trim(injector);
+}
+
+size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
+{
+    uint64_t head = odi_load_acquire(&injector->head, J3);
+    size_t count;
+
+    /* A failed CAS has loaded the new head; each failure is another consumer's success. */
+    while ((count = look(injector, head, entries, most)) > 0) {
+        if (odi_cas_acqrel_acquire(&injector->head, &head, head + count, J3)) {
+            consumed(injector, place_of(injector, head), count);
+            return count;
+        }
+    }
+    return 0;
+}
+
+bool odi_injector_has_claimable(odi_injector *injector)
+{
+    odi_entry oldest;
+
+    return look(injector, odi_load_acquire(&injector->head, J3), &oldest, 1) > 0;
+}
+
+uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start)
+{
+    return odi_load_relaxed(&injector->tail) - start; /* relaxed: exact at quiescence */
+}

@@ -1,0 +1,98 @@
+/* injector.h — where work from outside the workers waits: many producers, many consumers,
+ * first in, first out, in blocks.
+ *
+ * A producer claims the next ticket by one CAS on `tail` and writes the ticket's slot. A
+ * directory that lives as long as the injector leads from a ticket to its block, so a
+ * producer never touches memory that could go away: the block of a ticket it holds cannot be
+ * recycled before that ticket is consumed. A consumer claims a run of published slots by one
+ * CAS on `head`. The last consumer of a block puts it on the spare list, from where the next
+ * producer takes it; when many are spare, all are retired and unmapped, one batch at a time,
+ * because a slow consumer may still be looking at a block whose slots are long consumed.
+ *
+ * Owns     its directory and blocks.
+ * Never    knows what an entry means, or who waits; allocates per entry; waits. A producer
+ *          that is stopped between claiming and writing holds back what came after it.
+ * Threads  push, is_empty: anyone. claim, has_claimable: inside a read section.
+ *
+ * Edges    J1  push -> claim              release/acquire   the slot's context is readable
+ *          J2  install -> push, claim     release/acquire   the block's slots are zero
+ *          J3  claim <-> claim            one CAS on head   one winner per range
+ *          J4  claim -> recycle           acq_rel counts    all reads of the block are over
+ *          J5  recycle -> install         release/acquire   the directory's place is free
+ *          J6  push -> claim              release/acquire   tail's tickets have blocks
+ *
+ * Invariants  (1) head <= tail; (2) tickets of [head, tail) have an installed block;
+ *             (3) a block is spare or installed or retired, never two of these.
+ */
+#ifndef ODI_QUEUE_INJECTOR_H
+#define ODI_QUEUE_INJECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "queue/entry.h"
+#include "reclaim/reclaim.h"
+
+#ifndef ODI_INJECTOR_BLOCK
+#define ODI_INJECTOR_BLOCK 4096 /* slots of a block */
+#endif
+#ifndef ODI_INJECTOR_DIRECTORY
+#define ODI_INJECTOR_DIRECTORY 65536 /* blocks of one injector, at most: 2^28 entries */
+#endif
+#ifndef ODI_INJECTOR_SPARES
+#define ODI_INJECTOR_SPARES 8 /* spare blocks beyond these are given back */
+#endif
+
+typedef struct odi_block odi_block;
+
+typedef struct {
+    odi_atomic(odi_block *) block;
+    odi_atomic(uint64_t) consumed; /* slots of the block that are done with */
+} odi_block_place;
+
+typedef struct odi_injector {
+    ODI_PAIR_ALIGNED odi_atomic(uint64_t) tail; /* written by producers */
+    ODI_PAIR_ALIGNED odi_atomic(uint64_t) head; /* written by consumers */
+
+    ODI_PAIR_ALIGNED odi_block_place *directory; /* constant */
+    odi_atomic(odi_block *) spares;
+    odi_atomic(int64_t) spare_count;
+    odi_atomic(bool) trimming;
+    int node;
+} odi_injector;
+
+/* Empty, with `start` as the first ticket (a multiple of the block's size). Returns false
+ * when there is no address space. */
+bool odi_injector_init(odi_injector *injector, uint64_t start, int node);
+
+/* Frees everything; entries that remain are forgotten. Nobody may be using it, and
+ * odi_reclaim_drain must have returned. */
+void odi_injector_free(odi_injector *injector);
+
+/* Adds an entry at the end. Returns false, keeping nothing, when memory is short or 2^28
+ * entries wait. Anyone. */
+bool odi_injector_push(odi_injector *injector, odi_entry entry);
+
+/* Takes up to `most` of the oldest entries, in order. Returns how many: 0 when there are none
+ * or the oldest is still being written. Inside a read section. */
+size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most);
+
+/* Whether claim would find something: exact after a fence that its caller has with push. */
+bool odi_injector_has_claimable(odi_injector *injector);
+
+/* How many entries there seem to be. Anyone; a hint. */
+static inline uint64_t odi_injector_size(odi_injector *injector)
+{
+    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, both: a hint */
+    uint64_t tail = odi_load_relaxed(&injector->tail);
+
+    return tail > head ? tail - head : 0;
+}
+
+/* How many entries were ever pushed. Anyone; exact when nobody is pushing. */
+uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start);
+
+#endif

@@ -1,0 +1,123 @@
+#include "sleep/idle.h"
+
+#include <limits.h>
+
+#include "base/invariant.h"
+
+/* state = token (2 bits at 62) | sleepers (30 bits at 32) | epoch (32 bits) */
+#define TOKEN_SHIFT 62
+#define SLEEPER (UINT64_C(1) << 32)
+#define TOKEN_MASK (UINT64_C(3) << TOKEN_SHIFT)
+#define TOKEN_FLYING (UINT64_C(1) << TOKEN_SHIFT)
+#define TOKEN_HELD (UINT64_C(2) << TOKEN_SHIFT)
+
+static uint32_t sleepers_of(uint64_t state)
+{
+    return (uint32_t)((state & ~TOKEN_MASK) >> 32);
+}
+
+static uint32_t epoch_of(uint64_t state)
+{
+    return (uint32_t)state;
+}
+
+/* The epoch rolls over without carrying into the sleepers. */
+static uint64_t with_next_epoch(uint64_t state)
+{
+    return (state & ~UINT64_C(0xffffffff)) | (uint32_t)(epoch_of(state) + 1);
+}
+
+void odi_idle_init(odi_idle *idle, uint32_t epoch)
+{
+    odi_store_relaxed(&idle->state, (uint64_t)epoch); /* relaxed: nobody else knows it yet */
+}
+
+odi_signal odi_idle_signal(odi_idle *idle)
+{
+    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed: S1's fence stands before it */
+
+    if (state & TOKEN_MASK) {
+        /* The searcher may be giving the token back right now, having looked too early for
+         * our work. Its give-back and our publication are ordered by two full fences (S2). */
+        odi_fence_seqcst(S2);
+        state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
+    }
+    for (;;) {
+        if (state & TOKEN_MASK)
+            return ODI_SIGNAL_COVERED;
+        if (sleepers_of(state) == 0)
+            return ODI_SIGNAL_NOBODY;
+        if (odi_cas_seqcst(&idle->state, &state, with_next_epoch(state) | TOKEN_FLYING, S3))
+            break;
+    }
+    odi_futex_wake(&idle->epoch, 1);
+    return ODI_SIGNAL_WOKE;
+}
+
+bool odi_idle_try_search(odi_idle *idle)
+{
+    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
+
+    while (!(state & TOKEN_MASK)) {
+        if (odi_cas_acquire(&idle->state, &state, state | TOKEN_HELD, S3))
+            return true;
+    }
+    return false;
+}
+
+void odi_idle_found(odi_idle *idle)
+{
+    uint64_t before = odi_and_seqcst(&idle->state, ~TOKEN_MASK, S2);
+
+    odi_invariant((before & TOKEN_MASK) == TOKEN_HELD);
+    (void)before;
+    odi_fence_seqcst(S2); /* the caller's look for more work comes after the give-back */
+}
+
+uint32_t odi_idle_announce(odi_idle *idle, bool searches)
+{
+    /* One read-modify-write, so that no moment exists in which the caller neither searches
+     * nor counts as a sleeper. HELD is the token's highest value: subtracting it clears it. */
+    uint64_t change = SLEEPER - (searches ? TOKEN_HELD : 0);
+
+    return epoch_of(odi_add_seqcst(&idle->state, change, S2));
+}
+
+void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns)
+{
+    (void)odi_futex_wait(&idle->epoch, epoch, deadline_ns); /* ended by: signal, wake_all */
+}
+
+bool odi_idle_leave(odi_idle *idle)
+{
+    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
+    uint64_t after;
+    bool picks_up;
+
+    do {
+        picks_up = (state & TOKEN_MASK) == TOKEN_FLYING;
+        after = state - SLEEPER;
+        if (picks_up)
+            after = (after & ~TOKEN_MASK) | TOKEN_HELD;
+    } while (!odi_cas_acquire(&idle->state, &state, after, S3));
+    return picks_up;
+}
+
+void odi_idle_wake_all(odi_idle *idle)
+{
+    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
+
+    while (!odi_cas_seqcst(&idle->state, &state, with_next_epoch(state), S3)) {
+    }
+    odi_futex_wake(&idle->epoch, INT_MAX);
+}
+
+uint32_t odi_idle_sleepers(odi_idle *idle)
+{
+    return sleepers_of(odi_load_relaxed(&idle->state)); /* relaxed: a hint */
+}
+
+bool odi_idle_searching(odi_idle *idle)
+{
+    return (odi_load_relaxed(&idle->state) & TOKEN_MASK) != 0; /* relaxed: a hint */
+}

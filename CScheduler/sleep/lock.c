@@ -1,0 +1,26 @@
+#include "sleep/lock.h"
+
+#include "os/futex.h"
+
+/* A holder needs some hundred nanoseconds: worth waiting for awake, if it is running. */
+enum { SPINS = 64 };
+
+void odi_lock_acquire_slow(odi_lock *lock)
+{
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t is_free = ODI_LOCK_FREE;
+
+        odi_spin_pause();
+        /* relaxed: the CAS decides, this only spares it */
+        if (odi_load_relaxed(&lock->word) == ODI_LOCK_FREE &&
+            odi_cas_acquire(&lock->word, &is_free, ODI_LOCK_HELD, K1))
+            return;
+    }
+    while (odi_swap_acquire(&lock->word, ODI_LOCK_AWAITED, K1) != ODI_LOCK_FREE)
+        odi_futex_wait(&lock->word, ODI_LOCK_AWAITED, ODI_FOREVER); /* ended by: release */
+}
+
+void odi_lock_release_slow(odi_lock *lock)
+{
+    odi_futex_wake(&lock->word, 1);
+}
