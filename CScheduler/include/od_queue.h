@@ -1,0 +1,98 @@
+/* od_queue.h — queues and groups: the order, the limits and the waiting that jobs have.
+ *
+ * A queue is a light handle on a pool: it has no thread, and 10,000 of them cost what their
+ * pending jobs cost. Unless a function says otherwise it may be called from any thread, and
+ * from inside jobs. The caller keeps queue and group alive during a call.
+ */
+#ifndef OD_QUEUE_H
+#define OD_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "od_pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct od_queue od_queue;
+typedef struct odi_group od_group;
+
+enum { OD_UNLIMITED = 0, OD_QUEUE_BAND = -1, OD_LABEL_BYTES = 48 };
+
+/* ---- queues ---- */
+
+/* A queue whose jobs run at most `width` at a time; 1 is strictly first in, first out, and
+ * OD_UNLIMITED leaves it to the pool. The label (cut to 47 bytes) is for reports. NULL when
+ * memory is short. The pool outlives its queues. */
+od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label);
+
+/* The caller lets go of the queue. What was submitted still runs: a suspended queue resumes. */
+void od_queue_release(od_queue *queue);
+
+/* Submits function(context), counted on `group` (may be NULL), in the queue's band or a
+ * higher one (OD_QUEUE_BAND: the queue's). */
+void od_queue_async(od_queue *queue, od_group *group, int32_t band,
+                    void (*function)(void *), void *context);
+
+/* A stay in a queue's order; lives in the caller's frame. */
+typedef struct od_stay {
+    od_queue *queue;
+    struct od_stay *outer;
+    bool holds_place;
+} od_stay;
+
+/* Enters the queue's order on the calling thread: waits for what was submitted before where
+ * the queue is limited or suspended, and holds one place of its width until sync_end. Traps
+ * on a serial queue that the caller is running on. `stay` does not move in between. */
+void od_queue_sync_begin(od_queue *queue, od_stay *stay);
+void od_queue_sync_end(od_stay *stay);
+
+/* Suspensions nest. What runs goes on; nothing else starts until the last is taken back. */
+void od_queue_suspend(od_queue *queue);
+void od_queue_resume(od_queue *queue); /* traps when it is not suspended */
+bool od_queue_is_suspended(od_queue *queue);
+
+/* At most `width` at a time from now on; what runs goes on. */
+void od_queue_set_width(od_queue *queue, int32_t width);
+int32_t od_queue_width(od_queue *queue);
+
+/* Discards what was submitted and has not started. Returns how many jobs will never run:
+ * exactly, as of a moment during the call. */
+uint64_t od_queue_cancel_all(od_queue *queue);
+
+/* Jobs submitted and not yet done. */
+uint64_t od_queue_pending(od_queue *queue);
+
+/* Sleeps until nothing is pending. False: the deadline (nanoseconds from now; INT64_MAX:
+ * none) came first. */
+bool od_queue_wait(od_queue *queue, int64_t deadline_ns);
+
+/* Calls function(context) once, on whichever thread finds nothing pending first. */
+void od_queue_notify(od_queue *queue, void (*function)(void *), void *context);
+
+const char *od_queue_label(od_queue *queue);
+od_band od_queue_band(od_queue *queue);
+
+/* Whether the calling thread runs one of the queue's jobs, however deep. */
+bool od_queue_is_current(od_queue *queue);
+
+/* ---- groups ---- */
+
+od_group *od_group_create(void); /* NULL when memory is short */
+void od_group_release(od_group *group);
+void od_group_enter(od_group *group);
+void od_group_leave(od_group *group); /* traps when entered less often */
+
+/* Sleeps until everything entered has left. False: the deadline (nanoseconds from now;
+ * INT64_MAX: none) came first. A worker that waits hands its place over. */
+bool od_group_wait(od_group *group, int64_t deadline_ns);
+
+/* Calls function(context) once, on whichever thread finds the group empty first. */
+void od_group_notify(od_group *group, void (*function)(void *), void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* arena.h — objects of one kind whose memory serves that kind for as long as the process.
+ *
+ * Who looks at such an object after it was given back sees a stale object or a new one of
+ * the same kind, never foreign memory. Fresh objects are zero; used ones are as they were
+ * left.
+ *
+ * Threads  anyone.
+ */
+#ifndef ODI_JOB_ARENA_H
+#define ODI_JOB_ARENA_H
+
+#include <stddef.h>
+
+#include "sleep/lock.h"
+
+typedef struct odi_arena_chunk odi_arena_chunk;
+
+typedef struct {
+    size_t size; /* of one object, a multiple of the cache line */
+    odi_lock lock;
+    void *free; /* chained through the objects' last word */
+    odi_arena_chunk *chunks;
+} odi_arena;
+
+#define ODI_ARENA_FOR(type) {.size = sizeof(type)}
+
+/* NULL when memory is short. */
+void *odi_arena_take(odi_arena *arena);
+void odi_arena_give(odi_arena *arena, void *object);
+
+/* Calls `visit` for every object there ever was: for a forked child, which is alone. */
+void odi_arena_forked(odi_arena *arena, void (*visit)(void *object));
+
+#endif

@@ -1,0 +1,158 @@
+#include "job/group.h"
+
+#include "base/invariant.h"
+#include "job/arena.h"
+
+static odi_arena groups = ODI_ARENA_FOR(odi_group);
+
+odi_group *odi_group_new(void)
+{
+    odi_group *group = odi_arena_take(&groups);
+
+    if (group == NULL)
+        return NULL;
+    group->records = &group->own;
+    group->given_up = false;
+    group->own.next_of_group = NULL;
+    odi_store_relaxed(&group->own.group, group); /* relaxed, both: not shared yet */
+    odi_store_relaxed(&group->last, (odi_record *)NULL);
+    return group;
+}
+
+/* Its records have drained and are their queues' to free. Under the lock, so that none is
+ * freed while it is still in the chain (odi_group_forget comes first). */
+static void disband(odi_group *group)
+{
+    odi_record *record = group->own.next_of_group;
+
+    group->own.next_of_group = NULL;
+    while (record != NULL) {
+        odi_record *next = record->next_of_group;
+
+        odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2);
+        odi_store_relaxed(&record->group, (odi_group *)NULL); /* relaxed: stale already */
+        record->owner->reap(record); /* takes the queue's lock, calls nobody */
+        record = next;
+    }
+}
+
+/* A group that nobody holds goes when it is empty. Whoever sees that first does it. */
+static void recycle_if_over(odi_group *group)
+{
+    bool over = false;
+
+    odi_lock_acquire(&group->watch.lock);
+    if (group->given_up) {
+        odi_records_watch(&group->own, odi_record_next_of_group);
+        over = odi_records_empty(&group->own, odi_record_next_of_group);
+    }
+    if (over) {
+        group->given_up = false;
+        disband(group);
+    }
+    odi_lock_release(&group->watch.lock);
+    if (over)
+        odi_arena_give(&groups, group);
+}
+
+void odi_group_give_up(odi_group *group)
+{
+    odi_lock_acquire(&group->watch.lock);
+    group->given_up = true;
+    odi_lock_release(&group->watch.lock);
+    recycle_if_over(group);
+}
+
+void odi_group_enter(odi_group *group)
+{
+    (void)odi_record_add(&group->own); /* a group's own record is never closed */
+}
+
+void odi_group_leave(odi_group *group)
+{
+    /* relaxed: only the caller's own enter must be in it */
+    if (ODI_UNLIKELY(odi_ledger_outstanding(odi_load_relaxed(&group->own.ledger)) == 0))
+        odi_trap("WaitGroup.leave() was called more often than enter()");
+    odi_record_complete(&group->own, 1);
+}
+
+bool odi_group_seems_empty(odi_group *group)
+{
+    /* relaxed, all: a hint. `last` may name a stale record: its ledger is still a ledger. */
+    odi_record *last = odi_load_relaxed(&group->last);
+
+    return odi_ledger_outstanding(odi_load_relaxed(&group->own.ledger)) == 0 &&
+           (last == NULL || odi_ledger_outstanding(odi_load_relaxed(&last->ledger)) == 0);
+}
+
+bool odi_group_wait(odi_group *group, int64_t deadline_ns)
+{
+    return odi_watch_wait(&group->watch, &group->records, odi_record_next_of_group,
+                          deadline_ns);
+}
+
+bool odi_group_notify(odi_group *group, odi_function *function, void *context)
+{
+    return odi_watch_notify(&group->watch, &group->records, odi_record_next_of_group,
+                            function, context);
+}
+
+static bool is_current(odi_record *record, void *queue, odi_group *group, uint32_t band)
+{
+    return odi_record_is(record, queue, group) && record->band == band &&
+           !(odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE);
+}
+
+odi_record *odi_group_record(odi_group *group, void *queue, uint32_t band,
+                             odi_record_maker *make)
+{
+    odi_lock_acquire(&group->watch.lock);
+    odi_record *record = group->own.next_of_group;
+
+    while (record != NULL && !is_current(record, queue, group, band))
+        record = record->next_of_group;
+    if (record == NULL) {
+        record = make(queue, group, band);
+        if (record != NULL) {
+            record->next_of_group = group->own.next_of_group;
+            group->own.next_of_group = record;
+        }
+    }
+    if (record != NULL)
+        odi_store_release(&group->last, record, L5);
+    odi_lock_release(&group->watch.lock);
+    return record;
+}
+
+void odi_group_forget(odi_group *group, odi_record *record)
+{
+    odi_lock_acquire(&group->watch.lock);
+    odi_record *before = &group->own;
+
+    while (before != NULL && before->next_of_group != record)
+        before = before->next_of_group;
+    if (before != NULL)
+        before->next_of_group = record->next_of_group;
+    if (odi_load_relaxed(&group->last) == record) /* relaxed: written under this lock */
+        odi_store_relaxed(&group->last, (odi_record *)NULL);
+    odi_lock_release(&group->watch.lock);
+}
+
+void odi_group_drained(odi_group *group)
+{
+    odi_watch_changed(&group->watch, &group->records, odi_record_next_of_group);
+    recycle_if_over(group);
+}
+
+static void forget_what_waits(void *object)
+{
+    odi_group *group = object;
+
+    group->watch.lock = (odi_lock){0};
+    odi_store_relaxed(&group->own.ledger, 0); /* relaxed: one thread exists */
+}
+
+void odi_groups_forked(void)
+{
+    odi_arena_forked(&groups, forget_what_waits);
+}

@@ -1,0 +1,64 @@
+/* group.h — waiting for a number of jobs: a set of records, the first of which counts what is
+ * entered by hand.
+ *
+ * Owns     its chain of records. A group's memory is never unmapped or reused as anything
+ *          else, so a worker that drains the last job may touch it after the waiter has let
+ *          it go.
+ * Threads  anyone. The caller keeps the group alive during a call.
+ */
+#ifndef ODI_JOB_GROUP_H
+#define ODI_JOB_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "job/record.h"
+#include "job/watch.h"
+
+typedef struct odi_group odi_group;
+
+struct odi_group {
+    odi_record own;                /* enter and leave; first of the chain */
+    odi_atomic(odi_record *) last; /* the record that was used last: mostly the one needed */
+    odi_record *records;           /* &own, as the chain's beginning */
+    odi_watch watch;               /* its lock guards the chain */
+    bool given_up;                 /* nobody holds it: it goes when it is empty */
+    ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
+};
+
+/* An empty group, or NULL when memory is short. */
+odi_group *odi_group_new(void);
+
+/* The caller lets go of it. Its memory serves again once nothing is outstanding. */
+void odi_group_give_up(odi_group *group);
+
+void odi_group_enter(odi_group *group);
+
+/* Traps when there were more leaves than enters. */
+void odi_group_leave(odi_group *group);
+
+/* A cheap look, for spinning: false may be wrong, true means "wait, it will not take long". */
+bool odi_group_seems_empty(odi_group *group);
+
+/* Sleeps until the group is empty. False: the deadline came first. */
+bool odi_group_wait(odi_group *group, int64_t deadline_ns);
+
+/* See odi_watch_notify. */
+bool odi_group_notify(odi_group *group, odi_function *function, void *context);
+
+/* The group's record for a queue and band: an existing one, or one from `make`, which is
+ * called with the group's lock held and may return NULL. */
+typedef odi_record *odi_record_maker(void *queue, odi_group *group, uint32_t band);
+odi_record *odi_group_record(odi_group *group, void *queue, uint32_t band,
+                             odi_record_maker *make);
+
+/* Takes a record off the group's chain; the record is its queue's alone from here on. */
+void odi_group_forget(odi_group *group, odi_record *record);
+
+/* A watched record of the group has drained. */
+void odi_group_drained(odi_group *group);
+
+void odi_groups_forked(void);
+
+#endif

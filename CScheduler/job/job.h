@@ -1,0 +1,96 @@
+/* job.h — what the two words of an entry mean: which function, which context, whose.
+ *
+ *     code     plain:1 | tag:15 | function:48
+ *     context  the function's argument, or a Swift closure's captures
+ *
+ * A job is a plain C function (called with its context as the argument) or a Swift closure
+ * (called with its context in the context register, and released after it ran: the queue
+ * holds the closure's own reference, so queueing it allocates nothing).
+ * The tag names the submission record that the job is counted on; tag 0 is none.
+ *
+ * Both convention attributes are clang's. Another compiler builds an engine for C users,
+ * which refuses closures.
+ */
+#ifndef ODI_JOB_JOB_H
+#define ODI_JOB_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "queue/entry.h"
+
+#if defined(__has_attribute)
+#if __has_attribute(swiftcall)
+#define ODI_SWIFT_CLOSURES 1
+#endif
+#endif
+
+typedef void odi_function(void *context);
+
+#define ODI_JOB_PLAIN (UINT64_C(1) << 63)
+#define ODI_JOB_TAG_SHIFT 48
+#define ODI_JOB_TAG_LIMIT (1u << 15)
+#define ODI_JOB_CODE_MASK ((UINT64_C(1) << ODI_JOB_TAG_SHIFT) - 1)
+
+static inline odi_entry odi_job_plain(odi_function *function, void *context, uint32_t tag)
+{
+    return (odi_entry){ODI_JOB_PLAIN | (uint64_t)tag << ODI_JOB_TAG_SHIFT |
+                           (uint64_t)(uintptr_t)function,
+                       (uint64_t)(uintptr_t)context};
+}
+
+static inline odi_entry odi_job_closure(void *code, void *captures, uint32_t tag)
+{
+    return (odi_entry){(uint64_t)tag << ODI_JOB_TAG_SHIFT | (uint64_t)(uintptr_t)code,
+                       (uint64_t)(uintptr_t)captures};
+}
+
+static inline uint32_t odi_job_tag(odi_entry job)
+{
+    return (uint32_t)(job.code >> ODI_JOB_TAG_SHIFT) & (ODI_JOB_TAG_LIMIT - 1);
+}
+
+static inline odi_entry odi_job_with_tag(odi_entry job, uint32_t tag)
+{
+    uint64_t tags = (uint64_t)(ODI_JOB_TAG_LIMIT - 1) << ODI_JOB_TAG_SHIFT;
+
+    job.code = (job.code & ~tags) | (uint64_t)tag << ODI_JOB_TAG_SHIFT;
+    return job;
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+/* The Swift runtime's, where there is one: absent from programs written in C alone. */
+extern void swift_release(void *object) __attribute__((weak));
+typedef __attribute__((swiftcall)) void odi_closure(
+    __attribute__((swift_context)) void *captures);
+#endif
+
+/* Gives up a job's captures without running it. */
+static inline void odi_job_discard(odi_entry job)
+{
+#ifdef ODI_SWIFT_CLOSURES
+    if (!(job.code & ODI_JOB_PLAIN) && job.context != 0)
+        swift_release((void *)(uintptr_t)job.context);
+#else
+    (void)job;
+#endif
+}
+
+/* Runs a job on the calling thread and gives up its captures. */
+static inline void odi_job_run(odi_entry job)
+{
+    uintptr_t code = (uintptr_t)(job.code & ODI_JOB_CODE_MASK);
+    void *context = (void *)(uintptr_t)job.context;
+
+#ifdef ODI_SWIFT_CLOSURES
+    if (!(job.code & ODI_JOB_PLAIN)) {
+        ((odi_closure *)code)(context);
+        if (context != NULL)
+            swift_release(context);
+        return;
+    }
+#endif
+    ((odi_function *)code)(context);
+}
+
+#endif

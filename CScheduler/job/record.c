@@ -1,0 +1,193 @@
+#include "job/record.h"
+
+#include <stdlib.h>
+
+#include "base/invariant.h"
+#include "job/group.h"
+#include "os/pages.h"
+#include "sleep/lock.h"
+
+/* Records beyond the last tag exist too: their jobs are wrapped. */
+enum { TABLE_RECORDS = 1 << 18 };
+
+_Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
+
+odi_record *odi_record_table;
+
+static odi_lock table_lock;
+static uint32_t table_used = 1; /* record 0 is never given out */
+static odi_record *free_tagged, *free_untagged;
+
+static odi_record *take_record(void)
+{
+    odi_record *record = free_tagged;
+
+    if (record != NULL) {
+        free_tagged = record->next_of_queue;
+        return record;
+    }
+    if (odi_record_table == NULL)
+        odi_record_table = odi_pages_reserve(TABLE_RECORDS * sizeof(odi_record));
+    if (odi_record_table == NULL)
+        return NULL;
+    if (table_used >= ODI_TAG_INTERNAL && free_untagged != NULL) {
+        record = free_untagged;
+        free_untagged = record->next_of_queue;
+        return record;
+    }
+    if (table_used == TABLE_RECORDS)
+        return NULL;
+    record = &odi_record_table[table_used];
+    record->tag = table_used < ODI_TAG_INTERNAL ? table_used : 0;
+    table_used++;
+    return record;
+}
+
+odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
+                           uint32_t band, const odi_record_owner *owner)
+{
+    odi_lock_acquire(&table_lock);
+    odi_record *record = take_record();
+    odi_lock_release(&table_lock);
+
+    if (record == NULL)
+        return NULL;
+    record->crew = crew;
+    odi_store_relaxed(&record->queue, queue); /* relaxed, L5 carries the fields */
+    odi_store_relaxed(&record->group, group);
+    record->band = band;
+    record->owner = owner;
+    record->next_of_queue = record->next_of_group = NULL;
+    record->outside = 0;
+    odi_and_acqrel(&record->ledger, ~(ODI_LEDGER_CLOSED | ODI_LEDGER_WATCHED), L5);
+    odi_store_release(&record->flags, 0, L5);
+    return record;
+}
+
+void odi_record_free(odi_record *record)
+{
+    /* relaxed: who holds a stale record sees this or what comes after, and looks it up. */
+    odi_store_relaxed(&record->flags, ODI_RECORD_STALE);
+    odi_lock_acquire(&table_lock);
+    odi_record **chain = record->tag != 0 ? &free_tagged : &free_untagged;
+    record->next_of_queue = *chain;
+    *chain = record;
+    odi_lock_release(&table_lock);
+}
+
+/* The last outstanding job of a watched record is done. The watch ends first, so that the
+ * watchers, who look again, decide whether to watch on. */
+ODI_COLD void odi_record_drained(odi_record *record)
+{
+    /* relaxed: L1 has shown us everything of a record whose jobs we ran */
+    struct odi_group *group = odi_load_relaxed(&record->group);
+    const odi_record_owner *owner = record->owner;
+
+    odi_and_acqrel(&record->ledger, ~ODI_LEDGER_WATCHED, L1);
+    if (group != NULL)
+        odi_group_drained(group);
+    if (owner != NULL)
+        owner->drained(record);
+}
+
+odi_record *odi_record_next_of_queue(odi_record *record)
+{
+    return record->next_of_queue;
+}
+
+odi_record *odi_record_next_of_group(odi_record *record)
+{
+    return record->next_of_group;
+}
+
+/* The sum of the submissions, or false if anything is outstanding. */
+static bool nothing_outstanding(odi_record *first, odi_record_walk *next, uint64_t *submitted)
+{
+    *submitted = 0;
+    for (odi_record *record = first; record != NULL; record = next(record)) {
+        uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+
+        if (odi_ledger_outstanding(ledger) > 0)
+            return false;
+        *submitted += ledger >> 32;
+    }
+    return true;
+}
+
+bool odi_records_empty(odi_record *first, odi_record_walk *next)
+{
+    uint64_t before, after;
+
+    if (!nothing_outstanding(first, next, &before))
+        return false;
+    if (first == NULL || next(first) == NULL)
+        return true;
+    /* A job of a record looked at late may have submitted to one looked at early. If nothing
+     * was submitted between two looks, all were empty at once in between. */
+    return nothing_outstanding(first, next, &after) && after == before;
+}
+
+void odi_records_watch(odi_record *first, odi_record_walk *next)
+{
+    for (odi_record *record = first; record != NULL; record = next(record))
+        odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
+}
+
+uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)
+{
+    uint64_t sum = 0;
+
+    for (odi_record *record = first; record != NULL; record = next(record))
+        sum += odi_ledger_outstanding(odi_load_acquire(&record->ledger, L1));
+    return sum;
+}
+
+typedef struct {
+    odi_record *record;
+    odi_entry job;
+} wrapping;
+
+bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled)
+{
+    if (ODI_LIKELY(record->tag != 0)) {
+        *labelled = odi_job_with_tag(job, record->tag);
+        return true;
+    }
+    wrapping *wrapped = malloc(sizeof *wrapped);
+    if (wrapped == NULL)
+        return false;
+    *wrapped = (wrapping){record, job};
+    *labelled = odi_job_plain(free, wrapped, ODI_TAG_WRAPPED);
+    return true;
+}
+
+odi_record *odi_record_of_job(odi_entry job)
+{
+    uint32_t tag = odi_job_tag(job);
+
+    if (tag == ODI_TAG_WRAPPED)
+        return ((wrapping *)(uintptr_t)job.context)->record;
+    return tag == 0 || tag == ODI_TAG_INTERNAL ? NULL : odi_record_of(tag);
+}
+
+odi_record *odi_record_unlabel(odi_entry *job)
+{
+    uint32_t tag = odi_job_tag(*job);
+
+    if (ODI_LIKELY(tag != ODI_TAG_WRAPPED)) {
+        *job = odi_job_with_tag(*job, 0);
+        return tag == 0 || tag == ODI_TAG_INTERNAL ? NULL : odi_record_of(tag);
+    }
+    wrapping *wrapped = (wrapping *)(uintptr_t)job->context;
+    odi_record *record = wrapped->record;
+    *job = wrapped->job;
+    free(wrapped);
+    return record;
+}
+
+void odi_records_forked(void)
+{
+    table_lock = (odi_lock){0};
+    for (uint32_t i = 1; i < table_used; i++)
+        odi_store_relaxed(&odi_record_table[i].ledger, 0); /* relaxed: one thread exists */
+}

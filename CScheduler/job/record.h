@@ -1,0 +1,163 @@
+/* record.h — whose a job is: the submission record {queue, group, band} behind its tag, and
+ * the record's ledger of how many jobs are outstanding.
+ *
+ * cancelAll, suspension and waiting act on records, never on queued jobs. A record's memory
+ * is never unmapped or reused as anything else, so whoever looks at it late sees a stale
+ * record and finds out by looking again.
+ *
+ * Owns     the table of records and their tags.
+ * Never    knows queues or groups beyond their addresses.
+ * Threads  add, complete, the queries: anyone. new, free: anyone, under the lock of the
+ *          queue that the record is of.
+ *
+ * The ledger is one word: submitted (32) | watched (1) | closed (1) | outstanding (30). One addition
+ * counts a submission twice: in `outstanding`, which falls again, and in `submitted`, which
+ * never does, so that two equal looks at several ledgers prove that nothing came between.
+ * Closing is a read-modify-write too: it divides the submissions into those that a cancel
+ * counted and those that go to the queue's next record.
+ *
+ * Edges    L1  complete -> outstanding's readers   release/acquire   what the bodies wrote
+ *          L2  add <-> flags                       light/heavy fence a flag's setter sees the
+ *                                                                    count, or the submitter
+ *                                                                    the flag
+ *          L5  new -> users of the tag             release/acquire   the record's fields
+ */
+#ifndef ODI_JOB_RECORD_H
+#define ODI_JOB_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "job/job.h"
+
+struct odi_crew;
+struct odi_group;
+typedef struct odi_record odi_record;
+
+/* What a record needs from above: the queue that it is of. */
+typedef struct {
+    /* A worker met a job of a record that is diverted: it belongs in the queue's lane. */
+    void (*divert)(odi_record *record, odi_entry job);
+    /* The outstanding count of a watched record fell to zero. */
+    void (*drained)(odi_record *record);
+    /* A record lost its group: it is freed as soon as it is empty. Under the group's lock. */
+    void (*reap)(odi_record *record);
+} odi_record_owner;
+
+enum {
+    ODI_RECORD_CANCELLED = 1, /* what has not started is discarded; never taken back */
+    ODI_RECORD_DIVERTED = 2,  /* jobs pass through the queue's lane: limited, suspended … */
+    ODI_RECORD_STALE = 4      /* no longer to be found: its queue or group has another */
+};
+
+struct odi_record {
+    /* Read by every submission and every start; written when a queue changes its mind. */
+    ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
+    uint32_t tag; /* 0: all tags were taken, its jobs are wrapped */
+    uint32_t band;
+    struct odi_crew *crew;
+    odi_atomic(void *) queue;
+    odi_atomic(struct odi_group *) group; /* NULL: none */
+    const odi_record_owner *owner;
+    odi_record *next_of_queue; /* under the queue's lock, and chain of free records */
+
+    /* Written by every submission and at the end of every run. */
+    ODI_LINE_ALIGNED odi_atomic(uint64_t) ledger;
+    odi_record *next_of_group; /* under the group's lock */
+    uint32_t outside; /* jobs running on threads that are no workers; under the cancel lock */
+};
+
+#define ODI_LEDGER_ONE ((UINT64_C(1) << 32) | 1)
+#define ODI_LEDGER_WATCHED (UINT64_C(1) << 31)
+#define ODI_LEDGER_CLOSED (UINT64_C(1) << 30)
+#define ODI_LEDGER_OUTSTANDING (ODI_LEDGER_CLOSED - 1)
+
+/* A record with an empty ledger, or NULL when memory is short. */
+odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
+                           uint32_t band, const odi_record_owner *owner);
+void odi_record_free(odi_record *record);
+
+extern odi_record *odi_record_table; /* constant once the first record exists */
+
+/* The record behind a tag that is not 0. */
+static inline odi_record *odi_record_of(uint32_t tag)
+{
+    return &odi_record_table[tag];
+}
+
+static inline uint64_t odi_ledger_outstanding(uint64_t ledger)
+{
+    return ledger & ODI_LEDGER_OUTSTANDING;
+}
+
+/* Whether a record is still what it was looked up as. Relaxed, all: asked again after the
+ * count, with L2's fence between; a record that changes hands is marked stale before. */
+static inline bool odi_record_is(odi_record *record, void *queue, struct odi_group *group)
+{
+    return odi_load_relaxed(&record->queue) == queue &&
+           odi_load_relaxed(&record->group) == group;
+}
+
+/* Counts one submission. False: the record is closed; the caller takes the count back
+ * (odi_record_complete) and looks up the queue's next record. Otherwise the caller looks at
+ * the flags (L2). */
+static inline bool odi_record_add(odi_record *record)
+{
+    /* relaxed: L2's fence follows */
+    return !(odi_add_relaxed(&record->ledger, ODI_LEDGER_ONE) & ODI_LEDGER_CLOSED);
+}
+
+/* Counts `jobs` as done (or discarded). True: they were the last of a watched record, and
+ * the caller owes it odi_record_drained, outside of any lock. */
+static inline bool odi_record_subtract(odi_record *record, uint64_t jobs)
+{
+    uint64_t before = odi_add_acqrel(&record->ledger, (uint64_t)0 - jobs, L1);
+
+    return (before & (ODI_LEDGER_WATCHED | ODI_LEDGER_OUTSTANDING)) ==
+           (ODI_LEDGER_WATCHED | jobs);
+}
+
+/* Wakes who watches a record whose last job is done. */
+void odi_record_drained(odi_record *record);
+
+static inline void odi_record_complete(odi_record *record, uint64_t jobs)
+{
+    if (ODI_UNLIKELY(odi_record_subtract(record, jobs)))
+        odi_record_drained(record);
+}
+
+/* Whether the ledgers of a set of records were all empty at one moment. `next` walks it. */
+typedef odi_record *odi_record_walk(odi_record *record);
+bool odi_records_empty(odi_record *first, odi_record_walk *next);
+
+/* Has each record's owner and group told when it next drains. */
+void odi_records_watch(odi_record *first, odi_record_walk *next);
+
+/* Jobs outstanding on a set of records; a hint unless nothing is submitted meanwhile. */
+uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);
+
+odi_record *odi_record_next_of_queue(odi_record *record);
+odi_record *odi_record_next_of_group(odi_record *record);
+
+/* A job of a record without a tag travels in a wrapping, under this tag. */
+#define ODI_TAG_WRAPPED (ODI_JOB_TAG_LIMIT - 1)
+
+/* The job with its record's tag, or wrapped. False: memory is short, nothing happened. */
+bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled);
+
+/* Jobs that the engine submits to itself: not counted, not reported. */
+#define ODI_TAG_INTERNAL (ODI_JOB_TAG_LIMIT - 2)
+
+/* The record that a labelled job is of; the job stays labelled. NULL: of none. */
+odi_record *odi_record_of_job(odi_entry job);
+
+/* Undoes odi_record_label: the record that a labelled job is of, and the job as it was. */
+odi_record *odi_record_unlabel(odi_entry *job);
+
+/* In a forked child: nothing is outstanding here, the parent runs it. */
+void odi_records_forked(void);
+
+#endif

@@ -1,0 +1,87 @@
+#include "job/watch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "os/futex.h"
+
+struct odi_notification {
+    odi_notification *next;
+    odi_function *function;
+    void *context;
+};
+
+/* First watch, then look: a record that drains in between calls odi_watch_changed. */
+static bool watch_and_look(odi_watch *watch, odi_record **first, odi_record_walk *next)
+{
+    odi_lock_acquire(&watch->lock);
+    odi_records_watch(*first, next);
+    bool empty = odi_records_empty(*first, next);
+    odi_lock_release(&watch->lock);
+    return empty;
+}
+
+bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
+                    int64_t deadline_ns)
+{
+    for (;;) {
+        uint32_t epoch = odi_load_acquire(&watch->epoch, L1);
+
+        if (watch_and_look(watch, first, next))
+            return true;
+        /* Ended by: odi_watch_changed, or the deadline. */
+        if (odi_futex_wait(&watch->epoch, epoch, deadline_ns) == ODI_FUTEX_TIMED_OUT)
+            return watch_and_look(watch, first, next);
+    }
+}
+
+bool odi_watch_notify(odi_watch *watch, odi_record **first, odi_record_walk *next,
+                      odi_function *function, void *context)
+{
+    odi_notification *notification = malloc(sizeof *notification);
+
+    if (notification == NULL)
+        return false;
+    *notification = (odi_notification){NULL, function, context};
+    odi_lock_acquire(&watch->lock);
+    if (watch->notifications == NULL)
+        watch->notifications = notification;
+    else
+        watch->last_notification->next = notification;
+    watch->last_notification = notification;
+    odi_lock_release(&watch->lock);
+    odi_watch_changed(watch, first, next);
+    return true;
+}
+
+/* Takes the notifications off if the set is empty; otherwise the records stay watched. */
+static odi_notification *take_due(odi_watch *watch, odi_record **first, odi_record_walk *next)
+{
+    odi_notification *due = NULL;
+
+    odi_lock_acquire(&watch->lock);
+    if (watch->notifications != NULL) {
+        odi_records_watch(*first, next);
+        if (odi_records_empty(*first, next)) {
+            due = watch->notifications;
+            watch->notifications = NULL;
+        }
+    }
+    odi_lock_release(&watch->lock);
+    return due;
+}
+
+void odi_watch_changed(odi_watch *watch, odi_record **first, odi_record_walk *next)
+{
+    odi_add_release(&watch->epoch, 1, L1);
+    odi_futex_wake(&watch->epoch, INT_MAX);
+
+    odi_notification *due = take_due(watch, first, next);
+    while (due != NULL) {
+        odi_notification *following = due->next;
+
+        due->function(due->context);
+        free(due);
+        due = following;
+    }
+}

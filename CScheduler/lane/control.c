@@ -1,0 +1,235 @@
+#include "lane/queue.h"
+
+#include "base/invariant.h"
+#include "job/group.h"
+#include "os/clock.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* Waits of a few microseconds are common while workers are awake: worth waiting awake for.
+ * But not after waking one, because it may need this very CPU: across CPUs a wake takes ten
+ * times as long. */
+enum { WAIT_SPINS = 600 };
+
+/* ---- suspension and width ---- */
+
+/* After a change for which drainers may be missing. Lock held; releases it. */
+static void settle(od_queue *queue)
+{
+    odi_lane_open_if_clear(queue);
+    int drainers = odi_lane_places(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_start(queue, drainers);
+}
+
+void od_queue_suspend(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->suspensions++;
+    odi_store_relaxed(&queue->interrupt, true); /* relaxed: Q2, a hint */
+    if (!odi_load_relaxed(&queue->diverted))    /* relaxed: written under the lock */
+        odi_lane_set_diverted(queue, true);
+    odi_lock_release(&queue->watch.lock);
+}
+
+void od_queue_resume(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    if (queue->suspensions == 0)
+        odi_trap("TaskQueue.resume() of \"%s\" was called more often than suspend()",
+                 queue->label);
+    queue->suspensions--;
+    settle(queue);
+}
+
+bool od_queue_is_suspended(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool suspended = queue->suspensions > 0;
+    odi_lock_release(&queue->watch.lock);
+    return suspended;
+}
+
+void od_queue_set_width(od_queue *queue, int32_t width)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->width = width;
+    odi_store_relaxed(&queue->interrupt, true); /* relaxed: Q2, a hint */
+    if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->diverted)) /* relaxed: locked */
+        odi_lane_set_diverted(queue, true);
+    settle(queue);
+}
+
+int32_t od_queue_width(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    int32_t width = queue->width;
+    odi_lock_release(&queue->watch.lock);
+    return width;
+}
+
+/* ---- sync ---- */
+
+bool od_queue_is_current(od_queue *queue)
+{
+    odi_worker *worker = odi_worker_self;
+
+    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
+        if (stay->queue == queue)
+            return true;
+    }
+    /* relaxed: the record of the job that this very thread is running */
+    return worker != NULL && worker->run_record != NULL &&
+           odi_load_relaxed(&worker->run_record->queue) == queue;
+}
+
+/* Takes a place without waiting, when nobody is before us. */
+static bool enter_at_once(od_queue *queue, bool *holds_place)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    *holds_place = odi_load_relaxed(&queue->diverted); /* relaxed: written under the lock */
+    bool at_once = !*holds_place ||
+                   (queue->suspensions == 0 && odi_lane_is_clear(queue) &&
+                    (queue->width == OD_UNLIMITED || queue->running < queue->width));
+    queue->running += at_once && *holds_place;
+    odi_lock_release(&queue->watch.lock);
+    return at_once;
+}
+
+void od_queue_sync_begin(od_queue *queue, od_stay *stay)
+{
+    *stay = (od_stay){queue, odi_stays, false};
+    /* relaxed: an open queue may be diverted a moment later, and the caller is in then */
+    if (odi_load_relaxed(&queue->diverted)) {
+        if (ODI_UNLIKELY(odi_stays != NULL) && queue->width == 1 &&
+            od_queue_is_current(queue))
+            odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
+                     "would wait for itself: call the function directly instead",
+                     queue->label);
+        if (!enter_at_once(queue, &stay->holds_place))
+            odi_lane_take_turn(queue);
+    }
+    odi_stays = stay;
+}
+
+void od_queue_sync_end(od_stay *stay)
+{
+    odi_stays = stay->outer;
+    if (stay->holds_place)
+        odi_lane_end_turn(stay->queue);
+}
+
+/* ---- cancelling and waiting ---- */
+
+uint64_t od_queue_cancel_all(od_queue *queue)
+{
+    odi_crew *crew = &queue->pool->crew;
+    uint64_t cancelled = 0;
+
+    odi_lock_acquire(&queue->watch.lock);
+    for (int band = 0; band < ODI_BANDS; band++)
+        (void)odi_swap_acqrel(&queue->current[band], (odi_record *)NULL, L5);
+    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
+        /* relaxed: records become stale under this lock or their group's */
+        if (!(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED))
+            cancelled += odi_record_cancel(crew, record);
+    }
+    odi_lock_release(&queue->watch.lock);
+
+    odi_lane_purge(queue);
+    odi_queue_reap(queue);
+    return cancelled;
+}
+
+uint64_t od_queue_pending(od_queue *queue)
+{
+    uint64_t pending, untold = 0;
+
+    odi_lock_acquire(&queue->watch.lock);
+    pending = odi_records_outstanding(queue->records, odi_record_next_of_queue);
+    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
+        untold += odi_record_finished_untold(&queue->pool->crew, record);
+    odi_lock_release(&queue->watch.lock);
+    return pending > untold ? pending - untold : 0;
+}
+
+bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
+{
+    od_blocking_begin();
+    bool empty = odi_watch_wait(&queue->watch, &queue->records, odi_record_next_of_queue,
+                                odi_clock_after(deadline_ns));
+    od_blocking_end();
+    return empty;
+}
+
+void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
+{
+    if (!odi_watch_notify(&queue->watch, &queue->records, odi_record_next_of_queue, function,
+                          context)) {
+        (void)od_queue_wait(queue, INT64_MAX); /* memory is short: wait here instead */
+        function(context);
+    }
+}
+
+const char *od_queue_label(od_queue *queue)
+{
+    return queue->label;
+}
+
+od_band od_queue_band(od_queue *queue)
+{
+    return (od_band)queue->band;
+}
+
+/* ---- groups ---- */
+
+od_group *od_group_create(void)
+{
+    return odi_group_new();
+}
+
+void od_group_release(od_group *group)
+{
+    odi_group_give_up(group);
+}
+
+void od_group_enter(od_group *group)
+{
+    odi_group_enter(group);
+}
+
+void od_group_leave(od_group *group)
+{
+    odi_group_leave(group);
+}
+
+/* Whether the wait is likely to be short: a worker was awake when this thread submitted. */
+static bool may_be_short(od_group *group)
+{
+    odi_record *last = odi_load_acquire(&group->last, L5);
+    bool woke = odi_woke_a_sleeper;
+
+    odi_woke_a_sleeper = false;
+    /* relaxed: a hint */
+    return last != NULL && !woke && odi_load_relaxed(&last->crew->may_spin);
+}
+
+bool od_group_wait(od_group *group, int64_t deadline_ns)
+{
+    if (odi_worker_self == NULL && deadline_ns > 0 && may_be_short(group)) {
+        for (int spins = 0; spins < WAIT_SPINS && !odi_group_seems_empty(group); spins++)
+            odi_spin_pause();
+    }
+    od_blocking_begin();
+    bool empty = odi_group_wait(group, odi_clock_after(deadline_ns));
+    od_blocking_end();
+    return empty;
+}
+
+void od_group_notify(od_group *group, void (*function)(void *), void *context)
+{
+    if (!odi_group_notify(group, function, context)) {
+        (void)od_group_wait(group, INT64_MAX); /* memory is short: wait here instead */
+        function(context);
+    }
+}

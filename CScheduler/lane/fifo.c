@@ -1,0 +1,86 @@
+#include "lane/fifo.h"
+
+#include <stdlib.h>
+
+enum { BLOCK_ENTRIES = 31 };
+
+struct odi_fifo_block {
+    odi_fifo_block *next;
+    odi_entry entries[BLOCK_ENTRIES];
+};
+
+static bool add_block(odi_fifo *fifo)
+{
+    odi_fifo_block *block = malloc(sizeof *block);
+
+    if (block == NULL)
+        return false;
+    block->next = NULL;
+    if (fifo->last == NULL) {
+        fifo->first = block;
+        fifo->head = 0;
+    } else
+        fifo->last->next = block;
+    fifo->last = block;
+    fifo->tail = 0;
+    return true;
+}
+
+bool odi_fifo_push(odi_fifo *fifo, odi_entry entry)
+{
+    if ((fifo->last == NULL || fifo->tail == BLOCK_ENTRIES) && !add_block(fifo))
+        return false;
+    fifo->last->entries[fifo->tail++] = entry;
+    fifo->count++;
+    return true;
+}
+
+/* The first block is used up. An only block begins again: no allocation in a steady state. */
+static void drop_first(odi_fifo *fifo)
+{
+    odi_fifo_block *block = fifo->first;
+
+    fifo->head = 0;
+    if (block->next == NULL) {
+        fifo->tail = 0;
+        return;
+    }
+    fifo->first = block->next;
+    free(block);
+}
+
+bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
+{
+    if (fifo->count == 0)
+        return false;
+    if (fifo->head == BLOCK_ENTRIES)
+        drop_first(fifo);
+    *entry = fifo->first->entries[fifo->head++];
+    if (--fifo->count == 0 && fifo->first == fifo->last && fifo->head == BLOCK_ENTRIES)
+        drop_first(fifo);
+    return true;
+}
+
+bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry)
+{
+    if (fifo->first == NULL)
+        return odi_fifo_push(fifo, entry);
+    if (fifo->head == 0) {
+        odi_fifo_block *block = malloc(sizeof *block);
+
+        if (block == NULL)
+            return false;
+        block->next = fifo->first;
+        fifo->first = block;
+        fifo->head = BLOCK_ENTRIES;
+    }
+    fifo->first->entries[--fifo->head] = entry;
+    fifo->count++;
+    return true;
+}
+
+void odi_fifo_free(odi_fifo *fifo)
+{
+    free(fifo->first);
+    *fifo = (odi_fifo){0};
+}

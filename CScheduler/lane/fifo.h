@@ -1,0 +1,35 @@
+/* fifo.h — jobs that wait their turn in a queue's lane: first in, first out, in blocks.
+ *
+ * Owns     its blocks. Never: knows what a job is, or locks: the lane's lock guards it.
+ */
+#ifndef ODI_LANE_FIFO_H
+#define ODI_LANE_FIFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "queue/entry.h"
+
+typedef struct odi_fifo_block odi_fifo_block;
+
+typedef struct {
+    odi_fifo_block *first, *last;
+    uint32_t head, tail; /* places in the first block and in the last */
+    uint64_t count;
+} odi_fifo;
+
+/* False: memory is short, nothing changed. */
+bool odi_fifo_push(odi_fifo *fifo, odi_entry entry);
+
+/* Takes the oldest; false when there is none. */
+bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry);
+
+/* Puts back what was popped last, in the opposite order of popping. It needs no memory
+ * unless a block ran empty in between; then it may fail, and the caller keeps the entry. */
+bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry);
+
+/* Frees the last block of an empty fifo. */
+void odi_fifo_free(odi_fifo *fifo);
+
+#endif

@@ -1,0 +1,288 @@
+#include "lane/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "job/arena.h"
+#include "job/group.h"
+#include "os/clock.h"
+#include "worker/run.h"
+
+static odi_arena queues = ODI_ARENA_FOR(od_queue);
+
+/* ---- records ---- */
+
+static void drained(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
+
+    odi_watch_changed(&queue->watch, &queue->records, odi_record_next_of_queue);
+    odi_queue_reap(queue);
+}
+
+/* Takes a stale, empty record off its queue's chain. Lock held. False: it is not there, or
+ * not yet to go; whoever drains it comes again. */
+static bool unlink_if_dead(od_queue *queue, odi_record *record)
+{
+    odi_record **link = &queue->records;
+    uint64_t ledger;
+
+    while (*link != NULL && *link != record)
+        link = &(*link)->next_of_queue;
+    if (*link == NULL)
+        return false;
+    /* The watch comes before the look, so that the last job calls when this look is early. */
+    ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
+    if (odi_ledger_outstanding(ledger) > 0)
+        return false;
+    *link = record->next_of_queue;
+    return true;
+}
+
+static void reap_one(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool dead = unlink_if_dead(queue, record);
+    odi_lock_release(&queue->watch.lock);
+    if (dead)
+        odi_record_free(record);
+}
+
+const odi_record_owner odi_queue_owner = {odi_lane_divert, drained, reap_one};
+
+odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t band)
+{
+    od_queue *queue = raw;
+    odi_record *record =
+        odi_record_new(&queue->pool->crew, queue, group, band, &odi_queue_owner);
+
+    if (record == NULL)
+        return NULL;
+    odi_lock_acquire(&queue->watch.lock);
+    record->next_of_queue = queue->records;
+    queue->records = record;
+    if (odi_load_relaxed(&queue->diverted)) /* relaxed: written under the lock */
+        odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
+    odi_lock_release(&queue->watch.lock);
+    return record;
+}
+
+/* The record without a group; made when it is first needed, and after a cancel. */
+ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t band)
+{
+    odi_record *none = NULL, *record = odi_queue_make_record(queue, NULL, band);
+
+    if (record == NULL)
+        return NULL;
+    if (odi_cas_acqrel_acquire(&queue->current[band], &none, record, L5))
+        return record;
+    odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2); /* another submitter was faster */
+    reap_one(record);
+    return none;
+}
+
+static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t band)
+{
+    if (group != NULL) {
+        odi_record *last = odi_load_acquire(&group->last, L5);
+
+        /* relaxed: a record that changes hands was stale or closed before; asked again */
+        if (ODI_LIKELY(last != NULL && odi_record_is(last, queue, group) &&
+                       last->band == band &&
+                       !(odi_load_relaxed(&last->flags) & ODI_RECORD_STALE)))
+            return last;
+        return odi_group_record(group, queue, band, odi_queue_make_record);
+    }
+    odi_record *record = odi_load_acquire(&queue->current[band], L5);
+    return ODI_LIKELY(record != NULL) ? record : make_current(queue, band);
+}
+
+/* ---- submitting ---- */
+
+/* Memory for a record was short: the job runs here, when its turn comes, counted nowhere. */
+ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, odi_entry job)
+{
+    od_stay stay;
+
+    if (group != NULL)
+        odi_group_enter(group);
+    od_queue_sync_begin(queue, &stay);
+    odi_job_run(job);
+    od_queue_sync_end(&stay);
+    if (group != NULL)
+        odi_group_leave(group);
+}
+
+ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi_entry job)
+{
+    odi_record *record;
+    odi_entry labelled;
+
+    for (;;) {
+        record = find_record(queue, group, band);
+        if (ODI_UNLIKELY(record == NULL)) {
+            run_uncounted(queue, group, job);
+            return;
+        }
+        bool open = odi_record_add(record);
+        odi_fence_light(L2);
+        if (ODI_LIKELY(open && odi_record_is(record, queue, group)))
+            break;
+        odi_record_complete(record, 1); /* it was cancelled or changed hands meanwhile */
+    }
+    if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled))) {
+        (void)odi_run_outside_of(record, job);
+        return;
+    }
+    /* relaxed: L2's fence stands before it */
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) &&
+        odi_lane_push(queue, labelled))
+        return;
+    odi_pool_submit(queue->pool, record->band, labelled);
+}
+
+void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t band, odi_entry job)
+{
+    submit(queue, group, band, job);
+}
+
+void od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
+                    void *context)
+{
+    uint32_t own = queue->band;
+
+    submit(queue, group, band >= 0 && (uint32_t)band < own ? (uint32_t)band : own,
+           odi_job_plain(function, context, 0));
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+/* The door for Swift closures: a closure parameter is two words, and `__owned` gives us its
+ * context's reference. See Sources/OverdriveCore/ClosureDoor.swift for the other side. */
+__attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
+                                                       od_queue *queue, od_group *group,
+                                                       int32_t band);
+
+__attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
+                                                       od_queue *queue, od_group *group,
+                                                       int32_t band)
+{
+    uint32_t own = queue->band;
+
+    submit(queue, group, band >= 0 && (uint32_t)band < own ? (uint32_t)band : own,
+           odi_job_closure(code, captures, 0));
+}
+#endif
+
+/* ---- life ---- */
+
+od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label)
+{
+    od_queue *queue = odi_arena_take(&queues);
+
+    if (queue == NULL)
+        return NULL;
+    odi_lock_acquire(&queue->watch.lock); /* who looks at its last life holds this */
+    queue->pool = pool;
+    queue->band = (uint32_t)band;
+    snprintf(queue->label, sizeof queue->label, "%s", label != NULL ? label : "");
+    for (int each = 0; each < ODI_BANDS; each++)
+        odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
+    queue->records = NULL;
+    queue->lane = queue->early = (odi_fifo){0};
+    queue->suspensions = 0;
+    queue->width = width;
+    queue->running = 0;
+    queue->released = false;
+    odi_store_relaxed(&queue->interrupt, false); /* relaxed: not shared */
+    odi_store_relaxed(&queue->diverted, width != OD_UNLIMITED);
+    odi_lock_release(&queue->watch.lock);
+    return queue;
+}
+
+/* Whether nothing is left that could touch a released queue. Lock held. */
+static bool is_over(od_queue *queue)
+{
+    if (!queue->released || queue->running > 0 || !odi_lane_is_clear(queue))
+        return false;
+    odi_records_watch(queue->records, odi_record_next_of_queue);
+    return odi_records_empty(queue->records, odi_record_next_of_queue);
+}
+
+/* Takes dead records off the chain: the stale ones that are empty, or all of a queue that is
+ * over. Lock held. */
+static odi_record *take_dead(od_queue *queue, bool over)
+{
+    odi_record *dead = NULL, *next;
+
+    for (odi_record *record = queue->records; record != NULL; record = next) {
+        next = record->next_of_queue;
+        /* relaxed: set under the lock or by a group that calls reap itself */
+        bool goes = over || odi_load_relaxed(&record->flags) & ODI_RECORD_STALE;
+        if (goes && unlink_if_dead(queue, record)) {
+            record->next_of_queue = dead;
+            dead = record;
+        }
+    }
+    return dead;
+}
+
+void odi_queue_reap(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool over = is_over(queue);
+    odi_record *dead = take_dead(queue, over);
+    over = over && queue->records == NULL;
+    if (over) {
+        queue->released = false; /* whoever comes late finds nothing to do */
+        odi_fifo_free(&queue->lane);
+        odi_fifo_free(&queue->early);
+    }
+    odi_lock_release(&queue->watch.lock);
+
+    while (dead != NULL) {
+        odi_record *next = dead->next_of_queue;
+        odi_group *group = odi_load_relaxed(&dead->group); /* relaxed: see record.c */
+
+        if (group != NULL)
+            odi_group_forget(group, dead);
+        odi_record_free(dead);
+        dead = next;
+    }
+    if (over)
+        odi_arena_give(&queues, queue);
+}
+
+void od_queue_release(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->released = true;
+    queue->suspensions = 0;
+    odi_lane_open_if_clear(queue);
+    int drainers = odi_lane_places(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_start(queue, drainers);
+    odi_queue_reap(queue);
+}
+
+static void forget_what_waits(void *object)
+{
+    od_queue *queue = object;
+
+    queue->watch.lock = (odi_lock){0};
+    queue->lane = queue->early = (odi_fifo){0}; /* the parent's; their memory stays */
+    queue->running = 0;
+}
+
+static void forked(void)
+{
+    odi_stays = NULL;
+    odi_arena_forked(&queues, forget_what_waits);
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    odi_fork_above = forked;
+}

@@ -1,0 +1,84 @@
+/* queue.h — a queue's order and limits, between its submitters and the pool.
+ *
+ * An *open* queue (unlimited, not suspended) has no lane: its jobs go straight to the pool.
+ * A *diverted* one keeps them in its lane and gives the pool drainers instead: plain jobs
+ * that take the lane's jobs one after the other. Each drainer, and each sync caller whose
+ * turn has come, holds one of the lane's `width` places.
+ *
+ * States   open     -> diverted   suspend, set_width: the records' flag, then under the lock
+ *          diverted -> open       unlimited, not suspended, lane empty: under the lock
+ *
+ * What a worker meets of a queue that was diverted after the push comes back to the lane
+ * (`early`, which is served first). A sync caller waits in the lane like a job, as a *turn*:
+ * the drainer that meets it passes its place on. How that wait ends: by that drainer.
+ *
+ * Owns     its records, its lane, its waiters. A queue's memory is never unmapped or reused
+ *          as anything else.
+ * Locks    watch.lock guards everything below it; order: group, queue, cancel.
+ *
+ * Edges    L2  submit <-> divert   light/heavy fence   as in job/record.h
+ *          Q1  grant -> turn       release/acquire     what ran before in the lane
+ *          Q2  interrupt -> drainer  relaxed, a hint   looked at between two jobs
+ */
+#ifndef ODI_LANE_QUEUE_H
+#define ODI_LANE_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "include/od_queue.h"
+#include "job/record.h"
+#include "job/watch.h"
+#include "lane/fifo.h"
+#include "pool/pool.h"
+
+struct od_queue {
+    /* Constant. */
+    od_pool *pool;
+    uint32_t band;
+    char label[OD_LABEL_BYTES];
+
+    odi_atomic(odi_record *) current[ODI_BANDS]; /* the record without a group, per band */
+
+    ODI_LINE_ALIGNED odi_watch watch;
+    odi_record *records; /* all of them, stale ones until they are empty */
+    odi_fifo lane, early;
+    uint32_t suspensions;
+    int32_t width;   /* OD_UNLIMITED or more */
+    int32_t running; /* drainers and sync callers that hold a place */
+    odi_atomic(bool) diverted; /* written under the lock */
+    bool released;
+    odi_atomic(bool) interrupt; /* drainers give back what they have in hand */
+    ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
+};
+
+/* The queues that the calling thread is running jobs of, innermost first. */
+extern _Thread_local od_stay *odi_stays;
+
+/* A sync caller in the lane. */
+typedef struct {
+    odi_atomic(uint32_t) granted;
+} odi_turn;
+
+/* queue.c */
+extern const odi_record_owner odi_queue_owner;
+odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t band);
+void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t band, odi_entry job);
+void odi_queue_reap(od_queue *queue);
+
+/* lane.c. The lock is held where it says so. */
+bool odi_lane_push(od_queue *queue, odi_entry labelled);
+void odi_lane_divert(odi_record *record, odi_entry job);
+void odi_lane_set_diverted(od_queue *queue, bool diverted);  /* held */
+void odi_lane_open_if_clear(od_queue *queue);                /* held */
+int odi_lane_places(od_queue *queue);                        /* held: drainers to start now */
+void odi_lane_start(od_queue *queue, int drainers);          /* not held */
+bool odi_lane_is_clear(const od_queue *queue);               /* held */
+void odi_lane_purge(od_queue *queue);                        /* not held */
+
+/* Waits in the lane for a place on behalf of the calling thread. Not held. */
+void odi_lane_take_turn(od_queue *queue);
+void odi_lane_end_turn(od_queue *queue);
+
+#endif

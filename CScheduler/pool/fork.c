@@ -1,0 +1,72 @@
+/* fork.c — a forked child has one thread: its pools begin anew, with nothing queued.
+ *
+ * What was accepted before the fork is the parent's to run. liburcu is out of bounds in the
+ * child, so what it would retire stays. The locks that the child needs are held across the
+ * fork, so that it finds what they protect whole.
+ */
+#include <pthread.h>
+
+#include "job/group.h"
+#include "pool/pool.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+void (*odi_fork_above)(void);
+
+static odi_lock pools_lock;
+static od_pool *pools;
+static bool handlers_registered;
+
+static void before_fork(void)
+{
+    odi_lock_acquire(&pools_lock);
+    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
+        odi_lock_acquire(&pool->crew.lock);
+}
+
+static void after_in_parent(void)
+{
+    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
+        odi_lock_release(&pool->crew.lock);
+    odi_lock_release(&pools_lock);
+}
+
+static void after_in_child(void)
+{
+    odi_reclaim_forked();
+    odi_worker_self = NULL;
+    odi_runs_forked();
+    odi_records_forked();
+    odi_groups_forked();
+    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
+        pool->monitor_present = false;
+        pool->stop_lock = (odi_lock){0};
+        odi_store_relaxed(&pool->refreshing, false); /* relaxed: one thread exists */
+        odi_crew_forked(&pool->crew);
+    }
+    pools_lock = (odi_lock){0};
+    if (odi_fork_above != NULL)
+        odi_fork_above();
+}
+
+void odi_pool_enlist(od_pool *pool)
+{
+    odi_lock_acquire(&pools_lock);
+    if (!handlers_registered)
+        handlers_registered = pthread_atfork(before_fork, after_in_parent,
+                                             after_in_child) == 0;
+    pool->next_pool = pools;
+    pools = pool;
+    odi_lock_release(&pools_lock);
+}
+
+void odi_pool_delist(od_pool *pool)
+{
+    od_pool **link = &pools;
+
+    odi_lock_acquire(&pools_lock);
+    while (*link != pool)
+        link = &(*link)->next_pool;
+    *link = pool->next_pool;
+    odi_lock_release(&pools_lock);
+}

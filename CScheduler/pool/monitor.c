@@ -1,0 +1,208 @@
+/* monitor.c — notices workers that sleep in the kernel inside a job while work waits.
+ *
+ * One thread, started when first needed. It ticks only while work waits and nobody is free
+ * to take it; otherwise it sleeps without a deadline, and a submitter that finds nobody to
+ * wake arms it.
+ *
+ * A worker is taken for blocked when between two ticks it finished no job, used next to no
+ * CPU time, and the kernel says that it sleeps. Each blocked worker allows one spare. When
+ * all are blocked the number of spares doubles, so that a burst of blocking jobs is through
+ * in a logarithmic number of ticks.
+ *
+ * How its waits end: arm_monitor, odi_pool_wake_monitor (stop), or the tick's deadline.
+ */
+#include "os/clock.h"
+#include "os/thread.h"
+#include "pool/pool.h"
+#include "worker/worker.h"
+
+#include "base/invariant.h"
+
+enum { TICK_NS = 3000000, QUIET_TICKS = 2, MONITOR_STACK = 256 * 1024 };
+#define RETRY_NS (100 * ODI_MILLISECOND)
+
+/* A thread that used less than this share of a tick was not computing. */
+enum { IDLE_SHARE = 16 };
+
+typedef struct {
+    int blocked; /* workers asleep inside a job */
+    int active;  /* workers that are not on the bench */
+} situation;
+
+/* Whether a worker has been asleep in the same job since the last tick. Lock held. */
+static bool is_blocked(odi_worker *worker)
+{
+    uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
+    int64_t cpu = (jobs & 1) ? odi_clock_cpu(worker->cpu_clock) : 0;
+    bool same_job = (jobs & 1) && jobs == worker->watched_jobs;
+    int64_t used = cpu - worker->watched_cpu;
+
+    worker->watched_jobs = jobs;
+    worker->watched_cpu = cpu;
+    if (!same_job || used > TICK_NS / IDLE_SHARE)
+        return false;
+    /* relaxed: an explicit blocking section is counted by itself */
+    if (odi_load_relaxed(&worker->says_blocking))
+        return false;
+    /* Unknown (no descriptor to be had) is taken for asleep: the clock has said so. */
+    return odi_thread_sleeps(worker->thread_id) != 0;
+}
+
+/* Looks at every worker and adjusts the number of spares. Lock held. */
+static situation look(odi_crew *crew, bool work_waits)
+{
+    situation now = {0, crew->active};
+
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+
+        if (worker != NULL && worker->present && !worker->benched && worker->cpu_clock != 0)
+            now.blocked += is_blocked(worker);
+    }
+    int wanted = now.blocked;
+    if (work_waits && now.blocked > 0 && now.blocked + crew->blocked >= now.active &&
+        wanted < 2 * crew->allowance)
+        wanted = 2 * crew->allowance;
+    if (wanted > crew->spare_cap)
+        wanted = crew->spare_cap;
+    if (work_waits && now.blocked > crew->spare_cap &&
+        odi_add_relaxed(&crew->cap_reached, 1) == 0) /* relaxed: a counter */
+        odi_warn("pool \"%s\": %d jobs block while work waits, which is more than its %d "
+                 "spare workers can make up for", crew->name, now.blocked, crew->spare_cap);
+    if (wanted != crew->allowance) {
+        crew->allowance = wanted;
+        odi_crew_counts_changed(crew);
+    }
+    return now;
+}
+
+static bool stopping(odi_crew *crew)
+{
+    return odi_load_relaxed(&crew->attention) & ODI_CANCELLING; /* relaxed: woken after it */
+}
+
+/* One look at the crew. Returns whether there was a reason to look. */
+static bool tick(odi_crew *crew)
+{
+    bool work_waits = odi_crew_has_work(crew);
+
+    odi_lock_acquire(&crew->lock);
+    (void)look(crew, work_waits);
+    odi_lock_release(&crew->lock);
+    if (work_waits)
+        (void)odi_crew_publish(crew, &crew->sites[0]);
+    crew->refresh(crew);
+    return work_waits;
+}
+
+/* Nothing waits: the spares go, and submitters must call again. */
+static void disarm(odi_crew *crew)
+{
+    odi_lock_acquire(&crew->lock);
+    crew->allowance = 0;
+    odi_crew_counts_changed(crew);
+    odi_lock_release(&crew->lock);
+    for (int site = 0; site < crew->site_count; site++) {
+        if (odi_load_relaxed(&crew->attention) & ODI_SURPLUS) /* relaxed: our own change */
+            odi_idle_wake_all(&crew->sites[site].idle);
+    }
+    odi_or_seqcst(&crew->attention, ODI_MONITOR_OFF, S4);
+    odi_fence_heavy(S4);
+    /* What was published before the flag could be seen is found here. */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, &crew->sites[0]);
+}
+
+static void watch(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+    int quiet = 0;
+
+    while (quiet < QUIET_TICKS && !stopping(crew)) {
+        uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
+
+        quiet = tick(crew) ? 0 : quiet + 1;
+        odi_futex_wait(&pool->monitor_word, word, odi_clock_after(TICK_NS));
+    }
+}
+
+static void monitor_main(void *raw)
+{
+    od_pool *pool = raw;
+    odi_crew *crew = &pool->crew;
+
+    odi_reader_join();
+    while (!stopping(crew)) {
+        watch(pool);
+        uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
+        disarm(crew);
+        while (!stopping(crew) &&
+               (odi_load_relaxed(&crew->attention) & ODI_MONITOR_OFF)) { /* relaxed: S4 */
+            odi_futex_wait(&pool->monitor_word, word, ODI_FOREVER);
+            word = odi_load_acquire(&pool->monitor_word, S3);
+        }
+    }
+    odi_reader_leave();
+
+    odi_lock_acquire(&crew->lock);
+    crew->present--;
+    pool->monitor_present = false;
+    odi_add_release(&crew->departures, 1, S3);
+    odi_futex_wake(&crew->departures, 1 << 30);
+    odi_lock_release(&crew->lock); /* the last touch of the pool */
+}
+
+void odi_pool_wake_monitor(od_pool *pool)
+{
+    odi_add_release(&pool->monitor_word, 1, S3);
+    odi_futex_wake(&pool->monitor_word, 1);
+}
+
+/* Without a monitor foreign blocking goes unnoticed; a later arming tries again. */
+ODI_COLD static void start_failed(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+
+    odi_lock_acquire(&crew->lock);
+    pool->monitor_present = false;
+    crew->present--;
+    crew->next_monitor_ns = odi_clock_after(RETRY_NS);
+    odi_lock_release(&crew->lock);
+    odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
+    odi_or_seqcst(&crew->attention, ODI_MONITOR_OFF, S4);
+}
+
+/* Lock held. */
+static bool may_start(const odi_crew *crew)
+{
+    return crew->next_monitor_ns == 0 || odi_clock_now() >= crew->next_monitor_ns;
+}
+
+void odi_pool_arm_monitor(odi_crew *crew)
+{
+    od_pool *pool = crew->pool;
+    bool starts = false, waits_on = false;
+
+    if (!(odi_and_seqcst(&crew->attention, ~(uint32_t)ODI_MONITOR_OFF, S4) & ODI_MONITOR_OFF))
+        return; /* somebody else was faster */
+
+    odi_lock_acquire(&crew->lock);
+    if (!pool->monitor_present && !may_start(crew))
+        waits_on = true;
+    else if (!pool->monitor_present) {
+        starts = pool->monitor_present = true;
+        crew->present++;
+    }
+    odi_lock_release(&crew->lock);
+
+    if (waits_on) {
+        odi_or_seqcst(&crew->attention, ODI_MONITOR_OFF, S4);
+        return;
+    }
+    if (!starts) {
+        odi_pool_wake_monitor(pool);
+        return;
+    }
+    if (odi_thread_start(monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
+        start_failed(pool);
+}

@@ -1,0 +1,19 @@
+/* options.h — what a pool may be asked for, and the sentence when it may not. */
+#ifndef ODI_POOL_OPTIONS_H
+#define ODI_POOL_OPTIONS_H
+
+#include <stddef.h>
+
+#include "include/od_pool.h"
+#include "worker/crew.h"
+
+/* The public numbers are the internal ones. */
+_Static_assert((int)OD_PLACEMENT_AUTOMATIC == (int)ODI_PLACEMENT_AUTOMATIC &&
+                   (int)OD_PLACEMENT_NODE == (int)ODI_PLACEMENT_NODE,
+               "one list of placements");
+_Static_assert((int)OD_BAND_BACKGROUND == ODI_BANDS - 1, "one list of bands");
+
+/* OD_OK, or OD_INVALID and one sentence in `message` (may be NULL). */
+od_status odi_options_check(const od_pool_options *options, char *message, size_t capacity);
+
+#endif

@@ -1,0 +1,178 @@
+#include "pool/pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "os/clock.h"
+#include "os/pages.h"
+#include "pool/options.h"
+#include "worker/worker.h"
+
+enum { DEFAULT_SPARES = 64 };
+#define DEFAULT_STACK ((size_t)256 << 20)
+#define BENCH_NS (200 * ODI_MILLISECOND)
+
+static od_status out_of_memory(char *message, size_t capacity)
+{
+    if (message != NULL && capacity > 0)
+        snprintf(message, capacity, "memory is too short for a pool");
+    return OD_NO_MEMORY;
+}
+
+/* One site per node that has CPUs for us; without NUMA, one. */
+static bool make_sites(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+    odi_topology *topology = pool->topology;
+    int nodes = topology != NULL ? topology->node_count : 1;
+
+    crew->site_count = nodes < ODI_MOST_SITES ? nodes : ODI_MOST_SITES;
+    crew->sites = odi_pages_new((size_t)crew->site_count * sizeof(odi_site), ODI_ANY_NODE);
+    int(*order)[ODI_MOST_SITES] = calloc((size_t)crew->site_count, sizeof *order);
+    if (crew->sites == NULL || order == NULL) {
+        free(order);
+        return false;
+    }
+    for (int site = 0; site < crew->site_count; site++) {
+        int rank = 0;
+
+        crew->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
+        order[site][rank++] = site;
+        for (int near = 0; near < nodes - 1; near++) {
+            int other = odi_topology_neighbour(topology, site, near);
+
+            if (other < crew->site_count)
+                order[site][rank++] = other;
+        }
+    }
+    crew->site_order = (const int(*)[ODI_MOST_SITES])order;
+    return true;
+}
+
+static void free_parts(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+
+    free((void *)(uintptr_t)crew->site_order);
+    odi_pages_free(crew->sites, (size_t)crew->site_count * sizeof(odi_site));
+    odi_plan_free(crew->plan);
+    odi_topology_free(pool->topology);
+    odi_pages_free(pool, sizeof *pool);
+}
+
+static const odi_source *live_source(void)
+{
+    static odi_source source;
+    static odi_lock lock;
+
+    odi_lock_acquire(&lock);
+    if (source.read == NULL)
+        source = odi_source_live();
+    odi_lock_release(&lock);
+    return &source;
+}
+
+static void set_constants(od_pool *pool, const od_pool_options *options, int workers)
+{
+    odi_crew *crew = &pool->crew;
+
+    crew->pool = pool;
+    crew->arm_monitor = odi_pool_arm_monitor;
+    crew->refresh = odi_pool_refresh;
+    crew->target = workers;
+    crew->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
+    crew->capacity = ODI_MOST_WORKERS + crew->spare_cap;
+    crew->stack_bytes = options->stack_bytes != 0 ? options->stack_bytes : DEFAULT_STACK;
+    crew->bench_ns = BENCH_NS;
+    snprintf(crew->name, sizeof crew->name, "%s",
+             options->name != NULL ? options->name : "overdrive");
+}
+
+od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_world *world,
+                             od_pool **result, char *message, size_t capacity)
+{
+    od_status status = odi_options_check(options, message, capacity);
+
+    *result = NULL;
+    if (status != OD_OK) {
+        if (world != NULL)
+            odi_topology_free(world->topology);
+        return status;
+    }
+    od_pool *pool = odi_pages_new(sizeof *pool, ODI_ANY_NODE);
+    if (pool == NULL)
+        return out_of_memory(message, capacity);
+    odi_membarrier_prepare();
+
+    odi_limits limits;
+    pool->source = world != NULL && world->source != NULL ? world->source : live_source();
+    pool->rounding = options->round_quota_down ? ODI_ROUND_DOWN : ODI_ROUND_UP;
+    pool->follows_limits = options->workers == 0;
+    odi_limits_read(pool->source, &limits);
+    odi_worker_advice advice = odi_limits_workers(&limits, pool->rounding, options->workers);
+    int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
+
+    pool->topology = world != NULL && world->topology != NULL
+                         ? world->topology
+                         : odi_topology_discover(pool->source, &limits);
+    if (pool->topology != NULL)
+        pool->crew.plan = odi_plan_make(pool->topology, &limits, workers,
+                                        (odi_placement)options->placement);
+    pool->crew.first_index = world != NULL ? world->first_index : 0;
+    set_constants(pool, options, workers);
+    /* relaxed: nobody else knows the pool yet */
+    odi_store_relaxed(&pool->crew.may_spin, advice.may_spin);
+    odi_store_relaxed(&pool->next_refresh_ns, odi_clock_after(ODI_SECOND));
+    if (!make_sites(pool) || !odi_crew_init(&pool->crew)) {
+        free_parts(pool);
+        return out_of_memory(message, capacity);
+    }
+    odi_pool_enlist(pool);
+    *result = pool;
+    return OD_OK;
+}
+
+od_status od_pool_create(const od_pool_options *options, od_pool **pool, char *message,
+                         size_t capacity)
+{
+    return odi_pool_create_in(options, NULL, pool, message, capacity);
+}
+
+int od_pool_workers(od_pool *pool)
+{
+    odi_lock_acquire(&pool->crew.lock);
+    int workers = pool->crew.target;
+    odi_lock_release(&pool->crew.lock);
+    return workers;
+}
+
+od_status od_pool_set_workers(od_pool *pool, int workers)
+{
+    if (workers < 0 || workers > ODI_MOST_WORKERS)
+        return OD_INVALID;
+    pool->follows_limits = workers == 0;
+    if (workers == 0)
+        odi_pool_refresh(&pool->crew);
+    else
+        odi_crew_set_target(&pool->crew, workers);
+    return OD_OK;
+}
+
+od_status od_pool_free(od_pool *pool)
+{
+    od_status status = od_pool_stop(pool, INT64_MAX, NULL);
+
+    if (status == OD_INSIDE)
+        return status;
+    odi_lock_acquire(&pool->crew.lock);
+    bool stuck = pool->crew.present > 0;
+    odi_lock_release(&pool->crew.lock);
+    if (stuck)
+        return OD_OK; /* its memory stays: a thread is still in it */
+    odi_pool_delist(pool);
+    odi_crew_free(&pool->crew);
+    free_parts(pool);
+    return OD_OK;
+}

@@ -1,0 +1,76 @@
+/* pool.h — many workers as one: options, limits, monitor, stop.
+ *
+ * Owns     the crew and what decides its size.
+ * Never    knows queues beyond an address for reports.
+ *
+ * States   RUNNING   -> STOPPING    od_pool_stop: submitters run their own work from here on
+ *          STOPPING  -> CANCELLING  the deadline: workers leave before their next job
+ *          either    -> STOPPED     the last thread has departed, or is reported stuck
+ *
+ * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
+ *                                      it sees the work
+ *          P1  refresh -> refresh      one reader of the limits at a time
+ */
+#ifndef ODI_POOL_POOL_H
+#define ODI_POOL_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "include/od_pool.h"
+#include "job/job.h"
+#include "sleep/lock.h"
+#include "topology/topology.h"
+#include "worker/crew.h"
+
+struct od_pool {
+    odi_crew crew;
+    odi_topology *topology;
+    const odi_source *source; /* where limits are read */
+    bool follows_limits;
+    odi_rounding rounding;
+    odi_atomic(int64_t) next_refresh_ns;
+    odi_atomic(bool) refreshing;
+
+    odi_atomic(uint32_t) monitor_word; /* the monitor sleeps on it */
+    bool monitor_present;              /* under the crew's lock */
+
+    odi_atomic(uint64_t) ran_outside, cancelled_outside;
+    odi_lock stop_lock;
+    bool stopped;
+    od_stop_report last_report;
+
+    od_pool *next_pool; /* all pools of the process, for fork */
+};
+
+/* For tests: a pool on a made-up machine, with limits from a made-up source. NULL: the real
+ * ones. The topology passes to the pool. */
+typedef struct {
+    odi_topology *topology;
+    const odi_source *source;
+    int64_t first_index;
+} odi_pool_world;
+
+od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_world *world,
+                             od_pool **pool, char *message, size_t capacity);
+
+/* Queues a labelled job from whichever thread this is. Never fails: without memory or
+ * workers the job runs here and now. */
+void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
+
+/* limits.c: follows the machine's limits, at most once a second. The crew's `refresh`. */
+void odi_pool_refresh(odi_crew *crew);
+
+/* monitor.c: the crew's `arm_monitor`. */
+void odi_pool_arm_monitor(odi_crew *crew);
+void odi_pool_wake_monitor(od_pool *pool);
+
+/* fork.c */
+void odi_pool_enlist(od_pool *pool);
+void odi_pool_delist(od_pool *pool);
+
+/* Registered by the layer above: resets its own state in a forked child. */
+extern void (*odi_fork_above)(void);
+
+#endif

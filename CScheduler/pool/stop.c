@@ -1,0 +1,182 @@
+#include "base/cache_line.h"
+#include "os/clock.h"
+#include "pool/pool.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* How long after the deadline workers between two jobs get to leave. */
+#define GRACE_NS (20 * ODI_MILLISECOND)
+#define LOOK_NS (1 * ODI_MILLISECOND)
+
+static void announce(odi_crew *crew, uint32_t attention)
+{
+    odi_or_seqcst(&crew->attention, attention, S4);
+    odi_fence_heavy(S4); /* from here on submitters see it, or we see what they pushed */
+    for (int site = 0; site < crew->site_count; site++)
+        odi_idle_wake_all(&crew->sites[site].idle);
+
+    odi_lock_acquire(&crew->lock);
+    for (odi_worker *worker = crew->bench; worker != NULL; worker = worker->next_benched) {
+        odi_store_release(&worker->bench_word, 2, S3); /* leave: it is still on the bench */
+        odi_futex_wake(&worker->bench_word, 1);
+    }
+    odi_lock_release(&crew->lock);
+}
+
+/* Workers that have not left, without the monitor. Lock held. */
+static int workers_present(od_pool *pool)
+{
+    return pool->crew.present - pool->monitor_present;
+}
+
+/* Sleeps until every worker has left. False: the deadline came first.
+ * Ended by: odi_crew_depart, or the deadline. */
+static bool await_departures(od_pool *pool, int64_t deadline)
+{
+    odi_crew *crew = &pool->crew;
+
+    for (;;) {
+        uint32_t seen = odi_load_acquire(&crew->departures, S3);
+
+        odi_lock_acquire(&crew->lock);
+        bool gone = workers_present(pool) == 0;
+        odi_lock_release(&crew->lock);
+        if (gone)
+            return true;
+        if (odi_futex_wait(&crew->departures, seen, deadline) == ODI_FUTEX_TIMED_OUT)
+            return false;
+    }
+}
+
+/* Whether all workers that are left are inside a job. */
+static bool only_stuck_left(odi_crew *crew)
+{
+    bool only = true;
+
+    odi_lock_acquire(&crew->lock);
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+
+        if (worker != NULL && worker->present)
+            only &= odi_load_acquire(&worker->jobs, W2) & 1;
+    }
+    odi_lock_release(&crew->lock);
+    return only;
+}
+
+static uint64_t discard(odi_entry *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        odi_record *record = odi_record_unlabel(&jobs[i]);
+
+        odi_job_discard(jobs[i]);
+        if (record != NULL)
+            odi_record_complete(record, 1);
+    }
+    return count;
+}
+
+/* Discards everything that waits. Stuck workers do not take part: stealing is anyone's. */
+static uint64_t discard_all(odi_crew *crew)
+{
+    odi_entry batch[ODI_STEAL_BATCH];
+    uint64_t cancelled = 0;
+    size_t count;
+
+    odi_reader_join();
+    for (int site = 0; site < crew->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++) {
+            do {
+                odi_read_begin();
+                count = odi_injector_claim(&crew->sites[site].injectors[band], batch,
+                                           ODI_STEAL_BATCH);
+                odi_read_end();
+                cancelled += discard(batch, count);
+            } while (count > 0);
+        }
+    }
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+
+        for (int band = 0; worker != NULL && band < ODI_BANDS; band++) {
+            while (odi_deque_size(&worker->deques[band]) > 0) {
+                odi_read_begin();
+                count = odi_deque_steal(&worker->deques[band], batch, ODI_STEAL_BATCH);
+                odi_read_end();
+                cancelled += discard(batch, count);
+            }
+        }
+    }
+    odi_reader_leave();
+    return cancelled;
+}
+
+/* One load per worker tells both how many jobs it has done and whether it is in one. */
+static void write_report(od_pool *pool, od_stop_report *report)
+{
+    odi_crew *crew = &pool->crew;
+    uint64_t cancelled = 0;
+
+    *report = (od_stop_report){0};
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+
+        if (worker == NULL)
+            continue;
+        uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
+        report->ran += jobs >> 1;
+        cancelled += odi_counted(&worker->counters.cancelled);
+        if (jobs & 1) {
+            if (report->stuck < OD_STUCK_NAMED)
+                report->stuck_queues[report->stuck] =
+                    odi_load_relaxed(&worker->queue_running); /* relaxed: a name, W2 */
+            report->stuck++;
+        }
+    }
+    report->ran += odi_load_relaxed(&pool->ran_outside); /* relaxed: counters */
+    report->cancelled = cancelled + odi_load_relaxed(&pool->cancelled_outside);
+}
+
+static void stop(od_pool *pool, int64_t deadline)
+{
+    odi_crew *crew = &pool->crew;
+
+    announce(crew, ODI_STOPPING);
+    bool gone = await_departures(pool, deadline);
+    announce(crew, ODI_CANCELLING);
+    odi_pool_wake_monitor(pool);
+
+    int64_t grace = odi_clock_after(GRACE_NS);
+    while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
+        gone = await_departures(pool, odi_clock_after(LOOK_NS));
+    odi_add_relaxed(&pool->cancelled_outside, discard_all(crew)); /* relaxed: a counter */
+
+    /* The monitor leaves promptly: it runs no user code. */
+    odi_lock_acquire(&crew->lock);
+    while (pool->monitor_present) {
+        uint32_t seen = odi_load_acquire(&crew->departures, S3);
+
+        odi_lock_release(&crew->lock);
+        odi_futex_wait(&crew->departures, seen, odi_clock_after(LOOK_NS));
+        odi_lock_acquire(&crew->lock);
+    }
+    odi_lock_release(&crew->lock);
+}
+
+od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report)
+{
+    if (od_pool_is_worker(pool))
+        return OD_INSIDE;
+
+    odi_lock_acquire(&pool->stop_lock);
+    od_status status = pool->stopped ? OD_STOPPED : OD_OK;
+    if (!pool->stopped) {
+        stop(pool, odi_clock_after(deadline_ns));
+        write_report(pool, &pool->last_report);
+        pool->stopped = true;
+    }
+    if (report != NULL)
+        *report = pool->last_report;
+    odi_lock_release(&pool->stop_lock);
+    return status;
+}

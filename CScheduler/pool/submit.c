@@ -1,0 +1,63 @@
+#include "base/cache_line.h"
+#include "pool/pool.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* There is nobody to run it: no thread, no memory, or no pool any more. */
+ODI_COLD static void run_here(od_pool *pool, odi_entry job)
+{
+    if (odi_run_outside(job))
+        odi_add_relaxed(&pool->ran_outside, 1); /* relaxed: a counter */
+    else
+        odi_add_relaxed(&pool->cancelled_outside, 1); /* relaxed: a counter */
+}
+
+ODI_COLD static void help(od_pool *pool)
+{
+    odi_add_relaxed(&pool->ran_outside, odi_crew_help(&pool->crew)); /* relaxed: a counter */
+}
+
+void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+{
+    odi_crew *crew = &pool->crew;
+    odi_worker *worker = odi_worker_self;
+    odi_site *site;
+
+    if (worker != NULL && ODI_LIKELY(worker->crew == crew)) {
+        site = worker->site;
+        /* relaxed: after a stop nobody looks at this deque any more; see od_pool_stop */
+        if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) ||
+            ODI_UNLIKELY(!odi_worker_push(worker, band, job))) {
+            run_here(pool, job);
+            return;
+        }
+        (void)odi_crew_publish(crew, site); /* whatever happens, this worker is there */
+        return;
+    }
+    site = odi_crew_site_here(crew);
+    if (ODI_UNLIKELY(!odi_site_push(site, band, job))) {
+        run_here(pool, job);
+        return;
+    }
+    if (ODI_UNLIKELY(!odi_crew_publish(crew, site)))
+        help(pool);
+}
+
+void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
+{
+    odi_pool_submit(pool, (uint32_t)band, odi_job_plain(function, context, 0));
+}
+
+int od_pool_current_band(void)
+{
+    odi_worker *worker = odi_worker_self;
+
+    return worker != NULL && worker->run_record != NULL ? (int)worker->run_record->band : -1;
+}
+
+bool od_pool_is_worker(od_pool *pool)
+{
+    odi_worker *worker = odi_worker_self;
+
+    return worker != NULL && (pool == NULL || worker->crew == &pool->crew);
+}

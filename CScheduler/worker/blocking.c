@@ -1,0 +1,28 @@
+/* blocking.c — a worker that says that it waits hands its place over: until it says that it
+ * is back, the crew may run one worker more. The monitor (pool/monitor.c) finds those that
+ * do not say so. */
+#include "include/od_pool.h"
+#include "worker/worker.h"
+
+void od_blocking_begin(void)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (worker == NULL || worker->blocking_depth++ > 0)
+        return;
+    odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
+    odi_crew_block(worker->crew);
+    /* What waits now was published when the crew was full: it is published again. */
+    if (odi_crew_has_work(worker->crew))
+        (void)odi_crew_publish(worker->crew, worker->site);
+}
+
+void od_blocking_end(void)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (worker == NULL || --worker->blocking_depth > 0)
+        return;
+    odi_store_relaxed(&worker->says_blocking, false); /* relaxed: a hint for the monitor */
+    odi_crew_unblock(worker->crew);
+}

@@ -1,0 +1,496 @@
+#include "worker/crew.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "base/rng.h"
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "os/pages.h"
+#include "os/thread.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* After a thread could not be created, the next try comes no sooner than this. */
+enum { RETRY_START_NS = 100000000, SITE_CHECK_EVERY = 64 };
+
+/* ---- the table: under the lock, replaced as a whole ---- */
+
+static void table_destroy(odi_retired *retired)
+{
+    free(retired);
+}
+
+/* Lists the workers that are present, sorted by site. False: memory is short. */
+static bool rebuild_table(odi_crew *crew)
+{
+    odi_table *table = malloc(sizeof *table + (size_t)crew->capacity * sizeof(odi_worker *));
+    int count = 0;
+
+    if (table == NULL)
+        return false;
+    for (int site = 0; site < crew->site_count; site++) {
+        table->first[site] = count;
+        for (int slot = 0; slot < crew->capacity; slot++) {
+            odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+
+            if (worker != NULL && worker->present && worker->site_index == site)
+                table->workers[count++] = worker;
+        }
+    }
+    table->first[crew->site_count] = count;
+
+    odi_table *old = odi_load_relaxed(&crew->table); /* relaxed: written under the lock */
+    odi_store_release(&crew->table, table, W1);
+    if (old != NULL)
+        odi_retire(&old->retired, table_destroy);
+    return true;
+}
+
+/* ---- life ---- */
+
+static bool init_site(odi_crew *crew, odi_site *site)
+{
+    odi_idle_init(&site->idle, (uint32_t)-2); /* the epoch rolls over early in every run */
+    odi_store_relaxed(&site->bands, 0); /* relaxed: nobody else knows it yet */
+    for (int band = 0; band < ODI_BANDS; band++) {
+        if (!odi_injector_init(&site->injectors[band], 0, crew->site_count > 1
+                                                               ? site->node
+                                                               : ODI_ANY_NODE))
+            return false;
+    }
+    return true;
+}
+
+bool odi_crew_init(odi_crew *crew)
+{
+    crew->slots = calloc((size_t)crew->capacity, sizeof *crew->slots);
+    if (crew->slots == NULL)
+        return false;
+    for (int site = 0; site < crew->site_count; site++) {
+        if (!init_site(crew, &crew->sites[site])) {
+            odi_crew_free(crew);
+            return false;
+        }
+    }
+    if (!rebuild_table(crew)) {
+        odi_crew_free(crew);
+        return false;
+    }
+    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF); /* relaxed: new */
+    return true;
+}
+
+void odi_crew_free(odi_crew *crew)
+{
+    odi_reclaim_drain();
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: alone */
+
+        if (worker == NULL)
+            continue;
+        for (int band = 0; band < ODI_BANDS; band++)
+            odi_deque_free(&worker->deques[band]);
+        odi_pages_free(worker, sizeof *worker);
+    }
+    for (int site = 0; site < crew->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            odi_injector_free(&crew->sites[site].injectors[band]);
+    }
+    free(odi_load_relaxed(&crew->table)); /* relaxed: alone */
+    free(crew->slots);
+}
+
+/* ---- counts ---- */
+
+int odi_crew_limit(const odi_crew *crew)
+{
+    int spares = crew->blocked + crew->allowance;
+
+    return crew->target + (spares < crew->spare_cap ? spares : crew->spare_cap);
+}
+
+static void set_attention(odi_crew *crew, uint32_t bits, bool on)
+{
+    if (on)
+        odi_or_seqcst(&crew->attention, bits, S4);
+    else
+        odi_and_seqcst(&crew->attention, ~bits, S4);
+}
+
+void odi_crew_counts_changed(odi_crew *crew)
+{
+    int limit = odi_crew_limit(crew);
+    uint32_t now = odi_load_relaxed(&crew->attention); /* relaxed: bits change locked */
+    uint32_t want = (crew->active < limit ? ODI_CAN_START : 0) |
+                    (crew->active > limit ? ODI_SURPLUS : 0);
+
+    if ((now & (ODI_CAN_START | ODI_SURPLUS)) != want) {
+        set_attention(crew, want, true);
+        set_attention(crew, (ODI_CAN_START | ODI_SURPLUS) & ~want, false);
+    }
+}
+
+void odi_crew_set_target(odi_crew *crew, int target)
+{
+    odi_lock_acquire(&crew->lock);
+    bool fewer = target < crew->target;
+    crew->target = target;
+    odi_crew_counts_changed(crew);
+    odi_lock_release(&crew->lock);
+
+    /* Sleepers that are too many leave now; with more workers, waiting work starts them. */
+    for (int site = 0; site < crew->site_count && fewer; site++)
+        odi_idle_wake_all(&crew->sites[site].idle);
+    if (!fewer && odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, &crew->sites[0]);
+}
+
+/* ---- starting ---- */
+
+static odi_worker *make_worker(odi_crew *crew, int slot)
+{
+    int site = crew->plan != NULL ? odi_plan_place(crew->plan, slot).node % crew->site_count
+                                  : slot % crew->site_count;
+    int node = crew->site_count > 1 ? crew->sites[site].node : ODI_ANY_NODE;
+    odi_worker *worker = odi_pages_new(sizeof *worker, node);
+
+    if (worker == NULL)
+        return NULL;
+    worker->crew = crew;
+    worker->site_index = site;
+    worker->site = &crew->sites[site];
+    worker->slot = slot;
+    worker->random = odi_rng_seed((uint64_t)slot);
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_init(&worker->deques[band], crew->first_index, node);
+    odi_store_release(&crew->slots[slot], worker, W1);
+    return worker;
+}
+
+/* The lowest slot without a thread, or NULL. Lock held. */
+static odi_worker *take_slot(odi_crew *crew)
+{
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+
+        if (worker == NULL)
+            return make_worker(crew, slot);
+        if (!worker->present)
+            return worker;
+    }
+    return NULL;
+}
+
+/* Lock held. The worker's thread will hold its site's token. */
+static odi_worker *recruit(odi_crew *crew)
+{
+    odi_worker *worker = crew->bench != NULL ? crew->bench : take_slot(crew);
+
+    if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
+        return NULL;
+    worker->searching = true;
+    if (worker->benched) {
+        crew->bench = worker->next_benched;
+        worker->benched = false;
+    } else {
+        worker->present = true;
+        if (!rebuild_table(crew)) {
+            worker->present = worker->searching = false;
+            odi_idle_found(&worker->site->idle);
+            return NULL;
+        }
+        crew->present++;
+    }
+    crew->active++;
+    int spares = crew->active - crew->target;
+    if (spares > 0 && (uint64_t)spares > odi_load_relaxed(&crew->most_spares))
+        odi_store_relaxed(&crew->most_spares, (uint64_t)spares); /* relaxed: locked */
+    odi_crew_counts_changed(crew);
+    return worker;
+}
+
+/* The thread could not be created: things are as before, and submitters help themselves if
+ * no worker is there at all. */
+ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
+{
+    odi_lock_acquire(&crew->lock);
+    worker->present = worker->searching = false;
+    odi_idle_found(&worker->site->idle);
+    crew->active--;
+    crew->present--;
+    (void)rebuild_table(crew); /* a worker without a thread in the table does no harm */
+    crew->next_start_ns = odi_clock_after(RETRY_START_NS);
+    odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
+    odi_crew_counts_changed(crew);
+    set_attention(crew, ODI_NO_THREADS, crew->active == 0);
+    bool first = !crew->start_failed_said;
+    crew->start_failed_said = true;
+    int active = crew->active;
+    odi_lock_release(&crew->lock);
+
+    if (first)
+        odi_warn("pool \"%s\": a worker thread could not be created (%s); going on with %d %s",
+                 crew->name, strerror(error), active,
+                 active == 0 ? "workers: submitters run their own work" : "of the workers");
+}
+
+void odi_crew_start_one(odi_crew *crew)
+{
+    odi_worker *worker = NULL;
+    bool called_back = false;
+
+    odi_lock_acquire(&crew->lock);
+    if (crew->active < odi_crew_limit(crew) &&
+        (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns)) {
+        called_back = crew->bench != NULL;
+        worker = recruit(crew);
+    }
+    odi_lock_release(&crew->lock);
+    if (worker == NULL)
+        return;
+
+    if (called_back) {
+        odi_store_release(&worker->bench_word, 1, S3);
+        odi_futex_wake(&worker->bench_word, 1);
+        return;
+    }
+    char name[16];
+    snprintf(name, sizeof name, "%.10s-%d", crew->name, worker->slot);
+    int error = odi_thread_start(odi_worker_main, worker, crew->stack_bytes, name);
+    if (error != 0) {
+        start_failed(crew, worker, error);
+        return;
+    }
+    odi_add_relaxed(&crew->starts, 1); /* relaxed: a counter */
+    if (odi_load_relaxed(&crew->attention) & ODI_NO_THREADS) /* relaxed: rechecked by use */
+        set_attention(crew, ODI_NO_THREADS, false);
+}
+
+/* ---- publishing ---- */
+
+_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
+bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
+{
+    for (int other = 0; other < crew->site_count; other++) {
+        if (&crew->sites[other] != site &&
+            odi_idle_signal(&crew->sites[other].idle) != ODI_SIGNAL_NOBODY)
+            return true;
+    }
+    /* relaxed: the publisher's fence stands before it (S4) */
+    uint32_t attention = odi_load_relaxed(&crew->attention);
+    if (attention & ODI_CAN_START && !(attention & ODI_STOPPING)) {
+        odi_crew_start_one(crew);
+        odi_woke_a_sleeper = true;
+        attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
+    } else if (attention & ODI_MONITOR_OFF)
+        crew->arm_monitor(crew);
+    return !(attention & (ODI_STOPPING | ODI_NO_THREADS));
+}
+
+static bool claim_any(odi_crew *crew, odi_entry *job)
+{
+    size_t count = 0;
+
+    odi_read_begin();
+    for (int site = 0; site < crew->site_count && count == 0; site++) {
+        for (int band = 0; band < ODI_BANDS && count == 0; band++)
+            count = odi_injector_claim(&crew->sites[site].injectors[band], job, 1);
+    }
+    odi_read_end();
+    return count > 0;
+}
+
+uint64_t odi_crew_help(odi_crew *crew)
+{
+    odi_entry job;
+
+    uint64_t ran = 0;
+
+    odi_reader_join();
+    while (claim_any(crew, &job))
+        ran += odi_run_outside(job);
+    odi_reader_leave();
+    return ran;
+}
+
+static bool has_work(odi_crew *crew)
+{
+    const odi_table *table = odi_load_acquire(&crew->table, W1);
+
+    for (int site = 0; site < crew->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++) {
+            if (odi_injector_has_claimable(&crew->sites[site].injectors[band]))
+                return true;
+        }
+    }
+    for (int i = 0; i < table->first[crew->site_count]; i++) {
+        for (int band = 0; band < ODI_BANDS; band++) {
+            if (odi_deque_size(&table->workers[i]->deques[band]) > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool odi_crew_has_work(odi_crew *crew)
+{
+    odi_reader_join();
+    odi_read_begin();
+    bool has = has_work(crew);
+    odi_read_end();
+    odi_reader_leave();
+    return has;
+}
+
+odi_site *odi_crew_site_here(odi_crew *crew)
+{
+    static _Thread_local uint32_t node, looks;
+
+    if (ODI_LIKELY(crew->site_count == 1))
+        return &crew->sites[0];
+    if (looks++ % SITE_CHECK_EVERY == 0) {
+        int here;
+
+        node = odi_affinity_here(NULL, &here) == 0 && here >= 0 ? (uint32_t)here : 0;
+    }
+    for (int site = 0; site < crew->site_count; site++) {
+        if (crew->sites[site].node == (int)node)
+            return &crew->sites[site];
+    }
+    return &crew->sites[0];
+}
+
+/* ---- bench and departure ---- */
+
+/* A worker that leaves takes its jobs to where everybody finds them. Whatever memory cannot
+ * be had for stays, and so does the worker: false. */
+static bool hand_over_jobs(odi_worker *worker)
+{
+    odi_entry job;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        while (odi_deque_take(&worker->deques[band], &job)) {
+            if (!odi_site_push(worker->site, band, job)) {
+                (void)odi_worker_push(worker, band, job); /* its place is still free */
+                return false;
+            }
+        }
+    }
+    worker->batch_left = 0;
+    return true;
+}
+
+/* Gives the token back on the way to the bench, and sees to it that what is left is found. */
+static void stop_searching(odi_worker *worker)
+{
+    if (worker->searching) {
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+    }
+    if (odi_crew_has_work(worker->crew))
+        (void)odi_crew_publish(worker->crew, worker->site);
+}
+
+/* Takes a worker off the bench's list whose time there is over. Lock held. */
+static void leave_bench(odi_crew *crew, odi_worker *worker)
+{
+    odi_worker **link = &crew->bench;
+
+    while (*link != worker)
+        link = &(*link)->next_benched;
+    *link = worker->next_benched;
+    worker->benched = false;
+}
+
+bool odi_crew_bench(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+
+    odi_worker_end_run(worker);
+    if (!hand_over_jobs(worker))
+        return true;
+    odi_lock_acquire(&crew->lock);
+    bool surplus = crew->active > odi_crew_limit(crew);
+    if (surplus) {
+        crew->active--;
+        odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
+        worker->benched = true;
+        worker->next_benched = crew->bench;
+        crew->bench = worker;
+        odi_crew_counts_changed(crew);
+    }
+    odi_lock_release(&crew->lock);
+    stop_searching(worker);
+    if (!surplus)
+        return true;
+
+    int64_t deadline = odi_clock_after(crew->bench_ns);
+    odi_futex_result result = ODI_FUTEX_WOKEN;
+    /* Ended by: odi_crew_start_one, which calls back; a stop; or the deadline. */
+    while (odi_load_acquire(&worker->bench_word, S3) == 0 && result != ODI_FUTEX_TIMED_OUT)
+        result = odi_futex_wait(&worker->bench_word, 0, deadline);
+
+    odi_lock_acquire(&crew->lock);
+    bool stays = !worker->benched;
+    if (!stays)
+        leave_bench(crew, worker);
+    odi_lock_release(&crew->lock);
+    return stays;
+}
+
+void odi_crew_depart(odi_worker *worker, bool from_bench)
+{
+    odi_crew *crew = worker->crew;
+
+    odi_lock_acquire(&crew->lock);
+    worker->present = false;
+    (void)rebuild_table(crew); /* an absent worker in the table does no harm */
+    crew->present--;
+    crew->active -= !from_bench;
+    odi_add_release(&crew->departures, 1, S3);
+    odi_futex_wake(&crew->departures, INT_MAX);
+    /* The last touch of the crew, which may be freed from here on. */
+    odi_lock_release(&crew->lock);
+}
+
+/* ---- blocking ---- */
+
+void odi_crew_block(odi_crew *crew)
+{
+    odi_lock_acquire(&crew->lock);
+    crew->blocked++;
+    if (crew->blocked + crew->allowance > crew->spare_cap)
+        odi_add_relaxed(&crew->cap_reached, 1); /* relaxed: a counter */
+    odi_crew_counts_changed(crew);
+    odi_lock_release(&crew->lock);
+}
+
+void odi_crew_unblock(odi_crew *crew)
+{
+    odi_lock_acquire(&crew->lock);
+    crew->blocked--;
+    odi_crew_counts_changed(crew);
+    odi_lock_release(&crew->lock);
+}
+
+/* ---- fork ---- */
+
+void odi_crew_forked(odi_crew *crew)
+{
+    crew->lock = (odi_lock){0};
+    crew->active = crew->present = crew->blocked = crew->allowance = 0;
+    crew->bench = NULL;
+    /* relaxed, all: one thread exists */
+    for (int slot = 0; slot < crew->capacity; slot++)
+        odi_store_relaxed(&crew->slots[slot], (odi_worker *)NULL); /* never freed here */
+    for (int site = 0; site < crew->site_count; site++)
+        (void)init_site(crew, &crew->sites[site]);
+    crew->next_start_ns = 0;
+    (void)rebuild_table(crew);
+    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF);
+}

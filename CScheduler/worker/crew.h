@@ -1,0 +1,184 @@
+/* crew.h — what the workers of one pool share: where work comes in, where they sleep, who
+ * they are, and how many of them may run.
+ *
+ * A *site* is a node's meeting place: its injectors and its event count. The *table* lists
+ * the workers that thieves visit, sorted by site; it is replaced as a whole and the old one
+ * retired. A worker's memory lives as long as the crew, and a slot's next thread takes over
+ * its rings.
+ *
+ * How many: `target` is what the machine gives. Each worker that is known to block adds one
+ * to the limit, up to `spare_cap`. Below the limit a submission that finds nobody to wake
+ * starts a worker; above it a worker that finishes a job goes to the bench, from where it is
+ * called back or, after a while, leaves.
+ *
+ * Owns     sites, slots, the table, the counts (under `lock`).
+ * Never    knows options, queues, or why the target changes: pool/ does.
+ * Threads  publish, attention's readers: anyone. Everything with the lock: anyone, cold.
+ *
+ * Edges    S4  publish <-> attention   light/heavy fence   the submitter sees the flag, or who
+ *                                                          set it sees the work
+ *          W1  table change -> steal   release/acquire     the table and its workers
+ */
+#ifndef ODI_WORKER_CREW_H
+#define ODI_WORKER_CREW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "os/membarrier.h"
+#include "queue/injector.h"
+#include "reclaim/reclaim.h"
+#include "sleep/idle.h"
+#include "sleep/lock.h"
+#include "topology/placement.h"
+
+enum { ODI_BANDS = 5, ODI_MOST_WORKERS = 1024, ODI_MOST_SITES = 64 };
+
+typedef struct odi_worker odi_worker;
+typedef struct odi_crew odi_crew;
+
+typedef struct {
+    odi_idle idle;
+    odi_injector injectors[ODI_BANDS];
+    /* Bands whose injector may hold something. Set by submitters; cleared by workers that
+     * are about to sleep and look once more afterwards. */
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands;
+    int node; /* the kernel's number, for memory */
+} odi_site;
+
+typedef struct {
+    odi_retired retired; /* first: the reclaimer hands this back */
+    int first[ODI_MOST_SITES + 1]; /* site s has workers [first[s], first[s + 1]) */
+    odi_worker *workers[];
+} odi_table;
+
+/* What submitters and workers look at on the way: zero when all is as usual. */
+enum {
+    ODI_CAN_START = 1,   /* fewer workers than the limit */
+    ODI_MONITOR_OFF = 2, /* nobody watches for blocked workers */
+    ODI_SURPLUS = 4,     /* more workers than the limit */
+    ODI_STOPPING = 8,    /* workers leave when they find nothing; submitters run their own */
+    ODI_CANCELLING = 16, /* workers leave before the next job */
+    ODI_NO_THREADS = 32  /* no worker could be started: submitters run their own */
+};
+
+struct odi_crew {
+    /* Constant after start. */
+    odi_site *sites;
+    int site_count;
+    const int (*site_order)[ODI_MOST_SITES]; /* [site][rank]: the others by distance */
+    odi_plan *plan;                          /* where workers live; NULL: anywhere */
+    size_t stack_bytes;
+    int capacity; /* slots: workers and spares */
+    int spare_cap;
+    int64_t bench_ns;
+    int64_t first_index; /* where deques' indices begin: tests begin next to the wrap */
+    char name[12];
+    void (*arm_monitor)(odi_crew *crew);  /* attention said ODI_MONITOR_OFF */
+    void (*refresh)(odi_crew *crew);      /* a worker passes a slow point */
+    void *pool;
+
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
+    odi_atomic(bool) may_spin;
+    odi_atomic(odi_table *) table;
+
+    /* Under the lock, all of it. */
+    ODI_PAIR_ALIGNED odi_lock lock;
+    int64_t next_monitor_ns; /* after a failed start of the monitor: not before this */
+    int target, blocked, allowance;
+    int active;  /* workers that are not on the bench */
+    int present; /* threads of the crew that have not left */
+    odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */
+    odi_worker *bench;
+    bool start_failed_said;
+    int64_t next_start_ns; /* after a failed start: not before this */
+    odi_atomic(uint32_t) departures; /* counts threads that left; stop sleeps on it */
+    odi_atomic(uint64_t) starts, start_failures, warnings, most_spares, cap_reached;
+};
+
+/* Sites, injectors and an empty table. False: memory is short, and nothing is kept. */
+bool odi_crew_init(odi_crew *crew);
+
+/* Frees everything. No thread of the crew is present. */
+void odi_crew_free(odi_crew *crew);
+
+/* How many workers may run now. Under the lock. */
+int odi_crew_limit(const odi_crew *crew);
+
+/* Writes attention's CAN_START and SURPLUS anew after a change of the counts. Lock held. */
+void odi_crew_counts_changed(odi_crew *crew);
+
+void odi_crew_set_target(odi_crew *crew, int target);
+
+/* Set when a publication of this thread woke a sleeper or started a thread; for waits, which
+ * reset it. */
+extern _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
+bool odi_crew_publish_slow(odi_crew *crew, odi_site *site);
+
+/* The one way to say "there is work": call it after the push. False: there are no workers to
+ * do it, and the caller has to (odi_crew_help). */
+ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
+{
+    odi_fence_light(S1);
+    if (ODI_LIKELY(odi_idle_nobody(&site->idle))) {
+        /* relaxed: the fence stands before it (S4) */
+        if (ODI_LIKELY(odi_load_relaxed(&crew->attention) == 0 && crew->site_count == 1))
+            return true;
+    } else {
+        odi_signal signal = odi_idle_signal(&site->idle);
+
+        if (signal == ODI_SIGNAL_WOKE)
+            odi_woke_a_sleeper = true;
+        if (signal != ODI_SIGNAL_NOBODY)
+            return true;
+    }
+    return odi_crew_publish_slow(crew, site);
+}
+
+/* Runs what waits in the injectors on the calling thread, until nothing does: for submitters
+ * that have no workers, because none could be started or the crew has stopped. Returns how
+ * many ran (and were not cancelled). */
+uint64_t odi_crew_help(odi_crew *crew);
+
+/* Puts a job into a site's injector and marks its band. False: memory is short. The caller
+ * publishes. */
+ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry)
+{
+    if (ODI_UNLIKELY(!odi_injector_push(&site->injectors[band], entry)))
+        return false;
+    /* relaxed: the clearer looks at the injector again behind a heavy fence (S1), and the
+     * compiler keeps this after the push because of J1. */
+    odi_fence_light(S1);
+    if (ODI_UNLIKELY(!(odi_load_relaxed(&site->bands) & (1u << band))))
+        odi_or_relaxed(&site->bands, 1u << band);
+    return true;
+}
+
+/* The site that a thread which is no worker submits to: its node's. */
+odi_site *odi_crew_site_here(odi_crew *crew);
+
+/* Starts (or calls back) one worker if the limit allows and no search is under way. */
+void odi_crew_start_one(odi_crew *crew);
+
+/* A worker at a job boundary saw ODI_SURPLUS: it goes to the bench if it still is one too
+ * many. False: its thread is to end. */
+bool odi_crew_bench(odi_worker *worker);
+
+/* A worker's thread ends: it is taken off the table and its slot is free. */
+void odi_crew_depart(odi_worker *worker, bool from_bench);
+
+/* One more, or one fewer, worker is known to block. */
+void odi_crew_block(odi_crew *crew);
+void odi_crew_unblock(odi_crew *crew);
+
+/* Whether any source holds work; exact after a fence the caller has with the pushers. */
+bool odi_crew_has_work(odi_crew *crew);
+
+/* In a forked child: the threads are gone, and what was queued is the parent's. */
+void odi_crew_forked(odi_crew *crew);
+
+#endif

@@ -1,0 +1,200 @@
+/* day.c — one thread's day: run what is here, find what is elsewhere, wait awake for a
+ * moment, sleep.
+ *
+ *     WORKING     find_local -> run
+ *     SEARCHING   holds the site's token, or makes one sweep without it
+ *     ANNOUNCED   counted as a sleeper; looks at every source once more
+ *     ASLEEP      on the site's epoch; ended by publish, a change of the crew's size, or stop
+ *     BENCHED     one worker too many; ended by start_one or the bench's deadline
+ *
+ * Every way back from SEARCHING passes through found(), which gives the token on, so that
+ * the next worker is woken while there is more to do.
+ */
+#include "worker/worker.h"
+
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "worker/run.h"
+
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+
+/* Waiting awake is worth about what a sleep and a wake cost. It adapts within these. */
+enum { SPIN_LEAST_NS = 2000, SPIN_FIRST_NS = 10000, SPIN_MOST_NS = 40000 };
+enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
+
+static uint32_t attention(odi_worker *worker)
+{
+    return odi_load_relaxed(&worker->crew->attention); /* relaxed: rechecked every round */
+}
+
+static void set_up(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+    odi_cpu_mask mask;
+
+    odi_worker_self = worker;
+    odi_reader_join();
+    worker->thread_id = odi_thread_id();
+    worker->cpu_clock = odi_thread_cpu_clock();
+    worker->spin_ns = SPIN_FIRST_NS;
+    worker->woken = false;
+    if (crew->plan != NULL && odi_plan_mask(crew->plan, worker->slot, &mask) &&
+        odi_affinity_set(&mask) != 0)
+        odi_add_relaxed(&crew->warnings, 1); /* relaxed: a counter. It runs unpinned. */
+}
+
+/* The worker has a job in hand. If it searched, the next sleeper is woken as long as there
+ * is more: what was published while the token was out relied on this look (S2). */
+static void found(odi_worker *worker)
+{
+    if (worker->woken) {
+        worker->woken = false;
+        odi_count(&worker->counters.useful_wakes, 1);
+    }
+    if (!worker->searching)
+        return;
+    worker->searching = false;
+    odi_idle_found(&worker->site->idle);
+    if (odi_crew_has_work(worker->crew))
+        (void)odi_crew_publish(worker->crew, worker->site);
+}
+
+static bool look_everywhere(odi_worker *worker, odi_entry *job)
+{
+    return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
+}
+
+/* Waits awake, holding the token, for as long as such waits have paid lately. */
+static bool spin(odi_worker *worker, odi_entry *job)
+{
+    int64_t until = odi_clock_now() + worker->spin_ns;
+
+    do {
+        for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
+            for (int i = 0; i < PAUSES_PER_LOOK; i++)
+                odi_spin_pause();
+            if (look_everywhere(worker, job)) {
+                worker->spin_ns = worker->spin_ns * 2 > SPIN_MOST_NS ? SPIN_MOST_NS
+                                                                     : worker->spin_ns * 2;
+                return true;
+            }
+        }
+    } while (odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)));
+    worker->spin_ns = worker->spin_ns / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS
+                                                          : worker->spin_ns / 2;
+    return false;
+}
+
+/* Takes the hint off bands whose injectors are empty. The look that follows finds what was
+ * pushed meanwhile, and sets it again. */
+static void clear_band_hints(odi_site *site)
+{
+    uint32_t empty = 0;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        if (odi_injector_size(&site->injectors[band]) == 0)
+            empty |= 1u << band;
+    }
+    /* relaxed, both: the heavy fence of S1 follows */
+    if (odi_load_relaxed(&site->bands) & empty)
+        odi_and_relaxed(&site->bands, ~empty);
+}
+
+static void restore_band_hints(odi_site *site)
+{
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        if (odi_injector_size(&site->injectors[band]) > 0)
+            odi_or_relaxed(&site->bands, 1u << band); /* relaxed: a hint, given back late */
+    }
+}
+
+static void shrink_deques(odi_worker *worker)
+{
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_shrink(&worker->deques[band]);
+}
+
+/* Sleeps until there may be work again. */
+static void park(odi_worker *worker)
+{
+    odi_idle *idle = &worker->site->idle;
+
+    shrink_deques(worker);
+    uint32_t epoch = odi_idle_announce(idle, worker->searching);
+    clear_band_hints(worker->site);
+    odi_fence_heavy(S1);
+    restore_band_hints(worker->site);
+
+    /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
+    if (!odi_crew_has_work(worker->crew) &&
+        !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
+        odi_count(&worker->counters.parks, 1);
+        odi_idle_wait(idle, epoch, ODI_FOREVER);
+        if (worker->woken)
+            odi_count(&worker->counters.spurious_wakes, 1);
+        worker->woken = true;
+    }
+    worker->searching = odi_idle_leave(idle);
+}
+
+/* Looks for work until there is some (true) or the worker's situation must be looked at. */
+static bool search(odi_worker *worker, odi_entry *job)
+{
+    odi_crew *crew = worker->crew;
+
+    odi_worker_end_run(worker);
+    if (!worker->searching)
+        worker->searching = odi_idle_try_search(&worker->site->idle);
+    if (look_everywhere(worker, job))
+        return true;
+    /* relaxed: it changes when the limits do, and nothing depends on when */
+    if (worker->searching && odi_load_relaxed(&crew->may_spin) && spin(worker, job))
+        return true;
+    if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
+        park(worker);
+        crew->refresh(crew);
+    }
+    return false;
+}
+
+/* A worker of a crew that stops has nothing left to find, or must not start more. */
+static void retire(odi_worker *worker, bool from_bench)
+{
+    odi_worker_end_run(worker);
+    if (worker->searching) {
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+    }
+    odi_worker_self = NULL;
+    odi_reader_leave();
+    odi_crew_depart(worker, from_bench);
+}
+
+void odi_worker_main(void *raw)
+{
+    odi_worker *worker = raw;
+    odi_entry job;
+    bool stays = true;
+
+    set_up(worker);
+    while (stays) {
+        uint32_t now = attention(worker);
+
+        if (ODI_UNLIKELY(now & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING))) {
+            if (now & ODI_CANCELLING)
+                break;
+            if (now & ODI_SURPLUS && !(now & ODI_STOPPING)) {
+                stays = odi_crew_bench(worker);
+                continue;
+            }
+        }
+        if (odi_worker_find_local(worker, &job) || search(worker, &job)) {
+            if (ODI_UNLIKELY(worker->searching || worker->woken))
+                found(worker);
+            odi_worker_run(worker, job, ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
+        } else if (now & ODI_STOPPING)
+            break;
+    }
+    retire(worker, !stays);
+}

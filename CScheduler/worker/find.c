@@ -1,0 +1,203 @@
+#include "worker/worker.h"
+
+#include "base/rng.h"
+
+/* A worker that has work of its own looks at its injectors after this many takes. */
+enum { LOOK_OUTSIDE_EVERY = 61 };
+
+/* A lower band that waits is served at the latest after this many jobs of higher ones. */
+enum { MOST_PASSED_OVER = 256 };
+
+enum { BATCH = ODI_STEAL_BATCH };
+
+static uint32_t lowest_bit(uint32_t bits)
+{
+    return (uint32_t)__builtin_ctz(bits);
+}
+
+static bool has_ring(odi_deque *deque)
+{
+    return odi_load_relaxed(&deque->ring) != NULL; /* relaxed, owner-only word */
+}
+
+/* Keeps what follows the first of `count` jobs. The deque is empty and its ring holds more
+ * than a batch, so pushing cannot fail. */
+static void keep_rest(odi_worker *worker, uint32_t band, const odi_entry *batch, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        (void)odi_worker_push(worker, band, batch[i]);
+}
+
+/* The most jobs that a claim or steal for `band` may bring: one, as long as the deque has no
+ * ring to keep others in. */
+static size_t batch_size(odi_worker *worker, uint32_t band)
+{
+    return has_ring(&worker->deques[band]) || odi_deque_make_ring(&worker->deques[band])
+               ? BATCH
+               : 1;
+}
+
+/* Takes jobs from an injector: the first to run, the others into the empty deque. */
+static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most,
+                  odi_entry *job)
+{
+    odi_injector *injector = &site->injectors[band];
+    odi_entry batch[BATCH];
+
+    if (odi_injector_size(injector) == 0)
+        return false;
+    odi_read_begin();
+    size_t count = odi_injector_claim(injector, batch, most);
+    odi_read_end();
+    if (count == 0)
+        return false;
+
+    odi_count(&worker->counters.injector_claims, 1);
+    odi_count(&worker->counters.injector_jobs, count);
+    *job = batch[0];
+    if (count > 1) {
+        keep_rest(worker, band, batch, count);
+        worker->batch_left = (uint32_t)count - 1;
+    }
+    return true;
+}
+
+static bool take_own(odi_worker *worker, uint32_t band, odi_entry *job)
+{
+    if (odi_deque_take(&worker->deques[band], job)) {
+        worker->batch_left -= worker->batch_left > 0;
+        return true;
+    }
+    /* relaxed, owner-only: the hint ends where the deque does */
+    odi_store_relaxed(&worker->bands, odi_load_relaxed(&worker->bands) & ~(1u << band));
+    worker->batch_left = 0;
+    return false;
+}
+
+/* The job of one band: what the worker has first, unless it is time to look outside. What
+ * came in one batch from outside is finished first, so that outside work keeps its order. */
+static bool find_in_band(odi_worker *worker, uint32_t band, odi_entry *job)
+{
+    uint32_t own = odi_load_relaxed(&worker->bands) & (1u << band); /* relaxed, owner's */
+
+    if (own) {
+        if (ODI_UNLIKELY(worker->batch_left == 0 && ++worker->tick >= LOOK_OUTSIDE_EVERY)) {
+            worker->tick = 0;
+            if (claim(worker, worker->site, band, 1, job))
+                return true;
+        }
+        if (ODI_LIKELY(take_own(worker, band, job)))
+            return true;
+    }
+    return claim(worker, worker->site, band, batch_size(worker, band), job);
+}
+
+static bool band_waits(odi_worker *worker, uint32_t band)
+{
+    return odi_deque_size(&worker->deques[band]) > 0 ||
+           odi_injector_size(&worker->site->injectors[band]) > 0;
+}
+
+/* Several bands may hold work: the highest, unless a lower one has waited long enough. */
+ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
+{
+    uint32_t highest = lowest_bit(bands);
+
+    while (!band_waits(worker, highest) && (bands &= bands - 1) != 0)
+        highest = lowest_bit(bands);
+    if (bands == 0)
+        return ODI_BANDS - 1;
+    for (uint32_t lower = bands & (bands - 1); lower != 0; lower &= lower - 1) {
+        uint32_t band = lowest_bit(lower);
+
+        if (!band_waits(worker, band))
+            worker->passed_over[band] = 0;
+        else if (++worker->passed_over[band] >= MOST_PASSED_OVER) {
+            worker->passed_over[band] = 0;
+            return band;
+        }
+    }
+    worker->passed_over[highest] = 0;
+    return highest;
+}
+
+bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
+{
+    /* relaxed, both: hints; the last look before sleeping goes by the queues themselves */
+    uint32_t bands = odi_load_relaxed(&worker->bands) |
+                     odi_load_relaxed(&worker->site->bands);
+
+    while (bands != 0) {
+        uint32_t band = ODI_LIKELY((bands & (bands - 1)) == 0) ? lowest_bit(bands)
+                                                                : choose_band(worker, bands);
+        if (find_in_band(worker, band, job))
+            return true;
+        bands &= ~(1u << band);
+    }
+    return false;
+}
+
+/* Up to half of what the victim's highest busy band holds. */
+static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, odi_entry *job)
+{
+    odi_entry batch[BATCH];
+
+    /* relaxed: a hint */
+    for (uint32_t bands = odi_load_relaxed(&victim->bands); bands != 0; bands &= bands - 1) {
+        uint32_t band = lowest_bit(bands);
+        size_t count = odi_deque_steal(&victim->deques[band], batch,
+                                       batch_size(worker, band));
+        if (count == 0)
+            continue;
+        odi_count(&worker->counters.steals[distance], 1);
+        odi_count(&worker->counters.stolen[distance], count);
+        *job = batch[0];
+        keep_rest(worker, band, batch, count);
+        return true;
+    }
+    return false;
+}
+
+static int distance_class(int rank)
+{
+    return rank < ODI_DISTANCE_CLASSES ? rank : ODI_DISTANCE_CLASSES - 1;
+}
+
+/* One site's workers, beginning at a random one so that thieves spread. */
+static bool steal_at(odi_worker *worker, const odi_table *table, int site, int distance,
+                     odi_entry *job)
+{
+    int first = table->first[site];
+    int count = table->first[site + 1] - first;
+
+    if (count == 0)
+        return false;
+    int start = (int)odi_rng_below(&worker->random, (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        odi_worker *victim = table->workers[first + (start + i) % count];
+
+        if (victim != worker && steal_from(worker, victim, distance, job))
+            return true;
+    }
+    return false;
+}
+
+bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
+{
+    odi_crew *crew = worker->crew;
+    bool found = false;
+
+    odi_read_begin();
+    const odi_table *table = odi_load_acquire(&crew->table, W1);
+    for (int rank = 0; rank < crew->site_count && !found; rank++) {
+        int site = crew->site_order[worker->site_index][rank];
+
+        found = steal_at(worker, table, site, distance_class(rank), job);
+        for (uint32_t band = 0; rank > 0 && band < ODI_BANDS && !found; band++)
+            found = claim(worker, &crew->sites[site], band, batch_size(worker, band), job);
+    }
+    odi_read_end();
+    if (!found)
+        odi_count(&worker->counters.failed_steals, 1);
+    return found;
+}

@@ -1,0 +1,245 @@
+#include "worker/run.h"
+
+#include "base/invariant.h"
+#include "os/thread.h"
+
+#define COUNTED UINT64_C(1)
+#define FLUSHING UINT64_C(2)
+#define HELD_ONE UINT64_C(4)
+#define PLACE_SHIFT 46
+#define HELD_MASK ((UINT64_C(1) << PLACE_SHIFT) - HELD_ONE)
+
+/* A run is told to the ledger at the latest after this many jobs: pending counts stay near
+ * the truth. */
+enum { LONGEST_RUN = 256, SPINS_BEFORE_YIELD = 100 };
+
+/* Orders cancels with the starts and ends that meet them. */
+static odi_lock cancel_lock;
+
+static uint64_t place_of(const odi_record *record)
+{
+    return (uint64_t)(record - odi_record_table) << PLACE_SHIFT;
+}
+
+static uint64_t held(uint64_t word)
+{
+    return (word & HELD_MASK) / HELD_ONE;
+}
+
+static bool is_cancelled(odi_record *record)
+{
+    /* relaxed: a light fence stands before it (L3), or the cancel lock is held */
+    return (odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED) != 0;
+}
+
+/* ---- ends ---- */
+
+/* A cancel is under way: it must not see the ledger and the word disagree. */
+ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint64_t word)
+{
+    odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
+    odi_lock_acquire(&cancel_lock);
+    bool drained = odi_record_subtract(record, held(word));
+    odi_store_release(&worker->run, 0, L4);
+    odi_lock_release(&cancel_lock);
+    return drained;
+}
+
+void odi_worker_end_run(odi_worker *worker)
+{
+    odi_record *record = worker->run_record;
+    bool drained = false;
+
+    if (record == NULL)
+        return;
+    worker->run_record = NULL;
+    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+    if (held(word) == 0) {
+        odi_store_relaxed(&worker->run, 0); /* relaxed: it says nothing new */
+        return;
+    }
+    odi_store_relaxed(&worker->run, word | FLUSHING); /* relaxed: L3's fence follows */
+    odi_fence_light(L3);
+    if (ODI_UNLIKELY(is_cancelled(record)))
+        drained = end_under_lock(worker, record, word);
+    else {
+        drained = odi_record_subtract(record, held(word));
+        odi_store_release(&worker->run, 0, L4);
+    }
+    /* Last, because it may run anything, a cancel of this very record included. */
+    if (ODI_UNLIKELY(drained))
+        odi_record_drained(record);
+}
+
+/* ---- starts ---- */
+
+/* The record has flags. Decides whether the job that the run's word already holds may start.
+ * False: the job was discarded or diverted, and the word no longer holds it. */
+ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
+{
+    odi_lock_acquire(&cancel_lock);
+    uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: cancels hold the lock */
+    bool cancelled = is_cancelled(record);
+    bool starts = (word & COUNTED) != 0;
+    if (!starts)
+        odi_store_relaxed(&worker->run, word - HELD_ONE); /* relaxed: under the lock */
+    odi_lock_release(&cancel_lock);
+
+    if (starts)
+        return true; /* a canceller took it for a start, so it is one */
+    if (cancelled) {
+        odi_job_discard(job);
+        odi_count(&worker->counters.cancelled, 1);
+        odi_record_complete(record, 1);
+    } else {
+        odi_count(&worker->counters.diverted, 1);
+        record->owner->divert(record, job);
+    }
+    return false;
+}
+
+/* Makes `record` the one of the worker's run. */
+static void begin_run(odi_worker *worker, odi_record *record)
+{
+    odi_worker_end_run(worker);
+    worker->run_record = record;
+    odi_store_relaxed(&worker->run, place_of(record)); /* relaxed: holds nothing yet */
+    /* relaxed: for reports */
+    odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
+}
+
+/* relaxed load: the owner's word. The release makes a report's count carry the bodies. */
+static void toggle_in_job(odi_worker *worker)
+{
+    odi_store_release(&worker->jobs, odi_load_relaxed(&worker->jobs) + 1, W2);
+}
+
+void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
+{
+    bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
+    odi_record *record = odi_record_unlabel(&job);
+
+    if (record != NULL) {
+        uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+
+        if (ODI_UNLIKELY(worker->run_record != record || held(word) >= LONGEST_RUN)) {
+            begin_run(worker, record);
+            word = place_of(record);
+        }
+        odi_store_relaxed(&worker->run, word + HELD_ONE); /* relaxed: L3's fence follows */
+        odi_fence_light(L3);
+        /* relaxed: the fence stands before it */
+        if (ODI_UNLIKELY((odi_load_relaxed(&record->flags) & heed) != 0) &&
+            !may_start(worker, record, job))
+            return;
+    } else if (ODI_UNLIKELY(!counts)) {
+        odi_job_run(job);
+        return;
+    } else if (worker->run_record != NULL)
+        odi_worker_end_run(worker);
+
+    toggle_in_job(worker);
+    odi_job_run(job);
+    toggle_in_job(worker);
+}
+
+/* ---- outside of runs ---- */
+
+bool odi_run_outside_of(odi_record *record, odi_entry job)
+{
+    bool starts = true, drained;
+
+    odi_lock_acquire(&cancel_lock);
+    starts = !is_cancelled(record);
+    record->outside += starts;
+    odi_lock_release(&cancel_lock);
+
+    if (starts)
+        odi_job_run(job);
+    else
+        odi_job_discard(job);
+
+    odi_lock_acquire(&cancel_lock);
+    record->outside -= starts;
+    drained = odi_record_subtract(record, 1);
+    odi_lock_release(&cancel_lock);
+    if (drained)
+        odi_record_drained(record);
+    return starts;
+}
+
+bool odi_run_outside(odi_entry job)
+{
+    odi_record *record = odi_record_unlabel(&job);
+
+    if (record != NULL)
+        return odi_run_outside_of(record, job);
+    odi_job_run(job);
+    return true;
+}
+
+/* ---- cancelling ---- */
+
+/* How many jobs of `record` the worker's run holds, and the mark that says they count as
+ * started. */
+static uint64_t count_started(odi_worker *worker, odi_record *record)
+{
+    for (int spins = 0;; spins++) {
+        uint64_t word = odi_load_acquire(&worker->run, L4);
+
+        if (word >> PLACE_SHIFT != place_of(record) >> PLACE_SHIFT)
+            return 0;
+        if (word & FLUSHING) { /* ended by: the owner, two stores on */
+            if (spins < SPINS_BEFORE_YIELD)
+                odi_spin_pause();
+            else
+                odi_thread_yield();
+            continue;
+        }
+        if (odi_cas_acqrel(&worker->run, &word, word | COUNTED, L4))
+            return held(word);
+    }
+}
+
+uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record)
+{
+    uint64_t finished = 0;
+
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+
+        if (worker == NULL)
+            continue;
+        uint64_t word = odi_load_acquire(&worker->run, L4);
+        uint64_t in_job = odi_load_acquire(&worker->jobs, W2) & 1;
+        if (word >> PLACE_SHIFT == place_of(record) >> PLACE_SHIFT && held(word) > in_job)
+            finished += held(word) - in_job;
+    }
+    return finished;
+}
+
+uint64_t odi_record_cancel(odi_crew *crew, odi_record *record)
+{
+    uint64_t started, before;
+
+    odi_lock_acquire(&cancel_lock);
+    odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L2);
+    odi_fence_heavy(L3);
+    started = record->outside;
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+
+        if (worker != NULL)
+            started += count_started(worker, record);
+    }
+    before = odi_or_seqcst(&record->ledger, ODI_LEDGER_CLOSED, L1);
+    odi_lock_release(&cancel_lock);
+
+    odi_invariant(odi_ledger_outstanding(before) >= started);
+    return odi_ledger_outstanding(before) - started;
+}
+
+void odi_runs_forked(void)
+{
+    cancel_lock = (odi_lock){0};
+}

@@ -1,0 +1,49 @@
+/* run.h — starting jobs, counting them in runs, and cancelling what has not started.
+ *
+ * A *run* is a worker's uninterrupted sequence of jobs of one record. Their ends are told to
+ * the record's ledger once, when the run ends: nobody is kept waiting by that, because while
+ * the run lasts another job of the same record is outstanding anyway. The run's word says
+ * how many it holds, so that a cancel can tell what has started from what has not:
+ *
+ *     word     record's place in the table (18) | held (44) | FLUSHING | COUNTED
+ *     start    owner: held + 1 -> light fence -> flags. CANCELLED seen: the cancel lock
+ *              decides: COUNTED there means that the canceller took this start for one.
+ *     end      owner: FLUSHING -> light fence -> flags. CANCELLED seen: under the lock.
+ *              Otherwise: ledger - held, then word = 0 (L4).
+ *     cancel   flag -> heavy fence -> each word: wait while FLUSHING, mark COUNTED and add
+ *              its held -> close the ledger. What is outstanding and not held never runs.
+ *
+ * Edges    L3  start, end <-> cancel   light/heavy fence   the starter sees the flag, or the
+ *                                                          canceller the start
+ *          L4  end -> cancel           release/acquire     the ledger knows of the run
+ *
+ * How the canceller's wait ends: by the owner, two stores after it set FLUSHING.
+ */
+#ifndef ODI_WORKER_RUN_H
+#define ODI_WORKER_RUN_H
+
+#include <stdint.h>
+
+#include "worker/worker.h"
+
+/* Ends the worker's run: its record's ledger is up to date afterwards. Owner. */
+void odi_worker_end_run(odi_worker *worker);
+
+/* Cancels a record: nothing of it starts after this returns. Returns how many of its jobs
+ * will never have run. The record accepts no further ones. Anyone. */
+uint64_t odi_record_cancel(odi_crew *crew, odi_record *record);
+
+/* Jobs of the record that are done and still in their run's word: what its ledger says too
+ * much. A hint. */
+uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record);
+
+/* Runs a labelled job on a thread that is no worker, or nested in a job that a worker runs.
+ * False: it was cancelled, and is discarded. */
+bool odi_run_outside(odi_entry job);
+
+/* The same for a lane, which has unlabelled the job and decided that it may run. */
+bool odi_run_outside_of(odi_record *record, odi_entry job);
+
+void odi_runs_forked(void);
+
+#endif

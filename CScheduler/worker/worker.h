@@ -1,0 +1,101 @@
+/* worker.h — one thread's state, laid out by who writes what.
+ *
+ * Threads  the fields say who writes. The worker's own functions are the owner's alone;
+ *          `bands`, `jobs`, `run` and the deques' stealing ends are read by everybody.
+ *
+ * Edges    W2  job <-> report   release/acquire   a count of jobs, and whether one is running
+ *          L3  start <-> cancel   light/heavy fence   see run.h
+ */
+#ifndef ODI_WORKER_WORKER_H
+#define ODI_WORKER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "job/record.h"
+#include "observe/counters.h"
+#include "queue/deque.h"
+#include "worker/crew.h"
+
+struct odi_worker {
+    /* Constant while the worker runs. */
+    odi_crew *crew;
+    odi_site *site;
+    int site_index;
+    int slot;
+    int thread_id;
+    int cpu_clock;
+
+    /* The owner's, unread by others. */
+    ODI_PAIR_ALIGNED odi_record *run_record; /* the record of the present run, or NULL */
+    uint32_t tick;                           /* takes since the last look outside */
+    uint32_t batch_left;                     /* takes until what came from outside is done */
+    uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
+    uint64_t random;
+    int64_t spin_ns;
+    bool searching; /* it holds its site's token */
+    bool woken;     /* it has just been woken and has found nothing yet */
+    uint32_t blocking_depth;
+
+    /* Written by the owner, read by others. */
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands; /* deques that may hold something */
+    odi_atomic(uint64_t) jobs;                   /* twice the jobs done, plus one in a job */
+    odi_atomic(uint64_t) run;                    /* see run.h */
+    odi_atomic(void *) queue_running;            /* whose job that is, for reports */
+    odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
+    odi_counters counters;
+
+    /* Written by others. */
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) bench_word; /* set when called back */
+    odi_worker *next_benched;                         /* under the crew's lock, like these */
+    bool present, benched;
+    /* The monitor's own notes. */
+    uint64_t watched_jobs;
+    int64_t watched_cpu;
+
+    odi_deque deques[ODI_BANDS];
+};
+
+/* The worker that the calling thread is, or NULL. */
+extern _Thread_local odi_worker *odi_worker_self
+    __attribute__((tls_model("initial-exec")));
+
+/* The thread's body. */
+void odi_worker_main(void *worker);
+
+/* ---- find.c: where the next job comes from ---- */
+
+/* The worker's own deques and its site's injectors. */
+bool odi_worker_find_local(odi_worker *worker, odi_entry *job);
+
+/* Everybody else's deques and injectors, nearest first; what is more than one goes into the
+ * worker's deque. The deques are empty when this is called. */
+bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job);
+
+/* Pushes a job that the worker itself submits. False: memory is short. Does not publish. */
+ODI_HOT_INLINE bool odi_worker_push(odi_worker *worker, uint32_t band, odi_entry job)
+{
+    if (ODI_UNLIKELY(!odi_deque_push(&worker->deques[band], job)))
+        return false;
+    /* relaxed, owner-only: a hint for thieves, and the last look before sleeping ignores it */
+    uint32_t bands = odi_load_relaxed(&worker->bands);
+    if (ODI_UNLIKELY(!(bands & (1u << band))))
+        odi_store_relaxed(&worker->bands, bands | 1u << band);
+    return true;
+}
+
+/* ---- run.c ---- */
+
+/* Runs (or discards, or diverts) one job. `heed` are the record's flags that matter: all of
+ * them, or CANCELLED alone for a lane that runs its own. */
+void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
+
+/* Jobs that ran on the worker to their end. Anyone. */
+static inline uint64_t odi_worker_executed(odi_worker *worker)
+{
+    return odi_load_acquire(&worker->jobs, W2) >> 1;
+}
+
+#endif
