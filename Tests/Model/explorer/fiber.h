@@ -1,0 +1,30 @@
+// fiber.h — the scenario's threads as stacks of one kernel thread, switched by hand.
+//
+// A fiber is started again for every execution and simply forgotten half-way: C code has no
+// destructors to run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace model {
+
+class Fiber {
+public:
+    // `stack` stays the caller's.
+    void prepare(char *stack, size_t bytes);
+    // Starts over with `entry(argument)`, which must never return.
+    void restart(void (*entry)(void *), void *argument);
+    // From the scheduler: runs until the fiber yields.
+    void resume();
+    // From the fiber: back to whoever resumed it.
+    void yield();
+
+private:
+    char *stack_ = nullptr;
+    size_t bytes_ = 0;
+    void *inside_ = nullptr;  // the fiber's saved stack pointer (or context)
+    void *outside_ = nullptr; // its resumer's
+};
+
+} // namespace model

@@ -1,0 +1,287 @@
+#include "machine.h"
+
+#include <cstdio>
+
+#include "report.h"
+#include "search.h"
+
+namespace model {
+
+Machine &machine()
+{
+    static Machine *the = new Machine;
+    return *the;
+}
+
+void Machine::start(const model_scenario *scenario)
+{
+    scenario_ = scenario;
+    threads_count_ = 0;
+    while (threads_count_ < MODEL_MAX_THREADS && scenario->threads[threads_count_] != nullptr)
+        threads_count_++;
+    for (unsigned t = 0; t <= threads_count_; t++) {
+        threads_[t].fiber.prepare(memory.stack_of(t), Memory::kStack);
+        threads_[t].body = t < threads_count_ ? scenario->threads[t] : scenario->verify;
+    }
+    memory.restore_pristine();
+    self_ = kThreads;
+    if (scenario->prepare != nullptr)
+        scenario->prepare();
+    memory.remember_prepared();
+}
+
+void Machine::enter(void *argument)
+{
+    auto *thread = static_cast<Thread *>(argument);
+
+    thread->body();
+    machine().pause(State::Finished);
+    broken("a finished thread was resumed");
+}
+
+void Machine::resume(unsigned thread)
+{
+    self_ = thread;
+    threads_[thread].fiber.resume();
+    self_ = kThreads;
+}
+
+void Machine::pause(State state)
+{
+    Thread &thread = threads_[self_];
+
+    thread.state = state;
+    thread.fiber.yield();
+}
+
+bool Machine::everything_ended() const
+{
+    for (unsigned t = 0; t < threads_count_; t++)
+        if (threads_[t].state != State::Finished)
+            return false;
+    return true;
+}
+
+void Machine::replay(unsigned threads)
+{
+    replaying_ = true;
+    for (bool progress = true; progress && failure_.empty();) {
+        progress = false;
+        for (unsigned t = 0; t < threads && failure_.empty(); t++) {
+            Thread &thread = threads_[t];
+            if (thread.state != State::Ready && thread.state != State::Waiting)
+                continue;
+            unsigned before = thread.pos;
+            resume(t);
+            progress |= thread.pos != before || thread.state != State::Waiting;
+        }
+    }
+    replaying_ = false;
+}
+
+void Machine::go_on(unsigned threads)
+{
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (unsigned t = 0; t < threads && failure_.empty(); t++)
+            if (threads_[t].state == State::AtEnd) {
+                unsigned before = threads_[t].pos;
+                resume(t);
+                progress |= script != nullptr && threads_[t].pos != before;
+            }
+    }
+}
+
+End Machine::run(Graph &graph)
+{
+    unsigned threads = threads_count_;
+
+    graph_ = &graph;
+    graph.verifier = threads;
+    memory.restore_prepared();
+    failure_.clear();
+    outcomes_ = 0;
+    for (unsigned t = 0; t <= threads; t++) {
+        threads_[t].pos = 0;
+        threads_[t].state = State::Ready;
+        threads_[t].why = Why::None;
+        threads_[t].fiber.restart(enter, &threads_[t]);
+    }
+    replay(threads);
+    go_on(threads);
+    if (!failure_.empty())
+        return End::Failed;
+    if (!everything_ended()) {
+        for (unsigned t = 0; t < threads; t++)
+            if (threads_[t].state == State::AtEnd)
+                return End::Scripted;
+            else if (threads_[t].state != State::Finished && threads_[t].why == Why::None)
+                broken("thread %u is stuck in its replay", t);
+        switch (what_remains()) {
+        case Rest::Cut: return End::Blocked;
+        case Rest::Lost: return End::Failed;
+        case Rest::Asleep: break;
+        }
+    }
+    if (scenario_->verify != nullptr) {
+        Clock end;
+        for (unsigned t = 0; t < threads; t++) {
+            if (graph.length(t) > 0)
+                end.join(graph.events[t].back().hb);
+        }
+        // One past the last event: the plain accesses behind it are over too.
+        for (unsigned t = 0; t < threads; t++)
+            end.at[t] = (uint8_t)(graph.length(t) + 1);
+        graph.all_threads_end = end;
+        replay(threads + 1);
+        go_on(threads + 1);
+        if (!failure_.empty())
+            return End::Failed;
+        if (threads_[threads].state == State::AtEnd)
+            return End::Scripted;
+        if (threads_[threads].state == State::Blocked)
+            return End::Blocked;
+    }
+    return End::Complete;
+}
+
+// Nobody can run any more. When every thread either ended, or sleeps on a futex whose last
+// state still has it asleep, nothing is left that could wake the sleepers.
+Machine::Rest Machine::what_remains()
+{
+    for (unsigned t = 0; t < threads_count_; t++) {
+        if (threads_[t].state == State::Finished)
+            continue;
+        if (threads_[t].why != Why::Futex)
+            return Rest::Cut;
+        const Event &last = graph_->events[t].back();
+        if (graph_->mo_of(last.rf) != graph_->words[last.word].writes)
+            return Rest::Cut;
+    }
+    for (unsigned t = 0; t < threads_count_; t++)
+        if (threads_[t].state != State::Finished && !(scenario_->may_sleep >> t & 1)) {
+            failure_ = "lost wake-up: thread " + std::to_string(t) +
+                       " sleeps on a futex and nobody is left to wake it";
+            return Rest::Lost;
+        }
+    return Rest::Asleep;
+}
+
+Word &Machine::word_in_graph(int word)
+{
+    if (graph_->words.size() <= (size_t)word)
+        graph_->words.resize((size_t)word + 1);
+    return graph_->words[(size_t)word];
+}
+
+const Event &Machine::perform(const Request &request)
+{
+    Thread &thread = threads_[self_];
+
+    for (;;) {
+        std::vector<Event> &events = graph_->events[self_];
+        if (thread.pos < events.size()) {
+            Event &event = events[thread.pos];
+            if (event.kind != request.event.kind || event.word != request.event.word ||
+                event.site != request.event.site)
+                broken("thread %u is not deterministic: event %u was %s at line %d and is "
+                       "now %s at line %d", self_, thread.pos + 1, event.site->op,
+                       event.site->line, request.event.site->op, request.event.site->line);
+            if (event.kind == Kind::Read && event.rf != kInit && !executed(event.rf)) {
+                pause(State::Waiting);
+                continue;
+            }
+            thread.pos++;
+            bool store = event.kind == Kind::Write;
+            if (event.kind == Kind::Read && will_write(event)) {
+                thread.pos++;
+                store = true;
+            }
+            if (event.kind == Kind::Read || store) {
+                const Event &last = events[thread.pos - 1];
+                const WordPlace &place = memory.place(event.word);
+                check(memory.atomic(place.address, place.size, store,
+                                    {self_, thread.pos, &last.hb}));
+                if (event.kind == Kind::Read && event.rf == kInit &&
+                    graph_->words[event.word].uninitialised)
+                    fail("load of uninitialised memory: " + memory.name_of(place.address));
+            }
+            return event;
+        }
+        if (replaying_) {
+            pause(State::AtEnd);
+            continue;
+        }
+        if (script != nullptr &&
+            (script_next >= script->size() || (*script)[script_next].thread != self_)) {
+            pause(State::AtEnd);
+            continue;
+        }
+        if (request.event.kind == Kind::Read || request.event.kind == Kind::Write) {
+            Word &word = word_in_graph(request.event.word);
+            if (word.idle())
+                word.initial = memory.initial_value(request.event.word, &word.uninitialised);
+        }
+        if (script != nullptr)
+            scripted_extend(*graph_, self_, request, (*script)[script_next++].choice);
+        else
+            search().extend(self_, request);
+    }
+}
+
+void Machine::block(Why why)
+{
+    threads_[self_].why = why;
+    pause(State::Blocked);
+    broken("a blocked thread was resumed");
+}
+
+void Machine::fail(const std::string &what)
+{
+    if (preparing())
+        broken("while preparing: %s", what.c_str());
+    failure_ = "thread " + std::to_string(self_) + ": " + what;
+    if (self_ == threads_count_)
+        failure_ = "verify: " + what;
+    pause(State::Blocked);
+    broken("a failed thread was resumed");
+}
+
+Accessor Machine::accessor() const
+{
+    static const Clock none;
+
+    if (preparing())
+        return {Memory::kPreparing, 0, &none};
+    unsigned pos = threads_[self_].pos;
+    if (pos > 0)
+        return {self_, pos + 1, &graph_->events[self_][pos - 1].hb};
+    return {self_, 1, self_ == graph_->verifier ? &graph_->all_threads_end : &none};
+}
+
+bool Machine::ordered_before(int index, const Accessor &by) const
+{
+    const Word &word = graph_->words[(size_t)index];
+    auto ordered = [&](Id id) {
+        return !executed(id) || thread_of(id) == by.thread || covers(*by.clock, id);
+    };
+
+    for (unsigned i = 0; i < word.reads; i++)
+        if (!ordered(word.read[i]))
+            return false;
+    for (unsigned mo = 1; mo <= word.writes; mo++)
+        if (!ordered(word.write[mo]))
+            return false;
+    return true;
+}
+
+void Machine::set_outcome(unsigned slot, int64_t value)
+{
+    if (slot >= 16)
+        broken("outcome slot %u", slot);
+    for (; outcomes_ <= slot; outcomes_++)
+        outcome_[outcomes_] = 0;
+    outcome_[slot] = value;
+}
+
+} // namespace model

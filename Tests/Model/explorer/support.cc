@@ -1,0 +1,78 @@
+// support.cc — options, names of addresses, and giving up.
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "machine.h"
+#include "options.h"
+#include "report.h"
+
+namespace model {
+
+Options &options()
+{
+    static Options the;
+    return the;
+}
+
+bool is_weakened_slow(const char *edge, int end)
+{
+    return end == options().weaken_end && options().weaken_edge == edge;
+}
+
+std::string symbol_of(uintptr_t address)
+{
+    static std::vector<std::pair<uintptr_t, std::string>> symbols = [] {
+        std::vector<std::pair<uintptr_t, std::string>> list;
+        char exe[512], line[1024], name[900], type;
+        ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+        if (n <= 0)
+            return list;
+        exe[n] = 0;
+        FILE *nm = popen((std::string("nm -n '") + exe + "' 2>/dev/null").c_str(), "r");
+        unsigned long long value;
+        while (nm != nullptr && fgets(line, sizeof line, nm))
+            if (sscanf(line, "%llx %c %899s", &value, &type, name) == 3)
+                list.emplace_back((uintptr_t)value, name);
+        if (nm != nullptr)
+            pclose(nm);
+        return list;
+    }();
+    const std::pair<uintptr_t, std::string> *best = nullptr;
+    char text[32];
+
+    for (const auto &symbol : symbols)
+        if (symbol.first <= address && address - symbol.first < 65536)
+            best = &symbol;
+    snprintf(text, sizeof text, best ? "+%zu" : "%#zx",
+             (size_t)(best ? address - best->first : address));
+    if (best == nullptr)
+        return text;
+    return address == best->first ? best->second : best->second + text;
+}
+
+void out_of_room(const char *what)
+{
+    fflush(stdout);
+    fprintf(stderr, "model: the scenario has too many %s for the explorer's tables\n", what);
+    _exit(3);
+}
+
+void broken(const char *format, ...)
+{
+    va_list list;
+
+    fflush(stdout);
+    va_start(list, format);
+    fprintf(stderr, "model: ");
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "\n");
+    va_end(list);
+    _exit(3);
+}
+
+} // namespace model

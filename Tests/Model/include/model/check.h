@@ -1,0 +1,50 @@
+/* check.h — what a scenario, or the engine in its model form, may ask of the explorer. */
+#ifndef MODEL_CHECK_H
+#define MODEL_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fails the execution, with a trace, unless `holds`. odi_invariant ends here. */
+void model_invariant(bool holds, const char *text, const char *file, int line);
+#define model_check(condition) model_invariant((condition), #condition, __FILE__, __LINE__)
+void model_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Cuts a waiting loop: executions in which `holds` is false are not continued in this
+ * thread. Right only where the loop's body changes nothing that others can see. */
+void model_assume(bool holds);
+
+/* Every value below `count` is explored. */
+unsigned model_choose(unsigned count);
+
+/* Remembers a value of this execution. The outcomes of an exploration are the set of all
+ * executions' values; `slot` is below 16. */
+void model_outcome(unsigned slot, int64_t value);
+
+/* Heap whose blocks are never used twice, so that a late access is seen for what it is. */
+void *model_malloc(size_t bytes);
+void *model_calloc(size_t count, size_t bytes);
+void *model_aligned_alloc(size_t alignment, size_t bytes);
+void model_free(void *block);
+
+/* Forbids every access that is not already ordered before this call: an object that is
+ * unreachable from here on, without being freed. */
+void model_retire(void *block);
+
+/* The calling thread, counted from 0 in the scenario's order. */
+unsigned model_thread(void);
+
+/* Sleeps until model_wake while *word == expected; false: it was not. One 32-bit word, which
+ * may be the low half of a 64-bit one. Nobody to wake it at the end: a lost wake-up. */
+bool model_futex_wait(const volatile void *word, uint32_t expected);
+int model_futex_wake(const volatile void *word, int count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

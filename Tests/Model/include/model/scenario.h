@@ -1,0 +1,52 @@
+/* scenario.h — how a scenario file says what it is.
+ *
+ *     static void owner(void) { ... }
+ *     static void thief(void) { ... }
+ *     static void prepare(void) { ... }
+ *     static void verify(void) { ... }
+ *     MODEL_SCENARIO(last_entry, prepare, verify, owner, thief)
+ *
+ * `prepare` runs alone before the threads, `verify` alone after the last one; both may call
+ * the code under test. Two thieves are the function named twice. Global variables get their
+ * initial values back before each execution.
+ */
+#ifndef MODEL_SCENARIO_H
+#define MODEL_SCENARIO_H
+
+#include "model/check.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MODEL_MAX_THREADS = 6 };
+
+typedef struct model_scenario {
+    const char *name;
+    const char *file;
+    void (*prepare)(void); /* or NULL */
+    void (*verify)(void);  /* or NULL */
+    void (*threads[MODEL_MAX_THREADS])(void);
+    /* Bit t: thread t may be asleep at the end (a worker with nothing to do). */
+    unsigned may_sleep;
+    struct model_scenario *next;
+} model_scenario;
+
+void model_register(model_scenario *scenario);
+
+#define MODEL_SCENARIO_SLEEPY(name_, sleepers_, prepare_, verify_, ...)                   \
+    __attribute__((constructor)) static void model_register_##name_(void)                 \
+    {                                                                                     \
+        static model_scenario scenario = {.name = #name_, .file = __FILE__,               \
+                                          .prepare = (prepare_), .verify = (verify_),     \
+                                          .threads = {__VA_ARGS__},                       \
+                                          .may_sleep = (sleepers_)};                      \
+        model_register(&scenario);                                                        \
+    }
+#define MODEL_SCENARIO(name_, prepare_, verify_, ...)                                     \
+    MODEL_SCENARIO_SLEEPY(name_, 0, prepare_, verify_, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
