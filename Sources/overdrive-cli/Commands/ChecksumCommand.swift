@@ -67,7 +67,6 @@ struct ChecksumCommand: ParsableCommand {
             throw ValidationError("--engine serial runs one job at a time: leave out --jobs \(jobs).")
         }
         if check == nil {
-            if paths.isEmpty { throw ValidationError("checksum needs a PATH to read, or a list to --check.") }
             if quiet || status || warn || strict || ignoreMissing {
                 throw ValidationError(
                     "--quiet, --status, --warn, --strict and --ignore-missing go with --check.")
@@ -79,6 +78,10 @@ struct ChecksumCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Not in `validate`, which would hide what is wrong with an unknown option.
+        if check == nil, paths.isEmpty {
+            throw ValidationError("checksum needs a PATH to read, or a list to --check.")
+        }
         let job: ChecksumJob
         do {
             job = try ChecksumJob(

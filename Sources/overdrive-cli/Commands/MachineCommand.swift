@@ -1,11 +1,54 @@
 #if CLI
 internal import ArgumentParser
+internal import OverdriveCore
 
 /// `overdrive machine`.
 struct MachineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "machine",
-        abstract: "Prints what was found of this machine, and how many workers follow from it."
+        abstract: "Prints what was found of this machine, and how many workers follow from it.",
+        discussion: """
+            The number of workers is that of the usable CPUs (affinity mask and cpuset), or the tightest \
+            cgroup quota rounded up where that is less. OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT take part, \
+            except for a recorded machine.
+
+            \(ExitStatus.help)
+            """
     )
+
+    @Flag(help: "Prints one JSON object.")
+    var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Reads a recorded machine: a directory with a proc and a sys, or one file.", valueName: "path"))
+    var root: String?
+
+    func validate() throws {
+        if root == nil { try Settings.validate() }
+    }
+
+    func run() throws {
+        let report: MachineReport
+        do {
+            report =
+                if let root {
+                    try MachineReport(Machine(root: root), requested: nil, placement: nil)
+                } else {
+                    try MachineReport(
+                        Machine(root: nil), requested: Settings.workers, placement: Settings.placement)
+                }
+        } catch {
+            StandardError.say(error.description)
+            throw ExitCode(ExitStatus.someFailed.rawValue)
+        }
+        let error = StandardStreams.write(Bytes(ascii: json ? try report.json() : report.table)[...], to: 1) {
+            false
+        }
+        if error != 0 {
+            StandardError.say("cannot write the results: \(sentence(forError: error))")
+            throw ExitCode(ExitStatus.output.rawValue)
+        }
+    }
 }
 #endif

@@ -7,6 +7,13 @@ internal import Glibc
 enum Settings {
     private static let placements = ["none", "node", "core", "automatic"]
 
+    /// The number of workers that the user set.
+    static var workers: Int? { value(of: "OVERDRIVE_WORKERS").flatMap { Int($0) } }
+
+    /// The placement that the user set.
+    static var placement: String? { value(of: "OVERDRIVE_PLACEMENT") }
+
+    /// Finds what no scheduler could follow.
     static func validate() throws {
         if let workers = value(of: "OVERDRIVE_WORKERS"), !isWorkerCount(workers) {
             throw ValidationError(
