@@ -37,7 +37,8 @@ int odi_affinity_read(odi_affinity_call call, void *context, odi_cpu_mask *mask)
     odi_cpu_mask_clear(mask);
 
     /* EINVAL means only "too narrow": we ask for no thread that could be gone. */
-    while ((wrote = call(context, bytes, words)) == -EINVAL && bytes < WIDEST_KERNEL_BYTES) {
+    while ((wrote = call(context, bytes, words)) == -EINVAL &&
+           bytes < WIDEST_KERNEL_BYTES) {
         if (words != first)
             free(words);
         bytes *= 2;

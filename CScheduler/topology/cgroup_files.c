@@ -57,8 +57,8 @@ odi_quota_status odi_quota_parse_period(const char *text, size_t length, odi_quo
 
 bool odi_quota_is_tighter(odi_quota a, odi_quota b)
 {
-    unsigned __int128 left = (unsigned __int128)a.quota_us * (unsigned __int128)b.period_us;
-    unsigned __int128 right = (unsigned __int128)b.quota_us * (unsigned __int128)a.period_us;
+    __int128 left = (__int128)a.quota_us * b.period_us;
+    __int128 right = (__int128)b.quota_us * a.period_us;
 
     return left < right;
 }
@@ -86,7 +86,8 @@ bool odi_cgroup_find(const char *text, size_t length, const char *controller,
 
         /* After the second colon everything is the path, colons included. A missing colon
          * leaves the path empty, which the check for '/' refuses. */
-        if (!odi_text_cut(&line, ':', &hierarchy) || !odi_text_cut(&line, ':', &controllers))
+        if (!odi_text_cut(&line, ':', &hierarchy) ||
+            !odi_text_cut(&line, ':', &controllers))
             continue;
         if (line.at == line.end || *line.at != '/')
             continue;
@@ -98,7 +99,8 @@ bool odi_cgroup_find(const char *text, size_t length, const char *controller,
         }
 
         size_t remark = sizeof deleted - 1;
-        if (odi_text_length(line) > remark && memcmp(line.end - remark, deleted, remark) == 0)
+        if (odi_text_length(line) > remark &&
+            memcmp(line.end - remark, deleted, remark) == 0)
             line.end -= remark;
         *path = line;
         return true;

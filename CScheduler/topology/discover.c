@@ -1,4 +1,4 @@
-/* discover.c — from files and libnuma to a description that odi_topology_build accepts. */
+/* discover.c — from files and libnuma to what odi_topology_build accepts. */
 #include "topology/topology.h"
 
 #include "topology/cpu_list.h"
@@ -117,7 +117,8 @@ static void find_nodes(finder *find)
 
         snprintf(path, sizeof path, "/sys/devices/system/node/node%d/meminfo", id);
         odi_text meminfo = read_text(find, path);
-        find->node_bytes[node] = odi_node_memory_parse(meminfo.at, odi_text_length(meminfo));
+        find->node_bytes[node] =
+            odi_node_memory_parse(meminfo.at, odi_text_length(meminfo));
     }
     if (find->node_count == 0) { /* a list with numbers that no node can have */
         find->node_ids[0] = 0;
@@ -148,12 +149,13 @@ static void find_core(finder *find, int cpu)
 
     if (find->core_of[cpu] != NOBODY)
         return;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
-             cpu);
+    snprintf(path, sizeof path,
+             "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
     odi_text text = odi_text_trim(read_text(find, path));
     bool numbered = odi_text_number(&text, &package) && package <= INT32_MAX;
 
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/core_cpus_list", cpu);
+    snprintf(path, sizeof path,
+             "/sys/devices/system/cpu/cpu%d/topology/core_cpus_list", cpu);
     listed = read_list(find, path);
     if (!listed) {
         snprintf(path, sizeof path,
@@ -175,8 +177,8 @@ static void find_cache(finder *find, int cpu)
     for (int step = 0; step < MOST_CACHES; step++) {
         int index = step == 0 ? 3 : step <= 3 ? step - 1 : step;
 
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu,
-                 index);
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, index);
         odi_text level = odi_text_trim(read_text(find, path));
         if (level.at == level.end && step > 0) {
             find->caches_told = step > 1;

@@ -22,9 +22,11 @@ static bool read_online(const odi_source *source, odi_limits_scratch *scratch,
 
     odi_list_status status = odi_cpu_list_parse(scratch->list, length, online);
     if (status == ODI_LIST_MALFORMED)
-        odi_limits_note(limits, ODI_NOTE_MALFORMED, "ignored a malformed list of online CPUs");
+        odi_limits_note(limits, ODI_NOTE_MALFORMED,
+                        "ignored a malformed list of online CPUs");
     if (status == ODI_LIST_BEYOND)
-        odi_limits_note(limits, ODI_NOTE_CPU_BEYOND, "left out high CPU numbers that are online");
+        odi_limits_note(limits, ODI_NOTE_CPU_BEYOND,
+                        "left out high CPU numbers that are online");
     limits->online_count = odi_cpu_mask_count(online);
     return limits->online_count > 0;
 }
@@ -48,7 +50,8 @@ static bool read_status(const odi_source *source, odi_limits_scratch *scratch,
 
         odi_list_status status = odi_cpu_list_parse(line.at, odi_text_length(line), mask);
         if (status == ODI_LIST_MALFORMED)
-            odi_limits_note(limits, ODI_NOTE_MALFORMED, "ignored a malformed affinity mask");
+            odi_limits_note(limits, ODI_NOTE_MALFORMED,
+                            "ignored a malformed affinity mask");
         if (status == ODI_LIST_BEYOND)
             odi_limits_note(limits, ODI_NOTE_CPU_BEYOND,
                             "left out high CPU numbers in the affinity mask");
@@ -232,7 +235,8 @@ size_t odi_limits_describe(const odi_limits *limits, odi_rounding rounding, int 
     if (limits->affinity_count > 0)
         snprintf(affinity, sizeof affinity, "affinity %d", limits->affinity_count);
     else if (limits->online_count > 0)
-        snprintf(affinity, sizeof affinity, "affinity unknown, online %d", limits->online_count);
+        snprintf(affinity, sizeof affinity, "affinity unknown, online %d",
+                 limits->online_count);
     if (cpuset_decides(limits))
         snprintf(cpuset, sizeof cpuset, ", cpuset %d of %s", limits->cpuset_count,
                  limits->cpuset_group);

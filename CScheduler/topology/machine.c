@@ -247,8 +247,9 @@ bool od_machine_plan(const od_machine *machine, const char *policy, int32_t work
         return false;
     if (workers < 1 || workers > MOST_PLANNED) {
         if (reason != NULL && capacity > 0)
-            snprintf(reason, capacity, "%d workers were asked for, but 1 to %d can be planned",
-                     workers, MOST_PLANNED);
+            snprintf(reason, capacity,
+                     "%d workers were asked for, but 1 to %d can be planned", workers,
+                     MOST_PLANNED);
         return false;
     }
 
@@ -265,7 +266,8 @@ bool od_machine_plan(const od_machine *machine, const char *policy, int32_t work
             cpus[i] = plan->places[i].cpu;
     }
     if (reason != NULL && capacity > 0)
-        snprintf(reason, capacity, "%s: %s", odi_placement_name(plan->policy), plan->reason);
+        snprintf(reason, capacity, "%s: %s", odi_placement_name(plan->policy),
+                 plan->reason);
     odi_plan_free(plan);
     return true;
 }

@@ -164,7 +164,8 @@ odi_plan *odi_plan_make(const odi_topology *topology, const odi_limits *limits, 
     share_out(topology, line, count, workers);
     plan->worker_count = workers;
     plan->policy = decide(topology, limits, workers, policy, &plan->reason);
-    plan->pins = plan->policy != ODI_PLACEMENT_NONE && topology->live && topology->cpus_known;
+    plan->pins =
+        plan->policy != ODI_PLACEMENT_NONE && topology->live && topology->cpus_known;
     plan->places = places;
     plan->topology = topology;
     for (int i = 0; i < count; i++) {

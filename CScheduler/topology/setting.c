@@ -28,8 +28,8 @@ bool odi_setting_integer(const char *name, const char *text, size_t length, int6
 
         odi_text_print(odi_text_of(text, length), shown, sizeof shown);
         snprintf(problem, capacity,
-                 "%s is \"%s\", but must be a whole number from %" PRId64 " to %" PRId64, name,
-                 shown, lowest, highest);
+                 "%s is \"%s\", but must be a whole number from %" PRId64 " to %" PRId64,
+                 name, shown, lowest, highest);
     }
     return false;
 }
@@ -53,7 +53,8 @@ bool odi_setting_choice(const char *name, const char *text, size_t length,
         listed[0] = '\0';
         for (int i = 0; i < count && used < sizeof listed; i++) {
             const char *joint = i == 0 ? "" : i == count - 1 ? " or " : ", ";
-            int wrote = snprintf(listed + used, sizeof listed - used, "%s%s", joint, words[i]);
+            int wrote =
+                snprintf(listed + used, sizeof listed - used, "%s%s", joint, words[i]);
             used += (size_t)wrote;
         }
         snprintf(problem, capacity, "%s is \"%s\", but must be %s", name, shown, listed);

@@ -132,7 +132,8 @@ odi_topology *odi_topology_build(const odi_topology_spec *spec)
     if (!fits_together(spec))
         return NULL;
 
-    /* One block, widest alignment first: 8-byte nodes, 4-byte CPUs, 2-byte orders, bytes. */
+    /* One block, widest alignment first: 8-byte nodes, 4-byte CPUs, 2-byte orders, then
+     * bytes. */
     size_t cpus_bytes = (size_t)spec->cpu_count * sizeof(odi_cpu);
     size_t nodes_bytes = (size_t)spec->node_count * sizeof(odi_node);
     size_t pairs = (size_t)spec->node_count * (size_t)spec->node_count;
@@ -144,7 +145,7 @@ odi_topology *odi_topology_build(const odi_topology_spec *spec)
     odi_topology *topology = (void *)block;
     odi_node *nodes = (void *)(block + sizeof(odi_topology));
     odi_cpu *cpus = (void *)(block + sizeof(odi_topology) + nodes_bytes);
-    uint16_t *neighbours = (void *)(block + sizeof(odi_topology) + nodes_bytes + cpus_bytes);
+    uint16_t *neighbours = (void *)((char *)cpus + cpus_bytes);
     uint8_t *distances = (void *)(neighbours + pairs);
 
     topology->cpu_count = spec->cpu_count;

@@ -1,4 +1,4 @@
-/* Runs one target under libFuzzer: the one that -DFUZZ_TARGET=name named at compile time. */
+/* Runs one target under libFuzzer: -DFUZZ_TARGET=name names it when this is compiled. */
 #include "Fuzz/targets.h"
 
 #include <stdint.h>

@@ -98,10 +98,11 @@ static void mounts(const char *text, size_t length)
     if (!odi_text_cut(&rest, '\n', &own))
         return;
     for (int which = 0; which < 2; which++) {
-        if (!odi_cgroup_mount_find(rest.at, odi_text_length(rest), which ? "cpu" : NULL, own,
-                                   &mount))
+        if (!odi_cgroup_mount_find(rest.at, odi_text_length(rest), which ? "cpu" : NULL,
+                                   own, &mount))
             continue;
-        PROMISE(strlen(mount.point) < ODI_PATH_LIMIT && strlen(mount.root) < ODI_PATH_LIMIT);
+        PROMISE(strlen(mount.point) < ODI_PATH_LIMIT);
+        PROMISE(strlen(mount.root) < ODI_PATH_LIMIT);
         PROMISE(mount.point[0] == '\0' || mount.point[0] == '/');
         PROMISE(mount.above == odi_cgroup_below(own, mount.root, &below));
     }
@@ -169,6 +170,12 @@ static void machine(const char *text, size_t length)
         PROMISE(advice.workers >= 1 && advice.workers <= limits.cpu_count);
         PROMISE(odi_limits_describe(&limits, way, 0, because, sizeof because) ==
                 strlen(because));
+    }
+
+    /* Thousands of CPUs only make the fuzzer slow: a unit test has the largest machine. */
+    if (limits.cpu_count > 512) {
+        odi_recording_free(recording);
+        return;
     }
 
     odi_topology *topology = odi_topology_discover(&source, &limits);
