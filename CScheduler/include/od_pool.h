@@ -81,6 +81,19 @@ int od_pool_current_band(void);
  * pool is stopped). Submissions of one thread and band start in order. */
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
 
+/* A word of the pool's user, such as the object that wraps it. Set it before submitting. */
+void od_pool_set_owner(od_pool *pool, void *owner);
+
+/* The owner of the pool whose job the calling thread runs, or NULL. */
+void *od_pool_current_owner(void);
+
+/* A word per thread for the layer above: what the running job is cancelled by. */
+void *od_thread_work(void);
+void od_thread_set_work(void *work);
+
+/* Whether the calling thread is the process's first. */
+bool od_thread_is_main(void);
+
 /* Tells the pool that the calling job may wait in the kernel: another worker may take its
  * place until the matching end. Pairs nest. Nothing happens on threads that are no workers. */
 void od_blocking_begin(void);

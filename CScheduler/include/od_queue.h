@@ -85,6 +85,9 @@ void od_group_release(od_group *group);
 void od_group_enter(od_group *group);
 void od_group_leave(od_group *group); /* traps when entered less often */
 
+/* What was entered, by hand or by jobs, and has not left. A hint while it changes. */
+uint64_t od_group_pending(od_group *group);
+
 /* Sleeps until everything entered has left. False: the deadline (nanoseconds from now;
  * INT64_MAX: none) came first. A worker that waits hands its place over. */
 bool od_group_wait(od_group *group, int64_t deadline_ns);

@@ -203,6 +203,14 @@ void od_group_leave(od_group *group)
     odi_group_leave(group);
 }
 
+uint64_t od_group_pending(od_group *group)
+{
+    odi_lock_acquire(&group->watch.lock);
+    uint64_t pending = odi_records_outstanding(group->records, odi_record_next_of_group);
+    odi_lock_release(&group->watch.lock);
+    return pending;
+}
+
 /* Whether the wait is likely to be short: a worker was awake when this thread submitted. */
 static bool may_be_short(od_group *group)
 {

@@ -90,6 +90,11 @@ int odi_thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
+bool odi_thread_is_first(void)
+{
+    return getpid() == odi_thread_id();
+}
+
 int odi_thread_cpu_clock(void)
 {
     clockid_t clock;

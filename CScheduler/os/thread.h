@@ -21,6 +21,9 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
 /* The kernel's number of the calling thread. */
 int odi_thread_id(void);
 
+/* Whether the calling thread is the process's first. */
+bool odi_thread_is_first(void);
+
 /* A clock for odi_clock_cpu that runs with the calling thread's CPU time; -1 if none. */
 int odi_thread_cpu_clock(void);
 

@@ -41,6 +41,7 @@ struct od_pool {
     bool stopped;
     od_stop_report last_report;
 
+    void *owner; /* the user's word */
     od_pool *next_pool; /* all pools of the process, for fork */
 };
 

@@ -1,20 +1,33 @@
 #include "base/cache_line.h"
+#include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
+/* The pool whose jobs a thread that is no worker runs, for want of workers. */
+static _Thread_local od_pool *helped;
+static _Thread_local void *work;
+
 /* There is nobody to run it: no thread, no memory, or no pool any more. */
 ODI_COLD static void run_here(od_pool *pool, odi_entry job)
 {
+    od_pool *outer = helped;
+
+    helped = pool;
     if (odi_run_outside(job))
         odi_add_relaxed(&pool->ran_outside, 1); /* relaxed: a counter */
     else
         odi_add_relaxed(&pool->cancelled_outside, 1); /* relaxed: a counter */
+    helped = outer;
 }
 
 ODI_COLD static void help(od_pool *pool)
 {
+    od_pool *outer = helped;
+
+    helped = pool;
     odi_add_relaxed(&pool->ran_outside, odi_crew_help(&pool->crew)); /* relaxed: a counter */
+    helped = outer;
 }
 
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
@@ -60,4 +73,33 @@ bool od_pool_is_worker(od_pool *pool)
     odi_worker *worker = odi_worker_self;
 
     return worker != NULL && (pool == NULL || worker->crew == &pool->crew);
+}
+
+void od_pool_set_owner(od_pool *pool, void *owner)
+{
+    pool->owner = owner;
+}
+
+void *od_pool_current_owner(void)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (helped != NULL)
+        return helped->owner;
+    return worker != NULL ? ((od_pool *)worker->crew->pool)->owner : NULL;
+}
+
+bool od_thread_is_main(void)
+{
+    return odi_thread_is_first();
+}
+
+void *od_thread_work(void)
+{
+    return work;
+}
+
+void od_thread_set_work(void *now)
+{
+    work = now;
 }

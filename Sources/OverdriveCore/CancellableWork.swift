@@ -1,0 +1,69 @@
+internal import CScheduler
+internal import Synchronization
+
+/// Work that can be cancelled before it starts, and told so while it runs.
+final class CancellableWork: Sendable {
+    private enum State {
+        case new
+        case waiting(onCancel: @Sendable () -> Void)
+        case running
+        case cancelledEarly
+    }
+
+    private let state = Mutex(State.new)
+    private let requested = Atomic(false)
+
+    var isRequested: Bool {
+        requested.load(ordering: .acquiring)
+    }
+
+    /// The work is about to be submitted. False: it is cancelled already, and `onCancel` has been called.
+    func begin(onCancelBeforeStart onCancel: @escaping @Sendable () -> Void) -> Bool {
+        let isCancelled = state.withLock { state in
+            if case .cancelledEarly = state { return true }
+            state = .waiting(onCancel: onCancel)
+            return false
+        }
+        if isCancelled { onCancel() }
+        return !isCancelled
+    }
+
+    /// The work's turn has come. False: it was cancelled before.
+    func start() -> Bool {
+        state.withLock { state in
+            guard case .waiting = state else { return false }
+            state = .running
+            return true
+        }
+    }
+
+    func cancel() {
+        requested.store(true, ordering: .releasing)
+        let onCancel: (@Sendable () -> Void)? = state.withLock { state in
+            switch state {
+            case .new:
+                state = .cancelledEarly
+                return nil
+            case .waiting(let onCancel):
+                state = .cancelledEarly
+                return onCancel
+            case .running, .cancelledEarly:
+                return nil
+            }
+        }
+        onCancel?()
+    }
+
+    /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
+    func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        let outer = od_thread_work()
+        od_thread_set_work(Unmanaged.passUnretained(self).toOpaque())
+        defer { od_thread_set_work(outer) }
+        return try body()
+    }
+
+    /// The work that the calling thread runs.
+    static var current: CancellableWork? {
+        od_thread_work().map { Unmanaged<CancellableWork>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,221 @@
+internal import CScheduler
+internal import Dispatch
+
+/// A pool of workers that steal work from each other, as many as the machine gives this process.
+///
+///     let scheduler = try Scheduler(workers: 4, name: "render")
+///     let queue = TaskQueue(scheduler: scheduler)
+///     await withTaskExecutorPreference(scheduler) { await renderAll() }
+///
+/// A scheduler has no thread before its first work and uses no CPU while it is idle. Unless it is told how
+/// many workers to have, it follows the process's affinity mask, cpuset and control-group quota, and changes
+/// of these within a second of activity.
+///
+/// - Threading: Safe from any thread.
+public final class Scheduler: Sendable {
+    // The engine's pool is safe to share between threads; the pointer never changes.
+    nonisolated(unsafe) let handle: OpaquePointer
+
+    /// What the scheduler is called in thread names and messages.
+    public let name: String
+
+    private let isShared: Bool
+
+    /// The process's scheduler, started at first use.
+    ///
+    /// `OVERDRIVE_WORKERS` (1 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core, automatic) set it up; a
+    /// malformed value is left out, with one sentence on the standard error stream.
+    public static let shared = Scheduler()
+
+    /// Where workers may run.
+    public enum Placement: Int32, Sendable, CaseIterable {
+        /// The kernel moves workers as it likes.
+        case none = 0
+        /// Each worker stays on the CPUs of one NUMA node.
+        case node = 1
+        /// Each worker stays on one CPU, and so do the threads and processes that closures start.
+        case core = 2
+        /// Like `node` where there are several nodes and the process owns its CPUs, else like `none`.
+        case automatic = 3
+    }
+
+    /// Makes a scheduler of its own.
+    ///
+    /// - Parameters:
+    ///   - workers: How many workers, 1 to 1024; nil follows the machine's limits.
+    ///   - placement: Where workers may run.
+    ///   - name: For thread names (10 bytes of it show) and messages.
+    ///   - stackSize: Bytes of address space for each worker's stack, 64 KiB to 64 GiB. It is touched
+    ///     lazily, so a large one costs nothing until it is used.
+    ///   - spareWorkers: The most workers beyond that number while closures block.
+    /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
+    /// - Cost: Reads the machine's limits, about 1 ms; no thread is started.
+    public convenience init(
+        workers: Int? = nil,
+        placement: Placement = .automatic,
+        name: String = "overdrive",
+        stackSize: Int = 256 << 20,
+        spareWorkers: Int = 64
+    ) throws(SchedulerError) {
+        var options = od_pool_options()
+        od_pool_options_init(&options)
+        options.placement = od_placement(UInt32(placement.rawValue))
+        if let workers {
+            guard workers > 0 else { throw .outOfRange("workers is \(workers): choose 1 to 1024") }
+            options.workers = Int32(clamping: workers)
+        }
+        guard stackSize > 0 else { throw .outOfRange("stackSize is \(stackSize) bytes: choose 64 KiB to 64 GiB") }
+        guard spareWorkers >= 0 else { throw .outOfRange("spareWorkers is \(spareWorkers): choose 0 to 1024") }
+        options.stack_bytes = stackSize
+        options.spare_workers = Int32(clamping: spareWorkers)
+        self.init(handle: try Scheduler.makePool(&options, name: name), name: name, isShared: false)
+    }
+
+    private convenience init() {
+        var options = od_pool_options()
+        od_pool_options_init(&options)
+        let problem = readingMessage { od_pool_options_from_environment(&options, $0, $1) }
+        if let problem {
+            warn("\(problem.message); going on without it")
+        }
+        do throws(SchedulerError) {
+            self.init(handle: try Scheduler.makePool(&options, name: "overdrive"), name: "overdrive", isShared: true)
+        } catch {
+            preconditionFailure("Scheduler.shared: \(error)")
+        }
+    }
+
+    private init(handle: OpaquePointer, name: String, isShared: Bool) {
+        self.handle = handle
+        self.name = name
+        self.isShared = isShared
+        od_pool_set_owner(handle, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        // The pool finishes what was submitted. From one of its own closures that has to happen elsewhere.
+        nonisolated(unsafe) let pool = handle
+        if od_pool_is_worker(pool) {
+            DispatchQueue.global().async { _ = od_pool_free(pool) }
+        } else {
+            _ = od_pool_free(pool)
+        }
+    }
+
+    private static func makePool(
+        _ options: inout od_pool_options, name: String
+    ) throws(SchedulerError) -> OpaquePointer {
+        var pool: OpaquePointer?
+        let problem = name.withCString { name in
+            options.name = name
+            defer { options.name = nil }
+            return readingMessage { od_pool_create(&options, &pool, $0, $1) }
+        }
+        guard let pool else {
+            throw problem?.status == OD_NO_MEMORY ? .outOfMemory : .outOfRange(problem?.message ?? "")
+        }
+        return pool
+    }
+
+    /// How many workers run at most, not counting spare ones that stand in for blocked ones.
+    public var workerCount: Int {
+        Int(od_pool_workers(handle))
+    }
+
+    /// Changes the number of workers while they run.
+    ///
+    /// - Parameter count: 1 to 1024; nil follows the machine's limits again.
+    /// - Throws: ``SchedulerError/outOfRange(_:)``.
+    public func setWorkerCount(_ count: Int?) throws(SchedulerError) {
+        let workers = count ?? 0
+        guard count == nil || (1...1024).contains(workers) else {
+            throw .outOfRange("the number of workers is \(workers): choose 1 to 1024")
+        }
+        _ = od_pool_set_workers(handle, Int32(workers))
+    }
+
+    /// Whether the calling thread is one of this scheduler's workers.
+    public var isCurrent: Bool {
+        od_pool_is_worker(handle)
+    }
+
+    /// Stops the scheduler: until the deadline what was submitted is run, then the rest is cancelled.
+    ///
+    /// - Parameter deadline: How long to go on at most. The call returns at most 50 ms later.
+    /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's report.
+    /// - Ordering: What a closure that ran has written is visible afterwards.
+    /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
+    ///   submissions run on their callers and are counted.
+    @discardableResult
+    public func shutdown(deadline: Duration) -> ShutdownReport {
+        precondition(!isShared, "Scheduler.shared cannot be shut down: make a Scheduler of your own")
+        var report = od_stop_report()
+        let status = od_pool_stop(handle, deadline.nanoseconds, &report)
+        precondition(
+            status != OD_INSIDE,
+            "Scheduler.shutdown(deadline:) from one of its own closures would wait for itself")
+        return ShutdownReport(report)
+    }
+
+    /// Stops the scheduler like ``shutdown(deadline:)-(Duration)``, without blocking the caller's thread.
+    @discardableResult
+    public func shutdown(deadline: Duration) async -> ShutdownReport {
+        await withUnsafeContinuation { continuation in
+            DispatchQueue.global().async {
+                let report: ShutdownReport = self.shutdown(deadline: deadline)
+                continuation.resume(returning: report)
+            }
+        }
+    }
+}
+
+/// Why a scheduler could not be made or changed.
+public enum SchedulerError: Error, Equatable, CustomStringConvertible {
+    /// An argument is out of its range; the sentence says which, and what to choose.
+    case outOfRange(String)
+    /// Memory is too short for a pool.
+    case outOfMemory
+
+    public var description: String {
+        switch self {
+        case .outOfRange(let sentence): sentence
+        case .outOfMemory: "memory is too short for a scheduler"
+        }
+    }
+}
+
+/// What became of the closures of a scheduler that was shut down.
+public struct ShutdownReport: Sendable, Equatable {
+    /// Closures that ran to their end, over the scheduler's life.
+    public let ran: Int
+    /// Accepted closures that never ran and never will.
+    public let cancelled: Int
+    /// Closures that were still running at the deadline.
+    public let stuck: Int
+    /// The labels of the queues of the first eight of these, where they have one.
+    public let stuckQueues: [String]
+
+    init(_ report: od_stop_report) {
+        ran = Int(report.ran)
+        cancelled = Int(report.cancelled)
+        stuck = Int(report.stuck)
+        var queues = report.stuck_queues
+        stuckQueues = withUnsafeBytes(of: &queues) { bytes in
+            bytes.bindMemory(to: UnsafeMutableRawPointer?.self).compactMap { queue in
+                queue.map { String(cString: od_queue_label(OpaquePointer($0))) }
+            }
+        }
+    }
+}
+
+/// Calls `body` with room for a sentence, and returns the sentence unless the status is OD_OK.
+private func readingMessage(
+    _ body: (UnsafeMutablePointer<CChar>, Int) -> od_status
+) -> (status: od_status, message: String)? {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in
+        guard let start = room.baseAddress else { return nil }
+        start.initialize(repeating: 0, count: room.count)
+        let status = body(start, room.count)
+        return status == OD_OK ? nil : (status, String(cString: start))
+    }
+}

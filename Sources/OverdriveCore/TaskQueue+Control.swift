@@ -1,0 +1,106 @@
+internal import CScheduler
+internal import Synchronization
+
+extension TaskQueue {
+    /// Keeps further closures from starting until ``resume()``. Calls nest; what runs goes on.
+    ///
+    /// - Threading: Any thread. Traps on ``main``, ``background`` and ``global(qos:)``, which are everybody's.
+    public func suspend() {
+        od_queue_suspend(ownQueue("suspend()"))
+    }
+
+    /// Takes one ``suspend()`` back. Traps when there is none.
+    public func resume() {
+        od_queue_resume(ownQueue("resume()"))
+    }
+
+    /// Whether closures are kept from starting. Setting it is a flag of its own, beside the count of
+    /// ``suspend()``: setting it twice is setting it once.
+    public var isSuspended: Bool {
+        get {
+            guard case .engine(let queue, _) = route else { return false }
+            return od_queue_is_suspended(queue)
+        }
+        set {
+            let queue = ownQueue("isSuspended")
+            suspensionFlag.withLock { flag in
+                guard flag != newValue else { return }
+                flag = newValue
+                if newValue { od_queue_suspend(queue) } else { od_queue_resume(queue) }
+            }
+        }
+    }
+
+    /// How many closures run at a time at most: 1 or more, or ``unlimited``. It may change while they run: a
+    /// lower limit holds for what starts from then on.
+    public var maxConcurrentTaskCount: Int {
+        get {
+            guard case .engine(let queue, _) = route else { return 1 }
+            let width = od_queue_width(queue)
+            return width == Int32(OD_UNLIMITED) ? TaskQueue.unlimited : Int(width)
+        }
+        set {
+            od_queue_set_width(ownQueue("maxConcurrentTaskCount"), TaskQueue.width(newValue))
+        }
+    }
+
+    /// Discards what was submitted and has not started.
+    ///
+    /// - Returns: How many closures will never run, exactly. Groups count them as done.
+    /// - Ordering: What is submitted after this returns runs. A closure that is starting meanwhile either runs
+    ///   or is counted.
+    /// - Threading: Any thread. Traps on ``main``, whose closures cannot be taken back.
+    @discardableResult
+    public func cancelAll() -> Int {
+        guard case .engine(let queue, _) = route else {
+            preconditionFailure("TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back")
+        }
+        return Int(od_queue_cancel_all(queue))
+    }
+
+    /// Closures submitted and not yet done; a hint while they come and go.
+    public var pendingTaskCount: Int {
+        switch route {
+        case .engine(let queue, _): Int(od_queue_pending(queue))
+        case .main(let pending): Int(od_group_pending(pending.handle))
+        }
+    }
+
+    /// Blocks until nothing is pending.
+    ///
+    /// - Threading: Any thread but one that runs the queue's own closures, which would wait for themselves. On
+    ///   a worker another one takes its place.
+    public func waitUntilAllTasksAreFinished() {
+        switch route {
+        case .engine(let queue, _):
+            precondition(
+                !od_queue_is_current(queue),
+                "waitUntilAllTasksAreFinished() on queue \"\(label)\" from one of its own closures would wait for itself"
+            )
+            _ = od_queue_wait(queue, .max)
+        case .main(let pending):
+            pending.wait()
+        }
+    }
+
+    /// Suspends until nothing is pending.
+    public func drained() async {
+        switch route {
+        case .engine(let queue, _):
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                od_queue_notify(queue, Callback.function, Callback { continuation.resume() }.context)
+            }
+        case .main(let pending):
+            await pending.wait()
+        }
+    }
+
+    /// The engine's queue, where it is this queue's own to change.
+    private func ownQueue(_ call: StaticString) -> OpaquePointer {
+        guard !isGlobal, case .engine(let queue, _) = route else {
+            preconditionFailure(
+                "TaskQueue.\(call) on the queue \"\(label)\", which is everybody's: make a TaskQueue of your own")
+        }
+        return queue
+    }
+}

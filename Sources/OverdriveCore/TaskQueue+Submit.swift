@@ -1,0 +1,115 @@
+internal import CScheduler
+internal import Dispatch
+
+extension TaskQueue {
+    /// Submits a closure and returns at once.
+    ///
+    ///     queue.async(group: group) { resize(image) }
+    ///
+    /// - Parameters:
+    ///   - group: Counts the closure until it is done or cancelled.
+    ///   - qos: Raises the closure above the queue's own quality of service; a lower one changes nothing.
+    ///   - body: Runs once on a worker. Without workers (no thread or memory to be had, or the scheduler was
+    ///     shut down) it runs on the caller, before this returns.
+    /// - Ordering: Closures submitted by one thread start in order; see ``TaskQueue``.
+    /// - Threading: Any thread.
+    /// - Cost: No allocation beside the closure's own captures, no lock on a concurrent queue, at most one
+    ///   worker woken.
+    public func async(group: WaitGroup? = nil, qos: QoS? = nil, execute body: sending @escaping () -> Void) {
+        switch route {
+        case .engine(let queue, _):
+            submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
+        case .main(let pending):
+            submitToMain(body, pending: pending, group: group)
+        }
+    }
+
+    private func submitToMain(_ body: sending @escaping () -> Void, pending: WaitGroup, group: WaitGroup?) {
+        pending.enter()
+        group?.enter()
+        // The closure is handed from here to the main thread, once.
+        nonisolated(unsafe) let body = body
+        DispatchQueue.main.async {
+            body()
+            group?.leave()
+            pending.leave()
+        }
+    }
+
+    /// Runs a closure in the queue's order, on the calling thread, and returns its result.
+    ///
+    ///     let count = counters.sync { total }
+    ///
+    /// On a concurrent queue it just runs; on a serial or limited one it waits for its turn, and on a worker
+    /// another one takes this one's place meanwhile. On ``main`` it runs on the main thread.
+    ///
+    /// - Parameter body: What to run.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    /// - Ordering: After everything that was submitted to a serial queue before, before everything after.
+    /// - Threading: Any thread. On a serial queue's own closures, and on ``main`` from the main thread, it
+    ///   would wait for itself: it traps.
+    /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller.
+    public func sync<R, E: Error>(execute body: () throws(E) -> R) throws(E) -> R {
+        switch route {
+        case .engine(let queue, _):
+            var stay = od_stay()
+            return try withUnsafeMutablePointer(to: &stay) { stay throws(E) in
+                od_queue_sync_begin(queue, stay)
+                defer { od_queue_sync_end(stay) }
+                return try body()
+            }
+        case .main:
+            precondition(
+                !od_thread_is_main(),
+                "TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
+            od_blocking_begin()
+            defer { od_blocking_end() }
+            // The caller waits, so the closure runs on one thread at a time, on behalf of the caller.
+            return try withoutActuallyEscaping(body) { body throws(E) in
+                nonisolated(unsafe) let body = body
+                nonisolated(unsafe) var outcome: Result<R, E>?
+                DispatchQueue.main.sync {
+                    do throws(E) { outcome = .success(try body()) } catch { outcome = .failure(error) }
+                }
+                guard let outcome else { preconditionFailure("the main queue did not run the closure") }
+                return try outcome.get()
+            }
+        }
+    }
+
+    /// Runs a closure on the queue while the calling task is suspended.
+    ///
+    ///     let digest = try await queue.run { checksum(of: bytes) }
+    ///
+    /// The closure is cancelled with the calling task: one that has not started never runs, and in one that
+    /// runs ``Cancellation/isRequested`` turns true.
+    ///
+    /// - Parameter body: What to run.
+    /// - Returns: What `body` returns, back in the caller's isolation.
+    /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started.
+    public func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
+        let work = CancellableWork()
+        // The closure is handed from here to the queue, and its result back, once each.
+        nonisolated(unsafe) let body = body
+        let carried = try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Carried<R>, any Error>) in
+                guard work.begin(onCancelBeforeStart: { continuation.resume(throwing: CancellationError()) }) else {
+                    return
+                }
+                async {
+                    guard work.start() else { return }
+                    continuation.resume(with: Result { Carried(value: try work.whileCurrent(body)) })
+                }
+            }
+        } onCancel: {
+            work.cancel()
+        }
+        return carried.value
+    }
+}
+
+/// A value on its way between two isolations, used on one side at a time.
+private struct Carried<Value>: @unchecked Sendable {
+    nonisolated(unsafe) let value: Value
+}

@@ -1,0 +1,151 @@
+internal import CScheduler
+internal import Dispatch
+internal import Synchronization
+
+/// A light handle on a scheduler that gives closures an order, a limit and a name.
+///
+///     let queue = TaskQueue()
+///     let group = WaitGroup()
+///     for url in urls {
+///         queue.async(group: group) { process(url) }
+///     }
+///     group.wait()
+///
+/// A queue has no thread. `TaskQueue()` runs its closures as the workers come free; ``serial(label:qos:scheduler:)``
+/// runs them one at a time, in order; a limited queue runs some at a time. Ten thousand of them cost what
+/// their pending closures cost.
+///
+/// - Ordering: Each closure runs once, or is reported cancelled once. What happened before submitting is
+///   visible to the closure. Closures start in the order in which one thread submitted them; a concurrent
+///   queue with several workers may let a batch of 32 overtake.
+/// - Threading: Safe from any thread, and from inside closures.
+/// - Cost: A pending closure takes 16 bytes beside its own captures. Submitting takes no lock (a serial or
+///   limited queue: one short critical section) and allocates nothing.
+public final class TaskQueue: Sendable {
+    /// As many closures at a time as there are workers.
+    public static let unlimited = -1
+
+    /// What the queue is called in reports and messages.
+    public let label: String
+
+    /// How much the queue's closures matter.
+    public let qos: QoS
+
+    let route: Route
+
+    /// Where closures go.
+    enum Route: @unchecked Sendable {
+        // The engine's queue is safe to share between threads; the pointer never changes.
+        case engine(OpaquePointer, Scheduler)
+        // The process's main queue. The group counts what is pending there.
+        case main(WaitGroup)
+    }
+
+    /// `isSuspended`'s own flag, beside the count of ``suspend()``.
+    let suspensionFlag = Mutex(false)
+
+    /// Whether ``suspend()`` and limits are refused: the queue belongs to everybody.
+    let isGlobal: Bool
+
+    /// A concurrent queue.
+    ///
+    ///     let downloads = TaskQueue(qos: .utility, maxConcurrentTaskCount: 4)
+    ///
+    /// - Parameters:
+    ///   - qos: How much its closures matter.
+    ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
+    ///   - scheduler: Whose workers run them.
+    public convenience init(
+        qos: QoS = .default,
+        maxConcurrentTaskCount: Int = TaskQueue.unlimited,
+        scheduler: Scheduler = .shared
+    ) {
+        self.init(label: "", qos: qos, limit: maxConcurrentTaskCount, scheduler: scheduler)
+    }
+
+    /// A concurrent queue with a label.
+    ///
+    /// - Parameters:
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - qos: How much its closures matter.
+    ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
+    ///   - scheduler: Whose workers run them.
+    public static func concurrent(
+        label: String,
+        qos: QoS = .default,
+        maxConcurrentTaskCount: Int = TaskQueue.unlimited,
+        scheduler: Scheduler = .shared
+    ) -> TaskQueue {
+        TaskQueue(label: label, qos: qos, limit: maxConcurrentTaskCount, scheduler: scheduler)
+    }
+
+    /// A queue that runs its closures one at a time, strictly in order.
+    ///
+    /// - Parameters:
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - qos: How much its closures matter.
+    ///   - scheduler: Whose workers run them: now this one, then another.
+    public static func serial(
+        label: String = "", qos: QoS = .default, scheduler: Scheduler = .shared
+    ) -> TaskQueue {
+        TaskQueue(label: label, qos: qos, limit: 1, scheduler: scheduler)
+    }
+
+    @available(*, unavailable, message: "DispatchQueue(label:) was serial: write .serial(label:) or .concurrent(label:)")
+    public convenience init(label: String, qos: QoS = .default) {
+        fatalError("unavailable")
+    }
+
+    init(label: String, qos: QoS, limit: Int, scheduler: Scheduler, isGlobal: Bool = false) {
+        guard let queue = od_queue_create(scheduler.handle, qos.band, TaskQueue.width(limit), label) else {
+            preconditionFailure("TaskQueue: memory is too short for a queue")
+        }
+        self.label = label
+        self.qos = qos
+        self.isGlobal = isGlobal
+        route = .engine(queue, scheduler)
+    }
+
+    private init(mainCounting group: WaitGroup) {
+        label = "main"
+        qos = .userInteractive
+        isGlobal = true
+        route = .main(group)
+    }
+
+    deinit {
+        if case .engine(let queue, _) = route {
+            od_queue_release(queue)
+        }
+    }
+
+    static func width(_ limit: Int) -> Int32 {
+        precondition(
+            limit == unlimited || limit >= 1,
+            "maxConcurrentTaskCount is \(limit): choose 1 or more, or TaskQueue.unlimited")
+        return limit == unlimited ? Int32(OD_UNLIMITED) : Int32(clamping: limit)
+    }
+
+    // MARK: - Everybody's queues
+
+    /// The queue of the process's main thread: whatever runs the main dispatch queue or run loop there.
+    public static let main = TaskQueue(mainCounting: WaitGroup())
+
+    /// A concurrent queue for work that nobody waits for.
+    public static let background = TaskQueue(
+        label: "background", qos: .background, limit: unlimited, scheduler: .shared, isGlobal: true)
+
+    private static let globals = QoS.allCases.map { qos in
+        TaskQueue(label: "global-\(qos)", qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
+    }
+
+    /// The shared concurrent queue of one quality of service.
+    public static func global(qos: QoS = .default) -> TaskQueue {
+        globals[Int(qos.rawValue)]
+    }
+
+    /// Runs `body` on the main thread, soon.
+    public static func onMain(_ body: sending @escaping @MainActor () -> Void) {
+        DispatchQueue.main.async(execute: body)
+    }
+}

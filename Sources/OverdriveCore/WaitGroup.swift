@@ -1,0 +1,87 @@
+internal import CScheduler
+
+/// Counts work that is under way, so that somebody can wait for all of it.
+///
+///     let group = WaitGroup()
+///     for file in files {
+///         queue.async(group: group) { convert(file) }
+///     }
+///     group.wait()
+///
+/// A group may be used again at once, by any number of threads and queues, and waited for by several.
+///
+/// - Ordering: What the closures wrote is visible after ``wait()`` returns and in notifications.
+/// - Threading: Safe from any thread.
+public final class WaitGroup: Sendable {
+    // The engine's group is safe to share between threads; the pointer never changes.
+    nonisolated(unsafe) let handle: OpaquePointer
+
+    /// How a wait with a deadline ended.
+    public enum WaitResult: Sendable {
+        case success
+        case timedOut
+    }
+
+    /// A group in which nothing is under way.
+    public init() {
+        guard let group = od_group_create() else {
+            preconditionFailure("WaitGroup(): memory is too short for a group")
+        }
+        handle = group
+    }
+
+    deinit {
+        od_group_release(handle)
+    }
+
+    /// Counts one piece of work that is not a queue's closure. It ends with ``leave()``.
+    ///
+    /// - Cost: One locked instruction.
+    public func enter() {
+        od_group_enter(handle)
+    }
+
+    /// Ends what ``enter()`` began. Traps when nothing was entered.
+    ///
+    /// - Cost: One locked instruction; when it was the last, waking who waits.
+    public func leave() {
+        od_group_leave(handle)
+    }
+
+    /// Waits until nothing is under way.
+    ///
+    /// - Threading: On a worker, another one takes its place meanwhile. A closure that waits for a group it
+    ///   is counted on waits for ever.
+    public func wait() {
+        _ = od_group_wait(handle, .max)
+    }
+
+    /// Waits until nothing is under way, but no longer than `timeout`.
+    ///
+    /// - Parameter timeout: How long to wait; zero or less only looks.
+    /// - Returns: `.success`, or `.timedOut` when something still was under way.
+    public func wait(timeout: Duration) -> WaitResult {
+        od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
+    }
+
+    /// Suspends until nothing is under way.
+    public func wait() async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            whenEmpty { continuation.resume() }
+        }
+    }
+
+    /// Submits `body` to `queue` once, when nothing is under way: at once if nothing is.
+    ///
+    /// Any number of notifications may wait. Each is submitted once, when the group is empty for the first
+    /// time from now.
+    public func notify(on queue: TaskQueue, execute body: sending @escaping () -> Void) {
+        // The closure is handed from here to the queue, once.
+        nonisolated(unsafe) let body = body
+        whenEmpty { queue.async { body() } }
+    }
+
+    private func whenEmpty(_ body: @escaping () -> Void) {
+        od_group_notify(handle, Callback.function, Callback(body).context)
+    }
+}

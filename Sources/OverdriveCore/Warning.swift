@@ -1,0 +1,12 @@
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Says one sentence on the standard error stream, in one write.
+func warn(_ sentence: String) {
+    let line = Array("overdrive: \(sentence)\n".utf8)
+    // A closed stream: there is nobody to tell.
+    _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
