@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-enum { MODEL_MAX_THREADS = 6 };
+/* model_thread() is below MODEL_ROWS: the threads, then `verify`; in `prepare` it is the last. */
+enum { MODEL_MAX_THREADS = 6, MODEL_ROWS = 9 };
 
 typedef struct model_scenario {
     const char *name;
