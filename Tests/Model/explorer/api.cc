@@ -175,6 +175,12 @@ void model_assume(bool holds)
     machine().block(Why::Assumption);
 }
 
+void model_born(bool started)
+{
+    if (!started)
+        machine().block(Why::Unborn);
+}
+
 unsigned model_choose(unsigned count)
 {
     static const model_site site = {__FILE__, __func__, "choose", "", __LINE__, 0, 0, 0, 0, 0};

@@ -74,6 +74,10 @@ public:
     // that no two branches of the search make the same revisit.
     bool may_revisit(Id read, Id store) const;
 
+    // Finds a relaxed load and a store that depends on what its thread did later, while
+    // nothing in the program orders the two: see README.md, "Load buffering".
+    bool overtaken(Id *read, Id *store) const;
+
 private:
     void compute_clocks(Id id);
     void insert_store(Word &word, Id id, unsigned mo);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "options.h"
 #include "report.h"
 #include "search.h"
 
@@ -142,7 +143,22 @@ End Machine::run(Graph &graph)
         if (threads_[threads].state == State::Blocked)
             return End::Blocked;
     }
-    return End::Complete;
+    return options().load_buffering && load_overtaken() ? End::Failed : End::Complete;
+}
+
+bool Machine::load_overtaken()
+{
+    Id read, store;
+
+    if (!graph_->overtaken(&read, &store))
+        return false;
+    auto name = [](Id id) {
+        return std::to_string(thread_of(id)) + "." + std::to_string(pos_of(id));
+    };
+    failure_ = "load buffering: nothing keeps the load T" + name(read) +
+               " from reading the store T" + name(store) +
+               ", which depends on what the loading thread did later";
+    return true;
 }
 
 // Nobody can run any more. When every thread either ended, or sleeps on a futex whose last
@@ -152,14 +168,15 @@ Machine::Rest Machine::what_remains()
     for (unsigned t = 0; t < threads_count_; t++) {
         if (threads_[t].state == State::Finished)
             continue;
-        if (threads_[t].why != Why::Futex)
+        if (threads_[t].why == Why::Assumption)
             return Rest::Cut;
         const Event &last = graph_->events[t].back();
         if (graph_->mo_of(last.rf) != graph_->words[last.word].writes)
             return Rest::Cut;
     }
     for (unsigned t = 0; t < threads_count_; t++)
-        if (threads_[t].state != State::Finished && !(scenario_->may_sleep >> t & 1)) {
+        if (threads_[t].state != State::Finished && threads_[t].why == Why::Futex &&
+            !(scenario_->may_sleep >> t & 1)) {
             failure_ = "lost wake-up: thread " + std::to_string(t) +
                        " sleeps on a futex and nobody is left to wake it";
             return Rest::Lost;

@@ -24,7 +24,7 @@ struct Request {
 };
 
 enum class End { Complete, Blocked, Failed, Scripted };
-enum class Why : uint8_t { None, Assumption, Futex };
+enum class Why : uint8_t { None, Assumption, Futex, Unborn };
 
 // One step of a replay: which thread, and which of its possibilities.
 struct Step {
@@ -81,6 +81,7 @@ private:
     bool everything_ended() const;
     void replay(unsigned threads);
     void go_on(unsigned threads);
+    bool load_overtaken();
     enum class Rest { Cut, Lost, Asleep };
     Rest what_remains();
     bool executed(Id id) const { return threads_[thread_of(id)].pos >= pos_of(id); }

@@ -6,6 +6,7 @@
 //     --time-limit SECONDS       gives up after this long, per scenario
 //     --weaken EDGE:END          END is store, load, rmw or fence
 //     --pauses-go-on             odi_spin_pause does not cut its loop
+//     --no-load-buffering        does not look for loads that only RC11 keeps in place
 //     --outcomes                 prints the outcomes that were seen
 //     --replay STRING            runs one execution of the one named scenario
 //
@@ -147,6 +148,8 @@ int main(int argc, char **argv)
             options().weaken_end = end_number(edge.c_str() + colon + 1);
         } else if (option == "--pauses-go-on") {
             options().pauses_wait = false;
+        } else if (option == "--no-load-buffering") {
+            options().load_buffering = false;
         } else if (option == "--outcomes") {
             outcomes = true;
         } else if (option == "--replay") {

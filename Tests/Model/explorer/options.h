@@ -7,6 +7,7 @@ namespace model {
 
 struct Options {
     bool pauses_wait = true;  // odi_spin_pause cuts the loop it stands in
+    bool load_buffering = true; // look for loads that only RC11 keeps in place
     std::string weaken_edge;  // weaken this edge's operations
     int weaken_end = -1;      // of this kind (model_end)
     int weaken_line = 0;      // only at this line, unless 0

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "machine.h"
+#include "options.h"
 #include "program.h"
 #include "report.h"
 #include "table.h"
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
         else
             model::broken("usage: litmus [--random N] [--seed S] [--quiet]");
 
+    model::options().load_buffering = false; // litmus tests buffer loads on purpose
     model::machine().memory.map();
     model::machine().memory.remember_pristine();
     for (int i = 0; i < test_count; i++) {

@@ -19,6 +19,10 @@ void model_fail(const char *format, ...) __attribute__((noreturn, format(printf,
  * thread. Right only where the loop's body changes nothing that others can see. */
 void model_assume(bool holds);
 
+/* For doubles/thread.h: a thread of the scenario that somebody has not started yet stays away,
+ * without cutting the execution. The call comes directly behind the load that says so. */
+void model_born(bool started);
+
 /* Every value below `count` is explored. */
 unsigned model_choose(unsigned count);
 
