@@ -1,0 +1,85 @@
+/* injector.c — work from outside: producers and consumers across the ends of blocks.
+ *
+ * Blocks of two slots and a directory of four, so that a few entries install, finish, recycle
+ * and install again.
+ */
+#define ODI_INJECTOR_BLOCK 2
+#define ODI_INJECTOR_DIRECTORY 4
+#ifndef ODI_INJECTOR_SPARES
+#define ODI_INJECTOR_SPARES 8
+#endif
+
+#include "queue/injector.c"
+
+#include "doubles/keep.h"
+#include "doubles/ledger.h"
+#include "doubles/pages.h"
+
+static odi_injector injector;
+static odi_atomic(uint32_t) accepted;
+
+static void push(unsigned n)
+{
+    model_check(odi_injector_push(&injector, ledger_entry(n)));
+    odi_add_relaxed(&accepted, 1);
+}
+
+static void claim(size_t most)
+{
+    odi_entry entries[4];
+    size_t count;
+
+    odi_read_begin();
+    count = odi_injector_claim(&injector, entries, most);
+    odi_read_end();
+    for (size_t i = 0; i < count; i++)
+        ledger_note(entries[i]);
+}
+
+static void prepare(void)
+{
+    model_check(odi_injector_init(&injector, 0, 0));
+}
+
+static void verify(void)
+{
+    odi_entry entries[4];
+    size_t count;
+
+    while ((count = odi_injector_claim(&injector, entries, 4)) > 0)
+        for (size_t i = 0; i < count; i++)
+            ledger_note(entries[i]);
+    ledger_settle_unordered(odi_load_relaxed(&accepted));
+    model_check(odi_injector_size(&injector) == 0);
+}
+
+static void push_0(void) { push(0); }
+static void push_1(void) { push(1); }
+static void push_0_1(void) { push(0); push(1); }
+static void push_2_3(void) { push(2); push(3); }
+static void push_0_1_2(void) { push(0); push(1); push(2); }
+static void claim_1(void) { claim(1); }
+static void claim_2(void) { claim(2); }
+static void claim_1_twice(void) { claim(1); claim(1); }
+
+/* Two producers install the first block together; a consumer looks. */
+MODEL_SCENARIO(injector_install, prepare, verify, push_0, push_1, claim_2)
+
+/* One producer crosses into the second block, two consumers share the first: hand-over. */
+MODEL_SCENARIO(injector_hand_over, prepare, verify, push_0_1_2, claim_2, claim_1)
+
+/* A block that two consumers finish is recycled, and the next producer installs it again. */
+static void prepare_full(void)
+{
+    prepare();
+    odi_injector_push(&injector, ledger_entry(0));
+    odi_injector_push(&injector, ledger_entry(1));
+    odi_store_relaxed(&accepted, 2);
+}
+MODEL_SCENARIO(injector_recycle, prepare_full, verify, push_2_3, claim_1, claim_1)
+
+/* The same with a consumer that comes back. */
+MODEL_SCENARIO(injector_recycle_again, prepare_full, verify, push_2_3, claim_1_twice, claim_1)
+
+/* Two producers and a consumer through two blocks. */
+MODEL_SCENARIO(injector_two_blocks, prepare, verify, push_0_1, push_2_3, claim_2)

@@ -1,0 +1,101 @@
+/* retire.c — a ring goes out of use while thieves read it: reclaim.c frees it, not too early,
+ * not twice, and the deque may retire again afterwards.
+ *
+ * reclaim.c runs as it is, over grace periods made of an asymmetric fence (doubles/grace.h).
+ */
+#define ODI_DEQUE_MINIMUM 2
+
+#include "reclaim/reclaim.c"
+
+#include "queue/deque.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "doubles/grace.h"
+#include "doubles/ledger.h"
+#include "doubles/pages.h"
+#include "doubles/thread.h"
+
+static odi_deque deque;
+static unsigned pushed;
+
+static void push(void)
+{
+    model_check(odi_deque_push(&deque, ledger_entry(pushed)));
+    pushed++;
+}
+
+static void take(void)
+{
+    odi_entry entry;
+
+    if (odi_deque_take(&deque, &entry))
+        ledger_note(entry);
+}
+
+static void thief(void)
+{
+    odi_entry entries[2];
+    size_t count;
+
+    odi_read_begin();
+    count = odi_deque_steal(&deque, entries, 2);
+    odi_read_end();
+    for (size_t i = 0; i < count; i++)
+        ledger_note(entries[i]);
+}
+
+static void prepare(void)
+{
+    odi_entry entry;
+
+    odi_deque_init(&deque, INT64_MAX - 2, 0);
+    odi_deque_push(&deque, (odi_entry){1, 1});
+    odi_deque_take(&deque, &entry);
+    grace_readers = 1u << 1 | 1u << 2;
+}
+
+static void verify(void)
+{
+    odi_entry entry;
+
+    while (odi_deque_take(&deque, &entry))
+        ledger_note(entry);
+    ledger_settle(pushed);
+}
+
+static void growth_owner(void)
+{
+    push();
+    push();
+    push();
+}
+
+/* One growth; thieves; the reclaimer that the growth started. */
+MODEL_SCENARIO(retire_growth, prepare, verify, growth_owner, thief, thief,
+               model_started_thread)
+
+/* A shrink and a growth: the second retirement meets the first, or follows it. */
+static void prepare_large(void)
+{
+    prepare();
+    grace_readers = 1u << 1;
+    for (int i = 0; i < 3; i++)
+        push();
+    for (int i = 0; i < 3; i++)
+        take();
+    odi_store_relaxed(&deque.retiring, false); /* the growth's retirement is over */
+    odi_store_relaxed(&retired_list, NULL);
+    odi_store_relaxed(&threads_started, 0);
+    odi_store_relaxed(&started[0].ready, false);
+    deque.kept = NULL;
+}
+static void shrink_owner(void)
+{
+    odi_deque_shrink(&deque);
+    push();
+    push();
+    push();
+}
+MODEL_SCENARIO(retire_twice, prepare_large, verify, shrink_owner, thief, model_started_thread,
+               model_second_started_thread)
