@@ -1,0 +1,88 @@
+#if CLI
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("overdrive machine")
+struct MachineTests {
+    private static let fixtures =
+        "\(#filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/"))/Fixtures/machines"
+
+    private struct Document: Decodable {
+        struct Node: Decodable { var id, cpuCount: Int, distances: [Int] }
+        struct Limits: Decodable {
+            var affinityCount: Int?, cpuCount: Int, quota: Double?, quotaGroup: String?
+        }
+        var workers: Int
+        var explanation: String
+        var limits: Limits
+        var nodes: [Node]
+    }
+
+    private func json(_ arguments: [String], environment: [String] = []) throws -> Document {
+        var command = Command.overdrive(["machine", "--json"] + arguments)
+        command.environment = environment
+        let outcome = try command.run()
+        #expect(outcome.status == 0)
+        #expect(outcome.errors == "")
+        return try JSONDecoder().decode(Document.self, from: Data(outcome.output))
+    }
+
+    @Test("gives as many workers as there are CPUs for this process")
+    func live() throws {
+        let document = try json([])
+        let count = try #require(Int(try Command("nproc").run().lines.first ?? ""))
+        #expect(document.limits.affinityCount == count)
+        #expect((1...count).contains(document.workers))
+        #expect(
+            document.explanation.hasSuffix(
+                document.workers == 1 ? "-> 1 worker" : "-> \(document.workers) workers"))
+    }
+
+    @Test("follows an affinity mask")
+    func affinity() throws {
+        let program = Command.overdrivePath
+        let outcome = try Command("taskset", ["-c", "0", program, "machine"]).run()
+        #expect(outcome.lines.first == "workers       1")
+    }
+
+    @Test("takes the number that the environment names")
+    func requested() throws {
+        let document = try json([], environment: ["OVERDRIVE_WORKERS=7"])
+        #expect(document.workers == 7)
+        #expect(document.explanation.contains("requested 7"))
+    }
+
+    @Test("reads a recorded machine, whatever the environment says")
+    func recorded() throws {
+        let document = try json(
+            ["--root", "\(Self.fixtures)/two-nodes-half.machine"], environment: ["OVERDRIVE_WORKERS=7"])
+        #expect(document.workers == 12)
+        #expect(document.nodes.map(\.cpuCount) == [4, 8])
+        #expect(document.nodes.map(\.distances) == [[10, 21], [21, 10]])
+    }
+
+    @Test("reads every recorded machine without a trap, and says why")
+    func all() throws {
+        let listing = try Command("ls", [Self.fixtures]).run().lines.filter { $0.hasSuffix(".machine") }
+        #expect(listing.count >= 30)
+        for name in listing {
+            let outcome = try Command.overdrive(["machine", "--root", "\(Self.fixtures)/\(name)"]).run()
+            #expect(outcome.status == 0, "\(name): \(outcome.errors)")
+            #expect(outcome.lines.contains { $0.hasPrefix("why ") && $0.contains("->") }, "\(name)")
+            #expect(try json(["--root", "\(Self.fixtures)/\(name)"]).workers >= 1)
+        }
+    }
+
+    @Test("says that there is no such recording")
+    func missing() throws {
+        let outcome = try Command.overdrive(["machine", "--root", "/nonexistent"]).run()
+        #expect(outcome.output == [])
+        #expect(outcome.errorLines.count == 1)
+        #expect(outcome.errors.hasPrefix("overdrive: /nonexistent"))
+        #expect(outcome.status == 1)
+    }
+}
+#endif

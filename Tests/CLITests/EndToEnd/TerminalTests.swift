@@ -1,0 +1,130 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("At a terminal", .serialized)
+struct TerminalTests {
+    /// Files without a byte on the disk, but with enough of them to read for a long while.
+    private func endlessTree() throws -> TemporaryTree {
+        let tree = try TemporaryTree()
+        for number in 0..<4 {
+            try tree.write("file \(number)")
+            try #require(truncate("\(tree.path)/file \(number)", 1 << 37) == 0)
+        }
+        try tree.write("a small one", "x")
+        return tree
+    }
+
+    @Test("Ctrl-C stops within 100 ms, with a summary and code 130", arguments: ChecksumTests.engines)
+    func interrupt(engine: String) throws {
+        let tree = try endlessTree()
+        var best = Double.infinity
+        // The machine may be busy with something else just then, but hardly five times.
+        for _ in 0..<5 where best > 0.1 {
+            let running = try Command.overdrive(["checksum", "--engine", engine, tree.path]).start()
+            usleep(300_000)
+            let before = running.seconds
+            running.send(SIGINT)
+            let outcome = try running.wait()
+            best = min(best, outcome.seconds - before)
+            #expect(outcome.status == 130)
+            #expect(outcome.lines.map { String($0.dropFirst(66)) } == ["\(tree.path)/a small one"])
+            #expect(outcome.errors.hasPrefix("overdrive: interrupted: 1 files, "))
+            #expect(outcome.errorLines.count == 1)
+        }
+        #expect(best <= 0.1)
+    }
+
+    @Test("Ctrl-C stops a run whose reader has stopped reading")
+    func interruptBlocked() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let tree = try TemporaryTree()
+        for number in 0..<3000 {
+            try tree.write("file with a rather long name, so that a pipe is soon full \(number)")
+        }
+        var command = Command.overdrive(["checksum", tree.path])
+        command.output = .descriptor(ends[1])
+        let running = try command.start()
+        close(ends[1])
+        usleep(500_000)
+        let before = running.seconds
+        running.send(SIGINT)
+        let outcome = try running.wait()
+        #expect(outcome.status == 130)
+        #expect(outcome.errors.hasPrefix("overdrive: interrupted: 3,000 files, "))
+        #expect(outcome.seconds - before <= 1)
+        close(ends[0])
+    }
+
+    @Test("a bar shows how far the job is, and goes when it ends")
+    func bar() throws {
+        let tree = try TemporaryTree()
+        for number in 0..<6 {
+            try tree.write("file \(number)")
+            try #require(truncate("\(tree.path)/file \(number)", 200 << 20) == 0)
+        }
+        let terminal = try Terminal()
+        var command = Command.overdrive(["checksum", tree.path])
+        command.errors = .descriptor(terminal.program)
+        let outcome = try command.run()
+        let shown = terminal.shown()
+        #expect(outcome.lines.count == 6)
+        #expect(outcome.status == 0)
+        #expect(shown.contains("\r\u{1B}[K"))
+        #expect(shown.contains("%"))
+        #expect(shown.contains("["))
+        #expect(shown.contains("/s"))
+        let last = shown.split(separator: "\r\u{1B}[K").last ?? ""
+        #expect(last.hasPrefix("6 files, 1.3 GB in "), "\(last)")
+        for line in shown.split(separator: "\r\u{1B}[K") { #expect(line.count <= 80) }
+    }
+
+    @Test("no bar is shown when none is wanted")
+    func noBar() throws {
+        let terminal = try Terminal()
+        var command = Command.overdrive(["checksum", "--no-progress", "/etc/hostname"])
+        command.errors = .descriptor(terminal.program)
+        #expect(try command.run().status == 0)
+        #expect(terminal.shown() == "")
+    }
+}
+
+/// A terminal, 80 columns wide, whose other end we hold.
+final class Terminal {
+    let program: Int32
+    private let user: Int32
+
+    init() throws {
+        let (setLock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)  // TIOCSPTLCK, TIOCGPTN
+        user = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        try #require(user >= 0)
+        var lock: Int32 = 0
+        var number: UInt32 = 0
+        try #require(ioctl(user, setLock, &lock) == 0 && ioctl(user, getNumber, &number) == 0)
+        program = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        try #require(program >= 0)
+        var size = winsize(ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0)
+        try #require(ioctl(program, UInt(TIOCSWINSZ), &size) == 0)
+    }
+
+    deinit {
+        close(user)
+        close(program)
+    }
+
+    /// All that was written to it so far, if that is not more than a terminal keeps.
+    func shown() -> String {
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(user, &piece, piece.count)
+            guard count > 0 else { break }
+            bytes += piece[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+#endif

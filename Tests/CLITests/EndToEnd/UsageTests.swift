@@ -1,0 +1,115 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("Wrong usage")
+struct UsageTests {
+    @Test(
+        "ends with one sentence and code 64",
+        arguments: [
+            ["checksum"], ["checksum", "--jobs", "0", "."], ["checksum", "--jobs", "-1", "."],
+            ["checksum", "--jobs", "1025", "."], ["checksum", "--jobs", "99999999999999999999", "."],
+            ["checksum", "--jobs", "two", "."], ["checksum", "--jobs"],
+            ["checksum", "--engine", "steam", "."],
+            ["checksum", "--engine", "serial", "--jobs", "2", "."], ["checksum", "--unknown", "."],
+            ["checksum", "--check", "list", "path"], ["checksum", "--quiet", "."], ["unknown"],
+            ["machine", "extra"], ["machine", "--root"],
+        ])
+    func usage(arguments: [String]) throws {
+        let outcome = try Command.overdrive(arguments).run()
+        #expect(outcome.output == [])
+        #expect(outcome.errorLines.count == 1, "\(outcome.errors)")
+        #expect(outcome.errors.hasPrefix("overdrive: "))
+        #expect(outcome.status == 64)
+    }
+
+    @Test(
+        "an environment variable that makes no sense is named",
+        arguments: [
+            "OVERDRIVE_WORKERS=0", "OVERDRIVE_WORKERS=-2", "OVERDRIVE_WORKERS=two", "OVERDRIVE_WORKERS=2x",
+            "OVERDRIVE_WORKERS= 2", "OVERDRIVE_WORKERS=1e3", "OVERDRIVE_WORKERS=99999999999999999999",
+            "OVERDRIVE_PLACEMENT=here", "OVERDRIVE_PLACEMENT=Node",
+        ])
+    func environment(setting: String) throws {
+        for arguments in [["checksum", "/etc/hostname"], ["machine"]] {
+            var command = Command.overdrive(arguments)
+            command.environment = [setting]
+            let outcome = try command.run()
+            #expect(outcome.output == [])
+            #expect(outcome.errorLines.count == 1)
+            #expect(outcome.errors.hasPrefix("overdrive: \(setting.prefix { $0 != "=" }) takes"))
+            #expect(outcome.status == 64)
+        }
+    }
+
+    @Test(
+        "is not needed: help is printed on standard output, with code 0",
+        arguments: [
+            ["--help"], ["checksum", "--help"], ["machine", "--help"], ["help", "checksum"], [],
+        ])
+    func help(arguments: [String]) throws {
+        let outcome = try Command.overdrive(arguments).run()
+        #expect(outcome.text.contains("USAGE: overdrive"))
+        #expect(outcome.text.contains("EXIT CODES"))
+        #expect(outcome.errors == "")
+        #expect(outcome.status == 0)
+    }
+}
+
+@Suite("Streams that are not there")
+struct StreamTests {
+    @Test(
+        "a closed standard output is one sentence and code 74",
+        arguments: [
+            ["checksum", "/etc"], ["checksum", "--check", "/dev/null"], ["machine"], ["machine", "--json"],
+        ])
+    func closedOutput(arguments: [String]) throws {
+        var command = Command.overdrive(arguments)
+        command.output = .closed
+        let outcome = try command.run()
+        #expect(outcome.errors == "overdrive: standard output is closed, so there is nowhere to write to\n")
+        #expect(outcome.status == 74)
+    }
+
+    @Test(
+        "a full disk is one sentence and code 74", arguments: [["checksum", "/etc/hostname"], ["machine"]])
+    func fullDisk(arguments: [String]) throws {
+        var command = Command.overdrive(arguments)
+        command.output = .file("/dev/full", flags: O_WRONLY)
+        let outcome = try command.run()
+        #expect(outcome.errors == "overdrive: cannot write the results: No space left on device\n")
+        #expect(outcome.status == 74)
+    }
+
+    @Test("a reader that goes away is one sentence and code 74")
+    func brokenPipe() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        close(ends[0])
+        var command = Command.overdrive(["checksum", "/etc/hostname"])
+        command.output = .descriptor(ends[1])
+        let outcome = try command.run()
+        close(ends[1])
+        #expect(outcome.errors == "overdrive: cannot write the results: Broken pipe\n")
+        #expect(outcome.status == 74)
+    }
+
+    @Test("a closed standard error or input hinders nothing")
+    func closedErrors() throws {
+        var command = Command.overdrive(["checksum", "/etc/hostname", "/nonexistent"])
+        command.errors = .closed
+        command.input = .closed
+        let outcome = try command.run()
+        #expect(outcome.lines.count == 1)
+        #expect(outcome.status == 1)
+    }
+
+    @Test("nothing but results is written when standard error is no terminal")
+    func quiet() throws {
+        let outcome = try Command.overdrive(["checksum", "/etc/hostname"]).run()
+        #expect(outcome.errors == "")
+    }
+}
+#endif

@@ -1,0 +1,198 @@
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("The walk")
+struct WalkTests {
+    /// Runs a plan with as many units under way as `width`, which end in an order that `seed` decides.
+    private func walk(_ paths: [String], width: Int, seed: UInt64) -> (lines: [String], plan: TreePlan) {
+        var generator = SplitMix(state: seed)
+        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
+        let plan = TreePlan(Roots(paths.map { Array($0.utf8) }))
+        var underWay: [WorkUnit] = []
+        var output = Bytes()
+        while !plan.isFinished || !underWay.isEmpty {
+            while underWay.count < width, let unit = plan.next() { underWay.append(unit) }
+            guard !underWay.isEmpty else {
+                Issue.record("nothing is under way, and the plan is not finished")
+                break
+            }
+            let unit = underWay.remove(at: Int.random(in: underWay.indices, using: &generator))
+            unit.perform(with: reader)
+            plan.finish(unit, into: &output)
+        }
+        let lines = output.split(separator: 10).map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
+        return (lines, plan)
+    }
+
+    private func wideTree() throws -> TemporaryTree {
+        let tree = try TemporaryTree()
+        for first in ["a", "a-", "a.", "a0", "b"] {
+            for second in ["x!", "x/y", "x/y.z", "x0", "z/1/2", "z/1-2"] {
+                try tree.write("\(first)/\(second)")
+            }
+        }
+        return tree
+    }
+
+    @Test("names files in the order of their paths' bytes, whatever ends first", arguments: 1...40)
+    func order(seed: Int) throws {
+        let tree = try wideTree()
+        let (lines, plan) = walk([tree.path], width: 1 + seed % 9, seed: UInt64(seed))
+        #expect(lines.count == 30)
+        #expect(lines == lines.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) })
+        #expect(plan.failures.count == 0)
+    }
+
+    @Test("holds no more results than its limit, even behind a file that takes for ever")
+    func held() throws {
+        let tree = try TemporaryTree()
+        let count = TreePlan.heldLimit + 500
+        try tree.write("0 slow")
+        for number in 0..<count { try tree.write("f\(number)") }
+        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
+        let plan = TreePlan(Roots([Array(tree.path.utf8)]))
+        var output = Bytes()
+        let listing = try #require(plan.next())
+        listing.perform(with: reader)
+        plan.finish(listing, into: &output)
+
+        let slow = try #require(plan.next())
+        var others = 0
+        while let unit = plan.next() {
+            unit.perform(with: reader)
+            plan.finish(unit, into: &output)
+            others += 1
+        }
+        #expect(others == TreePlan.heldLimit - 1)
+        #expect(output.isEmpty)
+        slow.perform(with: reader)
+        plan.finish(slow, into: &output)
+        #expect(output.count { $0 == 10 } == TreePlan.heldLimit)
+        #expect(plan.next() != nil)
+        #expect(plan.peakHeld == TreePlan.heldLimit)
+    }
+
+    @Test("goes on behind a directory that was listed too late, with the held results full")
+    func lateDirectory() throws {
+        let tree = try TemporaryTree()
+        for number in 0..<10 { try tree.write("a/\(number)") }
+        for number in 0..<TreePlan.heldLimit + 10 { try tree.write("b/\(number)") }
+        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
+        let plan = TreePlan(Roots([Array(tree.path.utf8)]))
+        var output = Bytes()
+        let root = try #require(plan.next())
+        root.perform(with: reader)
+        plan.finish(root, into: &output)
+        let late = try #require(plan.next())
+        while let unit = plan.next() {
+            unit.perform(with: reader)
+            plan.finish(unit, into: &output)
+        }
+        #expect(output.isEmpty)
+        late.perform(with: reader)
+        plan.finish(late, into: &output)
+        while let unit = plan.next() {
+            unit.perform(with: reader)
+            plan.finish(unit, into: &output)
+        }
+        #expect(plan.isFinished)
+        #expect(output.count { $0 == 10 } == TreePlan.heldLimit + 20)
+    }
+
+    @Test("reports a directory that is gone, and goes on")
+    func gone() throws {
+        let tree = try TemporaryTree()
+        try tree.write("a/1")
+        try tree.write("b/1")
+        let reader = FileReader(engine: CallerEngine(), hash: SumHash.self)
+        let plan = TreePlan(Roots([Array(tree.path.utf8)]))
+        var output = Bytes()
+        let root = try #require(plan.next())
+        root.perform(with: reader)
+        plan.finish(root, into: &output)
+        _ = try Command("rm", ["-r", "\(tree.path)/a"]).run()
+        while let unit = plan.next() {
+            unit.perform(with: reader)
+            plan.finish(unit, into: &output)
+        }
+        #expect(plan.isFinished)
+        #expect(plan.failures.kept.map(\.path) == [Array("\(tree.path)/a".utf8)])
+        #expect(plan.failures.kept.map(\.number) == [ENOENT])
+        #expect(output.count { $0 == 10 } == 1)
+    }
+
+    @Test("is through at once when there is nothing to do")
+    func nothing() {
+        #expect(TreePlan(Roots([])).isFinished)
+    }
+
+    @Test("survives a tree deeper than any path may be long")
+    func deep() throws {
+        let tree = try TemporaryTree()
+        let name = String(repeating: "d", count: 200)
+        let script = """
+            cd '\(tree.path)' && for i in $(seq 60); do mkdir \(name) && cd \(name) || exit 1; done && echo deep > file
+            """
+        try #require(try Command("bash", ["-c", script]).run().status == 0)
+        let (lines, plan) = walk([tree.path], width: 4, seed: 1)
+        #expect(plan.failures.count == 0)
+        #expect(lines.map(\.utf8.count) == [tree.path.utf8.count + 60 * 201 + 5])
+    }
+}
+
+@Suite("The paths that a user names")
+struct RootsTests {
+    private func names(_ paths: [String], in tree: TemporaryTree) -> [String] {
+        let roots = Roots(paths.map { Array("\(tree.path)/\($0)".utf8) })
+        let prefix = tree.path.utf8.count + 1
+        return roots.listing.entries.map {
+            String(decoding: roots.listing.name(of: $0).dropFirst(prefix), as: UTF8.self)
+        }
+    }
+
+    @Test("are taken in order, each file once")
+    func once() throws {
+        let tree = try TemporaryTree()
+        for name in ["a/b/c", "a/b.txt", "a-", "b"] { try tree.write(name) }
+        #expect(names(["b", "a", "a-"], in: tree) == ["a-", "a/", "b"])
+        #expect(names(["b", "b", "b"], in: tree) == ["b"])
+        #expect(names(["a", "a/b", "a/b/c", "a/"], in: tree) == ["a/"])
+        #expect(names(["a/b/c", "a/b.txt", "a/b"], in: tree) == ["a/b.txt", "a/b/"])
+        #expect(names(["a", "a/../b", "a/./b"], in: tree) == ["a/", "a/../b", "a/./b/"])
+        #expect(names([""], in: tree) == [""])
+    }
+
+    @Test("through a link are not covered by what is beside the link")
+    func links() throws {
+        let tree = try TemporaryTree()
+        try tree.write("a/b/c")
+        try tree.link("a/l", to: "b")
+        #expect(names(["a", "a/l/c"], in: tree) == ["a/", "a/l/c"])
+        #expect(names(["a", "a/l/"], in: tree) == ["a/", "a/l/"])
+        #expect(names(["a/l"], in: tree) == [])
+        #expect(Roots([Array("\(tree.path)/a/l".utf8)]).links.count == 1)
+        #expect(Roots([Array("\(tree.path)/a/l/".utf8)]).followed == [0])
+        #expect(Roots([Array("\(tree.path)/a/b/".utf8)]).followed.isEmpty == false)
+    }
+
+    @Test("that are missing are failures")
+    func missing() {
+        let roots = Roots([Array("/nonexistent/x".utf8), []])
+        #expect(roots.failures.kept.map(\.number) == [ENOENT, ENOENT])
+    }
+}
+
+/// A generator that gives the same numbers for the same seed.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
