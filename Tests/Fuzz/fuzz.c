@@ -1,4 +1,12 @@
-/* Runs one target under libFuzzer: -DFUZZ_TARGET=name names it when this is compiled. */
+/* Runs one target under libFuzzer: -DFUZZ_TARGET=name names it when this is compiled.
+ *
+ *     clang -std=c11 -g -O1 -D_GNU_SOURCE -DFUZZ_TARGET=mounts -ICScheduler -ITests \
+ *         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fuse-ld=lld \
+ *         Tests/Fuzz/fuzz.c Tests/Fuzz/targets.c CScheduler/topology/[a-z]*.c \
+ *         CScheduler/os/affinity.c CScheduler/os/numa.c CScheduler/os/source.c -lnuma \
+ *         -o fuzz_mounts
+ *     ./fuzz_mounts -max_len=512 -max_total_time=60 NEW_TEXTS Tests/Fuzz/corpus/mounts
+ */
 #include "Fuzz/targets.h"
 
 #include <stdint.h>
