@@ -104,8 +104,10 @@ extension Listing.Kind {
 }
 
 /// An error number of the system's.
-struct SystemError: Error {
+struct SystemError: Error, CustomStringConvertible {
     var number: Int32
+
+    var description: String { sentence(forError: number) }
 
     var isMissing: Bool { number == ENOENT }
 }

@@ -85,11 +85,12 @@ struct ChecksumCommand: ParsableCommand {
         let job: ChecksumJob
         do {
             job = try ChecksumJob(
-                engine: try engine.make(jobs: jobs), hash: SHA256Stream.self,
+                engine: try engine.make(jobs: jobs, placement: Settings.schedulerPlacement),
+                hash: SHA256Stream.self,
                 showsProgress: !noProgress && StandardError.isTerminal, printsStatistics: stats
             )
         } catch {
-            StandardError.say("cannot start: \(sentence(forError: error.number))")
+            StandardError.say("cannot start: \(error)")
             throw ExitCode(ExitStatus.system.rawValue)
         }
         let status: ExitStatus

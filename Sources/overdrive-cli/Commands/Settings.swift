@@ -1,17 +1,21 @@
 #if CLI
 internal import ArgumentParser
 internal import Glibc
+internal import OverdriveCore
 
 /// The environment variables that the scheduler reads, looked at before it does, so that a slip of the
 /// pen ends in a sentence.
 enum Settings {
-    private static let placements = ["none", "node", "core", "automatic"]
-
     /// The number of workers that the user set.
     static var workers: Int? { value(of: "OVERDRIVE_WORKERS").flatMap { Int($0) } }
 
     /// The placement that the user set.
     static var placement: String? { value(of: "OVERDRIVE_PLACEMENT") }
+
+    /// The same for a scheduler.
+    static var schedulerPlacement: Scheduler.Placement {
+        placement.flatMap { Scheduler.Placement(name: $0) } ?? .automatic
+    }
 
     /// Finds what no scheduler could follow.
     static func validate() throws {
@@ -20,7 +24,7 @@ enum Settings {
                 "OVERDRIVE_WORKERS takes a number from 1 to \(EngineName.mostJobs), not '\(workers)'."
             )
         }
-        if let placement = value(of: "OVERDRIVE_PLACEMENT"), !placements.contains(placement) {
+        if let placement = value(of: "OVERDRIVE_PLACEMENT"), Scheduler.Placement(name: placement) == nil {
             throw ValidationError(
                 "OVERDRIVE_PLACEMENT takes none, node, core or automatic, not '\(placement)'."
             )
@@ -36,6 +40,14 @@ enum Settings {
 
     private static func value(of name: String) -> String? {
         getenv(name).map { String(cString: $0) }
+    }
+}
+
+extension Scheduler.Placement {
+    /// The placement with that name, such as `node`.
+    fileprivate init?(name: String) {
+        guard let found = Self.allCases.first(where: { "\($0)" == name }) else { return nil }
+        self = found
     }
 }
 #endif

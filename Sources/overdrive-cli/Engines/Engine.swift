@@ -1,3 +1,5 @@
+internal import OverdriveCore
+
 /// Something that runs closures, so that the same job can be measured on several.
 protocol Engine: Sendable {
     /// The name that `--engine` takes.
@@ -34,10 +36,12 @@ enum EngineName: String, CaseIterable, Sendable {
 
     /// Makes the engine.
     ///
-    /// - Parameter jobs: How many closures run at the same time; nil leaves it to the engine.
-    func make(jobs: Int?) throws(SystemError) -> any Engine {
+    /// - Parameters:
+    ///   - jobs: How many closures run at the same time; nil leaves it to the engine.
+    ///   - placement: Where Overdrive's workers may run.
+    func make(jobs: Int?, placement: Scheduler.Placement) throws(SchedulerError) -> any Engine {
         switch self {
-        case .overdrive: DispatchEngine(jobs: jobs)
+        case .overdrive: try OverdriveEngine(jobs: jobs, placement: placement)
         case .dispatch: DispatchEngine(jobs: jobs)
         case .serial: SerialEngine()
         }
