@@ -147,12 +147,8 @@ typedef struct {
     odi_entry job;
 } wrapping;
 
-bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled)
+ODI_COLD bool odi_record_wrap(odi_record *record, odi_entry job, odi_entry *labelled)
 {
-    if (ODI_LIKELY(record->tag != 0)) {
-        *labelled = odi_job_with_tag(job, record->tag);
-        return true;
-    }
     wrapping *wrapped = malloc(sizeof *wrapped);
     if (wrapped == NULL)
         return false;

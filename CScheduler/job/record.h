@@ -145,8 +145,16 @@ odi_record *odi_record_next_of_group(odi_record *record);
 /* A job of a record without a tag travels in a wrapping, under this tag. */
 #define ODI_TAG_WRAPPED (ODI_JOB_TAG_LIMIT - 1)
 
+bool odi_record_wrap(odi_record *record, odi_entry job, odi_entry *labelled);
+
 /* The job with its record's tag, or wrapped. False: memory is short, nothing happened. */
-bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled);
+static inline bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled)
+{
+    if (ODI_UNLIKELY(record->tag == 0))
+        return odi_record_wrap(record, job, labelled);
+    *labelled = odi_job_with_tag(job, record->tag);
+    return true;
+}
 
 /* Jobs that the engine submits to itself: not counted, not reported. */
 #define ODI_TAG_INTERNAL (ODI_JOB_TAG_LIMIT - 2)

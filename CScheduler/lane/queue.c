@@ -8,6 +8,7 @@
 #include "job/group.h"
 #include "os/clock.h"
 #include "worker/run.h"
+#include "worker/worker.h"
 
 static odi_arena queues = ODI_ARENA_FOR(od_queue);
 
@@ -118,6 +119,7 @@ ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, odi_entry 
 
 ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi_entry job)
 {
+    odi_worker *worker = odi_worker_self;
     odi_record *record;
     odi_entry labelled;
 
@@ -127,6 +129,8 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi
             run_uncounted(queue, group, job);
             return;
         }
+        if (worker != NULL && odi_worker_spend_credit(worker, record))
+            break;
         bool open = odi_record_add(record);
         odi_fence_light(L2);
         if (ODI_LIKELY(open && odi_record_is(record, queue, group)))

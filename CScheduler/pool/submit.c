@@ -30,30 +30,37 @@ ODI_COLD static void help(od_pool *pool)
     helped = outer;
 }
 
-void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+static void submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
     odi_crew *crew = &pool->crew;
-    odi_worker *worker = odi_worker_self;
-    odi_site *site;
 
-    if (worker != NULL && ODI_LIKELY(worker->crew == crew)) {
-        site = worker->site;
-        /* relaxed: after a stop nobody looks at this deque any more; see od_pool_stop */
-        if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) ||
-            ODI_UNLIKELY(!odi_worker_push(worker, band, job))) {
-            run_here(pool, job);
-            return;
-        }
-        (void)odi_crew_publish(crew, site); /* whatever happens, this worker is there */
-        return;
-    }
-    site = odi_crew_site_here(crew);
-    if (ODI_UNLIKELY(!odi_site_push(site, band, job))) {
+    /* relaxed: after a stop nobody looks at this deque any more; see od_pool_stop */
+    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) ||
+        ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
         run_here(pool, job);
-        return;
-    }
-    if (ODI_UNLIKELY(!odi_crew_publish(crew, site)))
+    else
+        (void)odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
+}
+
+static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
+{
+    odi_crew *crew = &pool->crew;
+    odi_site *site = odi_crew_site_here(crew);
+
+    if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
+        run_here(pool, job);
+    else if (ODI_UNLIKELY(!odi_crew_publish(crew, site)))
         help(pool);
+}
+
+void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (worker != NULL && worker->crew == &pool->crew)
+        submit_inside(pool, worker, band, job);
+    else
+        submit_outside(pool, band, job);
 }
 
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)

@@ -347,12 +347,10 @@ bool odi_crew_has_work(odi_crew *crew)
     return has;
 }
 
-odi_site *odi_crew_site_here(odi_crew *crew)
+odi_site *odi_crew_nearest_site(odi_crew *crew)
 {
     static _Thread_local uint32_t node, looks;
 
-    if (ODI_LIKELY(crew->site_count == 1))
-        return &crew->sites[0];
     if (looks++ % SITE_CHECK_EVERY == 0) {
         int here;
 

@@ -159,7 +159,12 @@ ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry
 }
 
 /* The site that a thread which is no worker submits to: its node's. */
-odi_site *odi_crew_site_here(odi_crew *crew);
+odi_site *odi_crew_nearest_site(odi_crew *crew);
+
+ODI_HOT_INLINE odi_site *odi_crew_site_here(odi_crew *crew)
+{
+    return ODI_LIKELY(crew->site_count == 1) ? &crew->sites[0] : odi_crew_nearest_site(crew);
+}
 
 /* Starts (or calls back) one worker if the limit allows and no search is under way. */
 void odi_crew_start_one(odi_crew *crew);

@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include "base/rng.h"
+#include "os/clock.h"
 
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
@@ -9,6 +10,20 @@ enum { LOOK_OUTSIDE_EVERY = 61 };
 enum { MOST_PASSED_OVER = 256 };
 
 enum { BATCH = ODI_STEAL_BATCH };
+
+/* After bringing home less than this, a thief leaves the others alone for a moment: it has
+ * caught up with whoever fills their deques, and every further look would take the cache
+ * lines from under that worker's hands. Longer jobs never notice, because the moment has
+ * passed when they are done. (The same pause before an injector gained nothing.) */
+enum { SMALL_CATCH = BATCH / 2, STEAL_PAUSE_NS = 1000 };
+
+/* Ended by: the clock. */
+static void pause_before_stealing(odi_worker *worker)
+{
+    while (worker->steal_again_ns != 0 && odi_clock_now() < worker->steal_again_ns)
+        odi_spin_pause();
+    worker->steal_again_ns = 0;
+}
 
 static uint32_t lowest_bit(uint32_t bits)
 {
@@ -149,6 +164,8 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, odi
                                        batch_size(worker, band));
         if (count == 0)
             continue;
+        if (count < SMALL_CATCH)
+            worker->steal_again_ns = odi_clock_now() + STEAL_PAUSE_NS;
         odi_count(&worker->counters.steals[distance], 1);
         odi_count(&worker->counters.stolen[distance], count);
         *job = batch[0];
@@ -187,6 +204,7 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
     odi_crew *crew = worker->crew;
     bool found = false;
 
+    pause_before_stealing(worker);
     odi_read_begin();
     const odi_table *table = odi_load_acquire(&crew->table, W1);
     for (int rank = 0; rank < crew->site_count && !found; rank++) {

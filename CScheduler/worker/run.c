@@ -3,15 +3,15 @@
 #include "base/invariant.h"
 #include "os/thread.h"
 
-#define COUNTED UINT64_C(1)
-#define FLUSHING UINT64_C(2)
-#define HELD_ONE UINT64_C(4)
+#define COUNTED ODI_RUN_COUNTED
+#define FLUSHING ODI_RUN_FLUSHING
+#define HELD_ONE ODI_RUN_HELD_ONE
 #define PLACE_SHIFT 46
 #define HELD_MASK ((UINT64_C(1) << PLACE_SHIFT) - HELD_ONE)
 
 /* A run is told to the ledger at the latest after this many jobs: pending counts stay near
  * the truth. */
-enum { LONGEST_RUN = 256, SPINS_BEFORE_YIELD = 100 };
+enum { LONGEST_RUN = 512, CREDITS = 64, SPINS_BEFORE_YIELD = 100 };
 
 /* Orders cancels with the starts and ends that meet them. */
 static odi_lock cancel_lock;
@@ -53,6 +53,7 @@ void odi_worker_end_run(odi_worker *worker)
     if (record == NULL)
         return;
     worker->run_record = NULL;
+    worker->credits = 0; /* they are among what the word holds */
     uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
     if (held(word) == 0) {
         odi_store_relaxed(&worker->run, 0); /* relaxed: it says nothing new */
@@ -69,6 +70,24 @@ void odi_worker_end_run(odi_worker *worker)
     /* Last, because it may run anything, a cancel of this very record included. */
     if (ODI_UNLIKELY(drained))
         odi_record_drained(record);
+}
+
+bool odi_worker_draw_credits(odi_worker *worker)
+{
+    odi_record *record = worker->run_record;
+    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+
+    odi_store_relaxed(&worker->run, word | FLUSHING); /* relaxed: L3's fence follows */
+    odi_fence_light(L3);
+    /* relaxed: the fence stands before it */
+    if (odi_load_relaxed(&record->flags) != 0) {
+        odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
+        return false;
+    }
+    odi_add_relaxed(&record->ledger, CREDITS * ODI_LEDGER_ONE); /* relaxed: L3's fence */
+    worker->credits = CREDITS;
+    odi_store_release(&worker->run, word + CREDITS * HELD_ONE, L4);
+    return true;
 }
 
 /* ---- starts ---- */

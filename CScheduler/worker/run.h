@@ -5,11 +5,19 @@
  * the run lasts another job of the same record is outstanding anyway. The run's word says
  * how many it holds, so that a cancel can tell what has started from what has not:
  *
+ * A worker that submits to the record of its own run draws *credits*: the ledger is told of
+ * many submissions at once, and what is not used is given back when the run ends. A credit
+ * is held like a job that has started, until it is spent on a submission.
+ *
  *     word     record's place in the table (18) | held (44) | FLUSHING | COUNTED
  *     start    owner: held + 1 -> light fence -> flags. CANCELLED seen: the cancel lock
  *              decides: COUNTED there means that the canceller took this start for one.
  *     end      owner: FLUSHING -> light fence -> flags. CANCELLED seen: under the lock.
  *              Otherwise: ledger - held, then word = 0 (L4).
+ *     draw     owner: FLUSHING -> light fence -> flags. Any seen: no credit. Otherwise:
+ *              ledger + CREDITS, then held + CREDITS.
+ *     spend    owner: FLUSHING -> light fence -> flags. Any seen: not spent. Otherwise:
+ *              held - 1, and the job is pushed.
  *     cancel   flag -> heavy fence -> each word: wait while FLUSHING, mark COUNTED and add
  *              its held -> close the ledger. What is outstanding and not held never runs.
  *
@@ -17,7 +25,7 @@
  *                                                          canceller the start
  *          L4  end -> cancel           release/acquire     the ledger knows of the run
  *
- * How the canceller's wait ends: by the owner, two stores after it set FLUSHING.
+ * How the canceller's wait ends: by the owner, a few instructions after it set FLUSHING.
  */
 #ifndef ODI_WORKER_RUN_H
 #define ODI_WORKER_RUN_H
@@ -25,6 +33,33 @@
 #include <stdint.h>
 
 #include "worker/worker.h"
+
+/* Counts a submission to the record of the worker's own run without touching its ledger.
+ * False: the record is another, or has flags; the caller counts on the ledger. Owner. */
+bool odi_worker_draw_credits(odi_worker *worker);
+
+#define ODI_RUN_COUNTED UINT64_C(1)
+#define ODI_RUN_FLUSHING UINT64_C(2)
+#define ODI_RUN_HELD_ONE UINT64_C(4)
+
+ODI_HOT_INLINE bool odi_worker_spend_credit(odi_worker *worker, odi_record *record)
+{
+    if (worker->run_record != record)
+        return false;
+    if (ODI_UNLIKELY(worker->credits == 0) && !odi_worker_draw_credits(worker))
+        return false;
+    uint64_t word = odi_load_relaxed(&worker->run) & ~ODI_RUN_COUNTED; /* relaxed, owner's */
+    odi_store_relaxed(&worker->run, word | ODI_RUN_FLUSHING); /* relaxed: L3's fence follows */
+    odi_fence_light(L3);
+    /* relaxed: the fence stands before it */
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) != 0)) {
+        odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
+        return false;
+    }
+    worker->credits--;
+    odi_store_release(&worker->run, word - ODI_RUN_HELD_ONE, L4);
+    return true;
+}
 
 /* Ends the worker's run: its record's ledger is up to date afterwards. Owner. */
 void odi_worker_end_run(odi_worker *worker);

@@ -30,11 +30,13 @@ struct odi_worker {
 
     /* The owner's, unread by others. */
     ODI_PAIR_ALIGNED odi_record *run_record; /* the record of the present run, or NULL */
+    uint32_t credits;                        /* submissions that its ledger was told of before */
     uint32_t tick;                           /* takes since the last look outside */
     uint32_t batch_left;                     /* takes until what came from outside is done */
     uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
     uint64_t random;
     int64_t spin_ns;
+    int64_t steal_again_ns; /* no stealing before this; 0: at once */
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
