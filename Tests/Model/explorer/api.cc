@@ -175,6 +175,11 @@ void model_assume(bool holds)
     machine().block(Why::Assumption);
 }
 
+void model_hint(const volatile void *word, unsigned size)
+{
+    machine().memory.mark_hint(find(word, size, false).word);
+}
+
 void model_born(bool started)
 {
     if (!started)

@@ -306,36 +306,34 @@ bool Graph::may_revisit(Id read, Id store) const
     return true;
 }
 
-bool Graph::overtaken(Id *read, Id *store) const
+bool Graph::overtaken_in(const Word &word, Id *read, Id *store) const
 {
-    for (const Word &word : words)
-        for (unsigned i = 0; i < word.reads; i++) {
-            Id r = word.read[i];
-            if (acquires(at(r).order))
+    for (unsigned i = 0; i < word.reads; i++) {
+        Id r = word.read[i];
+        if (acquires(at(r).order))
+            continue;
+        for (unsigned mo = word.writes; mo > mo_of(at(r).rf); mo--) {
+            Id x = word.write[mo];
+            const Event &event = at(x);
+            if (thread_of(x) == thread_of(r) || !covers(event.porf, r) || covers(event.hb, r))
                 continue;
-            for (unsigned mo = word.writes; mo > mo_of(at(r).rf); mo--) {
-                Id x = word.write[mo];
-                const Event &event = at(x);
-                if (thread_of(x) == thread_of(r) || !covers(event.porf, r) ||
-                    covers(event.hb, r))
-                    continue;
-                // Coherence may still keep the load from reading `x`: a later access of the
-                // word saw, or made, something older.
-                auto keeps = [&](Id later, unsigned place) {
-                    return later != r && place < mo && covers(at(later).hb, r);
-                };
-                bool kept = false;
-                for (unsigned k = 0; k < word.reads && !kept; k++)
-                    kept = keeps(word.read[k], mo_of(at(word.read[k]).rf));
-                for (unsigned k = 1; k < mo && !kept; k++)
-                    kept = keeps(word.write[k], k);
-                if (!kept) {
-                    *read = r;
-                    *store = x;
-                    return true;
-                }
+            // Coherence may still keep the load from reading `x`: a later access of the word
+            // saw, or made, something older.
+            auto keeps = [&](Id later, unsigned place) {
+                return later != r && place < mo && covers(at(later).hb, r);
+            };
+            bool kept = false;
+            for (unsigned k = 0; k < word.reads && !kept; k++)
+                kept = keeps(word.read[k], mo_of(at(word.read[k]).rf));
+            for (unsigned k = 1; k < mo && !kept; k++)
+                kept = keeps(word.write[k], k);
+            if (!kept) {
+                *read = r;
+                *store = x;
+                return true;
             }
         }
+    }
     return false;
 }
 

@@ -76,13 +76,20 @@ public:
 
     // Finds a relaxed load and a store that depends on what its thread did later, while
     // nothing in the program orders the two: see README.md, "Load buffering".
-    bool overtaken(Id *read, Id *store) const;
+    template <class Hint> bool overtaken(const Hint &is_hint, Id *read, Id *store) const
+    {
+        for (size_t word = 0; word < words.size(); word++)
+            if (!is_hint((int)word) && overtaken_in(words[word], read, store))
+                return true;
+        return false;
+    }
 
 private:
     void compute_clocks(Id id);
     void insert_store(Word &word, Id id, unsigned mo);
     void renumber(Word &word, unsigned from);
     bool canonical(Id id, Id store) const;
+    bool overtaken_in(const Word &word, Id *read, Id *store) const;
 };
 
 } // namespace model

@@ -150,7 +150,8 @@ bool Machine::load_overtaken()
 {
     Id read, store;
 
-    if (!graph_->overtaken(&read, &store))
+    auto hint = [this](int word) { return memory.is_hint(word); };
+    if (!graph_->overtaken(hint, &read, &store))
         return false;
     auto name = [](Id id) {
         return std::to_string(thread_of(id)) + "." + std::to_string(pos_of(id));

@@ -86,6 +86,8 @@ void Memory::restore_pristine()
         memset(arena.block_of, 0, kArena / kGranule * 2);
     }
     memset(initialised_, 0, kHeap);
+    for (WordPlace &word : words_)
+        word.hint = word.address >= kHiddenBase;
     execution_++;
 }
 
@@ -350,7 +352,7 @@ int Memory::word_at(uintptr_t address, unsigned size)
     for (unsigned i = 1; i < size; i++)
         if (first[i].word != 0)
             return -1;
-    words_.push_back({address, size});
+    words_.push_back({address, size, false});
     for (unsigned i = 0; i < size; i++)
         first[i].word = (uint16_t)words_.size();
     return (int)words_.size() - 1;
@@ -361,7 +363,7 @@ int Memory::hidden_word(uintptr_t key)
     for (size_t i = 0; i < words_.size(); i++)
         if (words_[i].address == kHiddenBase + key)
             return (int)i;
-    words_.push_back({kHiddenBase + key, 8});
+    words_.push_back({kHiddenBase + key, 8, true});
     return (int)words_.size() - 1;
 }
 

@@ -25,6 +25,7 @@ struct Accessor {
 struct WordPlace {
     uintptr_t address;
     unsigned size;
+    bool hint = false; // see model_hint
 };
 
 class Memory {
@@ -53,6 +54,8 @@ public:
     int word_at(uintptr_t address, unsigned size);
     int hidden_word(uintptr_t key); // a word of the explorer's own
     const WordPlace &place(int word) const { return words_[(size_t)word]; }
+    void mark_hint(int word) { words_[(size_t)word].hint = true; }
+    bool is_hint(int word) const { return words_[(size_t)word].hint; }
     size_t words() const { return words_.size(); }
     // The value that a word has before any atomic access.
     uint64_t initial_value(int word, bool *uninitialised) const;

@@ -40,6 +40,10 @@ void model_free(void *block);
  * unreachable from here on, without being freed. */
 void model_retire(void *block);
 
+/* In `prepare`: a load of this word may come true late without harm, because what it says is
+ * checked again (README.md, "Load buffering"). */
+void model_hint(const volatile void *word, unsigned size);
+
 /* The calling thread, counted from 0 in the scenario's order. */
 unsigned model_thread(void);
 

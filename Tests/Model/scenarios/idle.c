@@ -1,0 +1,132 @@
+/* idle.c — submit against park: no job waits while the one who could run it sleeps.
+ *
+ * A worker's loop is the engine's (worker/day.c): take the search token, look, announce, heavy
+ * fence, look again, sleep, leave. Where work waits is one counter here. A worker that got a
+ * job ends, as if it ran for ever; a lost wake-up is a worker that sleeps at the end.
+ */
+#include "sleep/idle.c"
+
+#include "doubles/futex.h"
+#include "model/scenario.h"
+#include "os/membarrier.h"
+
+static odi_idle idle;
+static odi_atomic(uint32_t) waiting; /* jobs */
+static unsigned ran[MODEL_ROWS];
+
+static void publish(void)
+{
+    odi_fence_light(S1);
+    if (!odi_idle_nobody(&idle))
+        odi_idle_signal(&idle);
+}
+
+static void submit(void)
+{
+    odi_add_release(&waiting, 1, none);
+    publish();
+}
+
+static bool has_work(void)
+{
+    return odi_load_relaxed(&waiting) > 0;
+}
+
+static bool take_job(void)
+{
+    uint32_t jobs = odi_load_relaxed(&waiting);
+
+    while (jobs > 0)
+        if (odi_cas_acquire(&waiting, &jobs, jobs - 1, none))
+            return true;
+    return false;
+}
+
+static void worker(void)
+{
+    bool searching = false;
+
+    for (;;) {
+        bool got = take_job();
+        if (!got) {
+            if (!searching)
+                searching = odi_idle_try_search(&idle);
+            got = take_job();
+        }
+        if (got) {
+            if (searching) {
+                odi_idle_found(&idle);
+                if (has_work())
+                    publish();
+            }
+            ran[model_thread()]++;
+            return;
+        }
+        uint32_t epoch = odi_idle_announce(&idle, searching);
+        odi_fence_heavy(S1);
+        if (!has_work())
+            odi_idle_wait(&idle, epoch, ODI_FOREVER);
+        searching = odi_idle_leave(&idle);
+    }
+}
+
+static void prepare(void)
+{
+    odi_idle_init(&idle, UINT32_MAX); /* the epoch rolls over with the first signal */
+    model_hint(&idle.state, sizeof idle.state); /* rechecked by a CAS, or a fence */
+    model_hint(&waiting, sizeof waiting);       /* rechecked by take_job's CAS */
+}
+
+static unsigned total(void)
+{
+    unsigned sum = 0;
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        sum += ran[row];
+    return sum;
+}
+
+static void verify_one(void)
+{
+    model_check(total() == 1);
+    model_check(odi_load_relaxed(&waiting) == 0);
+}
+
+static void verify_two(void)
+{
+    model_check(total() == 2);
+    model_check(odi_load_relaxed(&waiting) == 0);
+}
+
+/* One submitter, one worker. */
+MODEL_SCENARIO(idle_submit_park, prepare, verify_one, submit, worker)
+
+/* Two workers, one job: one of them may sleep on. */
+MODEL_SCENARIO_SLEEPY(idle_two_workers, 1u << 1 | 1u << 2, prepare, verify_one, submit, worker,
+                      worker)
+
+/* Two submitters, one worker that runs one job and a second worker for the other: the job
+ * that relies on a search that is under way is not forgotten (S2). */
+MODEL_SCENARIO(idle_two_jobs, prepare, verify_two, submit, submit, worker, worker)
+
+/* The end of a pool: everybody wakes. */
+static odi_atomic(bool) stopping;
+
+static void stop(void)
+{
+    odi_store_relaxed(&stopping, true);
+    odi_fence_seqcst(S4);
+    odi_idle_wake_all(&idle);
+}
+
+static void worker_until_stop(void)
+{
+    while (!odi_load_relaxed(&stopping)) {
+        uint32_t epoch = odi_idle_announce(&idle, false);
+        odi_fence_heavy(S1);
+        if (!odi_load_relaxed(&stopping))
+            odi_idle_wait(&idle, epoch, ODI_FOREVER);
+        (void)odi_idle_leave(&idle);
+    }
+}
+MODEL_SCENARIO(idle_stop, prepare, NULL, stop, worker_until_stop, worker_until_stop)
