@@ -1,7 +1,127 @@
+import Foundation
 import Testing
 
-@Suite("A client of the library products")
+/// What a program gets that depends on the libraries: Overdrive, and nothing else.
+@Suite("A client of the libraries", .serialized)
 struct ClientTests {
-    @Test("builds")
-    func builds() {}
+    /// Where this package's manifest stands.
+    static let package = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    @Test("builds and runs with a path to the package, and has no other dependency")
+    func path() throws {
+        let client = try Client(dependency: ".package(name: \"overdrive\", path: \"\(Self.package.path)\")")
+        let output = try client.swift("run", "client")
+        #expect(output.hasSuffix("1000 closures\n"), "\(output)")
+        try client.expectNoOtherDependency()
+    }
+
+    @Test("fetches no other repository with a URL of the package")
+    func url() throws {
+        let git = Tool("/usr/bin/env", ["git", "-C", Self.package.path, "rev-parse", "HEAD"])
+        let (status, revision) = try git.run(in: Self.package)
+        guard status == 0 else { return }  // The sources came without their history.
+        let client = try Client(
+            dependency: """
+                .package(url: "file://\(Self.package.path)", revision: "\(revision.split(separator: "\n")[0])")
+                """, identity: Self.package.lastPathComponent)
+        _ = try client.swift("package", "resolve")
+        try client.expectNoOtherDependency()
+        let checkouts = try FileManager.default.contentsOfDirectory(
+            atPath: client.directory.appendingPathComponent(".build/checkouts").path)
+        #expect(checkouts == [Self.package.lastPathComponent])
+    }
+
+    @Test("could not depend on unsafe flags: there are none")
+    func unsafeFlags() throws {
+        let manifest = try String(
+            contentsOf: Self.package.appendingPathComponent("Package.swift"), encoding: .utf8)
+        #expect(!manifest.contains("unsafeFlags"))
+    }
+}
+
+/// A package in a temporary directory that uses ours.
+private final class Client {
+    let directory: URL
+
+    init(dependency: String, identity: String = "overdrive") throws {
+        directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("overdrive-client-\(UUID().uuidString)")
+        let sources = directory.appendingPathComponent("Sources/client")
+        try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
+        try """
+        // swift-tools-version: 6.2
+        import PackageDescription
+
+        let package = Package(
+            name: "client",
+            dependencies: [\(dependency)],
+            targets: [
+                .executableTarget(
+                    name: "client", dependencies: [.product(name: "Overdrive", package: "\(identity)")])
+            ]
+        )
+        """.write(to: directory.appendingPathComponent("Package.swift"), atomically: true, encoding: .utf8)
+        try """
+        import Overdrive
+        import Synchronization
+
+        let count = Atomic<Int>(0)
+        let group = WaitGroup()
+        for _ in 0..<1000 {
+            TaskQueue.global().async(group: group) { count.add(1, ordering: .relaxed) }
+        }
+        group.wait()
+        print(count.load(ordering: .relaxed), "closures")
+        """.write(to: sources.appendingPathComponent("main.swift"), atomically: true, encoding: .utf8)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    func swift(_ arguments: String...) throws -> String {
+        let (status, output) = try Tool("/usr/bin/env", ["swift"] + arguments).run(in: directory)
+        #expect(status == 0, "swift \(arguments.joined(separator: " ")): \(output)")
+        return output
+    }
+
+    func expectNoOtherDependency() throws {
+        struct Package: Decodable {
+            var identity: String
+            var dependencies: [Package]
+        }
+        let output = try swift("package", "show-dependencies", "--format", "json")
+        let json = output[(output.firstIndex(of: "{") ?? output.startIndex)...]
+        let client = try JSONDecoder().decode(Package.self, from: Data(json.utf8))
+        #expect(client.dependencies.count == 1)
+        #expect(client.dependencies.flatMap(\.dependencies).map(\.identity) == [])
+    }
+}
+
+/// A program, run to its end.
+private struct Tool {
+    var program: String
+    var arguments: [String]
+
+    init(_ program: String, _ arguments: [String]) {
+        self.program = program
+        self.arguments = arguments
+    }
+
+    /// Its exit code, and its output and errors as they came.
+    func run(in directory: URL) throws -> (status: Int32, output: String) {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.currentDirectoryURL = directory
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
 }
