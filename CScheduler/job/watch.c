@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "os/futex.h"
+#include "sleep/idle.h"
 
 struct odi_notification {
     odi_notification *next;
@@ -11,28 +12,45 @@ struct odi_notification {
     void *context;
 };
 
-/* First watch, then look: a record that drains in between calls odi_watch_changed. */
-static bool watch_and_look(odi_watch *watch, odi_record **first, odi_record_walk *next)
+/* With `watching`: first watch, then look. A record that drains in between calls
+ * odi_watch_changed. */
+static bool look(odi_watch *watch, odi_record **first, odi_record_walk *next, bool watching)
 {
     odi_lock_acquire(&watch->lock);
-    odi_records_watch(*first, next);
+    if (watching)
+        odi_records_watch(*first, next);
     bool empty = odi_records_empty(*first, next);
     odi_lock_release(&watch->lock);
     return empty;
 }
 
-bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                    int64_t deadline_ns)
+static bool wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
+                 int64_t deadline_ns)
 {
     for (;;) {
         uint32_t epoch = odi_load_acquire(&watch->epoch, L1);
 
-        if (watch_and_look(watch, first, next))
+        if (look(watch, first, next, true))
             return true;
         /* Ended by: odi_watch_changed, or the deadline. */
-        if (odi_futex_wait(&watch->epoch, epoch, deadline_ns) == ODI_FUTEX_TIMED_OUT)
-            return watch_and_look(watch, first, next);
+        bool timed_out = odi_futex_wait(&watch->epoch, epoch, deadline_ns) ==
+                         ODI_FUTEX_TIMED_OUT;
+        bool empty = look(watch, first, next, false);
+        if (empty || timed_out)
+            return empty;
     }
+}
+
+bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
+                    int64_t deadline_ns)
+{
+    if (look(watch, first, next, false))
+        return true;
+    /* Before the records are watched: whoever drains one that is sees the interest (L1). */
+    odi_add_acqrel(&watch->interested, 1, L1);
+    bool empty = wait(watch, first, next, deadline_ns);
+    odi_add_relaxed(&watch->interested, (uint32_t)-1); /* relaxed: late is harmless */
+    return empty;
 }
 
 bool odi_watch_notify(odi_watch *watch, odi_record **first, odi_record_walk *next,
@@ -43,6 +61,7 @@ bool odi_watch_notify(odi_watch *watch, odi_record **first, odi_record_walk *nex
     if (notification == NULL)
         return false;
     *notification = (odi_notification){NULL, function, context};
+    odi_add_acqrel(&watch->interested, 1, L1);
     odi_lock_acquire(&watch->lock);
     if (watch->notifications == NULL)
         watch->notifications = notification;
@@ -73,13 +92,17 @@ static odi_notification *take_due(odi_watch *watch, odi_record **first, odi_reco
 
 void odi_watch_changed(odi_watch *watch, odi_record **first, odi_record_walk *next)
 {
+    if (odi_load_acquire(&watch->interested, L1) == 0)
+        return;
     odi_add_release(&watch->epoch, 1, L1);
-    odi_futex_wake(&watch->epoch, INT_MAX);
+    if (odi_futex_wake(&watch->epoch, INT_MAX) > 0)
+        odi_woke_a_sleeper = true;
 
     odi_notification *due = take_due(watch, first, next);
     while (due != NULL) {
         odi_notification *following = due->next;
 
+        odi_add_relaxed(&watch->interested, (uint32_t)-1); /* relaxed: late is harmless */
         due->function(due->context);
         free(due);
         due = following;

@@ -23,6 +23,7 @@ typedef struct odi_notification odi_notification;
 typedef struct {
     odi_lock lock;
     odi_atomic(uint32_t) epoch;
+    odi_atomic(uint32_t) interested; /* waiters and notifications: 0 spares the work */
     odi_notification *notifications, *last_notification;
 } odi_watch;
 

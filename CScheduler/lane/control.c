@@ -3,6 +3,7 @@
 #include "base/invariant.h"
 #include "job/group.h"
 #include "os/clock.h"
+#include "sleep/idle.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 

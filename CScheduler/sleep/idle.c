@@ -11,6 +11,8 @@
 #define TOKEN_FLYING (UINT64_C(1) << TOKEN_SHIFT)
 #define TOKEN_HELD (UINT64_C(2) << TOKEN_SHIFT)
 
+_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
 static uint32_t sleepers_of(uint64_t state)
 {
     return (uint32_t)((state & ~TOKEN_MASK) >> 32);
@@ -36,15 +38,16 @@ odi_signal odi_idle_signal(odi_idle *idle)
 {
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed: S1's fence stands before it */
 
-    if (state & TOKEN_MASK) {
-        /* The searcher may be giving the token back right now, having looked too early for
-         * our work. Its give-back and our publication are ordered by two full fences (S2). */
-        odi_fence_seqcst(S2);
-        state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
-    }
     for (;;) {
-        if (state & TOKEN_MASK)
-            return ODI_SIGNAL_COVERED;
+        if (state & TOKEN_MASK) {
+            /* The searcher may be giving the token back right now, having looked too early
+             * for our work. Its give-back and our publication are ordered by two full fences
+             * (S2): also after a failed CAS, which has read without one. */
+            odi_fence_seqcst(S2);
+            state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
+            if (state & TOKEN_MASK)
+                return ODI_SIGNAL_COVERED;
+        }
         if (sleepers_of(state) == 0)
             return ODI_SIGNAL_NOBODY;
         if (odi_cas_seqcst(&idle->state, &state, with_next_epoch(state) | TOKEN_FLYING, S3))

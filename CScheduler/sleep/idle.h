@@ -44,6 +44,11 @@ typedef struct {
     };
 } odi_idle;
 
+/* Set when this thread has woken another from a futex or started one; reset by whoever asks
+ * before waiting awake: the woken thread may need this very CPU, and across CPUs a wake
+ * takes ten times as long. */
+extern _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
 typedef enum {
     ODI_SIGNAL_NOBODY,  /* nobody sleeps and nobody searches */
     ODI_SIGNAL_COVERED, /* somebody searches already: the work will be found */

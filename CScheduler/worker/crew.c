@@ -272,8 +272,6 @@ void odi_crew_start_one(odi_crew *crew)
 
 /* ---- publishing ---- */
 
-_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
-
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
 {
     for (int other = 0; other < crew->site_count; other++) {
@@ -345,6 +343,40 @@ bool odi_crew_has_work(odi_crew *crew)
     odi_read_end();
     odi_reader_leave();
     return has;
+}
+
+static bool injectors_seem_full(odi_site *site)
+{
+    /* relaxed: S2's fence stands before it */
+    for (uint32_t bands = odi_load_relaxed(&site->bands); bands != 0; bands &= bands - 1) {
+        if (odi_injector_size(&site->injectors[__builtin_ctz(bands)]) > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool deques_seem_full(odi_worker *worker)
+{
+    /* relaxed: S2's fence stands before it */
+    for (uint32_t bands = odi_load_relaxed(&worker->bands); bands != 0; bands &= bands - 1) {
+        if (odi_deque_size(&worker->deques[__builtin_ctz(bands)]) > 0)
+            return true;
+    }
+    return false;
+}
+
+bool odi_crew_seems_to_have_work(odi_crew *crew)
+{
+    bool seems = false;
+
+    for (int site = 0; site < crew->site_count && !seems; site++)
+        seems = injectors_seem_full(&crew->sites[site]);
+    odi_read_begin();
+    const odi_table *table = odi_load_acquire(&crew->table, W1);
+    for (int i = 0; i < table->first[crew->site_count] && !seems; i++)
+        seems = deques_seem_full(table->workers[i]);
+    odi_read_end();
+    return seems;
 }
 
 odi_site *odi_crew_nearest_site(odi_crew *crew)

@@ -113,10 +113,6 @@ void odi_crew_counts_changed(odi_crew *crew);
 
 void odi_crew_set_target(odi_crew *crew, int target);
 
-/* Set when a publication of this thread woke a sleeper or started a thread; for waits, which
- * reset it. */
-extern _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
-
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site);
 
 /* The one way to say "there is work": call it after the push. False: there are no workers to
@@ -182,6 +178,10 @@ void odi_crew_unblock(odi_crew *crew);
 
 /* Whether any source holds work; exact after a fence the caller has with the pushers. */
 bool odi_crew_has_work(odi_crew *crew);
+
+/* The same by the hints that are set before anything is published: for a finder of work,
+ * who only must not miss what was published while it held the token. */
+bool odi_crew_seems_to_have_work(odi_crew *crew);
 
 /* In a forked child: the threads are gone, and what was queued is the parent's. */
 void odi_crew_forked(odi_crew *crew);

@@ -19,7 +19,8 @@
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
-/* Waiting awake is worth about what a sleep and a wake cost. It adapts within these. */
+/* Waiting awake is worth about what a sleep and a wake cost. It adapts within these: sleeps
+ * that were over soon make it longer, long ones shorter. */
 enum { SPIN_LEAST_NS = 2000, SPIN_FIRST_NS = 10000, SPIN_MOST_NS = 40000 };
 enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
 
@@ -38,6 +39,7 @@ static void set_up(odi_worker *worker)
     worker->thread_id = odi_thread_id();
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->spin_ns = SPIN_FIRST_NS;
+    worker->slept_briefly = true;
     worker->woken = false;
     if (crew->plan != NULL && odi_plan_mask(crew->plan, worker->slot, &mask) &&
         odi_affinity_set(&mask) != 0)
@@ -56,7 +58,7 @@ static void found(odi_worker *worker)
         return;
     worker->searching = false;
     odi_idle_found(&worker->site->idle);
-    if (odi_crew_has_work(worker->crew))
+    if (odi_crew_seems_to_have_work(worker->crew))
         (void)odi_crew_publish(worker->crew, worker->site);
 }
 
@@ -74,16 +76,34 @@ static bool spin(odi_worker *worker, odi_entry *job)
         for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
             for (int i = 0; i < PAUSES_PER_LOOK; i++)
                 odi_spin_pause();
-            if (look_everywhere(worker, job)) {
-                worker->spin_ns = worker->spin_ns * 2 > SPIN_MOST_NS ? SPIN_MOST_NS
-                                                                     : worker->spin_ns * 2;
+            if (look_everywhere(worker, job))
                 return true;
-            }
         }
     } while (odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)));
-    worker->spin_ns = worker->spin_ns / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS
-                                                          : worker->spin_ns / 2;
     return false;
+}
+
+/* A sleep is over. */
+static void adapt(odi_worker *worker, int64_t slept_ns)
+{
+    worker->slept_briefly = slept_ns < SPIN_MOST_NS;
+    if (worker->slept_briefly)
+        worker->spin_ns = SPIN_MOST_NS;
+    else
+        worker->spin_ns = worker->spin_ns / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS
+                                                              : worker->spin_ns / 2;
+}
+
+/* Whether waiting awake is worth a try. Not after a long sleep and a job whose end woke
+ * somebody: that thread may be waiting for this very CPU. */
+static bool may_spin(odi_worker *worker)
+{
+    bool woke = odi_woke_a_sleeper;
+
+    odi_woke_a_sleeper = false;
+    /* relaxed: it changes when the limits do, and nothing depends on when */
+    return worker->searching && (worker->slept_briefly || !woke) &&
+           odi_load_relaxed(&worker->crew->may_spin);
 }
 
 /* Takes the hint off bands whose injectors are empty. The look that follows finds what was
@@ -129,8 +149,11 @@ static void park(odi_worker *worker)
     /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
     if (!odi_crew_has_work(worker->crew) &&
         !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
+        int64_t before = odi_clock_now();
+
         odi_count(&worker->counters.parks, 1);
         odi_idle_wait(idle, epoch, ODI_FOREVER);
+        adapt(worker, odi_clock_now() - before);
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
         worker->woken = true;
@@ -148,8 +171,7 @@ static bool search(odi_worker *worker, odi_entry *job)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     if (look_everywhere(worker, job))
         return true;
-    /* relaxed: it changes when the limits do, and nothing depends on when */
-    if (worker->searching && odi_load_relaxed(&crew->may_spin) && spin(worker, job))
+    if (may_spin(worker) && spin(worker, job))
         return true;
     if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
         park(worker);

@@ -37,6 +37,7 @@ struct odi_worker {
     uint64_t random;
     int64_t spin_ns;
     int64_t steal_again_ns; /* no stealing before this; 0: at once */
+    bool slept_briefly; /* its last sleep was over soon */
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
