@@ -1,0 +1,381 @@
+/* os/: futexes, threads, pages, clocks, and the asymmetric fence in both its forms. */
+#include "Support/clock.h"
+#include "Support/process.h"
+#include "Support/thread_failure.h"
+#include "Support/watchdog.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "base/cache_line.h"
+#include "os/futex.h"
+#include "os/membarrier.h"
+#include "os/pages.h"
+#include "os/thread.h"
+
+/* ---- futex ---- */
+
+static void a_wait_on_a_changed_word_returns_at_once(void **state)
+{
+    odi_atomic(uint32_t) word;
+
+    (void)state;
+    odi_store_relaxed(&word, 1);
+    assert_int_equal(odi_futex_wait(&word, 0, ODI_FOREVER), ODI_FUTEX_CHANGED);
+}
+
+static void a_deadline_that_has_passed_ends_the_wait_at_once(void **state)
+{
+    odi_atomic(uint32_t) word;
+
+    (void)state;
+    odi_store_relaxed(&word, 0);
+    assert_int_equal(odi_futex_wait(&word, 0, 0), ODI_FUTEX_TIMED_OUT);
+    assert_int_equal(odi_futex_wait(&word, 0, INT64_MIN), ODI_FUTEX_TIMED_OUT);
+    assert_int_equal(odi_futex_wait(&word, 0, odi_clock_now() - 1), ODI_FUTEX_TIMED_OUT);
+}
+
+static void a_wait_does_not_end_before_its_deadline(void **state)
+{
+    odi_atomic(uint32_t) word;
+    int64_t deadline = odi_clock_after(MILLISECONDS(20));
+
+    (void)state;
+    odi_store_relaxed(&word, 0);
+    while (odi_futex_wait(&word, 0, deadline) != ODI_FUTEX_TIMED_OUT) {
+    }
+    assert_true(odi_clock_now() >= deadline);
+}
+
+typedef struct {
+    odi_atomic(uint32_t) word;
+    atomic_int asleep, woken;
+} sleepers;
+
+static void *sleep_on(void *raw)
+{
+    sleepers *all = raw;
+
+    atomic_fetch_add(&all->asleep, 1);
+    while (odi_load_relaxed(&all->word) == 0)
+        odi_futex_wait(&all->word, 0, ODI_FOREVER);
+    atomic_fetch_add(&all->woken, 1);
+    return NULL;
+}
+
+static void a_wake_counts_those_it_woke(void **state)
+{
+    sleepers all = {0};
+    pthread_t threads[3];
+    int woken = 0;
+
+    (void)state;
+    assert_int_equal(odi_futex_wake(&all.word, 1), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, sleep_on, &all);
+    assert_comes_true(atomic_load(&all.asleep) == 3);
+    odi_store_relaxed(&all.word, 1);
+    while (atomic_load(&all.woken) < 3)
+        woken += odi_futex_wake(&all.word, 3);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_in_range(woken, 0, 3);
+}
+
+static void interrupt(int signal)
+{
+    (void)signal;
+}
+
+static void *interrupt_often(void *raw)
+{
+    pthread_t target = *(pthread_t *)raw;
+
+    for (int i = 0; i < 200; i++) {
+        pthread_kill(target, SIGUSR1);
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+    }
+    return NULL;
+}
+
+static void signals_end_waits_early_and_do_not_move_their_deadlines(void **state)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    odi_atomic(uint32_t) word;
+    pthread_t self = pthread_self(), other;
+    int early = 0;
+
+    (void)state;
+    sigaction(SIGUSR1, &action, NULL);
+    odi_store_relaxed(&word, 0);
+    int64_t deadline = odi_clock_after(MILLISECONDS(30));
+    pthread_create(&other, NULL, interrupt_often, &self);
+    while (odi_futex_wait(&word, 0, deadline) != ODI_FUTEX_TIMED_OUT)
+        early++;
+    assert_true(odi_clock_now() >= deadline);
+    assert_true(early > 0);
+    int64_t until = odi_clock_after(MILLISECONDS(5));
+    odi_clock_sleep(MILLISECONDS(5)); /* and sleeping is not shortened either */
+    assert_true(odi_clock_now() >= until);
+    pthread_join(other, NULL);
+}
+
+/* ---- clock ---- */
+
+static void a_deadline_far_away_is_the_end_of_time(void **state)
+{
+    (void)state;
+    assert_true(odi_clock_after(INT64_MAX) == INT64_MAX);
+    assert_true(odi_clock_after(INT64_MAX - 1) == INT64_MAX);
+    int64_t now = odi_clock_now();
+    assert_true(odi_clock_after(-5) >= now);
+    assert_true(odi_clock_after(INT64_MIN) < INT64_MAX);
+}
+
+/* ---- threads ---- */
+
+typedef struct {
+    gate door;
+    atomic_bool started;
+    char name[16];
+    bool async_blocked, fault_open;
+    int id, cpu_clock;
+} visitor;
+
+static void visit(void *raw)
+{
+    visitor *it = raw;
+    sigset_t blocked;
+
+    pthread_getname_np(pthread_self(), it->name, sizeof it->name);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    it->async_blocked = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1) &&
+                        sigismember(&blocked, SIGALRM) && sigismember(&blocked, SIGINT);
+    it->fault_open = !sigismember(&blocked, SIGSEGV) && !sigismember(&blocked, SIGBUS) &&
+                     !sigismember(&blocked, SIGFPE) && !sigismember(&blocked, SIGABRT);
+    it->id = odi_thread_id();
+    it->cpu_clock = odi_thread_cpu_clock();
+    atomic_store(&it->started, true);
+    gate_pass(&it->door);
+    atomic_store(&it->started, false);
+}
+
+static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
+{
+    visitor it = {0};
+    sigset_t before, after;
+
+    (void)state;
+    sigemptyset(&before);
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    assert_int_equal(odi_thread_start(visit, &it, 1 << 20, "a-rather-long-name"), 0);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    assert_comes_true(atomic_load(&it.started));
+    assert_string_equal(it.name, "a-rather-long-n");
+    assert_true(it.async_blocked);
+    assert_true(it.fault_open);
+    assert_int_equal(sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));
+    assert_true(it.id != odi_thread_id() && odi_thread_is_first());
+    gate_open(&it.door);
+    assert_comes_true(!atomic_load(&it.started));
+    assert_comes_true(thread_count() == 1 + UNDER_TSAN);
+}
+
+static void a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time(void **state)
+{
+    visitor it = {0};
+
+    (void)state;
+    assert_int_equal(odi_thread_start(visit, &it, 1 << 20, "sleeper"), 0);
+    assert_comes_true(atomic_load(&it.started));
+    assert_comes_true(odi_thread_sleeps(it.id) == 1);
+    assert_int_equal(odi_thread_sleeps(odi_thread_id()), 0);
+    int64_t used = odi_clock_cpu(it.cpu_clock);
+    assert_true(used >= 0);
+    gate_open(&it.door);
+    assert_comes_true(!atomic_load(&it.started));
+    assert_comes_true(odi_thread_sleeps(it.id) == -1);
+    assert_true(odi_clock_cpu(it.cpu_clock) == -1);
+}
+
+static atomic_int refusals;
+
+static int refuse_first(void)
+{
+    return atomic_fetch_sub(&refusals, 1) > 0 ? EAGAIN : 0;
+}
+
+static void a_stack_that_cannot_be_had_is_halved(void **state)
+{
+    visitor it = {0};
+
+    (void)state;
+    atomic_store(&refusals, 3);
+    atomic_store(&before_thread, refuse_first);
+    assert_int_equal(odi_thread_start(visit, &it, (size_t)1 << 20, "smaller"), 0);
+    atomic_store(&before_thread, NULL);
+    assert_comes_true(atomic_load(&it.started));
+    gate_open(&it.door);
+    assert_comes_true(!atomic_load(&it.started));
+}
+
+static void a_thread_that_cannot_be_had_is_an_error_value(void **state)
+{
+    visitor it = {0};
+
+    (void)state;
+    atomic_store(&before_thread, no_thread);
+    atomic_store(&thread_attempts, 0);
+    assert_int_equal(odi_thread_start(visit, &it, 4 * ODI_STACK_MINIMUM, "none"), EAGAIN);
+    assert_int_equal(atomic_load(&thread_attempts), 3); /* 256, 128 and 64 KiB */
+    atomic_store(&before_thread, NULL);
+    assert_false(atomic_load(&it.started));
+}
+
+/* ---- pages ---- */
+
+static void pages_are_zeroed_aligned_and_writable_at_every_size(void **state)
+{
+    static const size_t sizes[] = {1, 64, 4096, 32767, 32768, 32769, 1 << 20};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int round = 0; round < 3; round++) {
+            unsigned char *pages = odi_pages_new(sizes[i], round - 1);
+
+            assert_non_null(pages);
+            assert_int_equal((uintptr_t)pages % ODI_CACHE_PAIR, 0);
+            for (size_t byte = 0; byte < sizes[i]; byte += 61)
+                assert_int_equal(pages[byte], 0);
+            memset(pages, 0xa5, sizes[i]);
+            odi_pages_free(pages, sizes[i]);
+        }
+    }
+    odi_pages_free(NULL, 5);
+    odi_pages_free_reserved(NULL, 5);
+}
+
+static void a_size_that_no_machine_has_is_refused(void **state)
+{
+    (void)state;
+    assert_null(odi_pages_new((size_t)1 << 60, ODI_ANY_NODE));
+    assert_null(odi_pages_reserve((size_t)1 << 60));
+}
+
+static void reserved_pages_cost_memory_where_they_are_touched(void **state)
+{
+    enum { SIZE = 256 << 20 };
+    long before = resident_kib();
+    char *pages = odi_pages_reserve(SIZE);
+
+    (void)state;
+    assert_non_null(pages);
+    pages[SIZE / 2] = 1;
+    assert_int_equal(pages[SIZE - 1], 0);
+    if (!SANITIZED)
+        assert_true(resident_kib() - before < 16 * 1024);
+    odi_pages_free_reserved(pages, SIZE);
+}
+
+/* ---- the asymmetric fence ---- */
+
+enum { FENCE_ROUNDS = 10000, FENCE_ROUNDS_SANITIZED = 2000 };
+
+static struct {
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) x;
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) y;
+    ODI_PAIR_ALIGNED atomic_int round;
+    ODI_PAIR_ALIGNED atomic_int done;
+    uint32_t light_saw;
+    int rounds;
+} litmus;
+
+static void *light_side(void *unused)
+{
+    (void)unused;
+    for (int round = 1; round <= litmus.rounds; round++) {
+        for (int spins = 0; atomic_load(&litmus.round) < round; spins++) {
+            if (spins > 1000)
+                sched_yield();
+        }
+        odi_store_relaxed(&litmus.x, 1);
+        odi_fence_light(none);
+        litmus.light_saw = odi_load_relaxed(&litmus.y);
+        atomic_store(&litmus.done, round);
+    }
+    return NULL;
+}
+
+/* Store buffering: at least one side sees what the other wrote. Returns the failures. */
+static int store_buffering(void)
+{
+    pthread_t light;
+    int neither = 0;
+
+    litmus.rounds = UNLESS_SANITIZED(FENCE_ROUNDS, FENCE_ROUNDS_SANITIZED);
+    atomic_store(&litmus.round, 0);
+    atomic_store(&litmus.done, 0);
+    pthread_create(&light, NULL, light_side, NULL);
+    for (int round = 1; round <= litmus.rounds; round++) {
+        odi_store_relaxed(&litmus.x, 0);
+        odi_store_relaxed(&litmus.y, 0);
+        atomic_store(&litmus.round, round);
+        odi_store_relaxed(&litmus.y, 1);
+        odi_fence_heavy(none);
+        uint32_t heavy_saw = odi_load_relaxed(&litmus.x);
+        for (int spins = 0; atomic_load(&litmus.done) < round; spins++) {
+            if (spins > 1000)
+                sched_yield();
+        }
+        neither += heavy_saw == 0 && litmus.light_saw == 0;
+    }
+    pthread_join(light, NULL);
+    return neither;
+}
+
+static void a_light_and_a_heavy_fence_never_miss_each_other(void **state)
+{
+    (void)state;
+    odi_membarrier_prepare();
+    odi_membarrier_prepare(); /* idempotent */
+    assert_int_equal(store_buffering(), 0);
+}
+
+static void fence_without_the_kernel(void *unused)
+{
+    (void)unused;
+    odi_membarrier_refuse();
+    odi_membarrier_prepare();
+    child_expects(odi_membarrier_refused);
+    child_expects(store_buffering() == 0);
+}
+
+static void where_membarrier_is_refused_both_fences_are_full(void **state)
+{
+    (void)state;
+    assert_child_succeeds(fence_without_the_kernel, NULL);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_on_a_changed_word_returns_at_once),
+        cmocka_unit_test(a_deadline_that_has_passed_ends_the_wait_at_once),
+        cmocka_unit_test(a_wait_does_not_end_before_its_deadline),
+        cmocka_unit_test(a_wake_counts_those_it_woke),
+        cmocka_unit_test(signals_end_waits_early_and_do_not_move_their_deadlines),
+        cmocka_unit_test(a_deadline_far_away_is_the_end_of_time),
+        cmocka_unit_test(a_thread_has_a_name_and_no_asynchronous_signals),
+        cmocka_unit_test(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time),
+        cmocka_unit_test(a_stack_that_cannot_be_had_is_halved),
+        cmocka_unit_test(a_thread_that_cannot_be_had_is_an_error_value),
+        cmocka_unit_test(pages_are_zeroed_aligned_and_writable_at_every_size),
+        cmocka_unit_test(a_size_that_no_machine_has_is_refused),
+        cmocka_unit_test(reserved_pages_cost_memory_where_they_are_touched),
+        cmocka_unit_test(where_membarrier_is_refused_both_fences_are_full),
+        cmocka_unit_test(a_light_and_a_heavy_fence_never_miss_each_other),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,44 @@
+/* check.h — what every test program includes first: cmocka, and which sanitizer watches.
+ *
+ * cmocka's assertions jump out of the test, so they belong to the main thread alone. Jobs
+ * and threads count what they see, and the main thread asserts on the counts.
+ */
+#ifndef SUPPORT_CHECK_H
+#define SUPPORT_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+#ifndef UNDER_ASAN
+#define UNDER_ASAN 0
+#endif
+
+/* Large counts shrink under a sanitizer, which slows everything some ten times. */
+enum { SANITIZED = UNDER_TSAN || UNDER_ASAN };
+#define UNLESS_SANITIZED(full, reduced) (SANITIZED ? (reduced) : (full))
+
+/* A forked child of a process with threads may start threads of its own: that is tested. */
+#define CHILDREN_MAY_START_THREADS                                                        \
+    const char *__tsan_default_options(void);                                             \
+    const char *__tsan_default_options(void) { return "die_after_fork=0"; }
+
+#endif

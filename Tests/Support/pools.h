@@ -1,0 +1,72 @@
+/* pools.h — pools for tests: deques' indices begin next to the wrap, in every one. */
+#ifndef SUPPORT_POOLS_H
+#define SUPPORT_POOLS_H
+
+#include <stdatomic.h>
+
+#include "Support/check.h"
+#include "Support/clock.h"
+#include "include/od_queue.h"
+#include "pool/pool.h"
+
+#define NEXT_TO_THE_WRAP (INT64_MAX - 3)
+
+static inline od_pool *pool_with(od_pool_options options, odi_pool_world world)
+{
+    od_pool *pool = NULL;
+    char message[256] = "";
+
+    if (world.first_index == 0)
+        world.first_index = NEXT_TO_THE_WRAP;
+    od_status status = odi_pool_create_in(&options, &world, &pool, message, sizeof message);
+    if (status != OD_OK) {
+        print_error("no pool: %s\n", message);
+        abort();
+    }
+    return pool;
+}
+
+static inline od_pool_options options_for(int workers)
+{
+    od_pool_options options;
+
+    od_pool_options_init(&options);
+    options.name = "test";
+    options.workers = workers;
+    options.placement = OD_PLACEMENT_NONE;
+    return options;
+}
+
+/* A pool of so many workers, unpinned. */
+static inline od_pool *pool_of(int workers)
+{
+    return pool_with(options_for(workers), (odi_pool_world){0});
+}
+
+static inline od_metrics metrics_of(od_pool *pool)
+{
+    od_metrics metrics;
+
+    od_pool_metrics(pool, &metrics);
+    return metrics;
+}
+
+static inline uint64_t all_done(od_pool *pool)
+{
+    od_metrics metrics = metrics_of(pool);
+
+    return metrics.executed + metrics.cancelled;
+}
+
+/* A job that counts itself. */
+static inline void count_job(void *counter)
+{
+    atomic_fetch_add((atomic_ullong *)counter, 1);
+}
+
+static inline void no_job(void *unused)
+{
+    (void)unused;
+}
+
+#endif
