@@ -1,0 +1,374 @@
+/* queue/deque: the file itself, with rings so small that every few entries cross a boundary,
+ * and indices that begin next to the wrap. */
+#include "Support/clock.h"
+#include "Support/prng.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#define ODI_DEQUE_MINIMUM 4
+#define ODI_DEQUE_MAXIMUM 64
+#define ODI_STEAL_BATCH 4
+#define odi_deque_init small_init
+#define odi_deque_free small_free
+#define odi_deque_make_ring small_make_ring
+#define odi_deque_push small_push
+#define odi_deque_take small_take
+#define odi_deque_steal small_steal
+#define odi_deque_size small_size
+#define odi_deque_shrink small_shrink
+#include "queue/deque.c"
+
+#define START (INT64_MAX - 3)
+
+static odi_deque deque;
+
+static int set_up(void **state)
+{
+    (void)state;
+    odi_reader_join();
+    odi_deque_init(&deque, START, ODI_ANY_NODE);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    odi_reclaim_drain();
+    odi_deque_free(&deque);
+    odi_reader_leave();
+    return 0;
+}
+
+static odi_entry entry_of(uint64_t number)
+{
+    return (odi_entry){number + 1, ~number};
+}
+
+static bool is_entry(odi_entry entry, uint64_t number)
+{
+    return entry.code == number + 1 && entry.context == ~number;
+}
+
+static void push_all(uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++)
+        assert_true(odi_deque_push(&deque, entry_of(i)));
+}
+
+static void take_all(uint64_t from, uint64_t to)
+{
+    odi_entry entry;
+
+    for (uint64_t i = from; i < to; i++) {
+        assert_true(odi_deque_take(&deque, &entry));
+        assert_true(is_entry(entry, i));
+    }
+}
+
+static size_t steal(odi_entry *entries, size_t most)
+{
+    odi_read_begin();
+    size_t count = odi_deque_steal(&deque, entries, most);
+    odi_read_end();
+    return count;
+}
+
+static int64_t capacity(void)
+{
+    odi_ring *ring = odi_load_relaxed(&deque.ring);
+
+    return ring != NULL ? ring->capacity : 0;
+}
+
+static void an_empty_deque_gives_nothing(void **state)
+{
+    odi_entry entries[4];
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        assert_false(odi_deque_take(&deque, entries)); /* M3: no underflow */
+        assert_int_equal(steal(entries, 4), 0);
+        assert_int_equal(odi_deque_size(&deque), 0);
+    }
+    assert_int_equal(capacity(), 0);
+    push_all(0, 1);
+    take_all(0, 1);
+    assert_false(odi_deque_take(&deque, entries));
+    assert_int_equal(steal(entries, 4), 0);
+}
+
+static void the_owner_takes_the_oldest_first(void **state)
+{
+    (void)state;
+    push_all(0, 3);
+    take_all(0, 2);
+    push_all(3, 5);
+    take_all(2, 5);
+}
+
+static void indices_pass_the_wrap_with_everything_in_place(void **state)
+{
+    (void)state;
+    push_all(0, 8); /* bottom passes INT64_MAX at the fourth */
+    assert_true(odi_load_relaxed(&deque.bottom) < 0);
+    assert_true(odi_load_relaxed(&deque.top) > 0);
+    assert_int_equal(odi_deque_size(&deque), 8);
+    take_all(0, 8);
+    assert_true(odi_load_relaxed(&deque.top) < 0);
+    assert_int_equal(odi_deque_size(&deque), 0);
+}
+
+static void growth_keeps_order_from_any_offset(void **state)
+{
+    (void)state;
+    for (uint64_t offset = 0; offset < 10; offset++) {
+        odi_reclaim_drain();
+        odi_deque_free(&deque);
+        odi_deque_init(&deque, START, ODI_ANY_NODE);
+        for (uint64_t i = 0; i < offset; i++) {
+            push_all(i, i + 1);
+            take_all(i, i + 1);
+        }
+        push_all(100, 140);
+        take_all(100, 140);
+    }
+    assert_int_equal(capacity(), 64);
+}
+
+static void a_full_ring_grows_only_when_nothing_was_taken(void **state)
+{
+    (void)state;
+    push_all(0, 4);
+    for (uint64_t i = 0; i < 100; i++) { /* the owner's look at top is lazy, not wrong */
+        take_all(i, i + 1);
+        push_all(i + 4, i + 5);
+    }
+    assert_int_equal(capacity(), 4);
+    assert_int_equal(odi_load_relaxed(&deque.growths), 1);
+}
+
+static void a_ring_at_its_maximum_refuses_and_changes_nothing(void **state)
+{
+    (void)state;
+    push_all(0, 64);
+    for (int i = 0; i < 3; i++)
+        assert_false(odi_deque_push(&deque, entry_of(999)));
+    assert_int_equal(odi_deque_size(&deque), 64);
+    take_all(0, 1);
+    push_all(64, 65);
+    assert_false(odi_deque_push(&deque, entry_of(999)));
+    take_all(1, 65);
+}
+
+static void a_thief_gets_half_rounded_up_and_at_most_what_it_asks(void **state)
+{
+    static const struct {
+        size_t there, asked, got;
+    } cases[] = {{1, 4, 1}, {2, 4, 1}, {3, 4, 2}, {4, 4, 2}, {5, 4, 3}, {7, 4, 4},
+                 {8, 4, 4}, {20, 4, 4}, {20, 1, 1}, {1, 1, 1}, {20, 2, 2}, {20, 0, 0}};
+    uint64_t first = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        odi_entry entries[4];
+
+        push_all(first, first + cases[i].there);
+        assert_int_equal(steal(entries, cases[i].asked), cases[i].got);
+        for (size_t j = 0; j < cases[i].got; j++)
+            assert_true(is_entry(entries[j], first + j));
+        take_all(first + cases[i].got, first + cases[i].there);
+        first += cases[i].there;
+    }
+}
+
+static void an_idle_deque_goes_back_to_a_small_ring(void **state)
+{
+    odi_entry entry;
+
+    (void)state;
+    push_all(0, 60);
+    odi_deque_shrink(&deque);
+    assert_int_equal(capacity(), 64); /* not while it holds anything */
+    take_all(0, 60);
+    odi_reclaim_drain();
+    odi_deque_shrink(&deque);
+    assert_int_equal(capacity(), 4);
+    assert_false(odi_deque_take(&deque, &entry));
+    push_all(60, 100);
+    take_all(60, 100);
+    odi_deque_shrink(&deque);
+    odi_deque_shrink(&deque);
+}
+
+static void shrinking_a_deque_without_a_ring_does_nothing(void **state)
+{
+    (void)state;
+    odi_deque_shrink(&deque);
+    assert_int_equal(capacity(), 0);
+    assert_true(odi_deque_make_ring(&deque));
+    odi_deque_shrink(&deque);
+    assert_int_equal(capacity(), 4);
+}
+
+/* ---- retirement ---- */
+
+static gate frozen;
+
+static void *freeze_in_a_read_section(void *unused)
+{
+    (void)unused;
+    odi_reader_join();
+    odi_read_begin();
+    gate_pass(&frozen);
+    odi_read_end();
+    odi_reader_leave();
+    return NULL;
+}
+
+/* Slots of the rings that are out of use and not yet retired. */
+static int64_t kept_slots(void)
+{
+    int64_t slots = 0;
+
+    for (odi_ring *ring = deque.kept; ring != NULL; ring = ring->older)
+        slots += ring->capacity;
+    return slots;
+}
+
+static void behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded(void **state)
+{
+    pthread_t reader;
+
+    (void)state;
+    frozen = (gate){0};
+    pthread_create(&reader, NULL, freeze_in_a_read_section, NULL);
+    assert_comes_true(atomic_load(&frozen.waiting) == 1);
+
+    push_all(0, 5); /* 4 -> 8: the first ring's retirement begins, and does not end */
+    assert_true(odi_load_relaxed(&deque.retiring));
+    assert_null(deque.kept);
+    push_all(5, 64); /* 8 -> 16 -> 32 -> 64: kept here */
+    assert_int_equal(kept_slots(), 8 + 16 + 32);
+    take_all(0, 64);
+    for (uint64_t round = 0; round < 1000; round++) { /* nobody waits, nothing is added */
+        odi_deque_shrink(&deque);
+        push_all(round * 50, round * 50 + 50);
+        take_all(round * 50, round * 50 + 50);
+        assert_int_equal(kept_slots(), 8 + 16 + 32);
+        assert_int_equal(capacity(), 64);
+    }
+    gate_open(&frozen);
+    pthread_join(reader, NULL);
+    odi_reclaim_drain();
+    assert_false(odi_load_relaxed(&deque.retiring));
+    odi_deque_shrink(&deque); /* the next ring to go takes all that was kept with it */
+    assert_null(deque.kept);
+    assert_true(odi_load_relaxed(&deque.retiring));
+}
+
+/* ---- against thieves ---- */
+
+enum { ENTRIES = 200000, ENTRIES_SANITIZED = 30000, THIEVES = 3 };
+
+static struct {
+    uint64_t entries;
+    atomic_uchar *seen;
+    atomic_bool owner_done;
+    atomic_ullong taken, disorder, foreign;
+} chase;
+
+static void note(odi_entry entry)
+{
+    uint64_t number = entry.code - 1;
+
+    if (number >= chase.entries || !is_entry(entry, number))
+        atomic_fetch_add(&chase.foreign, 1);
+    else
+        atomic_fetch_add(&chase.seen[number], 1);
+    atomic_fetch_add(&chase.taken, 1);
+}
+
+static void *thief(void *raw)
+{
+    prng random = prng_for(99, (uint64_t)(uintptr_t)raw);
+    odi_entry entries[4];
+    uint64_t last = 0;
+
+    odi_reader_join();
+    while (!atomic_load(&chase.owner_done)) {
+        size_t count = steal(entries, 1 + prng_below(&random, 4));
+
+        for (size_t i = 0; i < count; i++) {
+            /* What one taker gets comes in order: the old end only moves forward. */
+            if (entries[i].code <= last)
+                atomic_fetch_add(&chase.disorder, 1);
+            last = entries[i].code;
+            note(entries[i]);
+        }
+        if (count == 0)
+            sched_yield();
+    }
+    odi_reader_leave();
+    return NULL;
+}
+
+static void owner_and_thieves_get_every_entry_once_and_in_order(void **state)
+{
+    pthread_t thieves[THIEVES];
+    prng random = prng_for(1, 1);
+    uint64_t next = 0, last = 0;
+    odi_entry entry;
+
+    (void)state;
+    chase.entries = UNLESS_SANITIZED(ENTRIES, ENTRIES_SANITIZED);
+    chase.seen = calloc(chase.entries, 1);
+    assert_non_null(chase.seen);
+    for (uintptr_t i = 0; i < THIEVES; i++)
+        pthread_create(&thieves[i], NULL, thief, (void *)i);
+    while (next < chase.entries || odi_deque_size(&deque) > 0) {
+        uint32_t pushes = prng_below(&random, 40), takes = prng_below(&random, 40);
+
+        for (; pushes > 0 && next < chase.entries; pushes--, next++) {
+            if (!odi_deque_push(&deque, entry_of(next)))
+                break; /* at its maximum */
+        }
+        for (; takes > 0 && odi_deque_take(&deque, &entry); takes--) {
+            if (entry.code <= last)
+                atomic_fetch_add(&chase.disorder, 1);
+            last = entry.code;
+            note(entry);
+        }
+        if (prng_one_in(&random, 8))
+            odi_deque_shrink(&deque);
+    }
+    assert_comes_true(atomic_load(&chase.taken) == chase.entries);
+    atomic_store(&chase.owner_done, true);
+    for (int i = 0; i < THIEVES; i++)
+        pthread_join(thieves[i], NULL);
+    assert_int_equal(atomic_load(&chase.taken), chase.entries);
+    assert_int_equal(atomic_load(&chase.foreign), 0);
+    assert_int_equal(atomic_load(&chase.disorder), 0);
+    for (uint64_t i = 0; i < chase.entries; i++)
+        assert_int_equal(atomic_load(&chase.seen[i]), 1);
+    free(chase.seen);
+}
+
+int main(void)
+{
+#define DEQUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        DEQUE_TEST(an_empty_deque_gives_nothing),
+        DEQUE_TEST(the_owner_takes_the_oldest_first),
+        DEQUE_TEST(indices_pass_the_wrap_with_everything_in_place),
+        DEQUE_TEST(growth_keeps_order_from_any_offset),
+        DEQUE_TEST(a_full_ring_grows_only_when_nothing_was_taken),
+        DEQUE_TEST(a_ring_at_its_maximum_refuses_and_changes_nothing),
+        DEQUE_TEST(a_thief_gets_half_rounded_up_and_at_most_what_it_asks),
+        DEQUE_TEST(an_idle_deque_goes_back_to_a_small_ring),
+        DEQUE_TEST(shrinking_a_deque_without_a_ring_does_nothing),
+        DEQUE_TEST(behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded),
+        DEQUE_TEST(owner_and_thieves_get_every_entry_once_and_in_order),
+    };
+    return run_guarded(tests);
+}

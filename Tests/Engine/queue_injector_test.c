@@ -1,0 +1,313 @@
+/* queue/injector: the file itself, with blocks and a directory so small that every few
+ * entries cross a boundary. */
+#include "Support/clock.h"
+#include "Support/prng.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#define ODI_INJECTOR_BLOCK 8
+#define ODI_INJECTOR_DIRECTORY 4
+#define ODI_INJECTOR_SPARES 2
+#define odi_injector_init small_init
+#define odi_injector_free small_free
+#define odi_injector_push small_push
+#define odi_injector_claim small_claim
+#define odi_injector_has_claimable small_has_claimable
+#define odi_injector_pushed small_pushed
+#include "queue/injector.c"
+
+static odi_injector injector;
+
+static int set_up(void **state)
+{
+    (void)state;
+    odi_reader_join();
+    return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    odi_reclaim_drain();
+    odi_injector_free(&injector);
+    odi_reader_leave();
+    return 0;
+}
+
+static odi_entry entry_of(uint64_t number)
+{
+    return (odi_entry){number + 1, ~number};
+}
+
+static void push_all(uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++)
+        assert_true(odi_injector_push(&injector, entry_of(i)));
+}
+
+static size_t claim(odi_entry *entries, size_t most)
+{
+    odi_read_begin();
+    size_t count = odi_injector_claim(&injector, entries, most);
+    odi_read_end();
+    return count;
+}
+
+static bool has_claimable(void)
+{
+    odi_read_begin();
+    bool has = odi_injector_has_claimable(&injector);
+    odi_read_end();
+    return has;
+}
+
+/* Claims [from, to), `most` at a time. */
+static void claim_all(uint64_t from, uint64_t to, size_t most)
+{
+    odi_entry entries[64];
+
+    while (from < to) {
+        size_t count = claim(entries, to - from < most ? (size_t)(to - from) : most);
+
+        assert_true(count > 0);
+        for (size_t i = 0; i < count; i++, from++) {
+            assert_true(entries[i].code == from + 1);
+            assert_true(entries[i].context == ~from);
+        }
+    }
+}
+
+static int64_t spares(void)
+{
+    return odi_load_relaxed(&injector.spare_count);
+}
+
+static void an_empty_injector_gives_nothing(void **state)
+{
+    odi_entry entry;
+
+    (void)state;
+    assert_int_equal(claim(&entry, 1), 0);
+    assert_false(has_claimable());
+    assert_int_equal(odi_injector_size(&injector), 0);
+    push_all(0, 1);
+    assert_true(has_claimable());
+    claim_all(0, 1, 1);
+    assert_false(has_claimable());
+    assert_int_equal(claim(&entry, 1), 0);
+}
+
+static void entries_come_out_in_order_across_blocks(void **state)
+{
+    (void)state;
+    for (size_t most = 1; most <= 12; most++) {
+        uint64_t from = odi_load_relaxed(&injector.tail);
+
+        for (uint64_t round = 0; round < 40; round++) { /* many times round the directory */
+            push_all(from, from + 11);
+            assert_int_equal(odi_injector_size(&injector), 11);
+            claim_all(from, from + 11, most);
+            from += 11;
+        }
+        assert_int_equal(odi_injector_pushed(&injector, 0), from);
+    }
+}
+
+static void a_claim_never_crosses_a_block(void **state)
+{
+    odi_entry entries[64];
+
+    (void)state;
+    push_all(0, 20);
+    assert_int_equal(claim(entries, 3), 3);
+    assert_int_equal(claim(entries, 64), 5);
+    assert_int_equal(claim(entries, 64), 8);
+    assert_int_equal(claim(entries, 64), 4);
+    assert_int_equal(claim(entries, 64), 0);
+}
+
+static void a_full_directory_refuses_and_keeps_what_it_has(void **state)
+{
+    uint64_t pushed = 0;
+
+    (void)state;
+    while (odi_injector_push(&injector, entry_of(pushed)))
+        assert_in_range(++pushed, 1, 32);
+    assert_in_range(pushed, 24, 32); /* at most a block less than the directory holds */
+    for (int i = 0; i < 5; i++)
+        assert_false(odi_injector_push(&injector, entry_of(999)));
+    assert_int_equal(odi_injector_size(&injector), pushed);
+
+    claim_all(0, 8, 8); /* one block further, one block of room */
+    push_all(pushed, pushed + 8);
+    assert_false(odi_injector_push(&injector, entry_of(999)));
+    claim_all(8, pushed + 8, 5);
+    push_all(pushed + 8, pushed + 20);
+    claim_all(pushed + 8, pushed + 20, 3);
+}
+
+static void a_used_up_block_serves_again(void **state)
+{
+    (void)state;
+    push_all(0, 8);
+    assert_int_equal(spares(), 0);
+    claim_all(0, 8, 8);
+    assert_int_equal(spares(), 1);
+    odi_block *spare = odi_load_relaxed(&injector.spares);
+    push_all(8, 9);
+    assert_int_equal(spares(), 0);
+    assert_ptr_equal(odi_load_relaxed(&place_of(&injector, 8)->block), spare);
+    claim_all(8, 9, 1);
+}
+
+static void a_partly_read_block_is_not_recycled(void **state)
+{
+    (void)state;
+    push_all(0, 16);
+    claim_all(0, 7, 4);
+    assert_int_equal(spares(), 0);
+    claim_all(7, 8, 1);
+    assert_int_equal(spares(), 1);
+}
+
+static gate frozen;
+
+static void *freeze_in_a_read_section(void *unused)
+{
+    (void)unused;
+    odi_reader_join();
+    odi_read_begin();
+    gate_pass(&frozen);
+    odi_read_end();
+    odi_reader_leave();
+    return NULL;
+}
+
+static void too_many_spares_are_given_back_in_one_batch(void **state)
+{
+    (void)state;
+    push_all(0, 24);
+    claim_all(0, 24, 8); /* three spares: more than two */
+    assert_comes_true(!odi_load_acquire(&injector.trimming, J7));
+    assert_int_equal(spares(), 0);
+    push_all(24, 48);
+    claim_all(24, 48, 8);
+}
+
+static void behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded(void **state)
+{
+    pthread_t reader;
+
+    (void)state;
+    frozen = (gate){0};
+    pthread_create(&reader, NULL, freeze_in_a_read_section, NULL);
+    assert_comes_true(atomic_load(&frozen.waiting) == 1);
+    push_all(0, 24);
+    claim_all(0, 24, 8); /* a batch is retired, and stays */
+    assert_true(odi_load_relaxed(&injector.trimming));
+    for (uint64_t from = 24; from < 24 + 100 * 24; from += 24) {
+        push_all(from, from + 24);
+        claim_all(from, from + 24, 8);
+        assert_in_range(spares(), 0, 4);
+    }
+    gate_open(&frozen);
+    pthread_join(reader, NULL);
+    odi_reclaim_drain();
+    assert_comes_true(!odi_load_acquire(&injector.trimming, J7));
+}
+
+/* ---- many producers, many consumers ---- */
+
+enum { PRODUCERS = 3, CONSUMERS = 3, EACH = 40000, EACH_SANITIZED = 8000 };
+
+static struct {
+    uint64_t each;
+    atomic_uchar *seen;
+    atomic_ullong claimed, disorder, foreign, refused;
+} traffic;
+
+static void *produce(void *raw)
+{
+    uint64_t producer = (uint64_t)(uintptr_t)raw;
+
+    for (uint64_t i = 0; i < traffic.each; i++) {
+        while (!odi_injector_push(&injector, entry_of(producer << 32 | i))) {
+            atomic_fetch_add(&traffic.refused, 1); /* the directory is full */
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void *consume(void *raw)
+{
+    prng random = prng_for(5, (uint64_t)(uintptr_t)raw);
+    uint64_t last[PRODUCERS] = {0};
+    odi_entry entries[8];
+
+    odi_reader_join();
+    while (atomic_load(&traffic.claimed) < PRODUCERS * traffic.each) {
+        size_t count = claim(entries, 1 + prng_below(&random, 8));
+
+        for (size_t i = 0; i < count; i++) {
+            uint64_t number = entries[i].code - 1, producer = number >> 32;
+            uint64_t index = number & 0xffffffff;
+
+            if (producer >= PRODUCERS || index >= traffic.each ||
+                entries[i].context != ~number) {
+                atomic_fetch_add(&traffic.foreign, 1);
+                continue;
+            }
+            if (index + 1 <= last[producer])
+                atomic_fetch_add(&traffic.disorder, 1);
+            last[producer] = index + 1;
+            atomic_fetch_add(&traffic.seen[producer * traffic.each + index], 1);
+        }
+        atomic_fetch_add(&traffic.claimed, count);
+        if (count == 0)
+            sched_yield();
+    }
+    odi_reader_leave();
+    return NULL;
+}
+
+static void every_entry_is_claimed_once_and_each_producers_in_order(void **state)
+{
+    pthread_t producers[PRODUCERS], consumers[CONSUMERS];
+
+    (void)state;
+    traffic.each = UNLESS_SANITIZED(EACH, EACH_SANITIZED);
+    traffic.seen = calloc(PRODUCERS * traffic.each, 1);
+    assert_non_null(traffic.seen);
+    for (uintptr_t i = 0; i < CONSUMERS; i++)
+        pthread_create(&consumers[i], NULL, consume, (void *)i);
+    for (uintptr_t i = 0; i < PRODUCERS; i++)
+        pthread_create(&producers[i], NULL, produce, (void *)i);
+    for (int i = 0; i < PRODUCERS; i++)
+        pthread_join(producers[i], NULL);
+    for (int i = 0; i < CONSUMERS; i++)
+        pthread_join(consumers[i], NULL);
+    assert_int_equal(atomic_load(&traffic.foreign), 0);
+    assert_int_equal(atomic_load(&traffic.disorder), 0);
+    for (uint64_t i = 0; i < PRODUCERS * traffic.each; i++)
+        assert_int_equal(atomic_load(&traffic.seen[i]), 1);
+    free(traffic.seen);
+}
+
+int main(void)
+{
+#define INJECTOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        INJECTOR_TEST(an_empty_injector_gives_nothing),
+        INJECTOR_TEST(entries_come_out_in_order_across_blocks),
+        INJECTOR_TEST(a_claim_never_crosses_a_block),
+        INJECTOR_TEST(a_full_directory_refuses_and_keeps_what_it_has),
+        INJECTOR_TEST(a_used_up_block_serves_again),
+        INJECTOR_TEST(a_partly_read_block_is_not_recycled),
+        INJECTOR_TEST(too_many_spares_are_given_back_in_one_batch),
+        INJECTOR_TEST(behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded),
+        INJECTOR_TEST(every_entry_is_claimed_once_and_each_producers_in_order),
+    };
+    return run_guarded(tests);
+}

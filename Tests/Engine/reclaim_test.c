@@ -1,0 +1,314 @@
+/* reclaim/: nothing is freed under a reader, nobody waits for one, and the reclaimer comes
+ * and goes. */
+#include "Support/clock.h"
+#include "Support/process.h"
+#include "Support/thread_failure.h"
+#include "Support/watchdog.h"
+
+#include "base/atomic.h"
+#include "reclaim/reclaim.h"
+
+typedef struct {
+    odi_retired retired; /* first */
+    atomic_int *destroyed;
+} object;
+
+static void destroy(odi_retired *retired)
+{
+    object *it = (object *)retired;
+
+    atomic_fetch_add(it->destroyed, 1);
+    free(it);
+}
+
+static void retire_one(atomic_int *destroyed)
+{
+    object *it = malloc(sizeof *it);
+
+    it->destroyed = destroyed;
+    odi_retire(&it->retired, destroy);
+}
+
+static void what_is_retired_is_destroyed_once_by_the_end_of_a_drain(void **state)
+{
+    atomic_int destroyed = 0;
+
+    (void)state;
+    odi_reclaim_drain(); /* nothing: returns at once */
+    for (int round = 1; round <= 20; round++) {
+        for (int i = 0; i < round; i++)
+            retire_one(&destroyed);
+        odi_reclaim_drain();
+        assert_int_equal(atomic_load(&destroyed), round * (round + 1) / 2);
+    }
+}
+
+static void one_grace_period_serves_all_that_a_burst_retires(void **state)
+{
+    atomic_int destroyed = 0;
+    uint64_t before = odi_reclaim_grace_periods();
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        retire_one(&destroyed);
+    odi_reclaim_drain();
+    assert_int_equal(atomic_load(&destroyed), 1000);
+    assert_in_range(odi_reclaim_grace_periods() - before, 1, 100);
+}
+
+static void the_reclaimers_thread_is_gone_when_its_list_is_empty(void **state)
+{
+    atomic_int destroyed = 0;
+
+    (void)state;
+    retire_one(&destroyed);
+    odi_reclaim_drain();
+    assert_comes_true(thread_count() == 1 + UNDER_TSAN);
+}
+
+/* ---- a reader that does not move ---- */
+
+static gate frozen;
+
+static void *freeze(void *unused)
+{
+    (void)unused;
+    odi_reader_join();
+    odi_reader_join(); /* pairs nest */
+    odi_read_begin();
+    odi_read_begin();
+    gate_pass(&frozen);
+    odi_read_end();
+    odi_read_end();
+    odi_reader_leave();
+    odi_reader_leave();
+    return NULL;
+}
+
+static void behind_a_frozen_reader_nothing_is_freed_and_nobody_waits(void **state)
+{
+    atomic_int destroyed = 0;
+    pthread_t reader;
+
+    (void)state;
+    frozen = (gate){0};
+    pthread_create(&reader, NULL, freeze, NULL);
+    assert_comes_true(atomic_load(&frozen.waiting) == 1);
+    for (int i = 0; i < 1000; i++) {
+        retire_one(&destroyed); /* returns: the test would hang otherwise */
+        odi_reader_join();
+        odi_read_begin();
+        odi_read_end();
+        odi_reader_leave();
+    }
+    odi_clock_sleep(MILLISECONDS(20));
+    assert_int_equal(atomic_load(&destroyed), 0);
+    gate_open(&frozen);
+    pthread_join(reader, NULL);
+    odi_reclaim_drain();
+    assert_int_equal(atomic_load(&destroyed), 1000);
+}
+
+/* ---- destroying may retire ---- */
+
+typedef struct {
+    odi_retired retired; /* first */
+    atomic_int *left;
+} chain;
+
+static void destroy_link(odi_retired *retired)
+{
+    chain *it = (chain *)retired;
+
+    if (atomic_fetch_sub(it->left, 1) > 1)
+        odi_retire(&it->retired, destroy_link);
+}
+
+static void what_a_destruction_retires_is_destroyed_too(void **state)
+{
+    atomic_int left = 10;
+    chain it = {.left = &left};
+
+    (void)state;
+    odi_retire(&it.retired, destroy_link);
+    odi_reclaim_drain();
+    assert_int_equal(atomic_load(&left), 0);
+}
+
+/* ---- no thread for the reclaimer ---- */
+
+static void without_a_thread_the_drain_reclaims_itself(void **state)
+{
+    atomic_int destroyed = 0;
+
+    (void)state;
+    assert_comes_true(thread_count() == 1 + UNDER_TSAN);
+    atomic_store(&before_thread, no_thread);
+    for (int i = 0; i < 10; i++)
+        retire_one(&destroyed);
+    assert_int_equal(atomic_load(&destroyed), 0);
+    odi_reclaim_drain();
+    assert_int_equal(atomic_load(&destroyed), 10);
+    atomic_store(&before_thread, NULL);
+    retire_one(&destroyed); /* and later there is one again */
+    assert_comes_true(atomic_load(&destroyed) == 11);
+}
+
+static int fail_once(void)
+{
+    static atomic_int attempts;
+
+    return atomic_fetch_add(&attempts, 1) < 3 ? EAGAIN : 0; /* one start, at three sizes */
+}
+
+static void the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start(void **state)
+{
+    atomic_int destroyed = 0;
+
+    (void)state;
+    odi_reclaim_drain();
+    atomic_store(&before_thread, fail_once);
+    retire_one(&destroyed);
+    retire_one(&destroyed);
+    assert_comes_true(atomic_load(&destroyed) == 2);
+    atomic_store(&before_thread, NULL);
+}
+
+/* ---- the age histogram (after rcutorture) ---- */
+
+enum { READERS = 3, AGES = 8, WRITES = 3000, WRITES_SANITIZED = 600 };
+
+typedef struct {
+    odi_retired retired; /* first */
+    atomic_int age; /* 0: current, 1: unlinked, 2: destroyed, and one more per reuse */
+} aged;
+
+static struct {
+    _Atomic(aged *) current;
+    atomic_ullong histogram[AGES];
+    atomic_bool done;
+    atomic_int destroyed;
+} torture;
+
+static void end_of_age(odi_retired *retired)
+{
+    aged *it = (aged *)retired;
+
+    atomic_store(&it->age, 2); /* kept: a reader that still looks at it shall see the age */
+    atomic_fetch_add(&torture.destroyed, 1);
+}
+
+static void *torture_reader(void *unused)
+{
+    (void)unused;
+    odi_reader_join();
+    while (!atomic_load(&torture.done)) {
+        odi_read_begin();
+        aged *seen = atomic_load(&torture.current);
+        for (int i = 0; i < 50; i++)
+            odi_spin_pause();
+        int age = atomic_load(&seen->age);
+        odi_read_end();
+        atomic_fetch_add(&torture.histogram[age < AGES ? age : AGES - 1], 1);
+    }
+    odi_reader_leave();
+    return NULL;
+}
+
+static void no_reader_sees_an_object_that_is_older_than_one_grace_period(void **state)
+{
+    pthread_t readers[READERS];
+    int writes = UNLESS_SANITIZED(WRITES, WRITES_SANITIZED);
+    aged *all = calloc((size_t)writes + 1, sizeof *all);
+
+    (void)state;
+    assert_non_null(all);
+    atomic_store(&torture.current, &all[0]);
+    for (int i = 0; i < READERS; i++)
+        pthread_create(&readers[i], NULL, torture_reader, NULL);
+    for (int i = 1; i <= writes; i++) {
+        aged *old = atomic_exchange(&torture.current, &all[i]);
+
+        atomic_store(&old->age, 1);
+        odi_retire(&old->retired, end_of_age);
+        if (i % 16 == 0)
+            odi_clock_sleep(100 * ODI_MICROSECOND);
+    }
+    odi_reclaim_drain();
+    atomic_store(&torture.done, true);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(readers[i], NULL);
+    assert_int_equal(atomic_load(&torture.destroyed), writes);
+    assert_true(atomic_load(&torture.histogram[0]) > 0);
+    for (int age = 2; age < AGES; age++)
+        assert_int_equal(atomic_load(&torture.histogram[age]), 0);
+    free(all);
+}
+
+/* ---- many retirers ---- */
+
+static atomic_int destroyed_by_many;
+
+static void *retire_many(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < UNLESS_SANITIZED(20000, 3000); i++)
+        retire_one(&destroyed_by_many);
+    return NULL;
+}
+
+static void threads_that_retire_at_once_lose_nothing(void **state)
+{
+    pthread_t threads[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, retire_many, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    odi_reclaim_drain();
+    assert_int_equal(atomic_load(&destroyed_by_many), 4 * UNLESS_SANITIZED(20000, 3000));
+}
+
+/* ---- fork ---- */
+
+static void retire_in_a_child(void *unused)
+{
+    static atomic_int destroyed;
+
+    (void)unused;
+    odi_reclaim_forked();
+    odi_reader_join();
+    odi_read_begin();
+    static object kept = {.destroyed = &destroyed};
+    odi_retire(&kept.retired, destroy);
+    odi_read_end();
+    odi_reader_leave();
+    odi_reclaim_drain();
+    child_expects(atomic_load(&destroyed) == 0);
+}
+
+static void a_forked_child_keeps_what_it_retires(void **state)
+{
+    (void)state;
+    assert_child_succeeds(retire_in_a_child, NULL);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_retired_is_destroyed_once_by_the_end_of_a_drain),
+        cmocka_unit_test(one_grace_period_serves_all_that_a_burst_retires),
+        cmocka_unit_test(the_reclaimers_thread_is_gone_when_its_list_is_empty),
+        cmocka_unit_test(behind_a_frozen_reader_nothing_is_freed_and_nobody_waits),
+        cmocka_unit_test(what_a_destruction_retires_is_destroyed_too),
+        cmocka_unit_test(without_a_thread_the_drain_reclaims_itself),
+        cmocka_unit_test(the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start),
+        cmocka_unit_test(no_reader_sees_an_object_that_is_older_than_one_grace_period),
+        cmocka_unit_test(threads_that_retire_at_once_lose_nothing),
+        cmocka_unit_test(a_forked_child_keeps_what_it_retires),
+    };
+    return run_guarded(tests);
+}
