@@ -1,0 +1,514 @@
+/* job/: what an entry's two words say, the ledger of what is outstanding, groups, watches
+ * and the memory that serves one kind for ever. */
+#include "Support/clock.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "base/cache_line.h"
+#include "job/arena.h"
+#include "job/group.h"
+#include "job/job.h"
+#include "job/record.h"
+#include "job/watch.h"
+
+/* ---- the two words ---- */
+
+static int calls;
+static void *called_with;
+
+static void remember(void *context)
+{
+    calls++;
+    called_with = context;
+}
+
+static void a_plain_job_says_function_context_and_tag(void **state)
+{
+    static const uint32_t tags[] = {0, 1, 2, 12345, ODI_TAG_INTERNAL, ODI_TAG_WRAPPED};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        odi_entry job = odi_job_plain(remember, &calls, tags[i]);
+
+        assert_true(job.code != 0);
+        assert_true((job.code & ODI_JOB_PLAIN) != 0);
+        assert_int_equal(odi_job_tag(job), tags[i]);
+        calls = 0;
+        odi_job_run(job);
+        assert_int_equal(calls, 1);
+        assert_ptr_equal(called_with, &calls);
+    }
+}
+
+static void a_new_tag_replaces_the_old_one_and_nothing_else(void **state)
+{
+    odi_entry job = odi_job_plain(remember, NULL, ODI_JOB_TAG_LIMIT - 1);
+
+    (void)state;
+    for (uint32_t tag = 0; tag < ODI_JOB_TAG_LIMIT; tag += 4095) {
+        odi_entry other = odi_job_with_tag(job, tag);
+
+        assert_int_equal(odi_job_tag(other), tag);
+        assert_true((other.code & ~((uint64_t)(ODI_JOB_TAG_LIMIT - 1) << ODI_JOB_TAG_SHIFT)) ==
+                    (job.code & ~((uint64_t)(ODI_JOB_TAG_LIMIT - 1) << ODI_JOB_TAG_SHIFT)));
+        assert_true(other.context == job.context);
+    }
+}
+
+static void a_closure_is_not_plain_and_keeps_its_words(void **state)
+{
+    odi_entry job = odi_job_closure((void *)0x123456789abc, &calls, 77);
+
+    (void)state;
+    assert_true((job.code & ODI_JOB_PLAIN) == 0);
+    assert_int_equal(odi_job_tag(job), 77);
+    assert_true((job.code & ODI_JOB_CODE_MASK) == 0x123456789abc);
+    odi_job_discard(odi_job_plain(remember, NULL, 0)); /* a plain job owns nothing */
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+static int closure_calls, releases;
+
+static __attribute__((swiftcall)) void closure(__attribute__((swift_context)) void *captures)
+{
+    closure_calls += captures == &closure_calls;
+}
+
+/* The Swift runtime's, here played by the test. */
+void swift_release(void *object)
+{
+    releases += object == &closure_calls;
+}
+
+static void a_closure_runs_with_its_captures_and_gives_them_up(void **state)
+{
+    odi_closure *code = closure;
+    void *word;
+
+    (void)state;
+    memcpy(&word, &code, sizeof word);
+    odi_job_run(odi_job_closure(word, &closure_calls, 9));
+    assert_int_equal(closure_calls, 1);
+    assert_int_equal(releases, 1);
+    odi_job_discard(odi_job_closure(word, &closure_calls, 9));
+    assert_int_equal(closure_calls, 1);
+    assert_int_equal(releases, 2);
+    odi_job_discard(odi_job_closure(word, NULL, 9)); /* without captures */
+    assert_int_equal(releases, 2);
+}
+#endif
+
+/* ---- records ---- */
+
+static struct {
+    int diverted, drained, reaped;
+} heard;
+
+static void on_divert(odi_record *record, odi_entry job)
+{
+    (void)record, (void)job;
+    heard.diverted++;
+}
+
+static void on_drained(odi_record *record)
+{
+    (void)record;
+    heard.drained++;
+}
+
+static void on_reap(odi_record *record)
+{
+    (void)record;
+    heard.reaped++;
+}
+
+static const odi_record_owner owner = {on_divert, on_drained, on_reap};
+
+static odi_record *new_record(void *queue, odi_group *group)
+{
+    odi_record *record = odi_record_new(NULL, queue, group, 2, &owner);
+
+    assert_non_null(record);
+    return record;
+}
+
+static uint64_t outstanding(odi_record *record)
+{
+    return odi_ledger_outstanding(odi_load_relaxed(&record->ledger));
+}
+
+static void the_ledger_counts_submissions_up_and_down(void **state)
+{
+    odi_record *record = new_record(&heard, NULL);
+    uint64_t before = odi_load_relaxed(&record->ledger) >> 32;
+
+    (void)state;
+    assert_int_equal(outstanding(record), 0);
+    for (int i = 0; i < 10; i++)
+        assert_true(odi_record_add(record));
+    assert_int_equal(outstanding(record), 10);
+    odi_record_complete(record, 4);
+    odi_record_complete(record, 6);
+    assert_int_equal(outstanding(record), 0);
+    assert_int_equal((odi_load_relaxed(&record->ledger) >> 32) - before, 10);
+    odi_record_free(record);
+}
+
+static void a_closed_record_refuses_and_a_refusal_is_taken_back(void **state)
+{
+    odi_record *record = new_record(&heard, NULL);
+
+    (void)state;
+    assert_true(odi_record_add(record));
+    odi_or_seqcst(&record->ledger, ODI_LEDGER_CLOSED, L1);
+    assert_false(odi_record_add(record));
+    odi_record_complete(record, 1);
+    odi_record_complete(record, 1);
+    assert_int_equal(outstanding(record), 0);
+    odi_record_free(record);
+    record = new_record(&heard, NULL); /* its next life is open */
+    assert_true(odi_record_add(record));
+    odi_record_complete(record, 1);
+    odi_record_free(record);
+}
+
+static void the_last_job_of_a_watched_record_calls_its_owner_once(void **state)
+{
+    odi_record *record = new_record(&heard, NULL);
+
+    (void)state;
+    heard.drained = 0;
+    odi_record_add(record);
+    odi_record_complete(record, 1);
+    assert_int_equal(heard.drained, 0); /* nobody watched */
+    odi_record_add(record);
+    odi_record_add(record);
+    odi_records_watch(record, odi_record_next_of_queue);
+    odi_record_complete(record, 1);
+    assert_int_equal(heard.drained, 0);
+    odi_record_complete(record, 1);
+    assert_int_equal(heard.drained, 1);
+    odi_record_add(record);
+    odi_record_complete(record, 1);
+    assert_int_equal(heard.drained, 1); /* the watch was for once */
+    odi_record_free(record);
+}
+
+static void the_record_behind_a_tag_is_found_again(void **state)
+{
+    odi_record *record = new_record(&heard, NULL);
+    odi_entry job = odi_job_plain(remember, &calls, 0), labelled;
+
+    (void)state;
+    assert_true(odi_record_label(record, job, &labelled));
+    assert_int_equal(odi_job_tag(labelled), record->tag);
+    assert_ptr_equal(odi_record_of_job(labelled), record);
+    assert_ptr_equal(odi_record_unlabel(&labelled), record);
+    assert_true(labelled.code == job.code && labelled.context == job.context);
+    assert_null(odi_record_of_job(job));
+    job = odi_job_plain(remember, &calls, ODI_TAG_INTERNAL);
+    assert_null(odi_record_of_job(job));
+    assert_null(odi_record_unlabel(&job));
+    odi_record_free(record);
+}
+
+/* There are 2^15 tags, two of which mean something else. */
+static void jobs_of_records_beyond_the_last_tag_are_wrapped(void **state)
+{
+    enum { RECORDS = (1 << 15) + 2000 };
+    odi_record **records = malloc(RECORDS * sizeof *records);
+    odi_entry job = odi_job_plain(remember, &calls, 0), *jobs = malloc(RECORDS * sizeof *jobs);
+    int untagged = 0;
+
+    (void)state;
+    for (int i = 0; i < RECORDS; i++) {
+        records[i] = new_record(&heard, NULL);
+        untagged += records[i]->tag == 0;
+        assert_true(records[i]->tag < ODI_TAG_INTERNAL);
+        job.context = (uint64_t)i;
+        assert_true(odi_record_label(records[i], job, &jobs[i]));
+    }
+    assert_in_range(untagged, 2000, 2010);
+    for (int i = 0; i < RECORDS; i++) {
+        assert_ptr_equal(odi_record_of_job(jobs[i]), records[i]);
+        assert_ptr_equal(odi_record_unlabel(&jobs[i]), records[i]);
+        assert_int_equal(odi_job_tag(jobs[i]), 0);
+        assert_true(jobs[i].context == (uint64_t)i);
+    }
+    for (int i = 0; i < RECORDS; i++)
+        odi_record_free(records[i]);
+    for (int i = 0; i < RECORDS; i++) /* the same memory serves again, tags first */
+        records[i] = new_record(&heard, NULL);
+    assert_true(records[0]->tag != 0);
+    for (int i = 0; i < RECORDS; i++)
+        odi_record_free(records[i]);
+    free(records);
+    free(jobs);
+}
+
+static void records_in_all_are_bounded_and_running_out_is_no_crash(void **state)
+{
+    enum { MORE_THAN_THERE_ARE = (1 << 18) + 10 };
+    odi_record **records = malloc(MORE_THAN_THERE_ARE * sizeof *records);
+    int count = 0;
+
+    (void)state;
+    while (count < MORE_THAN_THERE_ARE &&
+           (records[count] = odi_record_new(NULL, &heard, NULL, 0, &owner)) != NULL)
+        count++;
+    assert_in_range(count, (1 << 18) - 100, 1 << 18);
+    while (count > 0)
+        odi_record_free(records[--count]);
+    odi_record_free(new_record(&heard, NULL));
+    free(records);
+}
+
+/* ---- groups ---- */
+
+static void an_empty_group_waits_for_nothing(void **state)
+{
+    odi_group *group = odi_group_new();
+
+    (void)state;
+    assert_non_null(group);
+    assert_true(odi_group_wait(group, 0));
+    assert_true(odi_group_seems_empty(group));
+    odi_group_give_up(group);
+}
+
+static void a_wait_ends_at_its_deadline_and_then_tells_the_truth(void **state)
+{
+    odi_group *group = odi_group_new();
+
+    (void)state;
+    odi_group_enter(group);
+    assert_false(odi_group_seems_empty(group));
+    assert_false(odi_group_wait(group, 0));
+    assert_false(odi_group_wait(group, odi_clock_after(MILLISECONDS(2))));
+    odi_group_leave(group);
+    assert_true(odi_group_wait(group, 0));
+    odi_group_give_up(group);
+}
+
+static void *leave_soon(void *group)
+{
+    odi_clock_sleep(MILLISECONDS(2));
+    odi_group_leave(group);
+    return NULL;
+}
+
+static void a_wait_is_ended_by_the_last_leave(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        odi_group *group = odi_group_new();
+        pthread_t threads[2];
+
+        odi_group_enter(group);
+        odi_group_enter(group);
+        for (int i = 0; i < 2; i++)
+            pthread_create(&threads[i], NULL, leave_soon, group);
+        assert_true(odi_group_wait(group, INT64_MAX));
+        odi_group_give_up(group); /* while the last leaver may still be inside leave */
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+    }
+}
+
+static void count(void *counter)
+{
+    ++*(int *)counter;
+}
+
+static void notifications_come_once_in_order_when_the_group_is_empty(void **state)
+{
+    odi_group *group = odi_group_new();
+    int first = 0, second = 0;
+
+    (void)state;
+    assert_true(odi_group_notify(group, count, &first)); /* empty now: at once, here */
+    assert_int_equal(first, 1);
+    odi_group_enter(group);
+    assert_true(odi_group_notify(group, count, &first));
+    assert_true(odi_group_notify(group, count, &second));
+    assert_int_equal(first, 1);
+    odi_group_leave(group);
+    assert_int_equal(first, 2);
+    assert_int_equal(second, 1);
+    odi_group_enter(group);
+    odi_group_leave(group);
+    assert_int_equal(first + second, 3);
+    odi_group_give_up(group);
+}
+
+static void leave_too_often(void *unused)
+{
+    odi_group *group = odi_group_new();
+
+    (void)unused;
+    odi_group_enter(group);
+    odi_group_leave(group);
+    odi_group_leave(group);
+}
+
+static void one_leave_too_many_traps_by_name(void **state)
+{
+    (void)state;
+    assert_child_traps(leave_too_often, NULL, "WaitGroup.leave()");
+}
+
+static void a_group_that_is_given_up_goes_when_it_is_empty(void **state)
+{
+    odi_group *first = odi_group_new();
+
+    (void)state;
+    odi_group_enter(first);
+    odi_group_give_up(first); /* not empty: it stays */
+    odi_group *other = odi_group_new();
+    assert_ptr_not_equal(other, first);
+    odi_group_leave(first); /* now it goes */
+    odi_group *again = odi_group_new();
+    assert_ptr_equal(again, first);
+    assert_true(odi_group_wait(again, 0));
+    odi_group_give_up(other);
+    odi_group_give_up(again);
+}
+
+static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
+{
+    return odi_record_new(NULL, queue, group, band, &owner);
+}
+
+static void a_group_has_one_record_per_queue_and_band(void **state)
+{
+    odi_group *group = odi_group_new();
+    int queues[2];
+
+    (void)state;
+    odi_record *first = odi_group_record(group, &queues[0], 2, make_for_group);
+    assert_ptr_equal(odi_group_record(group, &queues[0], 2, make_for_group), first);
+    odi_record *band = odi_group_record(group, &queues[0], 1, make_for_group);
+    odi_record *queue = odi_group_record(group, &queues[1], 2, make_for_group);
+    assert_true(first != band && first != queue && band != queue);
+    odi_record_add(queue);
+    assert_false(odi_group_wait(group, 0));
+    odi_record_complete(queue, 1);
+    assert_true(odi_group_wait(group, 0));
+    heard.reaped = 0;
+    odi_group_give_up(group);
+    assert_int_equal(heard.reaped, 3); /* they are their queues' to free from here on */
+    odi_record_free(first);
+    odi_record_free(band);
+    odi_record_free(queue);
+}
+
+static void records_that_feed_each_other_are_not_empty_in_between(void **state)
+{
+    odi_group *group = odi_group_new();
+    int queues[2];
+
+    (void)state;
+    odi_record *a = odi_group_record(group, &queues[0], 2, make_for_group);
+    odi_record *b = odi_group_record(group, &queues[1], 2, make_for_group);
+    odi_record_add(a);
+    for (int i = 0; i < 100; i++) { /* a's job submits to b and ends, and the other way round */
+        odi_record_add(i % 2 ? a : b);
+        odi_record_complete(i % 2 ? b : a, 1);
+        assert_false(odi_group_wait(group, 0));
+    }
+    odi_record_complete(a, 1);
+    assert_true(odi_group_wait(group, 0));
+    odi_group_give_up(group);
+    odi_record_free(a);
+    odi_record_free(b);
+}
+
+/* ---- the arena ---- */
+
+typedef struct {
+    ODI_LINE_ALIGNED char bytes[192];
+} thing;
+
+static void objects_are_aligned_zero_at_first_and_used_again(void **state)
+{
+    enum { THINGS = 1000 };
+    static odi_arena arena = ODI_ARENA_FOR(thing);
+    static thing *things[THINGS];
+
+    (void)state;
+    for (int i = 0; i < THINGS; i++) {
+        things[i] = odi_arena_take(&arena);
+        assert_non_null(things[i]);
+        assert_int_equal((uintptr_t)things[i] % ODI_CACHE_LINE, 0);
+        for (size_t byte = 0; byte < sizeof(thing) - sizeof(void *); byte++)
+            assert_int_equal(things[i]->bytes[byte], 0);
+        memset(things[i], i, sizeof(thing) - sizeof(void *));
+    }
+    for (int i = 0; i < THINGS; i++)
+        assert_int_equal((unsigned char)things[i]->bytes[100], (unsigned char)i);
+    odi_arena_give(&arena, things[7]);
+    assert_ptr_equal(odi_arena_take(&arena), things[7]);
+    assert_int_equal(things[7]->bytes[100], 7); /* as it was left */
+}
+
+static odi_arena shared_arena = ODI_ARENA_FOR(thing);
+
+static void *take_and_give(void *raw)
+{
+    for (int i = 0; i < UNLESS_SANITIZED(20000, 3000); i++) {
+        thing *it = odi_arena_take(&shared_arena);
+
+        memcpy(it->bytes, &raw, sizeof raw);
+        sched_yield();
+        if (memcmp(it->bytes, &raw, sizeof raw) != 0)
+            return it; /* somebody else has it too */
+        odi_arena_give(&shared_arena, it);
+    }
+    return NULL;
+}
+
+static void no_object_is_given_to_two(void **state)
+{
+    pthread_t threads[4];
+
+    (void)state;
+    for (uintptr_t i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1));
+    for (int i = 0; i < 4; i++) {
+        void *doubly_given;
+
+        pthread_join(threads[i], &doubly_given);
+        assert_null(doubly_given);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_job_says_function_context_and_tag),
+        cmocka_unit_test(a_new_tag_replaces_the_old_one_and_nothing_else),
+        cmocka_unit_test(a_closure_is_not_plain_and_keeps_its_words),
+#ifdef ODI_SWIFT_CLOSURES
+        cmocka_unit_test(a_closure_runs_with_its_captures_and_gives_them_up),
+#endif
+        cmocka_unit_test(the_ledger_counts_submissions_up_and_down),
+        cmocka_unit_test(a_closed_record_refuses_and_a_refusal_is_taken_back),
+        cmocka_unit_test(the_last_job_of_a_watched_record_calls_its_owner_once),
+        cmocka_unit_test(the_record_behind_a_tag_is_found_again),
+        cmocka_unit_test(jobs_of_records_beyond_the_last_tag_are_wrapped),
+        cmocka_unit_test(an_empty_group_waits_for_nothing),
+        cmocka_unit_test(a_wait_ends_at_its_deadline_and_then_tells_the_truth),
+        cmocka_unit_test(a_wait_is_ended_by_the_last_leave),
+        cmocka_unit_test(notifications_come_once_in_order_when_the_group_is_empty),
+        cmocka_unit_test(one_leave_too_many_traps_by_name),
+        cmocka_unit_test(a_group_that_is_given_up_goes_when_it_is_empty),
+        cmocka_unit_test(a_group_has_one_record_per_queue_and_band),
+        cmocka_unit_test(records_that_feed_each_other_are_not_empty_in_between),
+        cmocka_unit_test(objects_are_aligned_zero_at_first_and_used_again),
+        cmocka_unit_test(no_object_is_given_to_two),
+        cmocka_unit_test(records_in_all_are_bounded_and_running_out_is_no_crash),
+    };
+    return run_guarded(tests);
+}
