@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
-                                int64_t deadline_ns)
+odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
+                                   int64_t deadline_ns, uint32_t name)
 {
     struct timespec deadline, *until = NULL;
 
@@ -20,7 +20,7 @@ odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
     }
     /* The bitset form takes an absolute deadline, so that a signal storm cannot stretch it. */
     long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
-                          until, NULL, FUTEX_BITSET_MATCH_ANY);
+                          until, NULL, name);
     if (result == 0)
         return ODI_FUTEX_WOKEN;
     if (errno == ETIMEDOUT)
@@ -28,9 +28,20 @@ odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
     return errno == EAGAIN ? ODI_FUTEX_CHANGED : ODI_FUTEX_WOKEN;
 }
 
+odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
+                                int64_t deadline_ns)
+{
+    return odi_futex_wait_as(word, expected, deadline_ns, FUTEX_BITSET_MATCH_ANY);
+}
+
+int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
+{
+    long woken = syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, NULL,
+                         NULL, names);
+    return woken > 0 ? (int)woken : 0;
+}
+
 int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
 {
-    long woken = syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL,
-                         0);
-    return woken > 0 ? (int)woken : 0;
+    return odi_futex_wake_named(word, count, FUTEX_BITSET_MATCH_ANY);
 }

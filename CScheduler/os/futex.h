@@ -23,4 +23,9 @@ odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
 /* Wakes at most `count` sleepers; returns how many there were. */
 int odi_futex_wake(odi_atomic(uint32_t) *word, int count);
 
+/* The same for sleepers that go by a name: one bit each, which several may share. */
+odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
+                                   int64_t deadline_ns, uint32_t name);
+int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names);
+
 #endif

@@ -5,9 +5,9 @@
  * wake arms it.
  *
  * A worker is taken for blocked when between two ticks it finished no job, used next to no
- * CPU time, and the kernel says that it sleeps. Each blocked worker allows one spare. When
- * all are blocked the number of spares doubles, so that a burst of blocking jobs is through
- * in a logarithmic number of ticks.
+ * CPU time, and the kernel says that it sleeps. Each blocked worker allows one spare. While
+ * nobody computes, the number of spares doubles with every tick, so that a burst of blocking
+ * jobs is through in a logarithmic number of them.
  *
  * How its waits end: arm_monitor, odi_pool_wake_monitor (stop), or the tick's deadline.
  */
@@ -24,56 +24,61 @@ enum { TICK_NS = 3000000, QUIET_TICKS = 2, MONITOR_STACK = 256 * 1024 };
 /* A thread that used less than this share of a tick was not computing. */
 enum { IDLE_SHARE = 16 };
 
-typedef struct {
-    int blocked; /* workers asleep inside a job */
-    int active;  /* workers that are not on the bench */
-} situation;
+/* What a worker has been doing since the last tick. */
+typedef enum {
+    IDLE,      /* it is between jobs */
+    FRESH,     /* it has begun its job since: too early to tell */
+    COMPUTING, /* it used the CPU, or finished several jobs */
+    BLOCKED    /* it slept in the kernel, in one job */
+} doing;
 
-/* Whether a worker has been asleep in the same job since the last tick. Lock held. */
-static bool is_blocked(odi_worker *worker)
+/* Lock held. */
+static doing look_at(odi_worker *worker)
 {
-    uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
+    uint64_t jobs = odi_load_acquire(&worker->jobs, W2), before = worker->watched_jobs;
     int64_t cpu = (jobs & 1) ? odi_clock_cpu(worker->cpu_clock) : 0;
-    bool same_job = (jobs & 1) && jobs == worker->watched_jobs;
     int64_t used = cpu - worker->watched_cpu;
 
     worker->watched_jobs = jobs;
     worker->watched_cpu = cpu;
-    if (!same_job || used > TICK_NS / IDLE_SHARE)
-        return false;
+    if (!(jobs & 1))
+        return IDLE;
+    if (jobs != before)
+        return jobs - before > 2 ? COMPUTING : FRESH;
+    if (used > TICK_NS / IDLE_SHARE)
+        return COMPUTING;
     /* relaxed: an explicit blocking section is counted by itself */
     if (odi_load_relaxed(&worker->says_blocking))
-        return false;
+        return IDLE;
     /* Unknown (no descriptor to be had) is taken for asleep: the clock has said so. */
-    return odi_thread_sleeps(worker->thread_id) != 0;
+    return odi_thread_sleeps(worker->thread_id) != 0 ? BLOCKED : COMPUTING;
 }
 
 /* Looks at every worker and adjusts the number of spares. Lock held. */
-static situation look(odi_crew *crew, bool work_waits)
+static void look(odi_crew *crew, bool work_waits)
 {
-    situation now = {0, crew->active};
+    int count[BLOCKED + 1] = {0};
 
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
 
-        if (worker != NULL && worker->present && !worker->benched && worker->cpu_clock != 0)
-            now.blocked += is_blocked(worker);
+        if (worker != NULL && worker->present && !worker->benched)
+            count[look_at(worker)]++;
     }
-    int wanted = now.blocked;
-    if (work_waits && now.blocked > 0 && now.blocked + crew->blocked >= now.active &&
-        wanted < 2 * crew->allowance)
+    int wanted = count[BLOCKED];
+    if (work_waits && wanted > 0 && count[COMPUTING] == 0 && wanted < 2 * crew->allowance)
         wanted = 2 * crew->allowance;
-    if (wanted > crew->spare_cap)
+    if (wanted > crew->spare_cap) {
         wanted = crew->spare_cap;
-    if (work_waits && now.blocked > crew->spare_cap &&
-        odi_add_relaxed(&crew->cap_reached, 1) == 0) /* relaxed: a counter */
-        odi_warn("pool \"%s\": %d jobs block while work waits, which is more than its %d "
-                 "spare workers can make up for", crew->name, now.blocked, crew->spare_cap);
+        if (work_waits && count[BLOCKED] > wanted &&
+            odi_add_relaxed(&crew->cap_reached, 1) == 0) /* relaxed: a counter */
+            odi_warn("pool \"%s\": more jobs block while work waits than its %d spare workers "
+                     "can make up for", crew->name, crew->spare_cap);
+    }
     if (wanted != crew->allowance) {
         crew->allowance = wanted;
         odi_crew_counts_changed(crew);
     }
-    return now;
 }
 
 static bool stopping(odi_crew *crew)
@@ -87,7 +92,7 @@ static bool tick(odi_crew *crew)
     bool work_waits = odi_crew_has_work(crew);
 
     odi_lock_acquire(&crew->lock);
-    (void)look(crew, work_waits);
+    look(crew, work_waits);
     odi_lock_release(&crew->lock);
     if (work_waits)
         (void)odi_crew_publish(crew, &crew->sites[0]);

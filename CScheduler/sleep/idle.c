@@ -32,6 +32,17 @@ static uint64_t with_next_epoch(uint64_t state)
 void odi_idle_init(odi_idle *idle, uint32_t epoch)
 {
     odi_store_relaxed(&idle->state, (uint64_t)epoch); /* relaxed: nobody else knows it yet */
+    odi_store_relaxed(&idle->asleep, 0);
+}
+
+/* Wakes the sleeper with the lowest number, as far as the hint knows; any, if it is wrong. */
+static void wake_one(odi_idle *idle)
+{
+    uint32_t asleep = odi_load_relaxed(&idle->asleep); /* relaxed: a hint */
+    uint32_t lowest = asleep & (~asleep + 1);
+
+    if (lowest == 0 || odi_futex_wake_named(&idle->epoch, 1, lowest) == 0)
+        odi_futex_wake(&idle->epoch, 1);
 }
 
 odi_signal odi_idle_signal(odi_idle *idle)
@@ -53,7 +64,7 @@ odi_signal odi_idle_signal(odi_idle *idle)
         if (odi_cas_seqcst(&idle->state, &state, with_next_epoch(state) | TOKEN_FLYING, S3))
             break;
     }
-    odi_futex_wake(&idle->epoch, 1);
+    wake_one(idle);
     return ODI_SIGNAL_WOKE;
 }
 
@@ -86,9 +97,14 @@ uint32_t odi_idle_announce(odi_idle *idle, bool searches)
     return epoch_of(odi_add_seqcst(&idle->state, change, S2));
 }
 
-void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns)
+void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number)
 {
-    (void)odi_futex_wait(&idle->epoch, epoch, deadline_ns); /* ended by: signal, wake_all */
+    uint32_t name = UINT32_C(1) << (number % 32);
+
+    odi_or_relaxed(&idle->asleep, name); /* relaxed, both: a hint */
+    /* Ended by: signal, wake_all, the deadline. */
+    (void)odi_futex_wait_as(&idle->epoch, epoch, deadline_ns, name);
+    odi_and_relaxed(&idle->asleep, ~name);
 }
 
 bool odi_idle_leave(odi_idle *idle)

@@ -205,6 +205,8 @@ static odi_worker *recruit(odi_crew *crew)
         }
         crew->present++;
     }
+    /* The monitor is to see a fresh worker, not one that did much since it last looked. */
+    worker->watched_jobs = odi_load_acquire(&worker->jobs, W2);
     crew->active++;
     int spares = crew->active - crew->target;
     if (spares > 0 && (uint64_t)spares > odi_load_relaxed(&crew->most_spares))

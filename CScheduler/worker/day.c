@@ -94,15 +94,12 @@ static void adapt(odi_worker *worker, int64_t slept_ns)
                                                               : worker->spin_ns / 2;
 }
 
-/* Whether waiting awake is worth a try. Not after a long sleep and a job whose end woke
- * somebody: that thread may be waiting for this very CPU. */
+/* Whether waiting awake is worth a try. Not after a long sleep: work comes rarely then, and
+ * the thread that the last job woke may be waiting for this very CPU. */
 static bool may_spin(odi_worker *worker)
 {
-    bool woke = odi_woke_a_sleeper;
-
-    odi_woke_a_sleeper = false;
     /* relaxed: it changes when the limits do, and nothing depends on when */
-    return worker->searching && (worker->slept_briefly || !woke) &&
+    return worker->searching && worker->slept_briefly &&
            odi_load_relaxed(&worker->crew->may_spin);
 }
 
@@ -152,7 +149,7 @@ static void park(odi_worker *worker)
         int64_t before = odi_clock_now();
 
         odi_count(&worker->counters.parks, 1);
-        odi_idle_wait(idle, epoch, ODI_FOREVER);
+        odi_idle_wait(idle, epoch, ODI_FOREVER, worker->slot);
         adapt(worker, odi_clock_now() - before);
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);

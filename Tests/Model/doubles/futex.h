@@ -4,14 +4,39 @@
 
 #include "model/check.h"
 
+odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
+                                   int64_t deadline_ns, uint32_t name)
+{
+    (void)deadline_ns;
+    return model_futex_wait(word, expected, name) ? ODI_FUTEX_WOKEN : ODI_FUTEX_CHANGED;
+}
+
 odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
                                 int64_t deadline_ns)
 {
-    (void)deadline_ns;
-    return model_futex_wait(word, expected) ? ODI_FUTEX_WOKEN : ODI_FUTEX_CHANGED;
+    return odi_futex_wait_as(word, expected, deadline_ns, UINT32_MAX);
+}
+
+int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
+{
+    return model_futex_wake(word, count, names);
+}
+
+/* Names only choose among sleepers: the model explores every choice. */
+odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
+                                   int64_t deadline_ns, uint32_t name)
+{
+    (void)name;
+    return odi_futex_wait(word, expected, deadline_ns);
+}
+
+int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
+{
+    (void)names;
+    return model_futex_wake(word, count);
 }
 
 int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
 {
-    return model_futex_wake(word, count);
+    return model_futex_wake(word, count, UINT32_MAX);
 }
