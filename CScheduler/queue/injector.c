@@ -172,10 +172,11 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
             continue;
         }
         /* The directory is one round ahead of its oldest block when it is full: the place
-         * then still names that one. J5: reading head shows that it was recycled. */
+         * then still names that one. J5: reading head shows that it was recycled. A stale
+         * ticket lies before head: the difference is signed, and the CAS refuses it. */
         if (ODI_UNLIKELY(ticket % ODI_INJECTOR_BLOCK == 0) &&
-            ticket - odi_load_acquire(&injector->head, J5) >=
-                (uint64_t)ODI_INJECTOR_BLOCK * (ODI_INJECTOR_DIRECTORY - 1))
+            (int64_t)(ticket - odi_load_acquire(&injector->head, J5)) >=
+                (int64_t)ODI_INJECTOR_BLOCK * (ODI_INJECTOR_DIRECTORY - 1))
             return false;
         /* While tail is `ticket`, the block at its place serves this ticket: it cannot have
          * been consumed before it was claimed. J6 on the way in: whoever moved tail here saw

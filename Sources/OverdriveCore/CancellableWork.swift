@@ -54,6 +54,23 @@ final class CancellableWork: Sendable {
         onCancel?()
     }
 
+    /// What the queue's closure holds, and nobody else: a closure that is discarded instead of run takes its
+    /// work with it.
+    final class Stub: Sendable {
+        private let work: CancellableWork
+
+        init(of work: CancellableWork) {
+            self.work = work
+        }
+
+        /// Keeps the stub until here.
+        func keep() {}
+
+        deinit {
+            work.cancel()
+        }
+    }
+
     /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
     func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         let outer = od_thread_work()

@@ -81,7 +81,7 @@ public final class Scheduler: Sendable {
         do throws(SchedulerError) {
             self.init(handle: try Scheduler.makePool(&options, name: "overdrive"), name: "overdrive", isShared: true)
         } catch {
-            preconditionFailure("Scheduler.shared: \(error)")
+            trap("Scheduler.shared: \(error)")
         }
     }
 
@@ -148,12 +148,12 @@ public final class Scheduler: Sendable {
     ///   submissions run on their callers and are counted.
     @discardableResult
     public func shutdown(deadline: Duration) -> ShutdownReport {
-        precondition(!isShared, "Scheduler.shared cannot be shut down: make a Scheduler of your own")
+        if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }
         var report = od_stop_report()
         let status = od_pool_stop(handle, deadline.nanoseconds, &report)
-        precondition(
-            status != OD_INSIDE,
-            "Scheduler.shutdown(deadline:) from one of its own closures would wait for itself")
+        if status == OD_INSIDE {
+            trap("Scheduler.shutdown(deadline:) of \"\(name)\" from one of its own closures would wait for itself")
+        }
         return ShutdownReport(report)
     }
 

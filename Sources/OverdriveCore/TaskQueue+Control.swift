@@ -23,11 +23,14 @@ extension TaskQueue {
         }
         set {
             let queue = ownQueue("isSuspended")
-            suspensionFlag.withLock { flag in
-                guard flag != newValue else { return }
+            let resumes = suspensionFlag.withLock { flag in
+                guard flag != newValue else { return false }
                 flag = newValue
-                if newValue { od_queue_suspend(queue) } else { od_queue_resume(queue) }
+                if newValue { od_queue_suspend(queue) }
+                return !newValue
             }
+            // Outside of the lock: without workers it runs closures here, and they may set the flag.
+            if resumes { od_queue_resume(queue) }
         }
     }
 
@@ -53,7 +56,7 @@ extension TaskQueue {
     @discardableResult
     public func cancelAll() -> Int {
         guard case .engine(let queue, _) = route else {
-            preconditionFailure("TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back")
+            trap("TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back")
         }
         return Int(od_queue_cancel_all(queue))
     }
@@ -73,12 +76,16 @@ extension TaskQueue {
     public func waitUntilAllTasksAreFinished() {
         switch route {
         case .engine(let queue, _):
-            precondition(
-                !od_queue_is_current(queue),
-                "waitUntilAllTasksAreFinished() on queue \"\(label)\" from one of its own closures would wait for itself"
-            )
+            if od_queue_is_current(queue) {
+                trap(
+                    "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from one of its own closures would wait "
+                        + "for itself")
+            }
             _ = od_queue_wait(queue, .max)
         case .main(let pending):
+            if TaskQueue.isOnMain {
+                trap("TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
+            }
             pending.wait()
         }
     }
@@ -98,8 +105,7 @@ extension TaskQueue {
     /// The engine's queue, where it is this queue's own to change.
     private func ownQueue(_ call: StaticString) -> OpaquePointer {
         guard !isGlobal, case .engine(let queue, _) = route else {
-            preconditionFailure(
-                "TaskQueue.\(call) on the queue \"\(label)\", which is everybody's: make a TaskQueue of your own")
+            trap("TaskQueue.\(call) of \"\(label)\", which is everybody's: make a TaskQueue of your own")
         }
         return queue
     }

@@ -41,7 +41,7 @@ extension TaskQueue {
     ///     let count = counters.sync { total }
     ///
     /// On a concurrent queue it just runs; on a serial or limited one it waits for its turn, and on a worker
-    /// another one takes this one's place meanwhile. On ``main`` it runs on the main thread.
+    /// another one takes this one's place meanwhile. On ``main`` it runs on the main queue's thread.
     ///
     /// - Parameter body: What to run.
     /// - Returns: What `body` returns.
@@ -60,9 +60,9 @@ extension TaskQueue {
                 return try body()
             }
         case .main:
-            precondition(
-                !od_thread_is_main(),
-                "TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
+            if TaskQueue.isOnMain {
+                trap("TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
+            }
             od_blocking_begin()
             defer { od_blocking_end() }
             // The caller waits, so the closure runs on one thread at a time, on behalf of the caller.
@@ -72,7 +72,7 @@ extension TaskQueue {
                 DispatchQueue.main.sync {
                     do throws(E) { outcome = .success(try body()) } catch { outcome = .failure(error) }
                 }
-                guard let outcome else { preconditionFailure("the main queue did not run the closure") }
+                guard let outcome else { trap("TaskQueue.main.sync: the main queue did not run the closure") }
                 return try outcome.get()
             }
         }
@@ -83,7 +83,8 @@ extension TaskQueue {
     ///     let digest = try await queue.run { checksum(of: bytes) }
     ///
     /// The closure is cancelled with the calling task: one that has not started never runs, and in one that
-    /// runs ``Cancellation/isRequested`` turns true.
+    /// runs ``Cancellation/isRequested`` turns true. ``cancelAll()`` and a shutdown cancel it too while it
+    /// waits.
     ///
     /// - Parameter body: What to run.
     /// - Returns: What `body` returns, back in the caller's isolation.
@@ -97,7 +98,9 @@ extension TaskQueue {
                 guard work.begin(onCancelBeforeStart: { continuation.resume(throwing: CancellationError()) }) else {
                     return
                 }
+                let stub = CancellableWork.Stub(of: work)
                 async {
+                    defer { stub.keep() }
                     guard work.start() else { return }
                     continuation.resume(with: Result { Carried(value: try work.whileCurrent(body)) })
                 }

@@ -98,7 +98,7 @@ public final class TaskQueue: Sendable {
 
     init(label: String, qos: QoS, limit: Int, scheduler: Scheduler, isGlobal: Bool = false) {
         guard let queue = od_queue_create(scheduler.handle, qos.band, TaskQueue.width(limit), label) else {
-            preconditionFailure("TaskQueue: memory is too short for a queue")
+            trap("TaskQueue: memory is too short for a queue")
         }
         self.label = label
         self.qos = qos
@@ -120,9 +120,9 @@ public final class TaskQueue: Sendable {
     }
 
     static func width(_ limit: Int) -> Int32 {
-        precondition(
-            limit == unlimited || limit >= 1,
-            "maxConcurrentTaskCount is \(limit): choose 1 or more, or TaskQueue.unlimited")
+        guard limit == unlimited || limit >= 1 else {
+            trap("maxConcurrentTaskCount is \(limit): choose 1 or more, or TaskQueue.unlimited")
+        }
         return limit == unlimited ? Int32(OD_UNLIMITED) : Int32(clamping: limit)
     }
 
@@ -130,6 +130,18 @@ public final class TaskQueue: Sendable {
 
     /// The queue of the process's main thread: whatever runs the main dispatch queue or run loop there.
     public static let main = TaskQueue(mainCounting: WaitGroup())
+
+    /// Marks the main queue, which other threads run while an `async` main function waits.
+    private static let mainMark = {
+        let mark = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: mark, value: true)
+        return mark
+    }()
+
+    /// Whether the calling thread runs the main queue, or should.
+    static var isOnMain: Bool {
+        od_thread_is_main() || DispatchQueue.getSpecific(key: mainMark) == true
+    }
 
     /// A concurrent queue for work that nobody waits for.
     public static let background = TaskQueue(

@@ -25,7 +25,7 @@ public final class WaitGroup: Sendable {
     /// A group in which nothing is under way.
     public init() {
         guard let group = od_group_create() else {
-            preconditionFailure("WaitGroup(): memory is too short for a group")
+            trap("WaitGroup(): memory is too short for a group")
         }
         handle = group
     }

@@ -10,3 +10,10 @@ func warn(_ sentence: String) {
     // A closed stream: there is nobody to tell.
     _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
+
+/// Ends the process with one sentence, which names the call and the promise that its caller broke. Unlike
+/// `preconditionFailure` it says so in release builds too.
+func trap(_ sentence: String) -> Never {
+    warn(sentence)
+    abort()
+}

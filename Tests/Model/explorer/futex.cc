@@ -8,6 +8,7 @@
 
 #include "machine.h"
 #include "model/check.h"
+#include "report.h"
 
 using namespace model;
 
@@ -17,28 +18,51 @@ namespace {
 
 constexpr uint64_t kLocked = uint64_t{1} << 63;
 
-uint64_t enqueue(uint64_t queue, unsigned thread)
+// A queue is its sleepers, the first in the lowest ten bits: thread + 1, and which bit of the
+// mask names it (kAnyName: all).
+constexpr unsigned kBits = 10, kThreadBits = 4, kAnyName = 32;
+constexpr uint64_t kEntry = (1 << kBits) - 1;
+
+unsigned thread_in(uint64_t queue) { return (unsigned)(queue & ((1 << kThreadBits) - 1)); }
+
+bool is_named(uint64_t queue, uint32_t names)
+{
+    auto name = (unsigned)((queue & kEntry) >> kThreadBits);
+
+    return name == kAnyName ? names != 0 : names >> name & 1;
+}
+
+uint64_t enqueue(uint64_t queue, unsigned thread, uint32_t name)
 {
     unsigned at = 0;
 
-    while (queue >> at & 0xf)
-        at += 4;
-    return queue | (uint64_t)(thread + 1) << at;
+    while (queue >> at & kEntry)
+        at += kBits;
+    unsigned code = name == ~uint32_t{0} ? kAnyName : (unsigned)__builtin_ctz(name);
+    return queue | (uint64_t)(code << kThreadBits | (thread + 1)) << at;
 }
 
-unsigned sleepers(uint64_t queue)
+// Takes the first `count` sleepers with one of the names out.
+uint64_t dequeue(uint64_t queue, unsigned count, uint32_t names, int *woken)
 {
-    unsigned count = 0;
+    uint64_t rest = 0;
+    unsigned at = 0;
 
-    for (; queue & 0xf; queue >>= 4)
-        count++;
-    return count;
+    for (; queue & kEntry; queue >>= kBits)
+        if (count > 0 && is_named(queue, names)) {
+            count--;
+            ++*woken;
+        } else {
+            rest |= (queue & kEntry) << at;
+            at += kBits;
+        }
+    return rest;
 }
 
 bool sleeps(uint64_t queue, unsigned thread)
 {
-    for (; queue & 0xf; queue >>= 4)
-        if ((queue & 0xf) == thread + 1)
+    for (; queue & kEntry; queue >>= kBits)
+        if (thread_in(queue) == thread + 1)
             return true;
     return false;
 }
@@ -98,34 +122,40 @@ uint64_t futex_written(uint8_t kind, uint64_t queue, uint64_t operand)
 {
     if (kind == kFutexLock)
         return queue | kLocked;
-    return operand >= 8 ? 0 : queue >> (4 * operand);
+    int woken = 0;
+    return dequeue(queue, (unsigned)(operand >> 32), (uint32_t)operand, &woken);
 }
 
 } // namespace model
 
-extern "C" bool model_futex_wait(const volatile void *address, uint32_t expected)
+extern "C" bool model_futex_wait(const volatile void *address, uint32_t expected,
+                                 uint32_t name)
 {
     Machine &m = machine();
     auto word = (uint16_t)m.memory.hidden_word((uintptr_t)address);
     uint64_t queue = change(word, kFutexLock, 0, kLock);
 
+    if (name == 0 || (name != ~uint32_t{0} && (name & (name - 1)) != 0))
+        broken("a futex wait under several names");
     if ((uint32_t)model_load(address, 4, &kLook) != expected) {
         unlock(word, queue, kLeave);
         return false;
     }
-    unlock(word, enqueue(queue, m.self()), kSleep);
+    unlock(word, enqueue(queue, m.self(), name), kSleep);
     if (sleeps(m.perform({on_queue(Kind::Read, word, kWoken)}).value, m.self()))
         m.block(Why::Futex);
     return true;
 }
 
-extern "C" int model_futex_wake(const volatile void *address, int count)
+extern "C" int model_futex_wake(const volatile void *address, int count, uint32_t names)
 {
     Machine &m = machine();
+    int woken = 0;
 
     if (m.preparing() || count <= 0)
         return 0;
     auto word = (uint16_t)m.memory.hidden_word((uintptr_t)address);
-    unsigned there = sleepers(change(word, kFutexWake, (uint64_t)count, kWake));
-    return (int)there < count ? (int)there : count;
+    uint64_t most = count < 8 ? (uint64_t)count : 8;
+    dequeue(change(word, kFutexWake, most << 32 | names, kWake), (unsigned)most, names, &woken);
+    return woken;
 }

@@ -42,10 +42,17 @@ static bool take_job(void)
     return false;
 }
 
-static void worker(void)
+/* From the announcement on: sleeps unless there is work. Returns whether it searches now. */
+static bool sleep_announced(uint32_t epoch)
 {
-    bool searching = false;
+    odi_fence_heavy(S1);
+    if (!has_work())
+        odi_idle_wait(&idle, epoch, ODI_FOREVER, (int)model_thread());
+    return odi_idle_leave(&idle);
+}
 
+static void work(bool searching)
+{
     for (;;) {
         bool got = take_job();
         if (!got) {
@@ -62,18 +69,25 @@ static void worker(void)
             ran[model_thread()]++;
             return;
         }
-        uint32_t epoch = odi_idle_announce(&idle, searching);
-        odi_fence_heavy(S1);
-        if (!has_work())
-            odi_idle_wait(&idle, epoch, ODI_FOREVER);
-        searching = odi_idle_leave(&idle);
+        searching = sleep_announced(odi_idle_announce(&idle, searching));
     }
+}
+
+static void worker(void)
+{
+    work(false);
+}
+
+static void searcher(void)
+{
+    work(true);
 }
 
 static void prepare(void)
 {
     odi_idle_init(&idle, UINT32_MAX); /* the epoch rolls over with the first signal */
     model_hint(&idle.state, sizeof idle.state); /* rechecked by a CAS, or a fence */
+    model_hint(&idle.asleep, sizeof idle.asleep);
     model_hint(&waiting, sizeof waiting);       /* rechecked by take_job's CAS */
 }
 
@@ -101,13 +115,63 @@ static void verify_two(void)
 /* One submitter, one worker. */
 MODEL_SCENARIO(idle_submit_park, prepare, verify_one, submit, worker)
 
-/* Two workers, one job: one of them may sleep on. */
-MODEL_SCENARIO_SLEEPY(idle_two_workers, 1u << 1 | 1u << 2, prepare, verify_one, submit, worker,
-                      worker)
+/* A job waits, a worker searches and finds it or the next one: the job that relies on the
+ * search that is under way is not forgotten when the search ends (S2). */
+static void prepare_search(void)
+{
+    prepare();
+    odi_store_relaxed(&waiting, 1);
+    model_check(odi_idle_try_search(&idle));
+}
+MODEL_SCENARIO(idle_search_ends, prepare_search, verify_two, submit, searcher, worker)
 
-/* Two submitters, one worker that runs one job and a second worker for the other: the job
- * that relies on a search that is under way is not forgotten (S2). */
-MODEL_SCENARIO(idle_two_jobs, prepare, verify_two, submit, submit, worker, worker)
+/* The same with a search that begins meanwhile, and a worker that is half asleep: the
+ * submitter's CAS may be what meets the token. */
+static uint32_t announced_epoch;
+
+static void prepare_announced(void)
+{
+    prepare();
+    announced_epoch = odi_idle_announce(&idle, false);
+}
+static void prepare_half_asleep(void)
+{
+    prepare_announced();
+    odi_store_relaxed(&waiting, 1);
+}
+static void half_asleep(void)
+{
+    work(sleep_announced(announced_epoch));
+}
+static void beginner(void)
+{
+    work(odi_idle_try_search(&idle));
+}
+MODEL_SCENARIO(idle_search_begins, prepare_half_asleep, verify_two, submit, beginner,
+               half_asleep)
+
+/* One job, a worker that looks for it and one that is going to sleep: one may sleep on. */
+MODEL_SCENARIO_SLEEPY(idle_two_workers, 1u << 1 | 1u << 2, prepare_announced, verify_one, submit,
+                      worker, half_asleep)
+
+/* What a signaller wrote is readable by whom it woke (S3). */
+static int message;
+
+static void signaller(void)
+{
+    message = 1;
+    (void)odi_idle_signal(&idle);
+}
+
+static void woken(void)
+{
+    uint32_t epoch = odi_idle_announce(&idle, false);
+    odi_fence_heavy(S1);
+    odi_idle_wait(&idle, epoch, ODI_FOREVER, (int)model_thread());
+    if (odi_idle_leave(&idle))
+        model_check(message == 1);
+}
+MODEL_SCENARIO_SLEEPY(idle_signal_carries, 1u << 1, prepare, NULL, signaller, woken)
 
 /* The end of a pool: everybody wakes. */
 static odi_atomic(bool) stopping;
@@ -125,7 +189,7 @@ static void worker_until_stop(void)
         uint32_t epoch = odi_idle_announce(&idle, false);
         odi_fence_heavy(S1);
         if (!odi_load_relaxed(&stopping))
-            odi_idle_wait(&idle, epoch, ODI_FOREVER);
+            odi_idle_wait(&idle, epoch, ODI_FOREVER, (int)model_thread());
         (void)odi_idle_leave(&idle);
     }
 }

@@ -99,3 +99,25 @@ static void shrink_owner(void)
 }
 MODEL_SCENARIO(retire_twice, prepare_large, verify, shrink_owner, thief, model_started_thread,
                model_second_started_thread)
+
+/* The deque goes away as soon as its last retirement is over (D5). */
+static odi_deque *passing;
+
+static void prepare_passing(void)
+{
+    odi_entry entry;
+
+    passing = model_malloc(sizeof *passing);
+    odi_deque_init(passing, 0, 0);
+    odi_deque_push(passing, ledger_entry(0));
+    odi_deque_take(passing, &entry);
+}
+static void passing_owner(void)
+{
+    for (int i = 0; i < 3; i++)
+        model_check(odi_deque_push(passing, ledger_entry(0)));
+    model_assume(!odi_load_acquire(&passing->retiring, D5));
+    odi_deque_free(passing);
+    model_free(passing);
+}
+MODEL_SCENARIO(retire_then_free, prepare_passing, NULL, passing_owner, model_started_thread)

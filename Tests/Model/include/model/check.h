@@ -47,10 +47,11 @@ void model_hint(const volatile void *word, unsigned size);
 /* The calling thread, counted from 0 in the scenario's order. */
 unsigned model_thread(void);
 
-/* Sleeps until model_wake while *word == expected; false: it was not. One 32-bit word, which
- * may be the low half of a 64-bit one. Nobody to wake it at the end: a lost wake-up. */
-bool model_futex_wait(const volatile void *word, uint32_t expected);
-int model_futex_wake(const volatile void *word, int count);
+/* Sleeps until it is woken while *word == expected; false: it was not. One 32-bit word, which
+ * may be the low half of a 64-bit one. `name` is one bit, or all: a wake picks by names, the
+ * longest sleeper first. Nobody left to wake it at the end: a lost wake-up. */
+bool model_futex_wait(const volatile void *word, uint32_t expected, uint32_t name);
+int model_futex_wake(const volatile void *word, int count, uint32_t names);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,0 @@
-import Testing
-
-@Test("OverdriveCore is imported")
-func imported() {}
