@@ -1,0 +1,57 @@
+# model.mk — the model checker and its scenarios; included by the Makefile, or used alone:
+#   make -f Tests/Model/model.mk model-test
+#
+# The explorer is C++ without dependencies. A scenario is compiled by clang with the thread
+# sanitizer's instrumentation and linked against the explorer instead of the sanitizer.
+
+MODEL           := .build/model
+MODEL_CC        ?= $(or $(CC_CLANG),$(firstword $(shell command -v clang) $(dir $(realpath $(shell command -v swift)))clang))
+MODEL_CXX       ?= g++
+MODEL_NICE      ?= nice -n 15
+MODEL_TIME      ?= 170
+MODEL_RANDOM    ?= 500
+MODEL_CXXFLAGS  := -std=c++17 -O2 -g -Wall -Wextra -Wno-missing-field-initializers \
+                   -ITests/Model/include -ITests/Model/explorer -ITests/Model/litmus
+MODEL_CFLAGS    := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wconversion -Werror -fsanitize=thread \
+                   -DODI_MODEL -include model/globals.h $(MODEL_INCLUDE_FIRST) \
+                   -ITests/Model/include -ITests/Model -ICScheduler -ICScheduler/include
+
+MODEL_EXPLORER  := $(patsubst Tests/Model/%.cc,$(MODEL)/%.o,$(wildcard Tests/Model/explorer/*.cc))
+MODEL_LITMUS    := $(patsubst Tests/Model/%.cc,$(MODEL)/%.o,$(wildcard Tests/Model/litmus/*.cc))
+MODEL_SCENARIOS := $(patsubst Tests/Model/scenarios/%.c,$(MODEL)/bin/%,$(wildcard Tests/Model/scenarios/*.c))
+
+.PHONY: model model-litmus model-test model-weaken
+
+model: $(MODEL)/bin/litmus $(MODEL_SCENARIOS)
+
+# Litmus tests, random programs against the enumeration, then every scenario to its end.
+model-test: model-litmus $(MODEL_SCENARIOS)
+	@set -e; for binary in $(MODEL_SCENARIOS); do \
+		$(MODEL_NICE) $$binary --time-limit $(MODEL_TIME); \
+	done
+
+model-litmus: $(MODEL)/bin/litmus
+	@$(MODEL_NICE) $< --quiet --random $(MODEL_RANDOM)
+
+# Each tagged edge, one step weaker, one end at a time.
+model-weaken: $(MODEL_SCENARIOS)
+	@MODEL_BIN=$(MODEL)/bin Tests/Model/weaken
+
+$(MODEL)/%.o: Tests/Model/%.cc
+	@mkdir -p $(@D)
+	@$(MODEL_NICE) $(MODEL_CXX) $(MODEL_CXXFLAGS) -MMD -MP -c $< -o $@
+
+$(MODEL)/scenarios/%.o: Tests/Model/scenarios/%.c
+	@mkdir -p $(@D)
+	@$(MODEL_NICE) $(MODEL_CC) $(MODEL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(MODEL)/bin/litmus: $(MODEL_LITMUS) $(filter-out %/explorer/main.o,$(MODEL_EXPLORER))
+	@mkdir -p $(@D)
+	@$(MODEL_CXX) -no-pie $^ -o $@
+
+$(MODEL)/bin/%: $(MODEL)/scenarios/%.o $(MODEL_EXPLORER)
+	@mkdir -p $(@D)
+	@$(MODEL_CXX) -no-pie $^ -o $@
+
+.SECONDARY: $(MODEL_EXPLORER) $(MODEL_LITMUS)
+-include $(MODEL_EXPLORER:.o=.d) $(MODEL_LITMUS:.o=.d) $(wildcard $(MODEL)/scenarios/*.d)
