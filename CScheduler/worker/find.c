@@ -121,7 +121,7 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
     while (!band_waits(worker, highest) && (bands &= bands - 1) != 0)
         highest = lowest_bit(bands);
     if (bands == 0)
-        return ODI_BANDS - 1;
+        return highest; /* nobody waits: one of the bands asked for, so that the search ends */
     for (uint32_t lower = bands & (bands - 1); lower != 0; lower &= lower - 1) {
         uint32_t band = lowest_bit(lower);
 
