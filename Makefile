@@ -83,7 +83,7 @@ test: prerequisites
 
 test-c: prerequisites
 	@mkdir -p $(LOGS)
-	@$(MAKE) --no-print-directory -j2 $(FLAVOURS:%=build-%) || { echo "0 1" >>$(TALLY); exit 1; }
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) $(FLAVOURS:%=build-%) || { echo "0 1" >>$(TALLY); exit 1; }
 	@status=0; \
 	$(foreach f,$(FLAVOURS),scripts/run-tests "engine $(f)" $(LOGS)/$(f) $(programs-$(f)) || status=1;) \
 	$(foreach f,$(FLAVOURS),$(if $(STRESS),scripts/run-tests "stress $(f)" $(LOGS)/$(f) $(stress-$(f)) || status=1;)) \
