@@ -22,20 +22,6 @@ int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
     return model_futex_wake(word, count, names);
 }
 
-/* Names only choose among sleepers: the model explores every choice. */
-odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
-                                   int64_t deadline_ns, uint32_t name)
-{
-    (void)name;
-    return odi_futex_wait(word, expected, deadline_ns);
-}
-
-int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
-{
-    (void)names;
-    return model_futex_wake(word, count);
-}
-
 int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
 {
     return model_futex_wake(word, count, UINT32_MAX);
