@@ -21,13 +21,22 @@ ODI_COLD static void run_here(od_pool *pool, odi_entry job)
     helped = outer;
 }
 
+/* Jobs that run here and submit are nested this deep, so that they may wait for each other;
+ * what comes beyond is left to the helper below, so that a long chain needs no deep stack. */
+enum { DEEPEST_HELP = 64 };
+
 ODI_COLD static void help(od_pool *pool)
 {
+    static _Thread_local int depth;
     od_pool *outer = helped;
 
+    if (depth == DEEPEST_HELP)
+        return;
+    depth++;
     helped = pool;
     odi_add_relaxed(&pool->ran_outside, odi_crew_help(&pool->crew)); /* relaxed: a counter */
     helped = outer;
+    depth--;
 }
 
 static void submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)

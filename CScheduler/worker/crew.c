@@ -238,6 +238,9 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
         odi_warn("pool \"%s\": a worker thread could not be created (%s); going on with %d %s",
                  crew->name, strerror(error), active,
                  active == 0 ? "workers: submitters run their own work" : "of the workers");
+    /* What was published while the token was out relied on a search that never was (S2). */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, worker->site);
 }
 
 void odi_crew_start_one(odi_crew *crew)
@@ -287,8 +290,8 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
         odi_crew_start_one(crew);
         odi_woke_a_sleeper = true;
         attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
-    } else if (attention & ODI_MONITOR_OFF)
-        crew->arm_monitor(crew);
+    } else if (attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
+        crew->arm_monitor(crew); /* not after a stop: nobody would see that thread leave */
     return !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }
 

@@ -1,0 +1,456 @@
+/* pool/: options, threads that come when needed, a size that changes under way, limits that
+ * are followed, and threads that cannot be had. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/prng.h"
+#include "Support/thread_failure.h"
+#include "Support/watchdog.h"
+
+#include "os/source.h"
+
+/* A process without a pool, as TSan's own thread leaves it. */
+enum { NO_WORKERS = 1 + UNDER_TSAN };
+
+/* ---- options ---- */
+
+static void refuse_options(od_pool_options options, const char *part)
+{
+    char message[256] = "";
+    od_pool *pool = (od_pool *)&pool;
+
+    assert_int_equal(od_pool_create(&options, &pool, message, sizeof message), OD_INVALID);
+    assert_null(pool);
+    assert_non_null(strstr(message, part));
+    assert_int_equal(od_pool_create(&options, &pool, NULL, 0), OD_INVALID);
+    memset(message, '?', sizeof message);
+    assert_int_equal(od_pool_create(&options, &pool, message, 5), OD_INVALID);
+    assert_int_equal(strlen(message), 4);
+    assert_int_equal(message[5], '?');
+}
+
+static void options_out_of_range_are_refused_with_a_sentence(void **state)
+{
+    (void)state;
+#define REFUSED(field, value, part)                                                       \
+    do {                                                                                  \
+        od_pool_options options = options_for(2);                                         \
+        options.field = (value);                                                          \
+        refuse_options(options, part);                                                    \
+    } while (0)
+    REFUSED(workers, -1, "workers is -1");
+    REFUSED(workers, 1025, "1025");
+    REFUSED(workers, INT32_MIN, "-2147483648");
+    REFUSED(placement, (od_placement)4, "placement 4");
+    REFUSED(placement, (od_placement)-1, "unknown");
+    REFUSED(stack_bytes, 1, "stackSize is 1");
+    REFUSED(stack_bytes, SIZE_MAX, "stackSize");
+    REFUSED(spare_workers, -2, "-2");
+    REFUSED(spare_workers, 1025, "1025");
+}
+
+static void the_environment_names_workers_and_placement(void **state)
+{
+    od_pool_options options = options_for(0);
+    char message[256] = "";
+
+    (void)state;
+    setenv("OVERDRIVE_WORKERS", "7", 1);
+    setenv("OVERDRIVE_PLACEMENT", "core", 1);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
+                     OD_OK);
+    assert_int_equal(options.workers, 7);
+    assert_int_equal(options.placement, OD_PLACEMENT_CORE);
+    static const char *const nonsense[] = {"", "x", "-1", "0", "1025", "3 ", "99999999999999"};
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        setenv("OVERDRIVE_WORKERS", nonsense[i], 1);
+        options.workers = 3;
+        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
+                         OD_INVALID);
+        assert_non_null(strstr(message, "OVERDRIVE_WORKERS"));
+        assert_int_equal(options.workers, 3);
+    }
+    unsetenv("OVERDRIVE_WORKERS");
+    setenv("OVERDRIVE_PLACEMENT", "everywhere", 1);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
+                     OD_INVALID);
+    assert_non_null(strstr(message, "OVERDRIVE_PLACEMENT"));
+    unsetenv("OVERDRIVE_PLACEMENT");
+}
+
+/* ---- life ---- */
+
+static void a_pool_has_no_thread_before_its_first_job(void **state)
+{
+    atomic_ullong ran = 0;
+    od_pool *pool = pool_of(4);
+
+    (void)state;
+    assert_int_equal(thread_count(), NO_WORKERS);
+    assert_int_equal(metrics_of(pool).threads_started, 0);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    assert_in_range(metrics_of(pool).threads_started, 1, 4);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    assert_comes_true(thread_count() == NO_WORKERS);
+}
+
+static void a_pool_that_was_never_used_goes_without_a_trace(void **state)
+{
+    od_stop_report report;
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        od_pool *pool = pool_of(1 + i);
+
+        if (i % 2) {
+            assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
+            assert_int_equal(report.ran + report.cancelled + report.stuck, 0);
+        }
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+    assert_int_equal(thread_count(), NO_WORKERS);
+}
+
+static void every_submitted_job_runs_once_and_is_counted(void **state)
+{
+    static const int sizes[] = {1, 2, 3, 16};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        atomic_ullong ran = 0;
+        od_pool *pool = pool_of(sizes[i]);
+        int jobs = UNLESS_SANITIZED(20000, 3000);
+
+        for (int job = 0; job < jobs; job++)
+            od_pool_submit(pool, (od_band)(job % 5), count_job, &ran);
+        assert_comes_true(all_done(pool) == (uint64_t)jobs);
+        assert_int_equal(atomic_load(&ran), jobs);
+        od_metrics metrics = metrics_of(pool);
+        assert_int_equal(metrics.cancelled + metrics.ran_on_callers, 0);
+        assert_int_equal(metrics.injector_jobs, jobs);
+        assert_in_range(metrics.threads_started, 1, (uintmax_t)sizes[i]);
+        od_pool_free(pool);
+    }
+}
+
+typedef struct {
+    od_pool *pool;
+    bool is_worker, is_other_worker;
+    void *owner;
+    atomic_bool done;
+} identity;
+
+static void look_around(void *raw)
+{
+    identity *it = raw;
+
+    it->is_worker = od_pool_is_worker(it->pool) && od_pool_is_worker(NULL);
+    it->owner = od_pool_current_owner();
+    atomic_store(&it->done, true);
+}
+
+static void a_job_knows_its_pool_and_others_do_not(void **state)
+{
+    od_pool *pool = pool_of(1), *other = pool_of(1);
+    identity it = {.pool = pool};
+
+    (void)state;
+    od_pool_set_owner(pool, &it);
+    assert_false(od_pool_is_worker(NULL));
+    assert_null(od_pool_current_owner());
+    od_pool_submit(pool, OD_BAND_DEFAULT, look_around, &it);
+    assert_comes_true(atomic_load(&it.done));
+    assert_true(it.is_worker);
+    assert_ptr_equal(it.owner, &it);
+    it = (identity){.pool = other};
+    od_pool_submit(pool, OD_BAND_DEFAULT, look_around, &it);
+    assert_comes_true(atomic_load(&it.done));
+    assert_false(it.is_worker);
+    od_pool_free(pool);
+    od_pool_free(other);
+}
+
+/* ---- size ---- */
+
+static void a_size_out_of_range_is_refused(void **state)
+{
+    od_pool *pool = pool_of(3);
+
+    (void)state;
+    assert_int_equal(od_pool_set_workers(pool, -1), OD_INVALID);
+    assert_int_equal(od_pool_set_workers(pool, 1025), OD_INVALID);
+    assert_int_equal(od_pool_workers(pool), 3);
+    assert_int_equal(od_pool_set_workers(pool, 1024), OD_OK);
+    assert_int_equal(od_pool_workers(pool), 1024);
+    od_pool_free(pool);
+}
+
+static void jobs_survive_a_pool_that_grows_and_shrinks(void **state)
+{
+    atomic_ullong ran = 0;
+    od_pool *pool = pool_of(4);
+    prng random = prng_for(11, 0);
+    uint64_t submitted = 0;
+
+    (void)state;
+    for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
+        assert_int_equal(od_pool_set_workers(pool, 1 + (int)prng_below(&random, 8)), OD_OK);
+        for (uint32_t jobs = prng_below(&random, 200); jobs > 0; jobs--, submitted++)
+            od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    }
+    assert_comes_true(all_done(pool) == submitted);
+    assert_int_equal(atomic_load(&ran), submitted);
+    od_pool_free(pool);
+}
+
+static void a_smaller_pool_sends_threads_home(void **state)
+{
+    gate doors[6] = {0};
+    od_pool *pool = pool_of(6);
+
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
+    for (int i = 0; i < 6; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
+    for (int i = 0; i < 6; i++)
+        gate_open(&doors[i]);
+    assert_comes_true(metrics_of(pool).active <= 1);
+    assert_comes_true(thread_count() <= NO_WORKERS + 2); /* one worker, and the monitor */
+    atomic_ullong ran = 0;
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    od_pool_free(pool);
+}
+
+/* ---- limits ---- */
+
+static atomic_int cpus_allowed;
+
+static odi_read_status read_nothing(const odi_source *source, const char *path, char *buffer,
+                                    size_t capacity, size_t *length)
+{
+    (void)source, (void)path, (void)buffer, (void)capacity;
+    *length = 0;
+    return ODI_READ_ABSENT;
+}
+
+static odi_read_status list_nothing(const odi_source *source, const char *path,
+                                    odi_source_visit visit, void *context)
+{
+    (void)source, (void)path, (void)visit, (void)context;
+    return ODI_READ_ABSENT;
+}
+
+static odi_read_status allow(const odi_source *source, odi_cpu_mask *mask)
+{
+    (void)source;
+    odi_cpu_mask_clear(mask);
+    for (int cpu = 0; cpu < atomic_load(&cpus_allowed); cpu++)
+        odi_cpu_mask_add(mask, cpu);
+    return ODI_READ_OK;
+}
+
+static void a_pool_without_a_number_follows_the_limits(void **state)
+{
+    static odi_source source = {.read = read_nothing, .list = list_nothing, .affinity = allow,
+                                .root = ""};
+    atomic_ullong ran = 0;
+    uint64_t submitted = 0;
+
+    (void)state;
+    atomic_store(&cpus_allowed, 3);
+    od_pool *pool = pool_with(options_for(0), (odi_pool_world){.source = &source});
+    assert_int_equal(od_pool_workers(pool), 3);
+    atomic_store(&cpus_allowed, 5);
+    int64_t give_up = odi_clock_now() + HANG_NS;
+    while (od_pool_workers(pool) != 5 && odi_clock_now() < give_up) {
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        submitted++;
+        odi_clock_sleep(MILLISECONDS(5));
+    }
+    assert_int_equal(od_pool_workers(pool), 5);
+    assert_int_equal(od_pool_set_workers(pool, 2), OD_OK); /* no longer */
+    atomic_store(&cpus_allowed, 1);
+    for (int i = 0; i < 20; i++, submitted++) {
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        odi_clock_sleep(MILLISECONDS(1));
+    }
+    assert_int_equal(od_pool_workers(pool), 2);
+    assert_comes_true(atomic_load(&ran) == submitted);
+    od_pool_free(pool);
+}
+
+/* ---- no threads ---- */
+
+typedef struct {
+    pthread_t thread;
+    atomic_bool ran;
+} here;
+
+static void note_thread(void *raw)
+{
+    here *it = raw;
+
+    it->thread = pthread_self();
+    atomic_store(&it->ran, true);
+}
+
+static void without_threads_the_submitter_runs_its_job(void **state)
+{
+    od_pool *pool = pool_of(2);
+
+    (void)state;
+    atomic_store(&before_thread, no_thread);
+    for (int i = 0; i < 100; i++) {
+        here it = {0};
+
+        od_pool_submit(pool, OD_BAND_DEFAULT, note_thread, &it);
+        assert_true(atomic_load(&it.ran)); /* before submit returned */
+        assert_true(pthread_equal(it.thread, pthread_self()));
+    }
+    od_metrics metrics = metrics_of(pool);
+    assert_int_equal(metrics.executed, 100);
+    assert_int_equal(metrics.ran_on_callers, 100);
+    assert_true(metrics.thread_failures >= 1);
+
+    atomic_store(&before_thread, NULL); /* threads are to be had again */
+    uint64_t ran = 100;
+    assert_comes_true(({
+        here it = {0};
+        od_pool_submit(pool, OD_BAND_DEFAULT, note_thread, &it);
+        ran++;
+        while (!atomic_load(&it.ran))
+            sched_yield();
+        !pthread_equal(it.thread, pthread_self());
+    }));
+    assert_comes_true(metrics_of(pool).executed == ran);
+    od_pool_free(pool);
+}
+
+static void run_without_threads(void *unused)
+{
+    od_pool *pool = pool_of(2);
+    atomic_ullong ran = 0;
+
+    (void)unused;
+    atomic_store(&before_thread, no_thread);
+    for (int i = 0; i < 1000; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    child_expects(atomic_load(&ran) == 1000);
+    od_stop_report report;
+    child_expects(od_pool_stop(pool, INT64_MAX, &report) == OD_OK);
+    child_expects(report.ran == 1000 && report.cancelled == 0 && report.stuck == 0);
+    child_expects(od_pool_free(pool) == OD_OK);
+}
+
+static void a_missing_thread_is_said_once(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(run_without_threads, NULL, 60);
+    assert_int_equal(it.status, 0);
+    char *said = strstr(it.said, "could not be created");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "could not be created"));
+}
+
+static atomic_int threads_to_grant;
+
+static int grant_some(void)
+{
+    return atomic_fetch_sub(&threads_to_grant, 1) > 0 ? 0 : EAGAIN;
+}
+
+static void with_fewer_threads_than_asked_for_nothing_is_lost(void **state)
+{
+    (void)state;
+    for (int granted = 0; granted <= 5; granted++) {
+        atomic_ullong ran = 0;
+        od_pool *pool = pool_of(4);
+        int jobs = UNLESS_SANITIZED(5000, 1000);
+
+        atomic_store(&threads_to_grant, granted);
+        atomic_store(&before_thread, grant_some);
+        for (int i = 0; i < jobs; i++)
+            od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        assert_comes_true(all_done(pool) == (uint64_t)jobs);
+        assert_int_equal(atomic_load(&ran), jobs);
+        atomic_store(&before_thread, NULL);
+        od_pool_free(pool);
+    }
+}
+
+/* A start that fails holds the search token meanwhile: what is submitted then relies on it. */
+static struct {
+    atomic_bool attempting, may_fail;
+} slow_failure;
+
+static int fail_slowly(void)
+{
+    atomic_store(&slow_failure.attempting, true);
+    while (!atomic_load(&slow_failure.may_fail))
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+    return EAGAIN;
+}
+
+typedef struct {
+    od_pool *pool;
+    atomic_ullong *ran;
+} submission;
+
+static void *submit_one(void *raw)
+{
+    submission *it = raw;
+
+    od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, it->ran);
+    return NULL;
+}
+
+static void a_job_that_relied_on_a_start_that_failed_is_not_forgotten(void **state)
+{
+    gate door = {0};
+    atomic_ullong ran = 0;
+    od_pool *pool = pool_of(2);
+    submission it = {pool, &ran};
+    pthread_t submitter;
+
+    (void)state;
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1); /* the first worker is busy … */
+    atomic_store(&before_thread, fail_slowly);
+    pthread_create(&submitter, NULL, submit_one, &it); /* … so this starts the second */
+    assert_comes_true(atomic_load(&slow_failure.attempting));
+    gate_open(&door);
+    assert_comes_true(atomic_load(&ran) == 1);
+    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran); /* a search is under way, it sees */
+    atomic_store(&slow_failure.may_fail, true);
+    pthread_join(submitter, NULL);
+    atomic_store(&before_thread, NULL);
+    assert_comes_true(atomic_load(&ran) == 2);
+    od_pool_free(pool);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_out_of_range_are_refused_with_a_sentence),
+        cmocka_unit_test(the_environment_names_workers_and_placement),
+        cmocka_unit_test(a_pool_has_no_thread_before_its_first_job),
+        cmocka_unit_test(a_pool_that_was_never_used_goes_without_a_trace),
+        cmocka_unit_test(every_submitted_job_runs_once_and_is_counted),
+        cmocka_unit_test(a_job_knows_its_pool_and_others_do_not),
+        cmocka_unit_test(a_size_out_of_range_is_refused),
+        cmocka_unit_test(jobs_survive_a_pool_that_grows_and_shrinks),
+        cmocka_unit_test(a_smaller_pool_sends_threads_home),
+        cmocka_unit_test(a_pool_without_a_number_follows_the_limits),
+        cmocka_unit_test(without_threads_the_submitter_runs_its_job),
+        cmocka_unit_test(a_missing_thread_is_said_once),
+        cmocka_unit_test(with_fewer_threads_than_asked_for_nothing_is_lost),
+        cmocka_unit_test(a_job_that_relied_on_a_start_that_failed_is_not_forgotten),
+    };
+    return run_guarded(tests);
+}
