@@ -3,6 +3,7 @@
 #include "base/invariant.h"
 #include "job/group.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "sleep/idle.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -212,15 +213,17 @@ uint64_t od_group_pending(od_group *group)
     return pending;
 }
 
-/* Whether the wait is likely to be short: a worker was awake when this thread submitted. */
+/* Whether the wait is likely to be short: a worker was awake when this thread submitted, and
+ * not waiting for the very CPU that waiting awake would take. */
 static bool may_be_short(od_group *group)
 {
     odi_record *last = odi_load_acquire(&group->last, L5);
     bool woke = odi_woke_a_sleeper;
 
     odi_woke_a_sleeper = false;
-    /* relaxed: a hint */
-    return last != NULL && !woke && odi_load_relaxed(&last->crew->may_spin);
+    /* relaxed, both: hints */
+    return last != NULL && !woke && odi_load_relaxed(&last->crew->may_spin) &&
+           odi_load_relaxed(&last->crew->sites[0].searcher_cpu) != odi_thread_cpu();
 }
 
 bool od_group_wait(od_group *group, int64_t deadline_ns)

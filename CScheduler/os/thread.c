@@ -123,6 +123,11 @@ int odi_thread_sleeps(int id)
     return state[2] == 'S' || state[2] == 'D';
 }
 
+int odi_thread_cpu(void)
+{
+    return sched_getcpu();
+}
+
 void odi_thread_yield(void)
 {
     sched_yield();

@@ -31,6 +31,9 @@ int odi_thread_cpu_clock(void);
  * descriptor to be had, no /proc). Reads one small file; keeps nothing open. */
 int odi_thread_sleeps(int id);
 
+/* The CPU that the calling thread ran on a moment ago, or -1. */
+int odi_thread_cpu(void);
+
 /* Lets another thread run. */
 void odi_thread_yield(void);
 

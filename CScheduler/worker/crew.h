@@ -46,7 +46,8 @@ typedef struct {
     /* Bands whose injector may hold something. Set by submitters; cleared by workers that
      * are about to sleep and look once more afterwards. */
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands;
-    int node; /* the kernel's number, for memory */
+    odi_atomic(int) searcher_cpu; /* where the token's holder last waited awake */
+    int node;                     /* the kernel's number, for memory */
 } odi_site;
 
 typedef struct {

@@ -72,7 +72,14 @@ static bool spin(odi_worker *worker, odi_entry *job)
 {
     int64_t until = odi_clock_now() + worker->spin_ns;
 
+    /* Whom the last job woke may be waiting for this very CPU. */
+    if (odi_woke_a_sleeper) {
+        odi_woke_a_sleeper = false;
+        odi_thread_yield();
+    }
     do {
+        /* relaxed: a hint for who thinks of waiting awake on the same CPU */
+        odi_store_relaxed(&worker->site->searcher_cpu, odi_thread_cpu());
         for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
             for (int i = 0; i < PAUSES_PER_LOOK; i++)
                 odi_spin_pause();

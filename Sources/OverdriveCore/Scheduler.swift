@@ -47,7 +47,8 @@ public final class Scheduler: Sendable {
     ///   - name: For thread names (10 bytes of it show) and messages.
     ///   - stackSize: Bytes of address space for each worker's stack, 64 KiB to 64 GiB. It is touched
     ///     lazily, so a large one costs nothing until it is used.
-    ///   - spareWorkers: The most workers beyond that number while closures block.
+    ///   - spareWorkers: The most workers beyond that number while closures block, 0 to 1024. Where more
+    ///     closures than that wait for others (in `sync`, `wait`, `blocking`), these may never get a worker.
     /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
     /// - Cost: Reads the machine's limits, about 1 ms; no thread is started.
     public convenience init(
@@ -60,14 +61,15 @@ public final class Scheduler: Sendable {
         var options = od_pool_options()
         od_pool_options_init(&options)
         options.placement = od_placement(UInt32(placement.rawValue))
-        if let workers {
-            guard workers > 0 else { throw .outOfRange("workers is \(workers): choose 1 to 1024") }
-            options.workers = Int32(clamping: workers)
+        options.workers = try Scheduler.checked(workers: workers)
+        guard (64 << 10...64 << 30).contains(stackSize) else {
+            throw .outOfRange("stackSize is \(stackSize) bytes: choose 64 KiB to 64 GiB")
         }
-        guard stackSize > 0 else { throw .outOfRange("stackSize is \(stackSize) bytes: choose 64 KiB to 64 GiB") }
-        guard spareWorkers >= 0 else { throw .outOfRange("spareWorkers is \(spareWorkers): choose 0 to 1024") }
+        guard (0...1024).contains(spareWorkers) else {
+            throw .outOfRange("spareWorkers is \(spareWorkers): choose 0 to 1024")
+        }
         options.stack_bytes = stackSize
-        options.spare_workers = Int32(clamping: spareWorkers)
+        options.spare_workers = Int32(spareWorkers)
         self.init(handle: try Scheduler.makePool(&options, name: name), name: name, isShared: false)
     }
 
@@ -127,11 +129,16 @@ public final class Scheduler: Sendable {
     /// - Parameter count: 1 to 1024; nil follows the machine's limits again.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
     public func setWorkerCount(_ count: Int?) throws(SchedulerError) {
-        let workers = count ?? 0
-        guard count == nil || (1...1024).contains(workers) else {
-            throw .outOfRange("the number of workers is \(workers): choose 1 to 1024")
+        _ = od_pool_set_workers(handle, try Scheduler.checked(workers: count))
+    }
+
+    /// The engine's number: 0 follows the machine's limits.
+    private static func checked(workers: Int?) throws(SchedulerError) -> Int32 {
+        guard let workers else { return 0 }
+        guard (1...1024).contains(workers) else {
+            throw .outOfRange("workers is \(workers): choose 1 to 1024, or nil to follow the machine's limits")
         }
-        _ = od_pool_set_workers(handle, Int32(workers))
+        return Int32(workers)
     }
 
     /// Whether the calling thread is one of this scheduler's workers.
@@ -203,7 +210,7 @@ public struct ShutdownReport: Sendable, Equatable {
         stuckQueues = withUnsafeBytes(of: &queues) { bytes in
             bytes.bindMemory(to: UnsafeMutableRawPointer?.self).compactMap { queue in
                 queue.map { String(cString: od_queue_label(OpaquePointer($0))) }
-            }
+            }.filter { !$0.isEmpty }
         }
     }
 }

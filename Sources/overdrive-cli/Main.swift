@@ -13,7 +13,7 @@ struct OverdriveCommand: ParsableCommand {
 
             \(ExitStatus.help)
             """,
-        subcommands: [ChecksumCommand.self, MachineCommand.self]
+        subcommands: [ChecksumCommand.self, MachineCommand.self, BenchCommand.self]
     )
 }
 
