@@ -1,4 +1,4 @@
-# Overdrive's commands: make run · make test. Each installs what it needs and does not find.
+# Overdrive's commands: make run · make test · make verify. Each installs what it needs and does not find.
 #
 # The C engine's tests are compiled here, without the package manager, once for each flavour:
 # plain (optimised, invariants on), tsan, asan (with ubsan). Objects: .build/c/FLAVOUR/.
@@ -33,7 +33,7 @@ export CC TALLY
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS  ?= halt_on_error=1
 
-.PHONY: help run test test-c test-swift prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
+.PHONY: help run test verify test-c test-swift prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -93,5 +93,15 @@ test-swift: prerequisites
 	@mkdir -p $(LOGS)
 	@scripts/run-swift-tests $(LOGS)
 
+# ---- the model checker ------------------------------------------------------------------------
+
+include Tests/Model/model.mk
+
+# Explores every execution of the engine's scenarios: minutes, and no part of `test`.
+verify: prerequisites
+	@scripts/prerequisites g++
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) model
+	@$(MAKE) --no-print-directory model-test
+
 clean:
-	@rm -rf .build/c $(LOGS)
+	@rm -rf .build/c .build/model $(LOGS)
