@@ -306,11 +306,23 @@ bool Graph::may_revisit(Id read, Id store) const
     return true;
 }
 
+// Whether the next compare-and-swap of the thread failed: then what it had read ahead of it is
+// thrown away, as everywhere in the engine.
+bool Graph::discarded(Id read) const
+{
+    const std::vector<Event> &events = this->events[thread_of(read)];
+
+    for (unsigned pos = pos_of(read); pos < events.size(); pos++)
+        if (events[pos].kind == Kind::Read && events[pos].updates)
+            return events[pos].rmw == MODEL_CAS && !will_write(events[pos]);
+    return false;
+}
+
 bool Graph::overtaken_in(const Word &word, Id *read, Id *store) const
 {
     for (unsigned i = 0; i < word.reads; i++) {
         Id r = word.read[i];
-        if (acquires(at(r).order))
+        if (acquires(at(r).order) || discarded(r))
             continue;
         for (unsigned mo = word.writes; mo > mo_of(at(r).rf); mo--) {
             Id x = word.write[mo];

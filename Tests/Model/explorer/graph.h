@@ -89,6 +89,7 @@ private:
     void insert_store(Word &word, Id id, unsigned mo);
     void renumber(Word &word, unsigned from);
     bool canonical(Id id, Id store) const;
+    bool discarded(Id read) const;
     bool overtaken_in(const Word &word, Id *read, Id *store) const;
 };
 
