@@ -149,6 +149,7 @@ static void forget_what_waits(void *object)
     odi_group *group = object;
 
     group->watch.lock = (odi_lock){0};
+    group->watch.notifications = NULL; /* the parent makes them */
     odi_store_relaxed(&group->own.ledger, 0); /* relaxed: one thread exists */
 }
 

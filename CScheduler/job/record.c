@@ -184,6 +184,8 @@ odi_record *odi_record_unlabel(odi_entry *job)
 void odi_records_forked(void)
 {
     table_lock = (odi_lock){0};
-    for (uint32_t i = 1; i < table_used; i++)
+    for (uint32_t i = 1; i < table_used; i++) {
         odi_store_relaxed(&odi_record_table[i].ledger, 0); /* relaxed: one thread exists */
+        odi_record_table[i].outside = 0;
+    }
 }

@@ -103,8 +103,8 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
     *stay = (od_stay){queue, odi_stays, false};
     /* relaxed: an open queue may be diverted a moment later, and the caller is in then */
     if (odi_load_relaxed(&queue->diverted)) {
-        if (ODI_UNLIKELY(odi_stays != NULL) && queue->width == 1 &&
-            od_queue_is_current(queue))
+        if (ODI_UNLIKELY(odi_stays != NULL) && od_queue_is_current(queue) &&
+            od_queue_width(queue) == 1)
             odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
                      "would wait for itself: call the function directly instead",
                      queue->label);

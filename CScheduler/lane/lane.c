@@ -52,9 +52,12 @@ int odi_lane_places(od_queue *queue)
     if (queue->suspensions > 0 || free_places <= 0 || waiting == 0)
         return 0;
     int drainers = waiting < (uint64_t)free_places ? (int)waiting : free_places;
-    int workers = queue->pool->crew.target; /* more drainers than workers gain nothing */
-    if (queue->running + drainers > workers && queue->width == OD_UNLIMITED)
-        drainers = workers - queue->running;
+    if (queue->width == OD_UNLIMITED) { /* more drainers than workers gain nothing */
+        int workers = od_pool_workers(queue->pool);
+
+        if (queue->running + drainers > workers)
+            drainers = workers - queue->running;
+    }
     if (drainers <= 0)
         return 0;
     queue->running += drainers;

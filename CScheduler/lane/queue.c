@@ -276,6 +276,7 @@ static void forget_what_waits(void *object)
     od_queue *queue = object;
 
     queue->watch.lock = (odi_lock){0};
+    queue->watch.notifications = NULL; /* the parent makes them */
     queue->lane = queue->early = (odi_fifo){0}; /* the parent's; their memory stays */
     queue->running = 0;
 }

@@ -9,7 +9,7 @@ void odi_pool_refresh(odi_crew *crew)
     od_pool *pool = crew->pool;
     bool nobody = false;
 
-    if (!pool->follows_limits)
+    if (!odi_load_relaxed(&pool->follows_limits)) /* relaxed: looked at on its own */
         return;
     int64_t now = odi_clock_now();
     /* relaxed: a hint; the flag below admits one */

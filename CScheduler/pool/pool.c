@@ -109,7 +109,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     odi_limits limits;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();
     pool->rounding = options->round_quota_down ? ODI_ROUND_DOWN : ODI_ROUND_UP;
-    pool->follows_limits = options->workers == 0;
+    odi_store_relaxed(&pool->follows_limits, options->workers == 0); /* relaxed: new */
     odi_limits_read(pool->source, &limits);
     odi_worker_advice advice = odi_limits_workers(&limits, pool->rounding, options->workers);
     int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
@@ -152,7 +152,7 @@ od_status od_pool_set_workers(od_pool *pool, int workers)
 {
     if (workers < 0 || workers > ODI_MOST_WORKERS)
         return OD_INVALID;
-    pool->follows_limits = workers == 0;
+    odi_store_relaxed(&pool->follows_limits, workers == 0); /* relaxed: looked at on its own */
     if (workers == 0)
         odi_pool_refresh(&pool->crew);
     else

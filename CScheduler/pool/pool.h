@@ -28,7 +28,7 @@ struct od_pool {
     odi_crew crew;
     odi_topology *topology;
     const odi_source *source; /* where limits are read */
-    bool follows_limits;
+    odi_atomic(bool) follows_limits;
     odi_rounding rounding;
     odi_atomic(int64_t) next_refresh_ns;
     odi_atomic(bool) refreshing;

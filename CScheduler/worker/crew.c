@@ -421,12 +421,10 @@ static bool hand_over_jobs(odi_worker *worker)
 }
 
 /* Gives the token back on the way to the bench, and sees to it that what is left is found. */
-static void stop_searching(odi_worker *worker)
+static void stop_searching(odi_worker *worker, bool searched)
 {
-    if (worker->searching) {
-        worker->searching = false;
+    if (searched)
         odi_idle_found(&worker->site->idle);
-    }
     if (odi_crew_has_work(worker->crew))
         (void)odi_crew_publish(worker->crew, worker->site);
 }
@@ -449,6 +447,8 @@ bool odi_crew_bench(odi_worker *worker)
     odi_worker_end_run(worker);
     if (!hand_over_jobs(worker))
         return true;
+    bool searched = worker->searching;
+    worker->searching = false; /* before the bench: who calls back from there sets it */
     odi_lock_acquire(&crew->lock);
     bool surplus = crew->active > odi_crew_limit(crew);
     if (surplus) {
@@ -460,7 +460,7 @@ bool odi_crew_bench(odi_worker *worker)
         odi_crew_counts_changed(crew);
     }
     odi_lock_release(&crew->lock);
-    stop_searching(worker);
+    stop_searching(worker, searched);
     if (!surplus)
         return true;
 

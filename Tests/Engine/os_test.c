@@ -178,7 +178,7 @@ static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
     assert_true(it.id != odi_thread_id() && odi_thread_is_first());
     gate_open(&it.door);
     assert_comes_true(!atomic_load(&it.started));
-    assert_comes_true(thread_count() == 1 + UNDER_TSAN);
+    assert_comes_true(thread_count() == threads_at_rest());
 }
 
 static void a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time(void **state)

@@ -8,8 +8,7 @@
 
 #include "os/source.h"
 
-/* A process without a pool, as TSan's own thread leaves it. */
-enum { NO_WORKERS = 1 + UNDER_TSAN };
+static int no_workers; /* threads of the process while no pool has any */
 
 /* ---- options ---- */
 
@@ -85,13 +84,13 @@ static void a_pool_has_no_thread_before_its_first_job(void **state)
     od_pool *pool = pool_of(4);
 
     (void)state;
-    assert_int_equal(thread_count(), NO_WORKERS);
+    assert_int_equal(thread_count(), no_workers);
     assert_int_equal(metrics_of(pool).threads_started, 0);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
     assert_in_range(metrics_of(pool).threads_started, 1, 4);
     assert_int_equal(od_pool_free(pool), OD_OK);
-    assert_comes_true(thread_count() == NO_WORKERS);
+    assert_comes_true(thread_count() == no_workers);
 }
 
 static void a_pool_that_was_never_used_goes_without_a_trace(void **state)
@@ -108,7 +107,7 @@ static void a_pool_that_was_never_used_goes_without_a_trace(void **state)
         }
         assert_int_equal(od_pool_free(pool), OD_OK);
     }
-    assert_int_equal(thread_count(), NO_WORKERS);
+    assert_int_equal(thread_count(), no_workers);
 }
 
 static void every_submitted_job_runs_once_and_is_counted(void **state)
@@ -217,7 +216,7 @@ static void a_smaller_pool_sends_threads_home(void **state)
     for (int i = 0; i < 6; i++)
         gate_open(&doors[i]);
     assert_comes_true(metrics_of(pool).active <= 1);
-    assert_comes_true(thread_count() <= NO_WORKERS + 2); /* one worker, and the monitor */
+    assert_comes_true(thread_count() <= no_workers + 2); /* one worker, and the monitor */
     atomic_ullong ran = 0;
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
@@ -452,5 +451,6 @@ int main(void)
         cmocka_unit_test(with_fewer_threads_than_asked_for_nothing_is_lost),
         cmocka_unit_test(a_job_that_relied_on_a_start_that_failed_is_not_forgotten),
     };
+    no_workers = threads_at_rest();
     return run_guarded(tests);
 }

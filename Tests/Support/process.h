@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,22 @@ static inline int thread_count(void)
     if (tasks != NULL)
         closedir(tasks);
     return count - 2;
+}
+
+static inline void *no_thread_body(void *unused)
+{
+    return unused;
+}
+
+/* What thread_count() says when no thread of ours is there: TSan starts one of its own with
+ * the first. */
+static inline int threads_at_rest(void)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, no_thread_body, NULL) == 0)
+        pthread_join(thread, NULL);
+    return 1 + UNDER_TSAN;
 }
 
 /* The number behind "name:" in /proc/self/status, or -1. */

@@ -1,0 +1,267 @@
+/* pool/fork: a child's pools begin anew, whatever the parent's threads were doing. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static od_pool *pool;
+static od_queue *serial, *open_queue;
+
+/* What a child does with everything that it inherits. */
+static void use_everything(void *unused)
+{
+    od_group *group = od_group_create();
+    atomic_ullong ran = 0;
+    od_stay stay;
+
+    (void)unused;
+    child_expects(group != NULL);
+    for (int i = 0; i < 50; i++) {
+        od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
+        od_queue_async(open_queue, group, OD_QUEUE_BAND, count_job, &ran);
+        od_queue_async(serial, group, OD_QUEUE_BAND, count_job, &ran);
+    }
+    child_expects(od_group_wait(group, HANG_NS));
+    child_expects(COMES_TRUE(atomic_load(&ran) == 150));
+    od_queue_sync_begin(serial, &stay);
+    od_queue_sync_end(&stay);
+    child_expects(od_queue_wait(open_queue, HANG_NS));
+    child_expects(od_queue_cancel_all(serial) == 0);
+    od_group_release(group);
+}
+
+static void set_up_queues(void)
+{
+    pool = pool_of(2);
+    serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    open_queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
+}
+
+static void tear_down_queues(void)
+{
+    od_queue_release(serial);
+    od_queue_release(open_queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void a_child_of_an_unused_pool_can_use_it(void **state)
+{
+    (void)state;
+    set_up_queues();
+    assert_child_succeeds(use_everything, NULL);
+    tear_down_queues();
+}
+
+static void a_child_of_a_used_pool_can_use_it(void **state)
+{
+    (void)state;
+    set_up_queues();
+    use_everything(NULL);
+    assert_child_succeeds(use_everything, NULL);
+    use_everything(NULL); /* and so can the parent, still */
+    tear_down_queues();
+}
+
+static void make_a_pool(void *unused)
+{
+    (void)unused;
+    od_pool *own = pool_of(3);
+    atomic_ullong ran = 0;
+
+    for (int i = 0; i < 100; i++)
+        od_pool_submit(own, OD_BAND_DEFAULT, count_job, &ran);
+    child_expects(COMES_TRUE(atomic_load(&ran) == 100));
+    child_expects(od_pool_free(own) == OD_OK);
+}
+
+static void a_child_can_make_and_free_pools_of_its_own(void **state)
+{
+    (void)state;
+    set_up_queues();
+    use_everything(NULL);
+    assert_child_succeeds(make_a_pool, NULL);
+    tear_down_queues();
+}
+
+static void spawn_many(void *counter)
+{
+    for (int i = 0; i < 1000; i++) /* the worker's deque grows: it retires rings */
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, counter);
+}
+
+static void grow_and_free(void *unused)
+{
+    atomic_ullong ran = 0;
+
+    (void)unused;
+    od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
+    child_expects(COMES_TRUE(atomic_load(&ran) == 1000));
+    od_stop_report report;
+    child_expects(od_pool_stop(pool, INT64_MAX, &report) == OD_OK);
+    child_expects(report.cancelled == 0 && report.stuck == 0);
+    child_expects(od_pool_free(pool) == OD_OK);
+}
+
+static void a_child_can_free_a_pool_whose_deques_grew_in_it(void **state)
+{
+    (void)state;
+    set_up_queues();
+    use_everything(NULL);
+    assert_child_succeeds(grow_and_free, NULL);
+    tear_down_queues();
+}
+
+static void what_waited_is_the_parents(void **state)
+{
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    set_up_queues();
+    od_group *group = od_group_create();
+    od_queue_async(serial, group, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    for (int i = 0; i < 100; i++)
+        od_queue_async(serial, group, OD_QUEUE_BAND, count_job, &ran);
+    assert_child_succeeds(use_everything, NULL); /* does not wait for the gate */
+    assert_int_equal(atomic_load(&ran), 0);
+    gate_open(&door);
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 100);
+    od_group_release(group);
+    tear_down_queues();
+}
+
+static od_group *parents_group;
+
+static void empty_the_parents_group(void *counter)
+{
+    od_group_enter(parents_group);
+    od_group_leave(parents_group);
+    child_expects(od_group_wait(parents_group, HANG_NS));
+    od_group_notify(parents_group, no_job, NULL);
+    child_expects(atomic_load((atomic_ullong *)counter) == 0);
+}
+
+static void a_child_makes_none_of_its_parents_notifications(void **state)
+{
+    atomic_ullong notified = 0;
+
+    (void)state;
+    set_up_queues();
+    parents_group = od_group_create();
+    od_group_enter(parents_group);
+    od_group_notify(parents_group, count_job, &notified);
+    assert_child_succeeds(empty_the_parents_group, &notified);
+    od_group_leave(parents_group);
+    assert_int_equal(atomic_load(&notified), 1);
+    od_group_release(parents_group);
+    tear_down_queues();
+}
+
+static outcome from_inside;
+static atomic_bool forked_inside;
+
+static void fork_in_a_job(void *unused)
+{
+    (void)unused;
+    from_inside = in_a_child(use_everything, NULL, 60);
+    atomic_store(&forked_inside, true);
+}
+
+static void a_job_may_fork(void **state)
+{
+    (void)state;
+    set_up_queues();
+    od_queue_async(open_queue, NULL, OD_QUEUE_BAND, fork_in_a_job, NULL);
+    assert_comes_true(atomic_load(&forked_inside));
+    if (from_inside.status != 0)
+        print_error("child: %s\n", from_inside.said);
+    assert_int_equal(from_inside.status, 0);
+    tear_down_queues();
+}
+
+static void fork_again(void *unused)
+{
+    (void)unused;
+    use_everything(NULL);
+    outcome it = in_a_child(use_everything, NULL, 60);
+    if (it.status != 0)
+        dprintf(STDERR_FILENO, "grandchild: %s\n", it.said);
+    child_expects(it.status == 0);
+    use_everything(NULL);
+}
+
+static void a_child_may_fork(void **state)
+{
+    (void)state;
+    set_up_queues();
+    use_everything(NULL);
+    assert_child_succeeds(fork_again, NULL);
+    tear_down_queues();
+}
+
+/* ---- under load ---- */
+
+static atomic_bool load_on;
+static atomic_ullong submitted, done;
+
+static void spawn_some(void *depth)
+{
+    atomic_fetch_add(&done, 1);
+    for (int i = 0; (intptr_t)depth > 0 && i < 4; i++) {
+        atomic_fetch_add(&submitted, 1);
+        od_pool_submit(pool, (od_band)(i % 5), spawn_some, (void *)((intptr_t)depth - 1));
+    }
+}
+
+static void *load(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&load_on)) {
+        atomic_fetch_add(&submitted, 3);
+        od_pool_submit(pool, OD_BAND_DEFAULT, spawn_some, (void *)3);
+        od_queue_async(serial, NULL, OD_QUEUE_BAND, spawn_some, (void *)2);
+        od_queue_async(open_queue, NULL, OD_QUEUE_BAND, spawn_some, (void *)2);
+        if (atomic_load(&submitted) > atomic_load(&done) + 20000)
+            odi_clock_sleep(MILLISECONDS(1));
+    }
+    return NULL;
+}
+
+static void forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent(void **state)
+{
+    pthread_t threads[2];
+
+    (void)state;
+    set_up_queues();
+    atomic_store(&load_on, true);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, load, NULL);
+    for (int i = 0; i < UNLESS_SANITIZED(200, 20); i++)
+        assert_child_succeeds(use_everything, NULL);
+    atomic_store(&load_on, false);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_comes_true(atomic_load(&done) == atomic_load(&submitted));
+    tear_down_queues();
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_of_an_unused_pool_can_use_it),
+        cmocka_unit_test(a_child_of_a_used_pool_can_use_it),
+        cmocka_unit_test(a_child_can_make_and_free_pools_of_its_own),
+        cmocka_unit_test(a_child_can_free_a_pool_whose_deques_grew_in_it),
+        cmocka_unit_test(what_waited_is_the_parents),
+        cmocka_unit_test(a_child_makes_none_of_its_parents_notifications),
+        cmocka_unit_test(a_job_may_fork),
+        cmocka_unit_test(a_child_may_fork),
+        cmocka_unit_test(forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,258 @@
+/* sleep/: the event count's protocol step by step, wakes that are never lost, and the lock. */
+#include "Support/clock.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "os/membarrier.h"
+#include "sleep/idle.h"
+#include "sleep/lock.h"
+
+static odi_idle idle;
+
+static int set_up(void **state)
+{
+    (void)state;
+    odi_membarrier_prepare();
+    odi_idle_init(&idle, UINT32_MAX - 1); /* the epoch rolls over in every test */
+    return 0;
+}
+
+static void wait_from(uint32_t epoch, int64_t deadline_ns)
+{
+    odi_idle_wait(&idle, epoch, deadline_ns);
+}
+
+/* ---- step by step ---- */
+
+static void with_nobody_asleep_a_signal_has_nobody(void **state)
+{
+    (void)state;
+    assert_true(odi_idle_nobody(&idle));
+    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_NOBODY);
+    assert_false(odi_idle_searching(&idle));
+}
+
+static void one_worker_searches_at_a_time(void **state)
+{
+    (void)state;
+    assert_true(odi_idle_try_search(&idle));
+    assert_false(odi_idle_try_search(&idle));
+    assert_true(odi_idle_searching(&idle));
+    assert_false(odi_idle_nobody(&idle));
+    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_COVERED);
+    odi_idle_found(&idle);
+    assert_false(odi_idle_searching(&idle));
+    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_NOBODY);
+}
+
+static void a_signal_flies_to_one_sleeper_and_covers_what_follows(void **state)
+{
+    (void)state;
+    uint32_t first = odi_idle_announce(&idle, false);
+    uint32_t second = odi_idle_announce(&idle, false);
+    assert_int_equal(odi_idle_sleepers(&idle), 2);
+    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_WOKE);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_COVERED);
+    wait_from(first, ODI_FOREVER); /* the epoch has moved: both return at once */
+    wait_from(second, ODI_FOREVER);
+    assert_true(odi_idle_leave(&idle));  /* picks the token up */
+    assert_false(odi_idle_leave(&idle)); /* finds it held */
+    assert_int_equal(odi_idle_sleepers(&idle), 0);
+    assert_true(odi_idle_searching(&idle));
+    odi_idle_found(&idle);
+    assert_true(odi_idle_nobody(&idle));
+}
+
+static void a_searcher_that_goes_to_sleep_gives_the_token_back(void **state)
+{
+    (void)state;
+    assert_true(odi_idle_try_search(&idle));
+    (void)odi_idle_announce(&idle, true);
+    assert_false(odi_idle_searching(&idle));
+    assert_int_equal(odi_idle_sleepers(&idle), 1);
+    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_WOKE);
+    assert_true(odi_idle_leave(&idle));
+    odi_idle_found(&idle);
+}
+
+static void a_sleeper_that_was_not_signalled_leaves_without_the_token(void **state)
+{
+    (void)state;
+    uint32_t epoch = odi_idle_announce(&idle, false);
+    wait_from(epoch, odi_clock_now()); /* its deadline */
+    assert_false(odi_idle_leave(&idle));
+    assert_true(odi_idle_nobody(&idle));
+}
+
+static void the_epoch_rolls_over_without_touching_the_sleepers(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        uint32_t epoch = odi_idle_announce(&idle, false);
+
+        assert_int_equal(odi_idle_sleepers(&idle), 1);
+        assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_WOKE);
+        wait_from(epoch, ODI_FOREVER);
+        assert_true(odi_idle_leave(&idle));
+        odi_idle_found(&idle);
+        assert_int_equal(odi_idle_sleepers(&idle), 0);
+    }
+    odi_idle_wake_all(&idle);
+    assert_true(odi_idle_nobody(&idle));
+}
+
+static void waking_all_turns_back_who_is_on_the_way_to_sleep(void **state)
+{
+    (void)state;
+    uint32_t epoch = odi_idle_announce(&idle, false);
+    odi_idle_wake_all(&idle);
+    wait_from(epoch, ODI_FOREVER);
+    assert_false(odi_idle_leave(&idle)); /* nobody gave it the token */
+}
+
+/* ---- a wake is never lost ---- */
+
+enum { SLEEPERS = 3, SUBMITTERS = 2, ITEMS = 30000, ITEMS_SANITIZED = 5000 };
+
+static struct {
+    atomic_int waiting; /* items published and not taken */
+    atomic_int taken;
+    int items; /* per submitter */
+    atomic_bool over;
+} shop;
+
+static bool take_item(void)
+{
+    int waiting = atomic_load_explicit(&shop.waiting, memory_order_relaxed);
+
+    while (waiting > 0) {
+        if (atomic_compare_exchange_weak_explicit(&shop.waiting, &waiting, waiting - 1,
+                                                  memory_order_acquire, memory_order_relaxed)) {
+            atomic_fetch_add(&shop.taken, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool there_is_work(void)
+{
+    return atomic_load_explicit(&shop.waiting, memory_order_relaxed) > 0;
+}
+
+static void *serve(void *unused)
+{
+    bool searching = false;
+
+    (void)unused;
+    while (!atomic_load(&shop.over)) {
+        if (take_item()) {
+            if (searching) {
+                searching = false;
+                odi_idle_found(&idle);
+                if (there_is_work())
+                    (void)odi_idle_signal(&idle);
+            }
+            continue;
+        }
+        if (!searching)
+            searching = odi_idle_try_search(&idle);
+        if (there_is_work())
+            continue;
+        uint32_t epoch = odi_idle_announce(&idle, searching);
+        odi_fence_heavy(S1);
+        if (!there_is_work() && !atomic_load(&shop.over))
+            wait_from(epoch, ODI_FOREVER);
+        searching = odi_idle_leave(&idle);
+    }
+    return NULL;
+}
+
+static void *supply(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < shop.items; i++) {
+        atomic_fetch_add_explicit(&shop.waiting, 1, memory_order_release);
+        odi_fence_light(S1);
+        if (!odi_idle_nobody(&idle))
+            (void)odi_idle_signal(&idle);
+        if (i % 8 == 0) { /* let them fall asleep now and then */
+            while (atomic_load(&shop.waiting) > 0)
+                sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void no_wake_is_lost_between_submitters_and_sleepers(void **state)
+{
+    pthread_t servers[SLEEPERS], suppliers[SUBMITTERS];
+
+    (void)state;
+    shop.items = UNLESS_SANITIZED(ITEMS, ITEMS_SANITIZED);
+    for (int i = 0; i < SLEEPERS; i++)
+        pthread_create(&servers[i], NULL, serve, NULL);
+    for (int i = 0; i < SUBMITTERS; i++)
+        pthread_create(&suppliers[i], NULL, supply, NULL);
+    for (int i = 0; i < SUBMITTERS; i++)
+        pthread_join(suppliers[i], NULL); /* a lost wake hangs here */
+    assert_comes_true(atomic_load(&shop.taken) == SUBMITTERS * shop.items);
+    atomic_store(&shop.over, true);
+    odi_fence_seqcst(S1);
+    odi_idle_wake_all(&idle);
+    for (int i = 0; i < SLEEPERS; i++)
+        pthread_join(servers[i], NULL);
+    assert_int_equal(odi_idle_sleepers(&idle), 0);
+}
+
+/* ---- the lock ---- */
+
+static odi_lock lock; /* zeroed is valid */
+static long guarded;
+enum { LOCKERS = 4, TURNS = 50000, TURNS_SANITIZED = 10000 };
+
+static void *count_under_the_lock(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < UNLESS_SANITIZED(TURNS, TURNS_SANITIZED); i++) {
+        odi_lock_acquire(&lock);
+        long seen = guarded;
+        if (i % 64 == 0)
+            sched_yield(); /* a holder that is preempted makes the others sleep */
+        guarded = seen + 1;
+        odi_lock_release(&lock);
+    }
+    return NULL;
+}
+
+static void the_lock_admits_one_at_a_time_and_wakes_who_waits(void **state)
+{
+    pthread_t threads[LOCKERS];
+
+    (void)state;
+    for (int i = 0; i < LOCKERS; i++)
+        pthread_create(&threads[i], NULL, count_under_the_lock, NULL);
+    for (int i = 0; i < LOCKERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(guarded, (long)LOCKERS * UNLESS_SANITIZED(TURNS, TURNS_SANITIZED));
+    assert_int_equal(odi_load_relaxed(&lock.word), ODI_LOCK_FREE);
+}
+
+int main(void)
+{
+#define IDLE_TEST(name) cmocka_unit_test_setup(name, set_up)
+    const struct CMUnitTest tests[] = {
+        IDLE_TEST(with_nobody_asleep_a_signal_has_nobody),
+        IDLE_TEST(one_worker_searches_at_a_time),
+        IDLE_TEST(a_signal_flies_to_one_sleeper_and_covers_what_follows),
+        IDLE_TEST(a_searcher_that_goes_to_sleep_gives_the_token_back),
+        IDLE_TEST(a_sleeper_that_was_not_signalled_leaves_without_the_token),
+        IDLE_TEST(the_epoch_rolls_over_without_touching_the_sleepers),
+        IDLE_TEST(waking_all_turns_back_who_is_on_the_way_to_sleep),
+        IDLE_TEST(no_wake_is_lost_between_submitters_and_sleepers),
+        cmocka_unit_test(the_lock_admits_one_at_a_time_and_wakes_who_waits),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,437 @@
+/* worker/: where the next job comes from and in which order, bands, stealing, and workers
+ * that block. All by counts, because the machine may be busy. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "topology/topology.h"
+#include "worker/worker.h"
+
+/* ---- a journal of what started, in order ---- */
+
+enum { JOURNAL = 4096 };
+
+static struct {
+    atomic_int length;
+    int entries[JOURNAL];
+} journal;
+
+static void note(void *raw)
+{
+    int place = atomic_fetch_add(&journal.length, 1);
+
+    if (place < JOURNAL)
+        journal.entries[place] = (int)(intptr_t)raw;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    atomic_store(&journal.length, 0);
+    return 0;
+}
+
+static void *numbered(int number)
+{
+    return (void *)(intptr_t)number;
+}
+
+/* A pool of one worker that waits at a gate, so that what is submitted next piles up. */
+typedef struct {
+    od_pool *pool;
+    gate door;
+} held_pool;
+
+static void hold(held_pool *it)
+{
+    it->pool = pool_of(1);
+    it->door = (gate){0};
+    od_pool_submit(it->pool, OD_BAND_USER_INTERACTIVE, gate_job, &it->door);
+    assert_comes_true(atomic_load(&it->door.waiting) == 1);
+}
+
+static void let_go(held_pool *it, int jobs)
+{
+    gate_open(&it->door);
+    assert_comes_true(atomic_load(&journal.length) >= jobs);
+    od_pool_free(it->pool);
+    assert_int_equal(atomic_load(&journal.length), jobs);
+}
+
+/* ---- order ---- */
+
+static void bands_are_served_from_the_highest(void **state)
+{
+    held_pool it;
+
+    (void)state;
+    hold(&it);
+    for (int i = 0; i < 50; i++) {
+        for (int band = 4; band >= 0; band--)
+            od_pool_submit(it.pool, (od_band)band, note, numbered(band * 100 + i));
+    }
+    let_go(&it, 250);
+    for (int i = 0; i < 250; i++) /* each band in its order, and before the next */
+        assert_int_equal(journal.entries[i], i / 50 * 100 + i % 50);
+}
+
+static od_pool *inner_pool;
+
+static void spawn_three(void *raw)
+{
+    note(raw);
+    for (int i = 1; i <= 3; i++)
+        od_pool_submit(inner_pool, OD_BAND_DEFAULT, note, numbered((int)(intptr_t)raw + i));
+}
+
+static void what_a_worker_submits_comes_in_its_order_behind_the_batch_in_hand(void **state)
+{
+    held_pool it;
+
+    (void)state;
+    hold(&it);
+    inner_pool = it.pool;
+    for (int i = 0; i < 4; i++)
+        od_pool_submit(it.pool, OD_BAND_DEFAULT, spawn_three, numbered(10 * i));
+    let_go(&it, 16);
+    static const int expected[] = {0, 10, 20, 30, 1, 2, 3, 11, 12, 13, 21, 22, 23, 31, 32, 33};
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(journal.entries[i], expected[i]);
+}
+
+/* ---- fairness ---- */
+
+static struct {
+    od_pool *pool;
+    long left, jobs;    /* of the flood, run by one worker */
+    long waits_since;   /* `jobs` when the watched job was submitted, or -1 */
+    long longest_wait[ODI_BANDS];
+    atomic_bool over;
+    uint32_t band; /* the flood's own */
+} flood;
+
+/* A job of another kind, submitted from within the flood, so that nothing depends on when. */
+static struct {
+    long submitted_at[ODI_BANDS];
+    bool out[ODI_BANDS];
+    int started[ODI_BANDS];
+} watched;
+
+static void watched_job(void *raw)
+{
+    int band = (int)(intptr_t)raw;
+    long waited = flood.jobs - watched.submitted_at[band];
+
+    if (waited > flood.longest_wait[band])
+        flood.longest_wait[band] = waited;
+    watched.out[band] = false;
+    watched.started[band]++;
+}
+
+/* As if from outside: through the site's injector. */
+static void submit_as_outsider(int band)
+{
+    odi_worker *self = odi_worker_self;
+    odi_entry job = odi_job_plain(watched_job, numbered(band), 0);
+
+    watched.submitted_at[band] = flood.jobs;
+    watched.out[band] = true;
+    (void)odi_site_push(self->site, (uint32_t)band, job);
+}
+
+static void submit_as_insider(int band)
+{
+    watched.submitted_at[band] = flood.jobs;
+    watched.out[band] = true;
+    od_pool_submit(flood.pool, (od_band)band, watched_job, numbered(band));
+}
+
+static void (*submit_watched)(int band);
+static uint32_t watched_bands;
+
+static void flood_job(void *unused)
+{
+    (void)unused;
+    flood.jobs++;
+    for (int band = 0; band < ODI_BANDS; band++) {
+        if (watched_bands & (1u << band) && !watched.out[band])
+            submit_watched(band);
+    }
+    if (--flood.left > 0)
+        od_pool_submit(flood.pool, (od_band)flood.band, flood_job, NULL);
+    else
+        atomic_store(&flood.over, true);
+}
+
+static void run_flood(uint32_t band, uint32_t watch, void (*submit)(int band))
+{
+    memset(&flood, 0, sizeof flood);
+    memset(&watched, 0, sizeof watched);
+    flood.pool = pool_of(1);
+    flood.left = 20000;
+    flood.band = band;
+    watched_bands = watch;
+    submit_watched = submit;
+    od_pool_submit(flood.pool, (od_band)band, flood_job, NULL);
+    assert_comes_true(atomic_load(&flood.over));
+    od_pool_free(flood.pool);
+}
+
+static void a_worker_in_a_flood_of_its_own_looks_outside_every_61_takes(void **state)
+{
+    (void)state;
+    run_flood(OD_BAND_DEFAULT, 1u << OD_BAND_DEFAULT, submit_as_outsider);
+    assert_true(watched.started[OD_BAND_DEFAULT] > 100);
+    assert_in_range(flood.longest_wait[OD_BAND_DEFAULT], 1, 61);
+}
+
+static void a_lower_band_is_passed_over_at_most_256_times(void **state)
+{
+    (void)state;
+    for (int outside = 0; outside < 2; outside++) {
+        for (int band = 1; band < ODI_BANDS; band++) {
+            run_flood(0, 1u << band, outside ? submit_as_outsider : submit_as_insider);
+            assert_true(watched.started[band] > 50);
+            assert_in_range(flood.longest_wait[band], 1, 256);
+        }
+    }
+}
+
+static void several_lower_bands_are_each_passed_over_at_most_256_times(void **state)
+{
+    (void)state;
+    for (int outside = 0; outside < 2; outside++) {
+        run_flood(0, 0x1e, outside ? submit_as_outsider : submit_as_insider);
+        for (int band = 1; band < ODI_BANDS; band++) {
+            /* What one lower band gets is, for the others, a pass too. */
+            assert_true(watched.started[band] > 50);
+            assert_in_range(flood.longest_wait[band], 1, 256);
+        }
+    }
+}
+
+static void a_higher_band_never_waits_behind_a_lower_one(void **state)
+{
+    (void)state;
+    run_flood(OD_BAND_BACKGROUND, 0x0f, submit_as_insider);
+    for (int band = 0; band < OD_BAND_BACKGROUND; band++) {
+        assert_true(watched.started[band] > 1000);
+        assert_in_range(flood.longest_wait[band], 0, 1);
+    }
+}
+
+/* ---- stealing ---- */
+
+static struct {
+    od_pool *pool;
+    atomic_ullong ran, on_others;
+    pthread_t victim;
+} theft;
+
+static void stealable(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&theft.ran, 1);
+    if (!pthread_equal(theft.victim, pthread_self()))
+        atomic_fetch_add(&theft.on_others, 1);
+}
+
+static void spawn_and_stay(void *raw)
+{
+    int jobs = (int)(intptr_t)raw;
+
+    theft.victim = pthread_self();
+    for (int i = 0; i < jobs; i++)
+        od_pool_submit(theft.pool, OD_BAND_DEFAULT, stealable, NULL);
+    while (atomic_load(&theft.on_others) < (unsigned long long)jobs)
+        sched_yield(); /* computes, so no spare comes: only thieves can end this */
+}
+
+static void thieves_take_all_that_a_busy_worker_has(void **state)
+{
+    enum { JOBS = 1000 };
+
+    (void)state;
+    for (int workers = 2; workers <= 4; workers++) {
+        memset(&theft, 0, sizeof theft);
+        theft.pool = pool_of(workers);
+        od_pool_submit(theft.pool, OD_BAND_DEFAULT, spawn_and_stay, numbered(JOBS));
+        assert_comes_true(all_done(theft.pool) == JOBS + 1);
+        assert_int_equal(atomic_load(&theft.on_others), JOBS);
+        od_metrics metrics = metrics_of(theft.pool);
+        assert_true(metrics.stolen[0] >= JOBS);
+        assert_int_equal(metrics.stolen[1] + metrics.stolen[2], 0); /* one node */
+        assert_true(metrics.steals[0] > 0 && metrics.steals[0] <= metrics.stolen[0]);
+        assert_int_equal(metrics.injector_jobs, 1);
+        od_pool_free(theft.pool);
+    }
+}
+
+static void on_four_nodes_everything_runs_and_distances_are_told_apart(void **state)
+{
+    enum { ROUNDS = 20, JOBS = 500 };
+    od_pool *pool = pool_with(options_for(8), (odi_pool_world){
+                                                  .topology = odi_topology_synthetic(4, 2, 1)});
+    uint64_t far = 0;
+
+    (void)state;
+    memset(&theft, 0, sizeof theft);
+    theft.pool = pool;
+    assert_int_equal(pool->crew.site_count, 4);
+    for (int round = 0; round < ROUNDS; round++) {
+        atomic_store(&theft.on_others, 0);
+        od_pool_submit(pool, OD_BAND_DEFAULT, spawn_and_stay, numbered(JOBS));
+        assert_comes_true(all_done(pool) == (uint64_t)(round + 1) * (JOBS + 1));
+    }
+    od_metrics metrics = metrics_of(pool);
+    for (int distance = 0; distance < 3; distance++) {
+        far += distance > 0 ? metrics.stolen[distance] : 0;
+        assert_true(metrics.steals[distance] <= metrics.stolen[distance]);
+    }
+    assert_true(far > 0);
+    assert_int_equal(atomic_load(&theft.ran), ROUNDS * JOBS);
+    od_pool_free(pool);
+}
+
+/* ---- blocking ---- */
+
+typedef struct {
+    gate door;
+    bool says_so;
+} blocker;
+
+static void block_at_a_gate(void *raw)
+{
+    blocker *it = raw;
+
+    if (it->says_so) {
+        od_blocking_begin();
+        od_blocking_begin(); /* pairs nest */
+    }
+    gate_pass(&it->door);
+    if (it->says_so) {
+        od_blocking_end();
+        od_blocking_end();
+    }
+}
+
+static void open_gates(void *raw)
+{
+    blocker *first = raw;
+
+    for (blocker *it = first; it < first + 8; it++)
+        gate_open(&it->door);
+}
+
+static void run_blockers(bool say_so)
+{
+    static blocker blockers[8];
+    od_pool *pool = pool_of(1);
+
+    memset(blockers, 0, sizeof blockers);
+    for (int i = 0; i < 8; i++) {
+        blockers[i].says_so = say_so;
+        od_pool_submit(pool, OD_BAND_DEFAULT, block_at_a_gate, &blockers[i]);
+    }
+    od_pool_submit(pool, OD_BAND_DEFAULT, open_gates, blockers);
+    assert_comes_true(all_done(pool) == 9); /* with one worker alone this never ends */
+    assert_in_range(metrics_of(pool).most_spares, 1, 16);
+    assert_comes_true(metrics_of(pool).active <= 1);
+    od_pool_free(pool);
+}
+
+static void jobs_that_say_that_they_block_hand_their_place_over(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 5; round++)
+        run_blockers(true);
+}
+
+static void jobs_that_block_without_saying_so_are_noticed(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3; round++)
+        run_blockers(false);
+}
+
+static void spare_workers_have_a_cap_and_reaching_it_is_counted(void **state)
+{
+    static blocker blockers[8];
+    od_pool_options options = options_for(1);
+
+    (void)state;
+    memset(blockers, 0, sizeof blockers);
+    options.spare_workers = 2;
+    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    for (int i = 0; i < 8; i++) {
+        blockers[i].says_so = true;
+        od_pool_submit(pool, OD_BAND_DEFAULT, block_at_a_gate, &blockers[i]);
+    }
+    assert_comes_true(metrics_of(pool).spare_cap_reached > 0);
+    assert_int_equal(metrics_of(pool).most_spares, 2);
+    open_gates(blockers);
+    assert_comes_true(all_done(pool) == 8);
+    od_pool_free(pool);
+}
+
+static void blocking_calls_elsewhere_do_nothing(void **state)
+{
+    (void)state;
+    od_blocking_begin();
+    od_blocking_begin();
+    od_blocking_end();
+    od_blocking_end();
+}
+
+static atomic_bool compute_on;
+
+static void compute(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&compute_on))
+        odi_spin_pause();
+}
+
+static void a_worker_that_computes_is_not_taken_for_blocked(void **state)
+{
+    atomic_ullong ran = 0;
+    od_pool *pool = pool_of(1);
+
+    (void)state;
+    atomic_store(&compute_on, true);
+    od_pool_submit(pool, OD_BAND_DEFAULT, compute, NULL);
+    for (int i = 0; i < 10; i++) { /* work waits, and the monitor looks */
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        odi_clock_sleep(MILLISECONDS(10));
+    }
+    uint64_t ran_meanwhile = atomic_load(&ran);
+    atomic_store(&compute_on, false);
+    assert_comes_true(atomic_load(&ran) == 10);
+    /* A busy machine may keep the worker from its CPU; then it neither slept. */
+    assert_int_equal(ran_meanwhile, 0);
+    assert_int_equal(metrics_of(pool).most_spares, 0);
+    od_pool_free(pool);
+}
+
+int main(void)
+{
+#define WORKER_TEST(name) cmocka_unit_test_setup(name, set_up)
+    const struct CMUnitTest tests[] = {
+        WORKER_TEST(bands_are_served_from_the_highest),
+        WORKER_TEST(what_a_worker_submits_comes_in_its_order_behind_the_batch_in_hand),
+        WORKER_TEST(a_worker_in_a_flood_of_its_own_looks_outside_every_61_takes),
+        WORKER_TEST(a_lower_band_is_passed_over_at_most_256_times),
+        WORKER_TEST(several_lower_bands_are_each_passed_over_at_most_256_times),
+        WORKER_TEST(a_higher_band_never_waits_behind_a_lower_one),
+        WORKER_TEST(thieves_take_all_that_a_busy_worker_has),
+        WORKER_TEST(on_four_nodes_everything_runs_and_distances_are_told_apart),
+        WORKER_TEST(jobs_that_say_that_they_block_hand_their_place_over),
+        WORKER_TEST(jobs_that_block_without_saying_so_are_noticed),
+        WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted),
+        WORKER_TEST(blocking_calls_elsewhere_do_nothing),
+        WORKER_TEST(a_worker_that_computes_is_not_taken_for_blocked),
+    };
+    return run_guarded(tests);
+}
