@@ -83,7 +83,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CLITests",
-            dependencies: ["overdrive-cli"],
+            dependencies: ["OverdriveCore", "overdrive-cli"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

@@ -59,6 +59,22 @@ struct TerminalTests {
         close(ends[0])
     }
 
+    @Test("Ctrl-C is left alone when it was ignored from the start, as in a script's background")
+    func ignoredInterrupt() throws {
+        let tree = try TemporaryTree()
+        try tree.write("file")
+        try #require(truncate("\(tree.path)/file", 2 << 30) == 0)
+        let program = Command.overdrivePath
+        let running = try Command(
+            "sh", ["-c", "trap '' INT; exec \"$0\" checksum \"$1\"", program, tree.path]
+        ).start()
+        usleep(200_000)
+        running.send(SIGINT)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0)
+        #expect(outcome.lines.count == 1)
+    }
+
     @Test("a bar shows how far the job is, and goes when it ends")
     func bar() throws {
         let tree = try TemporaryTree()
