@@ -1,6 +1,12 @@
 import OverdriveCore
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 @Suite("Suspension", .timeLimit(.minutes(1)))
 struct SuspensionTests {
     @Test("keeps closures from starting until it is taken back", arguments: [1, 2, TaskQueue.unlimited])
@@ -178,6 +184,40 @@ struct SuspensionTests {
         }
         queue.waitUntilAllTasksAreFinished()
         #expect(order.value == Array(0..<500))
+    }
+
+    @Test("of a concurrent queue leaves no limit behind: all of 16 closures wait for each other on one worker")
+    func noLimitBehind() async {
+        await Gap.lanePlaces.allow {
+            await #expect(processExitsWith: .success) {
+                let queue = TaskQueue(scheduler: makeScheduler(workers: 1, spares: 32))
+                let inside = Counter()
+                let group = WaitGroup()
+                queue.suspend()
+                for _ in 0..<16 {
+                    queue.async(group: group) {
+                        inside.add()
+                        blocking { _ = eventually { inside.count == 16 } }
+                    }
+                }
+                queue.resume()
+                exit(group.wait(timeout: .seconds(3)) == .success ? 0 : 1)
+            }
+        }
+    }
+
+    @Test("of a concurrent queue does not keep its own closures from sync")
+    func syncFromInside() async {
+        await Gap.lanePlaces.allow {
+            await #expect(processExitsWith: .success) {
+                let queue = TaskQueue(scheduler: makeScheduler(workers: 1, spares: 8))
+                let group = WaitGroup()
+                queue.suspend()
+                for _ in 0..<4 { queue.async(group: group) { queue.sync {} } }
+                queue.resume()
+                exit(group.wait(timeout: .seconds(3)) == .success ? 0 : 1)
+            }
+        }
     }
 
     @Test("ends without workers too, where the closures that it held set the flag")

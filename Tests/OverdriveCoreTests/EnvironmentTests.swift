@@ -1,0 +1,68 @@
+import OverdriveCore
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What the shared scheduler takes from the environment, each in a process of its own.
+@Suite("The environment", .timeLimit(.minutes(2)))
+struct EnvironmentTests {
+    @Test("sets the number of workers", arguments: [1, 3, 1_024])
+    func workers(count: Int) async {
+        await #expect(processExitsWith: .success) { [count] in
+            setenv("OVERDRIVE_WORKERS", "\(count)", 1)
+            #expect(Scheduler.shared.workerCount == count)
+        }
+    }
+
+    @Test(
+        "that is malformed is left out, with one sentence",
+        arguments: ["", "0", "-1", "1025", "two", "2.5", "2 ", "99999999999999999999", "à"])
+    func malformed(value: String) async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [value] in
+            setenv("OVERDRIVE_WORKERS", value, 1)
+            #expect(Scheduler.shared.workerCount >= 1)
+            let result = try await TaskQueue().run { 5 }
+            #expect(result == 5)
+        }
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
+        #expect(lines.count == 1)
+        #expect(lines.allSatisfy { $0.hasPrefix("overdrive: OVERDRIVE_WORKERS") && $0.hasSuffix("going on without it") })
+    }
+
+    @Test("names a placement", arguments: ["none", "node", "core", "automatic"])
+    func placement(name: String) async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [name] in
+            setenv("OVERDRIVE_PLACEMENT", name, 1)
+            let result = try await TaskQueue().run { 5 }
+            #expect(result == 5)
+        }
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(!output.contains("overdrive: "))
+    }
+
+    @Test("that names no placement is left out, with one sentence, and the workers are still heeded")
+    func unknownPlacement() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            setenv("OVERDRIVE_PLACEMENT", "somewhere", 1)
+            setenv("OVERDRIVE_WORKERS", "3", 1)
+            #expect(Scheduler.shared.workerCount == 3)
+        }
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(output.contains("overdrive: OVERDRIVE_PLACEMENT"))
+        #expect(output.contains("going on without it"))
+    }
+
+    @Test("has no say in schedulers of one's own")
+    func ownSchedulers() async {
+        await #expect(processExitsWith: .success) {
+            setenv("OVERDRIVE_WORKERS", "7", 1)
+            let scheduler = try Scheduler(workers: 2)
+            #expect(scheduler.workerCount == 2)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import OverdriveCore
+import Testing
+
+/// Broken promises end the process with one sentence that names the call.
+@Suite("Misuse", .timeLimit(.minutes(2)))
+struct MisuseTests {
+    private func expect(
+        _ result: ExitTest.Result?, says sentence: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
+        #expect(lines == ["overdrive: \(sentence)"], sourceLocation: sourceLocation)
+    }
+
+    @Test("of sync: onto the serial queue that it is on")
+    func selfSync() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let queue = TaskQueue.serial(label: "journal")
+            queue.async { queue.sync {} }
+            await queue.drained()
+        }
+        expect(
+            result,
+            says: "TaskQueue.sync on the serial queue \"journal\" from one of its own closures would wait for "
+                + "itself: call the function directly instead")
+    }
+
+    @Test("of sync: inside sync on the same serial queue, by way of another one")
+    func nestedSelfSync() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (queue, other) = (TaskQueue.serial(label: "journal"), TaskQueue.serial(label: "other"))
+            queue.sync { other.sync { queue.sync {} } }
+        }
+        expect(
+            result,
+            says: "TaskQueue.sync on the serial queue \"journal\" from one of its own closures would wait for "
+                + "itself: call the function directly instead")
+    }
+
+    @Test("of main.sync: on the main thread")
+    func mainSync() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            await MainActor.run { TaskQueue.main.sync {} }
+        }
+        expect(
+            result,
+            says: "TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
+    }
+
+    @Test("of waitUntilAllTasksAreFinished: from the queue's own closures", arguments: [1, TaskQueue.unlimited])
+    func selfWait(width: Int) async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
+            let queue = TaskQueue.concurrent(label: "pages", maxConcurrentTaskCount: width)
+            queue.async { queue.waitUntilAllTasksAreFinished() }
+            await queue.drained()
+        }
+        expect(
+            result,
+            says: "TaskQueue.waitUntilAllTasksAreFinished() of \"pages\" from one of its own closures would wait "
+                + "for itself")
+    }
+
+    @Test("of waitUntilAllTasksAreFinished: for the main queue on the main thread")
+    func mainWait() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            await MainActor.run { TaskQueue.main.waitUntilAllTasksAreFinished() }
+        }
+        expect(
+            result,
+            says: "TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
+    }
+
+    @Test("of resume: more often than suspend")
+    func overResume() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let queue = TaskQueue.concurrent(label: "pages")
+            queue.suspend()
+            queue.resume()
+            queue.resume()
+        }
+        expect(result, says: "TaskQueue.resume() of \"pages\" was called more often than suspend()")
+    }
+
+    @Test("of leave: more often than enter")
+    func unbalancedLeave() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let group = WaitGroup()
+            group.enter()
+            group.leave()
+            group.leave()
+        }
+        expect(result, says: "WaitGroup.leave() was called more often than enter()")
+    }
+
+    @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])
+    func noWidth(width: Int) async {
+        let made = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
+            _ = TaskQueue(maxConcurrentTaskCount: width)
+        }
+        expect(made, says: "maxConcurrentTaskCount is \(width): choose 1 or more, or TaskQueue.unlimited")
+        let set = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
+            TaskQueue.serial().maxConcurrentTaskCount = width
+        }
+        expect(set, says: "maxConcurrentTaskCount is \(width): choose 1 or more, or TaskQueue.unlimited")
+    }
+
+    @Test("of queues that are everybody's: suspending and limiting them")
+    func everybodys() async {
+        let suspended = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.global(qos: .utility).suspend()
+        }
+        expect(
+            suspended,
+            says: "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own")
+        let flagged = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.background.isSuspended = true
+        }
+        expect(
+            flagged,
+            says: "TaskQueue.isSuspended of \"background\", which is everybody's: make a TaskQueue of your own")
+        let limited = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.main.maxConcurrentTaskCount = 2
+        }
+        expect(
+            limited,
+            says: "TaskQueue.maxConcurrentTaskCount of \"main\", which is everybody's: make a TaskQueue of your own")
+        let resumed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.main.resume()
+        }
+        expect(
+            resumed, says: "TaskQueue.resume() of \"main\", which is everybody's: make a TaskQueue of your own")
+    }
+
+    @Test("of cancelAll: on the main queue")
+    func cancelMain() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.main.cancelAll()
+        }
+        expect(result, says: "TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back")
+    }
+
+    @Test("of shutdown: of the shared scheduler")
+    func sharedShutdown() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            await Scheduler.shared.shutdown(deadline: .zero)
+        }
+        expect(result, says: "Scheduler.shared cannot be shut down: make a Scheduler of your own")
+    }
+
+    @Test("of shutdown: from one of the scheduler's own closures")
+    func shutdownFromInside() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let scheduler = makeScheduler(name: "render")
+            let queue = TaskQueue(scheduler: scheduler)
+            queue.async { scheduler.shutdown(deadline: .zero) }
+            await queue.drained()
+        }
+        expect(
+            result,
+            says: "Scheduler.shutdown(deadline:) of \"render\" from one of its own closures would wait for itself")
+    }
+}

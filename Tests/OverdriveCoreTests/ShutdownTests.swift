@@ -1,0 +1,203 @@
+import OverdriveCore
+import Testing
+
+@Suite("Shutting a scheduler down", .timeLimit(.minutes(1)))
+struct ShutdownTests {
+    private static let widths = [1, 2, TaskQueue.unlimited]
+
+    @Test("that never worked reports nothing")
+    func unused() async {
+        let report = await makeScheduler().shutdown(deadline: .zero)
+        #expect(report.ran == 0 && report.cancelled == 0 && report.stuck == 0)
+        #expect(report.stuckQueues.isEmpty)
+    }
+
+    @Test("runs everything when there is time, and reports how much", arguments: widths)
+    func everything(width: Int) {
+        for _ in 0..<10 {
+            let scheduler = makeScheduler()
+            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
+            let runs = Counter()
+            for _ in 0..<300 {
+                queue.async {
+                    queue.async { runs.add() }
+                }
+            }
+            let report: ShutdownReport = scheduler.shutdown(deadline: .seconds(20))
+            #expect(runs.count == 300)
+            #expect(report.ran == 600)
+            #expect(report.cancelled == 0)
+            #expect(report.stuck == 0)
+        }
+    }
+
+    @Test("cancels at the deadline what has not started, names what runs, empties the groups", arguments: widths)
+    func deadline(width: Int) {
+        let scheduler = makeScheduler(workers: 2)
+        let queue = TaskQueue.concurrent(label: "stubborn", maxConcurrentTaskCount: width, scheduler: scheduler)
+        let census = Census()
+        let (group, running) = (WaitGroup(), WaitGroup())
+        let (started, gate) = (Counter(), Gate())
+        let stuck = width == 1 ? 1 : 2
+        for _ in 0..<stuck {
+            queue.async(group: running) {
+                started.add()
+                gate.pass()
+            }
+        }
+        #expect(eventually { started.count == stuck })
+        for _ in 0..<100 {
+            let tracked = census.newborn()
+            queue.async(group: group) { tracked.touch() }
+        }
+        let report: ShutdownReport = scheduler.shutdown(deadline: .milliseconds(5))
+        #expect(report.ran == 0)
+        #expect(report.stuck == stuck)
+        #expect(report.stuckQueues == Array(repeating: "stubborn", count: stuck))
+        Gap.lanesAtShutdown.allow {
+            #expect(report.cancelled == 100)
+            #expect(group.wait(timeout: .seconds(1)) == .success)
+            #expect(census.alive == 0)
+        }
+        gate.open()
+        running.wait()
+    }
+
+    @Test("cancels at the deadline what suspended queues hold", arguments: widths)
+    func suspended(width: Int) {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
+        let group = WaitGroup()
+        let census = Census()
+        queue.suspend()
+        for _ in 0..<50 {
+            let tracked = census.newborn()
+            queue.async(group: group) { tracked.touch() }
+        }
+        let report: ShutdownReport = scheduler.shutdown(deadline: .milliseconds(5))
+        #expect(report.ran == 0)
+        Gap.lanesAtShutdown.allow {
+            #expect(report.cancelled == 50)
+            #expect(group.wait(timeout: .seconds(1)) == .success)
+            #expect(census.alive == 0)
+        }
+    }
+
+    @Test("under load accounts for every closure", arguments: widths)
+    func exact(width: Int) {
+        for round in 0..<10 {
+            let scheduler = makeScheduler(workers: 1 + round % 3)
+            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
+            let group = WaitGroup()
+            let census = Census()
+            let runs = Counter()
+            let reports = Log<ShutdownReport>()
+            onThreads(3) { thread in
+                if thread == 0 {
+                    reports.note(scheduler.shutdown(deadline: .microseconds(50 * round)))
+                } else {
+                    for _ in 0..<500 {
+                        let tracked = census.newborn()
+                        queue.async(group: group) {
+                            tracked.touch()
+                            runs.add()
+                        }
+                    }
+                }
+            }
+            Gap.lanesAtShutdown.allow {
+                #expect(group.wait(timeout: .seconds(1)) == .success)
+                #expect(census.alive == 0)
+            }
+            let metrics = scheduler.metrics
+            Gap.laneCounts.allow {
+                #expect(metrics.executed == runs.count)
+                #expect(metrics.executed + metrics.cancelled == 1_000)
+            }
+        }
+    }
+
+    @Test("a second time returns the first report, from several threads too")
+    func again() {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue(scheduler: scheduler)
+        for _ in 0..<50 { queue.async {} }
+        let reports = Log<ShutdownReport>()
+        onThreads(3) { _ in reports.note(scheduler.shutdown(deadline: .seconds(10))) }
+        #expect(reports.all.count == 3)
+        #expect(reports.all.allSatisfy { $0 == reports.all[0] && $0.ran == 50 })
+    }
+
+    @Test("lets later closures run on their callers, counted", arguments: widths)
+    func laterClosures(width: Int) {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
+        queue.async {}
+        scheduler.shutdown(deadline: .seconds(10))
+        let here = threadIdentity()
+        let group = WaitGroup()
+        let runs = Counter()
+        for _ in 0..<50 {
+            queue.async(group: group) { if threadIdentity() == here { runs.add() } }
+        }
+        group.wait()
+        #expect(runs.count == 50)
+        #expect(scheduler.metrics.ranOnCallers == 50)
+        #expect(scheduler.metrics.executed == 51)
+        #expect(queue.sync { 1 } == 1)
+        queue.waitUntilAllTasksAreFinished()
+        #expect(queue.pendingTaskCount == 0)
+    }
+
+    @Test("lets later tasks and run go on")
+    func laterTasks() async throws {
+        let scheduler = makeScheduler()
+        await scheduler.shutdown(deadline: .seconds(10))
+        #expect(await Task(executorPreference: scheduler) { 7 }.value == 7)
+        #expect(try await TaskQueue(scheduler: scheduler).run { 8 } == 8)
+        #expect(try await TaskQueue.serial(scheduler: scheduler).run { 9 } == 9)
+    }
+
+    @Test("names a stuck Swift task by no queue's label")
+    func stuckTask() async {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue.concurrent(label: "finished long ago", scheduler: scheduler)
+        queue.async {}
+        await queue.drained()
+        let started = Counter()
+        let gate = Gate()
+        let task = Task(executorPreference: scheduler) {
+            started.add()
+            pass(gate)
+        }
+        while started.count == 0 { await Task.yield() }
+        let report = await scheduler.shutdown(deadline: .zero)
+        #expect(report.stuck == 1)
+        Gap.staleLabels.allow { #expect(report.stuckQueues.isEmpty) }
+        gate.open()
+        await task.value
+    }
+
+    @Test("names no stuck queue that has no label")
+    func stuckWithoutLabel() async {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue(scheduler: scheduler)
+        let started = Counter()
+        let gate = Gate()
+        queue.async {
+            started.add()
+            gate.pass()
+        }
+        while started.count == 0 { await Task.yield() }
+        let report = await scheduler.shutdown(deadline: .zero)
+        #expect(report.stuck == 1)
+        #expect(report.stuckQueues.isEmpty)
+        gate.open()
+        await queue.drained()
+    }
+
+    /// A blocking wait, in a task on purpose.
+    private func pass(_ gate: Gate) {
+        gate.pass()
+    }
+}
