@@ -20,7 +20,7 @@ static int set_up(void **state)
 
 static void wait_from(uint32_t epoch, int64_t deadline_ns)
 {
-    odi_idle_wait(&idle, epoch, deadline_ns);
+    odi_idle_wait(&idle, epoch, deadline_ns, 0);
 }
 
 /* ---- step by step ---- */
