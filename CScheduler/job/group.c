@@ -11,11 +11,13 @@ odi_group *odi_group_new(void)
 
     if (group == NULL)
         return NULL;
+    odi_lock_acquire(&group->watch.lock); /* who looks at its last life holds this */
     group->records = &group->own;
     group->given_up = false;
     group->own.next_of_group = NULL;
     odi_store_relaxed(&group->own.group, group); /* relaxed, both: not shared yet */
     odi_store_relaxed(&group->last, (odi_record *)NULL);
+    odi_lock_release(&group->watch.lock);
     return group;
 }
 
