@@ -7,12 +7,9 @@
 #include "base/cache_line.h"
 #include "os/numa.h"
 
-/* From this size on, pieces are mapped: freeing them lowers the resident set at once. */
-enum { MAPPED_FROM = 32 * 1024 };
-
 void *odi_pages_new(size_t bytes, int node)
 {
-    if (bytes >= MAPPED_FROM) {
+    if (bytes >= ODI_PAGES_MAPPED) {
         void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                            -1, 0);
         if (pages == MAP_FAILED)
@@ -33,7 +30,7 @@ void odi_pages_free(void *pages, size_t bytes)
 {
     if (pages == NULL)
         return;
-    if (bytes >= MAPPED_FROM)
+    if (bytes >= ODI_PAGES_MAPPED)
         munmap(pages, bytes);
     else
         free(pages);

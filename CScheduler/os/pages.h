@@ -1,16 +1,26 @@
 /* pages.h — zeroed memory in large pieces, near a node where that means something.
  *
  * Large pieces are mapped and given back to the kernel when freed; small ones come from
- * malloc. Neither is touched before its first use.
+ * malloc, and lie wherever malloc's pages do.
  */
 #ifndef ODI_OS_PAGES_H
 #define ODI_OS_PAGES_H
 
 #include <stddef.h>
 
-enum { ODI_ANY_NODE = -1 };
+/* From ODI_PAGES_MAPPED bytes on, pieces are mapped: freeing them lowers the resident set at
+ * once. */
+enum { ODI_ANY_NODE = -1, ODI_PAGES_MAPPED = 32 * 1024 };
 
-/* Zeroed, aligned to two cache lines; NULL when memory is short. `node` is a wish. */
+/* The size to ask for when a piece of `bytes` is to lie on `node`: enough to be mapped. What
+ * is not touched of it costs address space only. */
+static inline size_t odi_pages_size(size_t bytes, int node)
+{
+    return node == ODI_ANY_NODE || bytes > ODI_PAGES_MAPPED ? bytes : ODI_PAGES_MAPPED;
+}
+
+/* Zeroed, aligned to two cache lines; NULL when memory is short. `node` is a wish, heeded
+ * for mapped pieces only. */
 void *odi_pages_new(size_t bytes, int node);
 
 /* `bytes` as at odi_pages_new. NULL is fine. */

@@ -22,14 +22,14 @@ static int64_t distance(int64_t from, int64_t to)
     return (int64_t)((uint64_t)to - (uint64_t)from);
 }
 
-static size_t ring_bytes(int64_t capacity)
+static size_t ring_bytes(const odi_deque *deque, int64_t capacity)
 {
-    return sizeof(odi_ring) + (size_t)capacity * sizeof(odi_slot);
+    return odi_pages_size(sizeof(odi_ring) + (size_t)capacity * sizeof(odi_slot), deque->node);
 }
 
 static odi_ring *ring_new(odi_deque *deque, int64_t capacity)
 {
-    odi_ring *ring = odi_pages_new(ring_bytes(capacity), deque->node);
+    odi_ring *ring = odi_pages_new(ring_bytes(deque, capacity), deque->node);
 
     if (ring != NULL) {
         ring->deque = deque;
@@ -65,7 +65,7 @@ static void free_chain(odi_ring *ring)
     while (ring != NULL) {
         odi_ring *older = ring->older;
 
-        odi_pages_free(ring, ring_bytes(ring->capacity));
+        odi_pages_free(ring, ring_bytes(ring->deque, ring->capacity));
         ring = older;
     }
 }

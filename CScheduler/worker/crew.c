@@ -84,6 +84,12 @@ bool odi_crew_init(odi_crew *crew)
     return true;
 }
 
+/* Where a site's memory should lie. Without several sites it is nobody's concern. */
+static int memory_node(const odi_crew *crew, const odi_site *site)
+{
+    return crew->site_count > 1 ? site->node : ODI_ANY_NODE;
+}
+
 void odi_crew_free(odi_crew *crew)
 {
     odi_reclaim_drain();
@@ -94,7 +100,7 @@ void odi_crew_free(odi_crew *crew)
             continue;
         for (int band = 0; band < ODI_BANDS; band++)
             odi_deque_free(&worker->deques[band]);
-        odi_pages_free(worker, sizeof *worker);
+        odi_pages_free(worker, odi_pages_size(sizeof *worker, memory_node(crew, worker->site)));
     }
     for (int site = 0; site < crew->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
@@ -155,8 +161,8 @@ static odi_worker *make_worker(odi_crew *crew, int slot)
 {
     int site = crew->plan != NULL ? odi_plan_place(crew->plan, slot).node % crew->site_count
                                   : slot % crew->site_count;
-    int node = crew->site_count > 1 ? crew->sites[site].node : ODI_ANY_NODE;
-    odi_worker *worker = odi_pages_new(sizeof *worker, node);
+    int node = memory_node(crew, &crew->sites[site]);
+    odi_worker *worker = odi_pages_new(odi_pages_size(sizeof *worker, node), node);
 
     if (worker == NULL)
         return NULL;

@@ -46,7 +46,7 @@ static void prepare(void)
 {
     odi_entry entry;
 
-    odi_deque_init(&deque, INT64_MAX - 2, 0);
+    odi_deque_init(&deque, INT64_MAX - 2, ODI_ANY_NODE);
     odi_deque_push(&deque, (odi_entry){1, 1});
     odi_deque_take(&deque, &entry);
 }

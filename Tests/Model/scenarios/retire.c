@@ -49,7 +49,7 @@ static void prepare(void)
 {
     odi_entry entry;
 
-    odi_deque_init(&deque, INT64_MAX - 2, 0);
+    odi_deque_init(&deque, INT64_MAX - 2, ODI_ANY_NODE);
     odi_deque_push(&deque, (odi_entry){1, 1});
     odi_deque_take(&deque, &entry);
     grace_readers = 1u << 1 | 1u << 2;
@@ -108,7 +108,7 @@ static void prepare_passing(void)
     odi_entry entry;
 
     passing = model_malloc(sizeof *passing);
-    odi_deque_init(passing, 0, 0);
+    odi_deque_init(passing, 0, ODI_ANY_NODE);
     odi_deque_push(passing, ledger_entry(0));
     odi_deque_take(passing, &entry);
 }
