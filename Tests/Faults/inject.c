@@ -1,0 +1,170 @@
+/* inject.c — stands between the engine and what it calls (the linker's --wrap), so that calls
+ * can be refused. Only the engine's own calls and this suite's come here: what the C library
+ * calls inside itself does not, which is what rlimits, seccomp and strace are for. */
+#include "Faults/faults.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+injection of_threads, of_heap, of_maps;
+atomic_int futex_lies;
+atomic_uint wall_reads;
+
+void injection_arm(injection *it, int nth, int from, int one_in)
+{
+    atomic_store(&it->calls, 0);
+    atomic_store(&it->refused, 0);
+    atomic_store(&it->nth, nth);
+    atomic_store(&it->from, from);
+    atomic_store(&it->one_in, one_in);
+}
+
+void injection_end(injection *it)
+{
+    atomic_store(&it->nth, INJECT_NEVER);
+    atomic_store(&it->from, INJECT_NEVER);
+    atomic_store(&it->one_in, INJECT_NEVER);
+}
+
+static bool strikes_one_in(int chances)
+{
+    static _Thread_local prng random;
+    static atomic_uint streams;
+
+    if (random.state == 0)
+        random = prng_for(0x6661756c7473, atomic_fetch_add(&streams, 1));
+    return chances > 0 && prng_one_in(&random, (uint32_t)chances);
+}
+
+static bool refuses(injection *it)
+{
+    int nth = atomic_load(&it->nth), from = atomic_load(&it->from);
+    int one_in = atomic_load(&it->one_in);
+
+    if (nth == 0 && from == 0 && one_in == 0)
+        return false;
+    int call = atomic_fetch_add(&it->calls, 1) + 1;
+    bool refused = call == nth || (from > 0 && call >= from) || strikes_one_in(one_in);
+    if (refused)
+        atomic_fetch_add(&it->refused, 1);
+    return refused;
+}
+
+/* ---- what is wrapped ---- */
+
+int __wrap_pthread_create(void *thread, const void *attributes, void *(*body)(void *),
+                          void *argument);
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                           struct timespec *rest);
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                           struct timespec *rest);
+
+int __wrap_pthread_create(void *thread, const void *attributes, void *(*body)(void *),
+                          void *argument)
+{
+    if (refuses(&of_threads))
+        return EAGAIN;
+    return __real_pthread_create(thread, attributes, body, argument);
+}
+
+static void *no_memory(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return refuses(&of_heap) ? no_memory() : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return refuses(&of_heap) ? no_memory() : __real_calloc(count, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return refuses(&of_heap) ? no_memory() : __real_aligned_alloc(alignment, bytes);
+}
+
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    if (refuses(&of_maps)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(at, bytes, protection, flags, file, offset);
+}
+
+/* ---- futexes that lie, and clocks ---- */
+
+static void dawdle(void)
+{
+    struct timespec rest = {0, 200000};
+
+    nanosleep(&rest, NULL);
+}
+
+long __wrap_syscall(long number, ...)
+{
+    long words[6];
+    va_list arguments;
+
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++)
+        words[i] = va_arg(arguments, long);
+    va_end(arguments);
+
+    if (number == SYS_futex) {
+        int lies = atomic_load(&futex_lies);
+
+        if (words[1] & FUTEX_CLOCK_REALTIME)
+            atomic_fetch_add(&wall_reads, 1);
+        if (lies > 0 && (words[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET) {
+            if (strikes_one_in(lies)) {
+                errno = EINTR;
+                return -1;
+            }
+            if (strikes_one_in(lies))
+                return 0;
+        } else if (lies > 0 && strikes_one_in(16 * lies))
+            dawdle();
+    }
+    return __real_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
+        atomic_fetch_add(&wall_reads, 1);
+    return __real_clock_gettime(clock, now);
+}
+
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                           struct timespec *rest)
+{
+    if (clock == CLOCK_REALTIME)
+        atomic_fetch_add(&wall_reads, 1);
+    return __real_clock_nanosleep(clock, flags, time, rest);
+}

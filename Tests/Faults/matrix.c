@@ -1,0 +1,133 @@
+/* matrix.c — the faults, what is done, and what must come of it. `faults --list` prints this
+ * table; a run is judged by it.
+ *
+ * "Completes" means: every pool that could be made ended its waves, with every accepted job
+ * run exactly once or cancelled and reported as cancelled, no queue's width exceeded, and
+ * the stop's report in agreement with the ledger. */
+#include "Faults/strikes.h"
+
+const fault faults[] = {
+    {"none", "nothing is done to the run", "completes: the workloads themselves are sound",
+     .rounds = 1},
+
+    /* ---- threads ---- */
+    {"thread-kth", "pthread_create fails at the k-th call, once; k = 1 to 8",
+     "completes with fewer workers, or on the submitters until a thread can be had",
+     .arm = thread_kth, .disarm = threads_again, .rounds = 8},
+    {"thread-from-kth", "pthread_create fails at the k-th call and ever after; k = 1 to 8",
+     "completes with k - 1 threads, submitters taking part where there is none",
+     .arm = thread_from_kth, .disarm = threads_again, .rounds = 8},
+    {"thread-always", "pthread_create fails always",
+     "completes at once: submitters run their own work",
+     .arm = thread_always, .disarm = threads_again, .verify = struck, .rounds = 3},
+    {"thread-random", "pthread_create fails once in 2, 3 or 4 calls",
+     "completes, going on with whatever threads there are",
+     .arm = thread_at_random, .disarm = threads_again, .rounds = 6},
+    {"thread-strace", "strace makes clone3 fail with EAGAIN from each thread's 4th on",
+     "completes: the C library's own failure is handled like an injected one",
+     .under_strace = true, .disarm = some_threads_refused, .rounds = 3, .slow = true},
+    {"thread-nproc", "RLIMIT_NPROC leaves room for none, one or two more threads",
+     "completes with that many threads", .prepare = process_limit,
+     .disarm = some_threads_refused},
+    {"thread-pids", "a pids control group leaves room for none, one or two more threads",
+     "completes with that many threads", .prepare = pids_group,
+     .disarm = some_threads_refused},
+
+    /* ---- memory ---- */
+    {"memory-nth", "the n-th allocation and the n-th mapping fail, once; n = 1 to 60",
+     "completes, or the pool is refused with OD_NO_MEMORY", .prepare = memory_nth,
+     .arm = memory_nth, .disarm = memory_again, .rounds = 12, .may_refuse = true,
+     .counts_loosely = true},
+    {"memory-from-nth", "allocations and mappings fail from the n-th on; n = 1 to 60",
+     "completes, or the pool is refused: submitters run what cannot be kept",
+     .arm = memory_from_nth, .disarm = memory_again, .rounds = 12, .counts_loosely = true},
+    {"memory-random", "one in 2 to 8 allocations and mappings fails",
+     "completes", .prepare = memory_at_random, .arm = memory_at_random,
+     .disarm = memory_again, .verify = struck, .rounds = 8, .may_refuse = true,
+     .counts_loosely = true},
+    {"memory-maps", "no mapping can be had: no ring or injector block of its size",
+     "completes: small deques and the callers do the work", .arm = maps_always,
+     .disarm = memory_again, .rounds = 4, .counts_loosely = true},
+    {"memory-windows", "for 3 ms in 4 no memory can be had at all",
+     "completes", .beside = memory_windows, .disarm = memory_again, .least_ms = 60,
+     .counts_loosely = true},
+    {"memory-resize", "memory fails at random while the pool grows and shrinks",
+     "completes: workers that cannot hand their jobs over stay", .beside = memory_and_resize,
+     .disarm = memory_again, .least_ms = 60, .counts_loosely = true},
+    {"memory-space", "RLIMIT_AS leaves 24 to 200 MiB: stacks of 256 MiB do not fit",
+     "completes: stacks are halved until they fit, then as without threads",
+     .prepare = address_space, .may_refuse = true, .counts_loosely = true},
+
+    /* ---- system calls ---- */
+    {"refused-affinity", "sched_setaffinity (and getaffinity) fail with EPERM: seccomp",
+     "completes unpinned; each refusal is counted as a warning", .prepare = no_affinity,
+     .rounds = 2},
+    {"refused-policy", "mbind, set_mempolicy, get_mempolicy, getcpu fail: seccomp",
+     "completes with memory wherever it comes from", .prepare = no_policy},
+    {"refused-membarrier", "membarrier fails with EPERM or ENOSYS from the start: seccomp",
+     "completes with full fences on both sides", .before_exec = no_membarrier, .rounds = 2},
+    {"lost-membarrier", "membarrier is refused after the pool registered for it: seccomp",
+     "ends with a sentence that names membarrier: going on could lose work",
+     TRAPS, "membarrier", .arm = membarrier_gone},
+    {"odd-machine", "a machine of two nodes whose CPUs and memory do not exist is pinned to",
+     "completes unpinned", .prepare = two_nodes},
+    {"futex-lies", "futex waits return EINTR or 0 at once, wakes come late",
+     "completes: every wait looks again", .arm = futex_lie, .disarm = futex_honest,
+     .rounds = 4},
+    {"wall-clock", "each use of CLOCK_REALTIME by the engine is noted",
+     "completes without one: a jump of the wall clock cannot matter", .arm = wall_clock,
+     .verify = wall_clock_verify},
+
+    /* ---- descriptors and files ---- */
+    {"no-descriptors", "RLIMIT_NOFILE is 8 and all 8 are in use",
+     "completes: the engine needs none", .prepare = descriptors, .rounds = 2},
+    {"no-proc", "/proc and /sys are empty: mount namespace",
+     "completes with what the system calls tell", .before_exec = nothing_in_proc,
+     .rounds = 2},
+
+    /* ---- limits that change ---- */
+    {"quota", "the cpu control group's quota becomes 0.8 CPUs and is lifted again",
+     "completes; the number of workers follows within 2.5 s of activity",
+     .before_exec = quota_group, .prepare = follow_limits, .beside = quota_changes,
+     .least_ms = 4500, .slow = true},
+    {"cpuset", "the cpuset control group shrinks to one CPU and widens again",
+     "completes, also pinned; the number of workers follows within 2.5 s of activity",
+     .before_exec = cpuset_group, .prepare = follow_limits, .beside = cpuset_changes,
+     .least_ms = 4500, .slow = true},
+    {"limits-v2", "recorded trees of cgroup v2, good and bad, mixed anew at every read",
+     "completes; never fewer than one worker, never more than the CPUs",
+     .prepare = hostile_machine, .beside = hostile_machine_changes, .verify = struck,
+     .least_ms = 100},
+    {"affinity", "every thread's affinity changes every 2 ms", "completes",
+     .beside = affinity_churn, .verify = struck, .least_ms = 100},
+    {"resize", "the pool's size changes every 0.3 ms, between 1 and 6", "completes",
+     .beside = resize, .verify = struck, .least_ms = 100},
+
+    /* ---- time ---- */
+    {"freeze-signal", "a thread of the engine is held for 10 to 50 ms, again and again: "
+     "SIGPROF", "completes: others go on or wait for the thaw, nothing is lost",
+     .beside = freeze_by_signal, .verify = struck, .least_ms = 250},
+    {"freeze-group", "the same by the freezer control group, which also stops system calls",
+     "completes: others go on or wait for the thaw, nothing is lost",
+     .before_exec = freezer_group, .beside = freeze_by_group, .verify = struck,
+     .least_ms = 250},
+    {"signals", "10,000 signals a second to random threads, without SA_RESTART",
+     "completes: a wait that a signal ended looks again", .prepare = signal_handlers,
+     .beside = signal_storm, .verify = struck, .least_ms = 200},
+    {"fork", "the process forks 25 times under load; each child submits and waits",
+     "completes, and so does every child, with threads of its own",
+     .beside = fork_again_and_again, .verify = struck, .least_ms = 1},
+
+    /* ---- ends ---- */
+    {"stuck", "one job never ends, and the pool is stopped with a deadline of 1 s",
+     "the stop returns within 1.05 s and names the queue; ran + cancelled + stuck is what "
+     "was accepted; nothing begins afterwards", .finish = stop_with_a_stuck_job},
+    {"stop", "the pool is stopped 0 to 3 ms into the work",
+     "ran + cancelled + stuck is what was accepted; nothing begins afterwards",
+     .finish = stop_under_load, .rounds = 6},
+    {"overflow", "a job needs more stack than there is",
+     "ends by SIGSEGV at the guard page: nothing else is overwritten, nothing is said",
+     OVERFLOWS, .finish = overflow_a_stack},
+};
+
+const int fault_count = (int)(sizeof faults / sizeof faults[0]);

@@ -1,0 +1,173 @@
+/* strikes_ends.c — runs that do not end by waiting for the last wave: stops with a deadline,
+ * and a stack that is used up. */
+#include "Faults/strikes.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* ---- a stop with a stuck job ---- */
+
+#define DEADLINE_NS (1000 * ODI_MILLISECOND)
+#define LATEST_NS (1050 * ODI_MILLISECOND)
+
+static atomic_bool stuck_now, may_go;
+
+static void get_stuck(job *entry)
+{
+    (void)entry;
+    atomic_store(&stuck_now, true);
+    while (!atomic_load(&may_go))
+        odi_clock_sleep(ODI_MILLISECOND);
+}
+
+typedef struct {
+    unsigned accepted, begun, ended;
+} account;
+
+static account take_account(run *it)
+{
+    account sum = {.accepted = atomic_load(&it->book.accepted)};
+
+    for (unsigned i = 0; i < sum.accepted; i++) {
+        unsigned begun = atomic_load(&it->book.jobs[i].begun);
+
+        run_expects(begun <= 1, "job %u ran %u times", i, begun);
+        sum.begun += begun;
+        sum.ended += atomic_load(&it->book.jobs[i].ended);
+    }
+    return sum;
+}
+
+static bool names(const od_stop_report *report, const od_queue *queue)
+{
+    for (uint64_t i = 0; i < report->stuck && i < OD_STUCK_NAMED; i++) {
+        if (report->stuck_queues[i] == queue)
+            return true;
+    }
+    return false;
+}
+
+static void expect_exact(const od_stop_report *report, account now)
+{
+    uint64_t sum = report->ran + report->cancelled + report->stuck;
+
+    run_expects(sum == now.accepted,
+                "ran %llu + cancelled %llu + stuck %llu is not the accepted %u",
+                (unsigned long long)report->ran, (unsigned long long)report->cancelled,
+                (unsigned long long)report->stuck, now.accepted);
+    run_expects(now.begun == report->ran + report->stuck,
+                "%u jobs have begun; the report says ran %llu and stuck %llu", now.begun,
+                (unsigned long long)report->ran, (unsigned long long)report->stuck);
+}
+
+/* One job never ends; the workload goes on around it, or behind it when there is one worker
+ * and no spare. */
+void stop_with_a_stuck_job(run *it)
+{
+    static const char *const kinds[] = {"open", "serial"};
+    int kind = it->number % 2;
+    od_queue *queue = od_queue_create(it->pool, OD_BAND_USER_INTERACTIVE, kind ? 1 : 0,
+                                      "stuck here");
+    od_stop_report report;
+
+    it->never_waits = true;
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, run_job, ledger_job(it, get_stuck, 0));
+    for (int i = 0; !atomic_load(&stuck_now); i++) {
+        run_expects(i < 10000, "the job that is to be stuck has not begun after 10 s");
+        odi_clock_sleep(ODI_MILLISECOND);
+    }
+    for (int i = 0; i < 50; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, run_job, ledger_job(it, NULL, i));
+    it->work->launch(it);
+
+    int64_t began = odi_clock_now();
+    run_expects(od_pool_stop(it->pool, DEADLINE_NS, &report) == OD_OK, "the stop was refused");
+    int64_t took = odi_clock_now() - began;
+    account now = take_account(it);
+
+    atomic_fetch_add(&it->events, (unsigned long long)(took / ODI_MICROSECOND));
+    expect_exact(&report, now);
+    run_expects(report.stuck == 1, "%llu jobs are stuck, not one",
+                (unsigned long long)report.stuck);
+    run_expects(names(&report, queue), "the report does not name the %s queue",
+                kinds[kind]);
+    run_expects(took >= DEADLINE_NS, "the stop gave up after %lld us",
+                (long long)(took / ODI_MICROSECOND));
+    run_expects(took <= LATEST_NS, "the stop took %lld us",
+                (long long)(took / ODI_MICROSECOND));
+
+    atomic_store(&may_go, true);
+    for (int i = 0; take_account(it).ended < now.begun; i++) {
+        run_expects(i < 10000, "the stuck job has not ended 10 s after it could");
+        odi_clock_sleep(ODI_MILLISECOND);
+    }
+    run_expects(od_queue_wait(queue, LOST_NS), "the queue still has jobs after the stop");
+    od_queue_release(queue);
+    run_expects(od_pool_free(it->pool) == OD_OK, "the pool cannot be freed");
+    account end = take_account(it);
+    run_expects(end.begun == now.begun && end.accepted == now.accepted,
+                "%u jobs began after the stop had returned", end.begun - now.begun);
+}
+
+/* ---- a stop while everything is under way ---- */
+
+void stop_under_load(run *it)
+{
+    od_stop_report report;
+    int64_t deadline = prng_below(&it->random, 3000) * ODI_MICROSECOND;
+
+    it->never_waits = true;
+    it->work->launch(it);
+    run_expects(od_pool_stop(it->pool, deadline, &report) == OD_OK, "the stop was refused");
+
+    account now = take_account(it);
+    for (int i = 0; i < 2000 && now.begun != now.ended; i++) { /* reported as stuck */
+        odi_clock_sleep(ODI_MILLISECOND);
+        now = take_account(it);
+    }
+    run_expects(now.begun == now.ended, "%u jobs do not end", now.begun - now.ended);
+    if (report.stuck == 0)
+        expect_exact(&report, now);
+    else /* those may have submitted more since, which ran on them */
+        run_expects(now.begun + report.cancelled == now.accepted,
+                    "begun %u + cancelled %llu is not the accepted %u", now.begun,
+                    (unsigned long long)report.cancelled, now.accepted);
+    atomic_fetch_add(&it->events, report.cancelled);
+    run_expects(od_pool_free(it->pool) == OD_OK, "the pool cannot be freed");
+}
+
+/* ---- a stack that is used up ---- */
+
+static volatile unsigned depths;
+
+static __attribute__((noinline)) void descend(volatile char *above)
+{
+    volatile char frame[512];
+
+    frame[0] = (char)(above[0] + 1);
+    if (++depths > 0)
+        descend(frame);
+    above[0] = frame[0];
+}
+
+static void descend_for_ever(job *entry)
+{
+    volatile char frame[1] = {(char)entry->number};
+
+    descend(frame);
+}
+
+void overflow_a_stack(run *it)
+{
+    struct rlimit no_core = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &no_core);
+    it->work->launch(it);
+    od_queue_async(it->open, NULL, OD_QUEUE_BAND, run_job,
+                   ledger_job(it, descend_for_ever, 0));
+    it->work->await(it);
+    odi_clock_sleep(10 * ODI_SECOND);
+    run_fails("the stack has no end: %u frames deep", depths);
+}
