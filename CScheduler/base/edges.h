@@ -17,7 +17,6 @@
     /* queue/injector */                                                                  \
     X(J1, "push -> claim: a slot's code word says its context is readable")               \
     X(J2, "install -> push, claim: the directory's pointer says the block is zeroed")     \
-    X(J3, "claim <-> claim: one winner per range of tickets")                             \
     X(J4, "claim -> recycle: the last reader of a block sees every other reader done")    \
     X(J5, "recycle -> install: nobody reads the block through the directory any more")    \
     X(J6, "push -> claim: tail says that the directory names the block")                  \

@@ -75,19 +75,31 @@ void odi_record_free(odi_record *record)
     odi_lock_release(&table_lock);
 }
 
-/* The last outstanding job of a watched record is done. The watch ends first, so that the
- * watchers, who look again, decide whether to watch on. */
-ODI_COLD void odi_record_drained(odi_record *record)
+static void tell(const odi_record_owner *owner, odi_watchers watchers)
 {
-    /* relaxed: L1 has shown us everything of a record whose jobs we ran */
-    struct odi_group *group = odi_load_relaxed(&record->group);
-    const odi_record_owner *owner = record->owner;
-
-    odi_and_acqrel(&record->ledger, ~ODI_LEDGER_WATCHED, L1);
-    if (group != NULL)
-        odi_group_drained(group);
+    if (watchers.group != NULL)
+        odi_group_drained(watchers.group);
     if (owner != NULL)
-        owner->drained(record);
+        owner->drained(watchers.queue);
+}
+
+/* The last outstanding job of a watched record is done. The watch ends first, so that the
+ * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
+ * because the record may have been reaped and have jobs and watchers of its next life. A
+ * count that a late submitter takes back (odi_record_add's false) may hide that life's last
+ * job from its watchers, so these are told too. Queues and groups that are gone do not mind. */
+ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
+{
+    const odi_record_owner *owner = record->owner;
+    uint64_t ledger = odi_load_relaxed(&record->ledger); /* relaxed, rechecked by the CAS */
+    odi_watchers now;
+
+    if (odi_ledger_outstanding(ledger) == 0)
+        (void)odi_cas_acqrel(&record->ledger, &ledger, ledger & ~ODI_LEDGER_WATCHED, L1);
+    now = odi_record_watchers(record);
+    tell(owner, watchers);
+    if (now.queue != watchers.queue || now.group != watchers.group)
+        tell(owner, now);
 }
 
 odi_record *odi_record_next_of_queue(odi_record *record)

@@ -41,8 +41,8 @@ typedef struct odi_record odi_record;
 typedef struct {
     /* A worker met a job of a record that is diverted: it belongs in the queue's lane. */
     void (*divert)(odi_record *record, odi_entry job);
-    /* The outstanding count of a watched record fell to zero. */
-    void (*drained)(odi_record *record);
+    /* The outstanding count of a watched record of this queue fell to zero. */
+    void (*drained)(void *queue);
     /* A record lost its group: it is freed as soon as it is empty. Under the group's lock. */
     void (*reap)(odi_record *record);
 } odi_record_owner;
@@ -120,13 +120,28 @@ static inline bool odi_record_subtract(odi_record *record, uint64_t jobs)
            (ODI_LEDGER_WATCHED | jobs);
 }
 
+/* Whom a record's last job has to wake. Noted before its ledger is told, while outstanding
+ * jobs keep the record what it is: afterwards it may be reaped and serve another queue. */
+typedef struct {
+    void *queue;
+    struct odi_group *group;
+} odi_watchers;
+
+static inline odi_watchers odi_record_watchers(odi_record *record)
+{
+    /* relaxed, both: L5 has shown them to whoever has a job of the record */
+    return (odi_watchers){odi_load_relaxed(&record->queue), odi_load_relaxed(&record->group)};
+}
+
 /* Wakes who watches a record whose last job is done. */
-void odi_record_drained(odi_record *record);
+void odi_record_drained(odi_record *record, odi_watchers watchers);
 
 static inline void odi_record_complete(odi_record *record, uint64_t jobs)
 {
+    odi_watchers watchers = odi_record_watchers(record);
+
     if (ODI_UNLIKELY(odi_record_subtract(record, jobs)))
-        odi_record_drained(record);
+        odi_record_drained(record, watchers);
 }
 
 /* Whether the ledgers of a set of records were all empty at one moment. `next` walks it. */

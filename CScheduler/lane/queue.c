@@ -14,9 +14,9 @@ static odi_arena queues = ODI_ARENA_FOR(od_queue);
 
 /* ---- records ---- */
 
-static void drained(odi_record *record)
+static void drained(void *raw)
 {
-    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
+    od_queue *queue = raw;
 
     odi_watch_changed(&queue->watch, &queue->records, odi_record_next_of_queue);
     odi_queue_reap(queue);

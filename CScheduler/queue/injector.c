@@ -10,6 +10,26 @@ struct odi_block {
     ODI_LINE_ALIGNED odi_slot slots[ODI_INJECTOR_BLOCK];
 };
 
+/* A place holds the round before at the oldest: one bit would do to tell them apart. Blocks
+ * are aligned to more than this. */
+enum { ROUNDS = 8 };
+
+/* What a block's place holds while the block serves `ticket`'s round. */
+static uintptr_t occupant_of(const odi_block *block, uint64_t ticket)
+{
+    uint64_t round = ticket / ODI_INJECTOR_BLOCK / ODI_INJECTOR_DIRECTORY;
+
+    return (uintptr_t)block | (uintptr_t)(round % ROUNDS);
+}
+
+/* The block that serves `ticket`, or NULL when its place holds another round's or none. */
+static odi_block *block_for(uintptr_t occupant, uint64_t ticket)
+{
+    odi_block *block = (odi_block *)(occupant & ~(uintptr_t)(ROUNDS - 1));
+
+    return block != NULL && occupant == occupant_of(block, ticket) ? block : NULL;
+}
+
 static odi_block_place *place_of(odi_injector *injector, uint64_t ticket)
 {
     return &injector->directory[ticket / ODI_INJECTOR_BLOCK % ODI_INJECTOR_DIRECTORY];
@@ -52,7 +72,8 @@ static void batch_ends(odi_retired *retired)
         odi_pages_free(block, sizeof *block);
         block = next;
     }
-    odi_store_release(&injector->trimming, false, J7);
+    /* relaxed: it admits the next trimmer, and the spares carry their blocks themselves */
+    odi_store_relaxed(&injector->trimming, false);
     trim(injector); /* what became spare meanwhile found the batch in progress */
 }
 
@@ -65,11 +86,11 @@ static void trim(odi_injector *injector)
 
     /* relaxed: a hint; trimming late or early costs nothing but memory. */
     if (odi_load_relaxed(&injector->spare_count) <= ODI_INJECTOR_SPARES ||
-        !odi_cas_acquire(&injector->trimming, &idle, true, J7))
+        !odi_cas_relaxed(&injector->trimming, &idle, true))
         return;
     odi_block *batch = spares_take_all(injector, &count);
     if (batch == NULL) {
-        odi_store_release(&injector->trimming, false, J7);
+        odi_store_relaxed(&injector->trimming, false); /* relaxed: as above */
         return;
     }
     odi_retire(&batch->retired, batch_ends);
@@ -132,10 +153,13 @@ void odi_injector_free(odi_injector *injector)
     /* Installed are the blocks from head's to tail's, and no other. relaxed: nobody else. */
     uint64_t head = odi_load_relaxed(&injector->head) / ODI_INJECTOR_BLOCK;
     uint64_t tail = odi_load_relaxed(&injector->tail) / ODI_INJECTOR_BLOCK;
-    for (uint64_t block = head; block <= tail; block++)
-        odi_pages_free(odi_load_relaxed(
-                           &place_of(injector, block * ODI_INJECTOR_BLOCK)->block),
-                       sizeof(odi_block));
+    for (uint64_t block = head; block <= tail; block++) {
+        uint64_t ticket = block * ODI_INJECTOR_BLOCK;
+
+        odi_pages_free(
+            block_for(odi_load_relaxed(&place_of(injector, ticket)->occupant), ticket),
+            sizeof(odi_block));
+    }
     odi_pages_free_reserved(injector->directory,
                             ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
     injector->directory = NULL;
@@ -143,15 +167,17 @@ void odi_injector_free(odi_injector *injector)
 
 /* ---- producers ---- */
 
-/* Puts a block at `place`, unless another producer was faster. False: no memory. */
-ODI_COLD static bool install(odi_injector *injector, odi_block_place *place)
+/* Puts a block at the place of `ticket`, unless another producer was faster. False: no
+ * memory. */
+ODI_COLD static bool install(odi_injector *injector, odi_block_place *place, uint64_t ticket)
 {
-    odi_block *nothing = NULL;
+    uintptr_t nothing = 0;
     odi_block *block = block_new(injector);
 
     if (block == NULL)
-        return odi_load_acquire(&place->block, J2) != NULL;
-    if (!odi_cas_acqrel(&place->block, &nothing, block, J2))
+        return odi_load_acquire(&place->occupant, J2) != 0;
+    /* J5 on the way in: what the recycler left behind is done. J2 publishes the block. */
+    if (!odi_cas_acqrel(&place->occupant, &nothing, occupant_of(block, ticket), J2))
         spares_add(injector, block, block, 1);
     return true;
 }
@@ -163,21 +189,19 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
     odi_invariant(entry.code != 0);
     for (;;) {
         odi_block_place *place = place_of(injector, ticket);
-        odi_block *block = odi_load_acquire(&place->block, J2);
+        uintptr_t occupant = odi_load_acquire(&place->occupant, J2);
+        odi_block *block = block_for(occupant, ticket);
 
         if (ODI_UNLIKELY(block == NULL)) {
-            if (!install(injector, place))
+            uint64_t now = odi_load_acquire(&injector->tail, J6);
+
+            /* Another round's block at the place of the very next ticket: the directory is
+             * full. Somebody still has slots of that block in hand. */
+            if (now == ticket && (occupant != 0 || !install(injector, place, ticket)))
                 return false;
             ticket = odi_load_acquire(&injector->tail, J6);
             continue;
         }
-        /* The directory is one round ahead of its oldest block when it is full: the place
-         * then still names that one. J5: reading head shows that it was recycled. A stale
-         * ticket lies before head: the difference is signed, and the CAS refuses it. */
-        if (ODI_UNLIKELY(ticket % ODI_INJECTOR_BLOCK == 0) &&
-            (int64_t)(ticket - odi_load_acquire(&injector->head, J5)) >=
-                (int64_t)ODI_INJECTOR_BLOCK * (ODI_INJECTOR_DIRECTORY - 1))
-            return false;
         /* While tail is `ticket`, the block at its place serves this ticket: it cannot have
          * been consumed before it was claimed. J6 on the way in: whoever moved tail here saw
          * this block, so we do not see its place's previous one. */
@@ -202,7 +226,8 @@ static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, si
 
     if (tail <= head)
         return 0;
-    odi_block *block = odi_load_acquire(&place_of(injector, head)->block, J2);
+    odi_block *block =
+        block_for(odi_load_acquire(&place_of(injector, head)->occupant, J2), head);
     if (block == NULL)
         return 0; /* head moved past this block meanwhile */
     if (most > tail - head)
@@ -220,28 +245,33 @@ static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, si
     return count;
 }
 
-/* `count` slots of the block at `place` are done with; the last one recycles it. */
-static void consumed(odi_injector *injector, odi_block_place *place, size_t count)
+/* `count` slots from `ticket` on are done with; the block's last one recycles it. */
+static void consumed(odi_injector *injector, uint64_t ticket, size_t count)
 {
+    odi_block_place *place = place_of(injector, ticket);
+
     if (ODI_LIKELY(odi_add_acqrel(&place->consumed, count, J4) + count < ODI_INJECTOR_BLOCK))
         return;
 
-    odi_block *block = odi_load_relaxed(&place->block); /* relaxed, J4 and J2 carry it */
-    odi_store_relaxed(&place->consumed, 0);             /* relaxed, J5 carries it */
-    odi_store_release(&place->block, (odi_block *)NULL, J5);
+    /* relaxed: look() has acquired it (J2), and it stays while slots of it are in hand */
+    odi_block *block = block_for(odi_load_relaxed(&place->occupant), ticket);
+    odi_store_relaxed(&place->consumed, 0); /* relaxed, J5 carries it */
+    odi_store_release(&place->occupant, 0, J5);
     spares_add(injector, block, block, 1);
     trim(injector);
 }
 
 size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
 {
-    uint64_t head = odi_load_acquire(&injector->head, J3);
+    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, rechecked by the CAS */
     size_t count;
 
     /* A failed CAS has loaded the new head; each failure is another consumer's success. */
     while ((count = look(injector, head, entries, most)) > 0) {
-        if (odi_cas_acqrel_acquire(&injector->head, &head, head + count, J3)) {
-            consumed(injector, place_of(injector, head), count);
+        /* J3, relaxed: it only decides who wins. What was read is covered by J6 and J1, and
+         * that the reading is over by J4. */
+        if (odi_cas_relaxed(&injector->head, &head, head + count)) {
+            consumed(injector, head, count);
             return count;
         }
     }
@@ -252,7 +282,8 @@ bool odi_injector_has_claimable(odi_injector *injector)
 {
     odi_entry oldest;
 
-    return look(injector, odi_load_acquire(&injector->head, J3), &oldest, 1) > 0;
+    /* relaxed: the caller's fence stands before it */
+    return look(injector, odi_load_relaxed(&injector->head), &oldest, 1) > 0;
 }
 
 uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start)

@@ -16,9 +16,11 @@
  *
  * Edges    J1  push -> claim              release/acquire   the slot's context is readable
  *          J2  install -> push, claim     release/acquire   the block's slots are zero
- *          J3  claim <-> claim            one CAS on head   one winner per range
+ *          J3  claim <-> claim            one CAS on head   one winner per range (relaxed:
+ *                                                           J4 and J6 carry the rest)
  *          J4  claim -> recycle           acq_rel counts    all reads of the block are over
  *          J5  recycle -> install         release/acquire   the directory's place is free
+ *                                                           and its count zero
  *          J6  push -> claim              release/acquire   tail's tickets have blocks
  *
  * Invariants  (1) head <= tail; (2) tickets of [head, tail) have an installed block;
@@ -49,7 +51,9 @@
 typedef struct odi_block odi_block;
 
 typedef struct {
-    odi_atomic(odi_block *) block;
+    /* The block's address, and in the low bits the round of the directory that it serves; 0
+     * when there is none. A producer that is a whole round ahead finds the round before. */
+    odi_atomic(uintptr_t) occupant;
     odi_atomic(uint64_t) consumed; /* slots of the block that are done with */
 } odi_block_place;
 

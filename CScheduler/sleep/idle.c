@@ -81,7 +81,7 @@ bool odi_idle_try_search(odi_idle *idle)
 
 void odi_idle_found(odi_idle *idle)
 {
-    uint64_t before = odi_and_seqcst(&idle->state, ~TOKEN_MASK, S2);
+    uint64_t before = odi_and_acqrel(&idle->state, ~TOKEN_MASK, S2);
 
     odi_invariant((before & TOKEN_MASK) == TOKEN_HELD);
     (void)before;
@@ -94,7 +94,7 @@ uint32_t odi_idle_announce(odi_idle *idle, bool searches)
      * nor counts as a sleeper. HELD is the token's highest value: subtracting it clears it. */
     uint64_t change = SLEEPER - (searches ? TOKEN_HELD : 0);
 
-    return epoch_of(odi_add_seqcst(&idle->state, change, S2));
+    return epoch_of(odi_add_acqrel(&idle->state, change, S2));
 }
 
 void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number)

@@ -3,11 +3,13 @@
 #include "os/futex.h"
 
 /* A holder needs some hundred nanoseconds: worth waiting for awake, if it is running. */
-enum { SPINS = 64 };
+#ifndef ODI_LOCK_SPINS
+#define ODI_LOCK_SPINS 64
+#endif
 
 void odi_lock_acquire_slow(odi_lock *lock)
 {
-    for (int i = 0; i < SPINS; i++) {
+    for (int i = 0; i < ODI_LOCK_SPINS; i++) {
         uint32_t is_free = ODI_LOCK_FREE;
 
         odi_spin_pause();

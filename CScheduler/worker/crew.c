@@ -15,7 +15,11 @@
 #include "worker/worker.h"
 
 /* After a thread could not be created, the next try comes no sooner than this. */
-enum { RETRY_START_NS = 100000000, SITE_CHECK_EVERY = 64 };
+enum { RETRY_START_NS = 100000000 };
+
+/* A thread that submits asks where it is after this many submissions to one of the pools that
+ * it remembers. */
+enum { SITE_CHECK_EVERY = 64, SITES_REMEMBERED = 8 };
 
 /* ---- the table: under the lock, replaced as a whole ---- */
 
@@ -157,10 +161,15 @@ void odi_crew_set_target(odi_crew *crew, int target)
 
 /* ---- starting ---- */
 
+static int site_of_slot(const odi_crew *crew, int slot)
+{
+    return crew->plan != NULL ? odi_plan_place(crew->plan, slot).node % crew->site_count
+                              : slot % crew->site_count;
+}
+
 static odi_worker *make_worker(odi_crew *crew, int slot)
 {
-    int site = crew->plan != NULL ? odi_plan_place(crew->plan, slot).node % crew->site_count
-                                  : slot % crew->site_count;
+    int site = site_of_slot(crew, slot);
     int node = memory_node(crew, &crew->sites[site]);
     odi_worker *worker = odi_pages_new(odi_pages_size(sizeof *worker, node), node);
 
@@ -177,30 +186,56 @@ static odi_worker *make_worker(odi_crew *crew, int slot)
     return worker;
 }
 
-/* The lowest slot without a thread, or NULL. Lock held. */
-static odi_worker *take_slot(odi_crew *crew)
+/* The lowest slot below `end` without a thread, at home on a site (-1: any). Lock held. */
+static int free_slot(odi_crew *crew, int end, int site)
 {
-    for (int slot = 0; slot < crew->capacity; slot++) {
+    for (int slot = 0; slot < end; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
 
-        if (worker == NULL)
-            return make_worker(crew, slot);
-        if (!worker->present)
-            return worker;
+        if ((worker == NULL || !worker->present) &&
+            (site < 0 || site_of_slot(crew, slot) == site))
+            return slot;
     }
-    return NULL;
+    return -1;
+}
+
+/* A slot without a thread: of those that are meant to be used, one at home on the site or
+ * near it; with several sites and in no other case that need not be the lowest. Lock held. */
+static odi_worker *take_slot(odi_crew *crew, int site)
+{
+    int slot = -1;
+
+    for (int rank = 0; rank < crew->site_count && crew->site_count > 1 && slot < 0; rank++)
+        slot = free_slot(crew, crew->target, crew->site_order[site][rank]);
+    if (slot < 0)
+        slot = free_slot(crew, crew->capacity, -1);
+    if (slot < 0)
+        return NULL;
+    odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+    return worker != NULL ? worker : make_worker(crew, slot);
+}
+
+/* The link to the benched worker that is to come back: one of the site, or any. Lock held. */
+static odi_worker **choose_benched(odi_crew *crew, int site)
+{
+    for (odi_worker **link = &crew->bench; *link != NULL; link = &(*link)->next_benched) {
+        if ((*link)->site_index == site)
+            return link;
+    }
+    return &crew->bench;
 }
 
 /* Lock held. The worker's thread will hold its site's token. */
-static odi_worker *recruit(odi_crew *crew)
+static odi_worker *recruit(odi_crew *crew, int site)
 {
-    odi_worker *worker = crew->bench != NULL ? crew->bench : take_slot(crew);
+    odi_worker **benched = choose_benched(crew, site);
+    odi_worker *worker = *benched != NULL ? *benched : take_slot(crew, site);
 
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;
     worker->searching = true;
     if (worker->benched) {
-        crew->bench = worker->next_benched;
+        *benched = worker->next_benched;
         worker->benched = false;
     } else {
         worker->present = true;
@@ -249,7 +284,7 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
         (void)odi_crew_publish(crew, worker->site);
 }
 
-void odi_crew_start_one(odi_crew *crew)
+void odi_crew_start_one(odi_crew *crew, odi_site *site)
 {
     odi_worker *worker = NULL;
     bool called_back = false;
@@ -258,7 +293,7 @@ void odi_crew_start_one(odi_crew *crew)
     if (crew->active < odi_crew_limit(crew) &&
         (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns)) {
         called_back = crew->bench != NULL;
-        worker = recruit(crew);
+        worker = recruit(crew, (int)(site - crew->sites));
     }
     odi_lock_release(&crew->lock);
     if (worker == NULL)
@@ -285,15 +320,16 @@ void odi_crew_start_one(odi_crew *crew)
 
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
 {
-    for (int other = 0; other < crew->site_count; other++) {
-        if (&crew->sites[other] != site &&
-            odi_idle_signal(&crew->sites[other].idle) != ODI_SIGNAL_NOBODY)
+    const int *order = crew->site_order[site - crew->sites];
+
+    for (int rank = 1; rank < crew->site_count; rank++) {
+        if (odi_idle_signal(&crew->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
             return true;
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);
     if (attention & ODI_CAN_START && !(attention & ODI_STOPPING)) {
-        odi_crew_start_one(crew);
+        odi_crew_start_one(crew, site);
         odi_woke_a_sleeper = true;
         attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
     } else if (attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
@@ -390,20 +426,48 @@ bool odi_crew_seems_to_have_work(odi_crew *crew)
     return seems;
 }
 
+static int site_here(const odi_crew *crew)
+{
+    int node;
+
+    if (odi_affinity_here(NULL, &node) != 0)
+        return 0;
+    for (int site = 0; site < crew->site_count; site++) {
+        if (crew->sites[site].node == node)
+            return site;
+    }
+    return 0; /* a node that is not among ours */
+}
+
+static bool all_claimed(odi_site *site)
+{
+    uint64_t waiting = 0;
+
+    for (int band = 0; band < ODI_BANDS; band++)
+        waiting += odi_injector_size(&site->injectors[band]);
+    return waiting == 0;
+}
+
 odi_site *odi_crew_nearest_site(odi_crew *crew)
 {
-    static _Thread_local uint32_t node, looks;
+    static _Thread_local struct {
+        const odi_crew *crew; /* compared only: it may be gone */
+        int site;
+        uint32_t looks;
+    } memory[SITES_REMEMBERED], *last;
 
-    if (looks++ % SITE_CHECK_EVERY == 0) {
-        int here;
+    last = &memory[odi_rng_seed((uintptr_t)crew) % SITES_REMEMBERED];
+    if (last->crew != crew || last->site >= crew->site_count) {
+        last->crew = crew;
+        last->site = site_here(crew);
+    } else if (++last->looks % SITE_CHECK_EVERY == 0) {
+        int site = site_here(crew);
 
-        node = odi_affinity_here(NULL, &here) == 0 && here >= 0 ? (uint32_t)here : 0;
+        /* What the thread has submitted before starts before what it submits from now on. */
+        if (site != last->site && all_claimed(&crew->sites[last->site]))
+            last->site = site;
     }
-    for (int site = 0; site < crew->site_count; site++) {
-        if (crew->sites[site].node == (int)node)
-            return &crew->sites[site];
-    }
-    return &crew->sites[0];
+    return &crew->sites[last->site];
 }
 
 /* ---- bench and departure ---- */

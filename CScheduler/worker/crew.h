@@ -155,7 +155,9 @@ ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry
     return true;
 }
 
-/* The site that a thread which is no worker submits to: its node's. */
+/* The site that a thread which is no worker submits to: its node's. A thread that moves to
+ * another node stays with the site until all that waits there is claimed, so that what it
+ * submits keeps its order. */
 odi_site *odi_crew_nearest_site(odi_crew *crew);
 
 ODI_HOT_INLINE odi_site *odi_crew_site_here(odi_crew *crew)
@@ -163,8 +165,9 @@ ODI_HOT_INLINE odi_site *odi_crew_site_here(odi_crew *crew)
     return ODI_LIKELY(crew->site_count == 1) ? &crew->sites[0] : odi_crew_nearest_site(crew);
 }
 
-/* Starts (or calls back) one worker if the limit allows and no search is under way. */
-void odi_crew_start_one(odi_crew *crew);
+/* Starts (or calls back) one worker, if possible one of the site or near it, if the limit
+ * allows and no search is under way. */
+void odi_crew_start_one(odi_crew *crew, odi_site *site);
 
 /* A worker at a job boundary saw ODI_SURPLUS: it goes to the bench if it still is one too
  * many. False: its thread is to end. */

@@ -52,6 +52,7 @@ void odi_worker_end_run(odi_worker *worker)
 
     if (record == NULL)
         return;
+    odi_watchers watchers = odi_record_watchers(record);
     worker->run_record = NULL;
     worker->credits = 0; /* they are among what the word holds */
     uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
@@ -69,7 +70,7 @@ void odi_worker_end_run(odi_worker *worker)
     }
     /* Last, because it may run anything, a cancel of this very record included. */
     if (ODI_UNLIKELY(drained))
-        odi_record_drained(record);
+        odi_record_drained(record, watchers);
 }
 
 bool odi_worker_draw_credits(odi_worker *worker)
@@ -179,11 +180,12 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
         odi_job_discard(job);
 
     odi_lock_acquire(&cancel_lock);
+    odi_watchers watchers = odi_record_watchers(record);
     record->outside -= starts;
     drained = odi_record_subtract(record, 1);
     odi_lock_release(&cancel_lock);
     if (drained)
-        odi_record_drained(record);
+        odi_record_drained(record, watchers);
     return starts;
 }
 

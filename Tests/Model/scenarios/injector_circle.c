@@ -36,6 +36,7 @@ static void claim(void)
 static void prepare(void)
 {
     model_check(odi_injector_init(&injector, 0, 0));
+    model_hint(&injector.spare_count, sizeof injector.spare_count); /* trims early or late */
     push();
 }
 
