@@ -35,7 +35,6 @@ export TSAN_OPTIONS  ?= halt_on_error=1
 
 .PHONY: help run test verify test-c test-swift prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
 .DELETE_ON_ERROR:
-.SECONDARY:
 
 help:
 	@sed -n '1s/^# //p' Makefile
@@ -65,6 +64,7 @@ $(C)/$(1)/bin/%: $(C)/$(1)/Tests/%.o $(ENGINE:%.c=$(C)/$(1)/%.o)
 programs-$(1) := $(UNIT:Tests/%.c=$(C)/$(1)/bin/%)
 stress-$(1)   := $(STRESS:Tests/%.c=$(C)/$(1)/bin/%)
 build-$(1): $$(programs-$(1)) $$(stress-$(1))
+.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(ENGINE) $(UNIT) $(STRESS))
 -include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS))
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
@@ -83,8 +83,9 @@ test: prerequisites
 
 test-c: prerequisites
 	@mkdir -p $(LOGS)
-	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) $(FLAVOURS:%=build-%) || { echo "0 1" >>$(TALLY); exit 1; }
 	@status=0; \
+	$(MAKE) --no-print-directory -k $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) \
+	    $(FLAVOURS:%=build-%) || { status=1; echo "0 1" >>$(TALLY); }; \
 	$(foreach f,$(FLAVOURS),scripts/run-tests "engine $(f)" $(LOGS)/$(f) $(programs-$(f)) || status=1;) \
 	$(foreach f,$(FLAVOURS),$(if $(STRESS),scripts/run-tests "stress $(f)" $(LOGS)/$(f) $(stress-$(f)) || status=1;)) \
 	exit $$status
