@@ -10,7 +10,7 @@
 
 #include "base/atomic.h"
 
-/* How far a thief went: its own node, the nearest other node, farther. */
+/* How far a thief went: its own node, the nearest of the others with CPUs, farther. */
 enum { ODI_DISTANCE_CLASSES = 3 };
 
 typedef odi_atomic(uint64_t) odi_counter;

@@ -1,5 +1,6 @@
 #include "pool/pool.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,39 @@ static od_status out_of_memory(char *message, size_t capacity)
     return OD_NO_MEMORY;
 }
 
-/* One site per node that has CPUs for us; without NUMA, one. */
+/* The distance of the nearest other node with CPUs for us. */
+static int nearest_distance(const odi_topology *topology, int node)
+{
+    int nearest = INT_MAX;
+
+    for (int other = 0; other < topology->node_count; other++) {
+        int distance = odi_topology_distance(topology, node, other);
+
+        if (other != node && topology->nodes[other].cpu_count > 0 && distance < nearest)
+            nearest = distance;
+    }
+    return nearest;
+}
+
+/* The others by distance. */
+static void rank_sites(const odi_topology *topology, int site, int count,
+                       int order[ODI_MOST_SITES], uint8_t classes[ODI_MOST_SITES])
+{
+    int rank = 0, nearest = nearest_distance(topology, site);
+
+    order[rank++] = site;
+    for (int near = 0; near < topology->node_count - 1; near++) {
+        int other = odi_topology_neighbour(topology, site, near);
+
+        if (other < count) {
+            classes[rank] = odi_topology_distance(topology, site, other) <= nearest ? 1 : 2;
+            order[rank++] = other;
+        }
+    }
+}
+
+/* One site per node, so that every submitter finds its own; without NUMA, one. A node without
+ * CPUs for us has no workers. */
 static bool make_sites(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
@@ -31,23 +64,19 @@ static bool make_sites(od_pool *pool)
     crew->site_count = nodes < ODI_MOST_SITES ? nodes : ODI_MOST_SITES;
     crew->sites = odi_pages_new((size_t)crew->site_count * sizeof(odi_site), ODI_ANY_NODE);
     int(*order)[ODI_MOST_SITES] = calloc((size_t)crew->site_count, sizeof *order);
-    if (crew->sites == NULL || order == NULL) {
+    uint8_t(*classes)[ODI_MOST_SITES] = calloc((size_t)crew->site_count, sizeof *classes);
+    if (crew->sites == NULL || order == NULL || classes == NULL) {
+        free(classes);
         free(order);
         return false;
     }
     for (int site = 0; site < crew->site_count; site++) {
-        int rank = 0;
-
         crew->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
-        order[site][rank++] = site;
-        for (int near = 0; near < nodes - 1; near++) {
-            int other = odi_topology_neighbour(topology, site, near);
-
-            if (other < crew->site_count)
-                order[site][rank++] = other;
-        }
+        if (topology != NULL)
+            rank_sites(topology, site, crew->site_count, order[site], classes[site]);
     }
     crew->site_order = (const int(*)[ODI_MOST_SITES])order;
+    crew->site_classes = (const uint8_t(*)[ODI_MOST_SITES])classes;
     return true;
 }
 
@@ -56,6 +85,7 @@ static void free_parts(od_pool *pool)
     odi_crew *crew = &pool->crew;
 
     free((void *)(uintptr_t)crew->site_order);
+    free((void *)(uintptr_t)crew->site_classes);
     odi_pages_free(crew->sites, (size_t)crew->site_count * sizeof(odi_site));
     odi_plan_free(crew->plan);
     odi_topology_free(pool->topology);

@@ -71,6 +71,8 @@ struct odi_crew {
     odi_site *sites;
     int site_count;
     const int (*site_order)[ODI_MOST_SITES]; /* [site][rank]: the others by distance */
+    const uint8_t (*site_classes)[ODI_MOST_SITES]; /* [site][rank]: how far that is, as
+                                                      counters.h counts it */
     odi_plan *plan;                          /* where workers live; NULL: anywhere */
     size_t stack_bytes;
     int capacity; /* slots: workers and spares */

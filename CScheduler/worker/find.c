@@ -6,6 +6,9 @@
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
 
+/* With several sites: after so many such looks and claims, one goes to another site's. */
+enum { LOOK_FAR_EVERY = 8 };
+
 /* A lower band that waits is served at the latest after this many jobs of higher ones. */
 enum { MOST_PASSED_OVER = 256 };
 
@@ -77,6 +80,32 @@ static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most
     return true;
 }
 
+/* One job of another site, each time the next one's turn. What waits there has workers of its
+ * own as a rule, but they may all be busy for long, or there are none; it must not wait for
+ * this site's work to end, which may never do so. */
+ODI_COLD static bool claim_far(odi_worker *worker, odi_entry *job)
+{
+    odi_crew *crew = worker->crew;
+    int rank = 1 + (int)(worker->far_looks++ % (uint32_t)(crew->site_count - 1));
+    odi_site *site = &crew->sites[crew->site_order[worker->site_index][rank]];
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        if (claim(worker, site, band, 1, job))
+            return true;
+    }
+    return false;
+}
+
+static bool claim_outside(odi_worker *worker, uint32_t band, size_t most, odi_entry *job)
+{
+    if (ODI_UNLIKELY(worker->crew->site_count > 1) && ++worker->far_tick >= LOOK_FAR_EVERY) {
+        worker->far_tick = 0;
+        if (claim_far(worker, job))
+            return true;
+    }
+    return claim(worker, worker->site, band, most, job);
+}
+
 static bool take_own(odi_worker *worker, uint32_t band, odi_entry *job)
 {
     if (odi_deque_take(&worker->deques[band], job)) {
@@ -98,13 +127,13 @@ static bool find_in_band(odi_worker *worker, uint32_t band, odi_entry *job)
     if (own) {
         if (ODI_UNLIKELY(worker->batch_left == 0 && ++worker->tick >= LOOK_OUTSIDE_EVERY)) {
             worker->tick = 0;
-            if (claim(worker, worker->site, band, 1, job))
+            if (claim_outside(worker, band, 1, job))
                 return true;
         }
         if (ODI_LIKELY(take_own(worker, band, job)))
             return true;
     }
-    return claim(worker, worker->site, band, batch_size(worker, band), job);
+    return claim_outside(worker, band, batch_size(worker, band), job);
 }
 
 static bool band_waits(odi_worker *worker, uint32_t band)
@@ -175,11 +204,6 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, odi
     return false;
 }
 
-static int distance_class(int rank)
-{
-    return rank < ODI_DISTANCE_CLASSES ? rank : ODI_DISTANCE_CLASSES - 1;
-}
-
 /* One site's workers, beginning at a random one so that thieves spread. */
 static bool steal_at(odi_worker *worker, const odi_table *table, int site, int distance,
                      odi_entry *job)
@@ -210,7 +234,7 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
     for (int rank = 0; rank < crew->site_count && !found; rank++) {
         int site = crew->site_order[worker->site_index][rank];
 
-        found = steal_at(worker, table, site, distance_class(rank), job);
+        found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank], job);
         for (uint32_t band = 0; rank > 0 && band < ODI_BANDS && !found; band++)
             found = claim(worker, &crew->sites[site], band, batch_size(worker, band), job);
     }
