@@ -118,6 +118,35 @@ int odi_numa_prefer(int node)
     return set_mempolicy(MPOL_PREFERRED, set.words, ODI_NODE_LIMIT + 1) != 0 ? errno : 0;
 }
 
+int odi_numa_move(void *address, size_t bytes, int node)
+{
+    enum { MOST_PAGES = 64 };
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = (uintptr_t)address / page * page, end = (uintptr_t)address + bytes;
+    void *pages[MOST_PAGES];
+    int found[MOST_PAGES], wanted[MOST_PAGES];
+    unsigned long count = 0, elsewhere = 0;
+
+    if (!is_node(node))
+        return EINVAL;
+    if (!odi_numa_available())
+        return ENOSYS;
+    for (; at < end && count < MOST_PAGES; at += page)
+        pages[count++] = (void *)at;
+    /* Asking is cheap; moving makes every CPU of the machine stop for a moment. */
+    if (move_pages(0, count, pages, NULL, found, 0) != 0)
+        return errno;
+    for (unsigned long i = 0; i < count; i++) {
+        if (found[i] >= 0 && found[i] != node) /* negative: not touched yet */
+            pages[elsewhere++] = pages[i];
+    }
+    for (unsigned long i = 0; i < elsewhere; i++)
+        wanted[i] = node;
+    return elsewhere > 0 && move_pages(0, elsewhere, pages, wanted, found, MPOL_MF_MOVE) < 0
+               ? errno
+               : 0;
+}
+
 int odi_numa_node_of(const void *address)
 {
     int node = -1;

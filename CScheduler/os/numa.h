@@ -54,6 +54,10 @@ void odi_numa_release(void *address, size_t bytes);
 /* Where the calling thread's later pages should come from; -1 is the system's default. */
 int odi_numa_prefer(int node);
 
+/* Moves what has been touched of [address, address + bytes) to `node`, if it lies elsewhere.
+ * For a few pages, such as a stack's first ones: no more than 64 are looked at. */
+int odi_numa_move(void *address, size_t bytes, int node);
+
 /* The node that holds the page at `address` (touch it first), or -1. For tests. */
 int odi_numa_node_of(const void *address);
 

@@ -85,6 +85,22 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
     return error;
 }
 
+void *odi_thread_stack_in_use(size_t *bytes)
+{
+    char *here = __builtin_frame_address(0);
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t size = 0;
+
+    *bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return NULL;
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    *bytes = (size_t)((char *)lowest + size - here);
+    return here;
+}
+
 int odi_thread_id(void)
 {
     return (int)syscall(SYS_gettid);

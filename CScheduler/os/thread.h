@@ -18,6 +18,10 @@ enum { ODI_STACK_MINIMUM = 64 * 1024 };
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
                      const char *name);
 
+/* The part of the calling thread's stack that is in use, its control block and thread-locals
+ * included where they lie on it. Null and 0 when the stack's end is unknown. */
+void *odi_thread_stack_in_use(size_t *bytes);
+
 /* The kernel's number of the calling thread. */
 int odi_thread_id(void);
 

@@ -14,6 +14,7 @@
 
 #include "os/affinity.h"
 #include "os/clock.h"
+#include "os/numa.h"
 #include "os/thread.h"
 #include "worker/run.h"
 
@@ -29,11 +30,33 @@ static uint32_t attention(odi_worker *worker)
     return odi_load_relaxed(&worker->crew->attention); /* relaxed: rechecked every round */
 }
 
-static void set_up(odi_worker *worker)
+/* The first pages of a stack were written by whoever created the thread, and by the thread
+ * before it was on its node. With huge pages these are megabytes. */
+static void bring_stack_home(odi_worker *worker)
+{
+    size_t bytes;
+    void *stack = odi_thread_stack_in_use(&bytes);
+
+    if (stack != NULL)
+        (void)odi_numa_move(stack, bytes, worker->site->node); /* a wish */
+}
+
+/* Goes where the plan says. */
+static void settle(odi_worker *worker)
 {
     odi_crew *crew = worker->crew;
     odi_cpu_mask mask;
 
+    if (crew->plan == NULL || !odi_plan_mask(crew->plan, worker->slot, &mask))
+        return;
+    if (odi_affinity_set(&mask) != 0)
+        odi_add_relaxed(&crew->warnings, 1); /* relaxed: a counter. It runs unpinned. */
+    else if (crew->site_count > 1)
+        bring_stack_home(worker);
+}
+
+static void set_up(odi_worker *worker)
+{
     odi_worker_self = worker;
     odi_reader_join();
     worker->thread_id = odi_thread_id();
@@ -41,9 +64,7 @@ static void set_up(odi_worker *worker)
     worker->spin_ns = SPIN_FIRST_NS;
     worker->slept_briefly = true;
     worker->woken = false;
-    if (crew->plan != NULL && odi_plan_mask(crew->plan, worker->slot, &mask) &&
-        odi_affinity_set(&mask) != 0)
-        odi_add_relaxed(&crew->warnings, 1); /* relaxed: a counter. It runs unpinned. */
+    settle(worker);
 }
 
 /* The worker has a job in hand. If it searched, the next sleeper is woken as long as there
