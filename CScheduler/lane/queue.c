@@ -92,7 +92,7 @@ static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t band)
 
         /* relaxed: a record that changes hands was stale or closed before; asked again */
         if (ODI_LIKELY(last != NULL && odi_record_is(last, queue, group) &&
-                       last->band == band &&
+                       odi_record_band(last) == band &&
                        !(odi_load_relaxed(&last->flags) & ODI_RECORD_STALE)))
             return last;
         return odi_group_record(group, queue, band, odi_queue_make_record);
@@ -103,16 +103,20 @@ static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t band)
 
 /* ---- submitting ---- */
 
-/* Memory for a record was short: the job runs here, when its turn comes, counted nowhere. */
+/* Memory for a record was short: the job runs here, counted nowhere, when its turn comes; at
+ * once, if it was submitted by a job of the same queue. */
 ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, odi_entry job)
 {
     od_stay stay;
+    bool nested = od_queue_is_current(queue); /* its own turn would come after it */
 
     if (group != NULL)
         odi_group_enter(group);
-    od_queue_sync_begin(queue, &stay);
+    if (!nested)
+        od_queue_sync_begin(queue, &stay);
     odi_job_run(job);
-    od_queue_sync_end(&stay);
+    if (!nested)
+        od_queue_sync_end(&stay);
     if (group != NULL)
         odi_group_leave(group);
 }
@@ -145,7 +149,7 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) &&
         odi_lane_push(queue, labelled))
         return;
-    odi_pool_submit(queue->pool, record->band, labelled);
+    odi_pool_submit(queue->pool, odi_record_band(record), labelled);
 }
 
 void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t band, odi_entry job)

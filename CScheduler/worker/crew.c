@@ -1,5 +1,6 @@
 #include "worker/crew.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,16 +257,10 @@ static odi_worker *recruit(odi_crew *crew, int site)
     return worker;
 }
 
-/* The thread could not be created: things are as before, and submitters help themselves if
- * no worker is there at all. */
-ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
+/* There is one worker fewer than wanted: submitters help themselves if there is none at all.
+ * Says so the first time. Lock held; releases it. */
+ODI_COLD static void go_on_without(odi_crew *crew, int error)
 {
-    odi_lock_acquire(&crew->lock);
-    worker->present = worker->searching = false;
-    odi_idle_found(&worker->site->idle);
-    crew->active--;
-    crew->present--;
-    (void)rebuild_table(crew); /* a worker without a thread in the table does no harm */
     crew->next_start_ns = odi_clock_after(RETRY_START_NS);
     odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
     odi_crew_counts_changed(crew);
@@ -279,6 +274,18 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
         odi_warn("pool \"%s\": a worker thread could not be created (%s); going on with %d %s",
                  crew->name, strerror(error), active,
                  active == 0 ? "workers: submitters run their own work" : "of the workers");
+}
+
+/* The thread could not be created: things are as before. */
+ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
+{
+    odi_lock_acquire(&crew->lock);
+    worker->present = worker->searching = false;
+    odi_idle_found(&worker->site->idle);
+    crew->active--;
+    crew->present--;
+    (void)rebuild_table(crew); /* a worker without a thread in the table does no harm */
+    go_on_without(crew, error);
     /* What was published while the token was out relied on a search that never was (S2). */
     if (odi_crew_has_work(crew))
         (void)odi_crew_publish(crew, worker->site);
@@ -294,6 +301,12 @@ void odi_crew_start_one(odi_crew *crew, odi_site *site)
         (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns)) {
         called_back = crew->bench != NULL;
         worker = recruit(crew, (int)(site - crew->sites));
+        /* With nobody there the token was free: memory is short, for a worker or for the
+         * table that lists it, and nobody else will look after what was published. */
+        if (worker == NULL && crew->active == 0) {
+            go_on_without(crew, ENOMEM);
+            return;
+        }
     }
     odi_lock_release(&crew->lock);
     if (worker == NULL)
