@@ -17,6 +17,7 @@ void memory_nth(run *it);
 void memory_from_nth(run *it);
 void memory_at_random(run *it);
 void maps_always(run *it);
+void heap_always(run *it);
 void memory_windows(run *it);
 void memory_and_resize(run *it);
 void memory_again(run *it);

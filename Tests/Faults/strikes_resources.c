@@ -112,6 +112,12 @@ void maps_always(run *it)
     injection_arm(&of_maps, 0, 1, 0);
 }
 
+void heap_always(run *it)
+{
+    (void)it;
+    injection_arm(&of_heap, 0, 1, 0);
+}
+
 /* Now there is memory, now there is none. */
 void memory_windows(run *it)
 {
