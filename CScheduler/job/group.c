@@ -101,7 +101,7 @@ bool odi_group_notify(odi_group *group, odi_function *function, void *context)
 
 static bool is_current(odi_record *record, void *queue, odi_group *group, uint32_t band)
 {
-    return odi_record_is(record, queue, group) && record->band == band &&
+    return odi_record_is(record, queue, group) && odi_record_band(record) == band &&
            !(odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE);
 }
 

@@ -52,11 +52,12 @@ odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group 
 
     if (record == NULL)
         return NULL;
-    record->crew = crew;
-    odi_store_relaxed(&record->queue, queue); /* relaxed, L5 carries the fields */
+    odi_store_relaxed(&record->crew, crew); /* relaxed, all: L5 carries the fields */
+    odi_store_relaxed(&record->queue, queue);
     odi_store_relaxed(&record->group, group);
-    record->band = band;
-    record->owner = owner;
+    odi_store_relaxed(&record->band, band);
+    if (record->owner != owner)
+        record->owner = owner; /* a late look at a record is not disturbed */
     record->next_of_queue = record->next_of_group = NULL;
     record->outside = 0;
     odi_and_acqrel(&record->ledger, ~(ODI_LEDGER_CLOSED | ODI_LEDGER_WATCHED), L5);
@@ -75,12 +76,12 @@ void odi_record_free(odi_record *record)
     odi_lock_release(&table_lock);
 }
 
-static void tell(const odi_record_owner *owner, odi_watchers watchers)
+static void tell(odi_watchers watchers)
 {
     if (watchers.group != NULL)
         odi_group_drained(watchers.group);
-    if (owner != NULL)
-        owner->drained(watchers.queue);
+    if (watchers.owner != NULL)
+        watchers.owner->drained(watchers.queue);
 }
 
 /* The last outstanding job of a watched record is done. The watch ends first, so that the
@@ -90,16 +91,15 @@ static void tell(const odi_record_owner *owner, odi_watchers watchers)
  * job from its watchers, so these are told too. Queues and groups that are gone do not mind. */
 ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
 {
-    const odi_record_owner *owner = record->owner;
     uint64_t ledger = odi_load_relaxed(&record->ledger); /* relaxed, rechecked by the CAS */
     odi_watchers now;
 
     if (odi_ledger_outstanding(ledger) == 0)
         (void)odi_cas_acqrel(&record->ledger, &ledger, ledger & ~ODI_LEDGER_WATCHED, L1);
     now = odi_record_watchers(record);
-    tell(owner, watchers);
+    tell(watchers);
     if (now.queue != watchers.queue || now.group != watchers.group)
-        tell(owner, now);
+        tell(now);
 }
 
 odi_record *odi_record_next_of_queue(odi_record *record)

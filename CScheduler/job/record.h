@@ -57,11 +57,11 @@ struct odi_record {
     /* Read by every submission and every start; written when a queue changes its mind. */
     ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
     uint32_t tag; /* 0: all tags were taken, its jobs are wrapped */
-    uint32_t band;
-    struct odi_crew *crew;
+    odi_atomic(uint32_t) band;
+    odi_atomic(struct odi_crew *) crew;
     odi_atomic(void *) queue;
     odi_atomic(struct odi_group *) group; /* NULL: none */
-    const odi_record_owner *owner;
+    const odi_record_owner *owner; /* the same in every life */
     odi_record *next_of_queue; /* under the queue's lock, and chain of free records */
 
     /* Written by every submission and at the end of every run. */
@@ -74,6 +74,11 @@ struct odi_record {
 #define ODI_LEDGER_WATCHED (UINT64_C(1) << 31)
 #define ODI_LEDGER_CLOSED (UINT64_C(1) << 30)
 #define ODI_LEDGER_OUTSTANDING (ODI_LEDGER_CLOSED - 1)
+
+static inline uint32_t odi_record_band(odi_record *record)
+{
+    return odi_load_relaxed(&record->band); /* relaxed: see odi_record_is */
+}
 
 /* A record with an empty ledger, or NULL when memory is short. */
 odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
@@ -123,6 +128,7 @@ static inline bool odi_record_subtract(odi_record *record, uint64_t jobs)
 /* Whom a record's last job has to wake. Noted before its ledger is told, while outstanding
  * jobs keep the record what it is: afterwards it may be reaped and serve another queue. */
 typedef struct {
+    const odi_record_owner *owner;
     void *queue;
     struct odi_group *group;
 } odi_watchers;
@@ -130,7 +136,8 @@ typedef struct {
 static inline odi_watchers odi_record_watchers(odi_record *record)
 {
     /* relaxed, both: L5 has shown them to whoever has a job of the record */
-    return (odi_watchers){odi_load_relaxed(&record->queue), odi_load_relaxed(&record->group)};
+    return (odi_watchers){record->owner, odi_load_relaxed(&record->queue),
+                          odi_load_relaxed(&record->group)};
 }
 
 /* Wakes who watches a record whose last job is done. */

@@ -221,9 +221,11 @@ static bool may_be_short(od_group *group)
     bool woke = odi_woke_a_sleeper;
 
     odi_woke_a_sleeper = false;
-    /* relaxed, both: hints */
-    return last != NULL && !woke && odi_load_relaxed(&last->crew->may_spin) &&
-           odi_load_relaxed(&last->crew->sites[0].searcher_cpu) != odi_thread_cpu();
+    if (last == NULL || woke)
+        return false;
+    odi_crew *crew = odi_load_relaxed(&last->crew); /* relaxed, all: hints */
+    return odi_load_relaxed(&crew->may_spin) &&
+           odi_load_relaxed(&crew->sites[0].searcher_cpu) != odi_thread_cpu();
 }
 
 bool od_group_wait(od_group *group, int64_t deadline_ns)
