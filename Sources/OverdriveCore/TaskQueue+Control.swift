@@ -73,6 +73,7 @@ extension TaskQueue {
     ///
     /// - Threading: Any thread but one that runs the queue's own closures, which would wait for themselves. On
     ///   a worker another one takes its place.
+    @available(*, noasync, message: "it blocks the thread: write await drained()")
     public func waitUntilAllTasksAreFinished() {
         switch route {
         case .engine(let queue, _):

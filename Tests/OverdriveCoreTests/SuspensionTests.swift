@@ -119,7 +119,9 @@ struct SuspensionTests {
             #expect(order.all == [1])
             queue.resume()
             queue.waitUntilAllTasksAreFinished()
-            #expect(order.all == Array(1...40))
+            // A concurrent queue may let a batch overtake what was on its way to a worker.
+            let isOrdered = width != TaskQueue.unlimited
+            #expect((isOrdered ? order.all : order.all.sorted()) == Array(1...40))
         }
     }
 

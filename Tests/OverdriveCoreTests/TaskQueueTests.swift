@@ -53,6 +53,20 @@ struct TaskQueueTests {
         #expect(TaskQueue.main.maxConcurrentTaskCount == 1)
     }
 
+    @Test("says in one line what it is and how it stands")
+    func description() {
+        let scheduler = makeScheduler(workers: 3, name: "render")
+        let serial = TaskQueue.serial(label: "journal", qos: .utility, scheduler: scheduler)
+        serial.suspend()
+        serial.async {}
+        #expect("\(serial)" == "TaskQueue \"journal\" (serial, utility, 1 pending, suspended)")
+        serial.resume()
+        let limited = TaskQueue(maxConcurrentTaskCount: 4, scheduler: scheduler)
+        #expect("\(limited)" == "TaskQueue \"\" (4 at a time, default, 0 pending)")
+        #expect("\(TaskQueue.global(qos: .background))".hasPrefix("TaskQueue \"global-background\" (concurrent, background, "))
+        #expect("\(scheduler)" == "Scheduler \"render\" (workers: 3)")
+    }
+
     @Test("takes any width from 1 on")
     func widths() {
         let queue = TaskQueue()

@@ -7,6 +7,7 @@ enum Gap: String {
     case laneCounts = "What a serial, limited or suspended queue cancels, or runs on a caller, is not counted"
     case staleLabels = "A stuck job of no queue is reported with the label of the queue before it"
 
+    case staleCounts = "A cancel may count a submission that is on its way from a record's last life"
     case lanePlaces = "An unlimited queue that was suspended has no more places than workers, blocked ones included"
 
     func allow(_ body: () -> Void) {
