@@ -112,9 +112,9 @@ static void on_divert(odi_record *record, odi_entry job)
     heard.diverted++;
 }
 
-static void on_drained(odi_record *record)
+static void on_drained(void *queue)
 {
-    (void)record;
+    (void)queue;
     heard.drained++;
 }
 

@@ -382,11 +382,15 @@ static void with_fewer_threads_than_asked_for_nothing_is_lost(void **state)
 
 /* A start that fails holds the search token meanwhile: what is submitted then relies on it. */
 static struct {
+    odi_crew *crew;
     atomic_bool attempting, may_fail;
 } slow_failure;
 
 static int fail_slowly(void)
 {
+    /* Under the crew's lock it is the reclaimer that is started: not our business. */
+    if (odi_load_relaxed(&slow_failure.crew->lock.word) != ODI_LOCK_FREE)
+        return 0;
     atomic_store(&slow_failure.attempting, true);
     while (!atomic_load(&slow_failure.may_fail))
         odi_clock_sleep(100 * ODI_MICROSECOND);
@@ -396,12 +400,14 @@ static int fail_slowly(void)
 typedef struct {
     od_pool *pool;
     atomic_ullong *ran;
+    gate start; /* the thread is there before threads are refused */
 } submission;
 
 static void *submit_one(void *raw)
 {
     submission *it = raw;
 
+    gate_pass(&it->start);
     od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, it->ran);
     return NULL;
 }
@@ -411,14 +417,16 @@ static void a_job_that_relied_on_a_start_that_failed_is_not_forgotten(void **sta
     gate door = {0};
     atomic_ullong ran = 0;
     od_pool *pool = pool_of(2);
-    submission it = {pool, &ran};
+    submission it = {.pool = pool, .ran = &ran};
     pthread_t submitter;
 
     (void)state;
+    pthread_create(&submitter, NULL, submit_one, &it);
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1); /* the first worker is busy … */
+    slow_failure.crew = &pool->crew;
     atomic_store(&before_thread, fail_slowly);
-    pthread_create(&submitter, NULL, submit_one, &it); /* … so this starts the second */
+    gate_open(&it.start); /* … so this starts the second */
     assert_comes_true(atomic_load(&slow_failure.attempting));
     gate_open(&door);
     assert_comes_true(atomic_load(&ran) == 1);
