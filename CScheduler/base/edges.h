@@ -42,6 +42,7 @@
     X(W2, "job <-> report: a worker's count of jobs, and that one is running")            \
     /* pool, lane */                                                                      \
     X(P1, "refresh -> refresh: one reader of the limits at a time")                       \
+    X(P2, "stop -> stop: the report is readable by who asks for it again")                \
     X(Q1, "grant -> turn: what ran before in the lane is readable by the sync caller")
 
 enum {

@@ -57,6 +57,18 @@ void odi_arena_give(odi_arena *arena, void *object)
     odi_lock_release(&arena->lock);
 }
 
+void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context),
+                     void *context)
+{
+    odi_lock_acquire(&arena->lock);
+    odi_arena_chunk *chunk = arena->chunks; /* chunks are added in front and never go */
+    odi_lock_release(&arena->lock);
+    for (; chunk != NULL; chunk = chunk->next) {
+        for (size_t i = 0; i < per_chunk(arena); i++)
+            visit(chunk->objects + i * arena->size, context);
+    }
+}
+
 void odi_arena_forked(odi_arena *arena, void (*visit)(void *object))
 {
     arena->lock = (odi_lock){0};

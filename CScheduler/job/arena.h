@@ -28,7 +28,11 @@ typedef struct {
 void *odi_arena_take(odi_arena *arena);
 void odi_arena_give(odi_arena *arena, void *object);
 
-/* Calls `visit` for every object there ever was: for a forked child, which is alone. */
+/* Calls `visit` for every object there ever was, taken or not, without holding the lock. */
+void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context),
+                     void *context);
+
+/* The same for a forked child, which is alone; the lock is free afterwards. */
 void odi_arena_forked(odi_arena *arena, void (*visit)(void *object));
 
 #endif

@@ -46,7 +46,9 @@ static void recycle_if_over(odi_group *group)
     odi_lock_acquire(&group->watch.lock);
     if (group->given_up) {
         odi_records_watch(&group->own, odi_record_next_of_group);
-        over = odi_records_empty(&group->own, odi_record_next_of_group);
+        /* Who owes the notifications comes here again. */
+        over = odi_records_empty(&group->own, odi_record_next_of_group) &&
+               group->watch.notifications == NULL;
     }
     if (over) {
         group->given_up = false;

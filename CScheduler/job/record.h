@@ -111,8 +111,8 @@ static inline bool odi_record_is(odi_record *record, void *queue, struct odi_gro
  * the flags (L2). */
 static inline bool odi_record_add(odi_record *record)
 {
-    /* relaxed: L2's fence follows */
-    return !(odi_add_relaxed(&record->ledger, ODI_LEDGER_ONE) & ODI_LEDGER_CLOSED);
+    /* L5: whoever finds a new life's ledger finds that life's queue and group too. */
+    return !(odi_add_acquire(&record->ledger, ODI_LEDGER_ONE, L5) & ODI_LEDGER_CLOSED);
 }
 
 /* Counts `jobs` as done (or discarded). True: they were the last of a watched record, and

@@ -54,6 +54,8 @@ bool od_queue_is_suspended(od_queue *queue)
 
 void od_queue_set_width(od_queue *queue, int32_t width)
 {
+    if (width < 0)
+        odi_trap("od_queue_set_width: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
     odi_lock_acquire(&queue->watch.lock);
     queue->width = width;
     odi_store_relaxed(&queue->interrupt, true); /* relaxed: Q2, a hint */

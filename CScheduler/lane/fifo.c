@@ -9,9 +9,17 @@ struct odi_fifo_block {
     odi_entry entries[BLOCK_ENTRIES];
 };
 
+static odi_fifo_block *take_block(odi_fifo *fifo)
+{
+    odi_fifo_block *block = fifo->spare;
+
+    fifo->spare = NULL;
+    return block != NULL ? block : malloc(sizeof *block);
+}
+
 static bool add_block(odi_fifo *fifo)
 {
-    odi_fifo_block *block = malloc(sizeof *block);
+    odi_fifo_block *block = take_block(fifo);
 
     if (block == NULL)
         return false;
@@ -24,6 +32,13 @@ static bool add_block(odi_fifo *fifo)
     fifo->last = block;
     fifo->tail = 0;
     return true;
+}
+
+bool odi_fifo_reserve(odi_fifo *fifo)
+{
+    if (fifo->spare == NULL)
+        fifo->spare = malloc(sizeof *fifo->spare);
+    return fifo->spare != NULL;
 }
 
 bool odi_fifo_push(odi_fifo *fifo, odi_entry entry)
@@ -46,7 +61,25 @@ static void drop_first(odi_fifo *fifo)
         return;
     }
     fifo->first = block->next;
-    free(block);
+    if (fifo->spare == NULL)
+        fifo->spare = block;
+    else
+        free(block);
+}
+
+bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
+{
+    const odi_fifo_block *block = fifo->first;
+    uint32_t head = fifo->head;
+
+    if (fifo->count == 0)
+        return false;
+    if (head == BLOCK_ENTRIES) {
+        block = block->next;
+        head = 0;
+    }
+    *entry = block->entries[head];
+    return true;
 }
 
 bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
@@ -66,7 +99,7 @@ bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry)
     if (fifo->first == NULL)
         return odi_fifo_push(fifo, entry);
     if (fifo->head == 0) {
-        odi_fifo_block *block = malloc(sizeof *block);
+        odi_fifo_block *block = take_block(fifo);
 
         if (block == NULL)
             return false;
@@ -82,5 +115,6 @@ bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry)
 void odi_fifo_free(odi_fifo *fifo)
 {
     free(fifo->first);
+    free(fifo->spare);
     *fifo = (odi_fifo){0};
 }

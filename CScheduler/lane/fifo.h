@@ -17,6 +17,7 @@ typedef struct {
     odi_fifo_block *first, *last;
     uint32_t head, tail; /* places in the first block and in the last */
     uint64_t count;
+    odi_fifo_block *spare; /* the last block that was used up: no allocation to and fro */
 } odi_fifo;
 
 /* False: memory is short, nothing changed. */
@@ -25,11 +26,17 @@ bool odi_fifo_push(odi_fifo *fifo, odi_entry entry);
 /* Takes the oldest; false when there is none. */
 bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry);
 
+/* Looks at the oldest; false when there is none. */
+bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry);
+
+/* Sees to it that turning the fifo round (pop, push) needs no memory. False: it is short. */
+bool odi_fifo_reserve(odi_fifo *fifo);
+
 /* Puts back what was popped last, in the opposite order of popping. It needs no memory
  * unless a block ran empty in between; then it may fail, and the caller keeps the entry. */
 bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry);
 
-/* Frees the last block of an empty fifo. */
+/* Frees the blocks of an empty fifo. */
 void odi_fifo_free(odi_fifo *fifo);
 
 #endif

@@ -22,16 +22,18 @@ static void drained(void *raw)
     odi_queue_reap(queue);
 }
 
-/* Takes a stale, empty record off its queue's chain. Lock held. False: it is not there, or
- * not yet to go; whoever drains it comes again. */
-static bool unlink_if_dead(od_queue *queue, odi_record *record)
+/* Takes a stale, empty record off its queue's chain, or any empty one of a queue that is over.
+ * Lock held. False: it is not there, has begun a new life, or is not yet to go; whoever
+ * drains it comes again. */
+static bool unlink_if_dead(od_queue *queue, odi_record *record, bool over)
 {
     odi_record **link = &queue->records;
     uint64_t ledger;
 
     while (*link != NULL && *link != record)
         link = &(*link)->next_of_queue;
-    if (*link == NULL)
+    /* relaxed: a new life begins with other flags under this very lock */
+    if (*link == NULL || !(over || odi_load_relaxed(&record->flags) & ODI_RECORD_STALE))
         return false;
     /* The watch comes before the look, so that the last job calls when this look is early. */
     ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
@@ -46,7 +48,7 @@ static void reap_one(odi_record *record)
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
 
     odi_lock_acquire(&queue->watch.lock);
-    bool dead = unlink_if_dead(queue, record);
+    bool dead = unlink_if_dead(queue, record, false);
     odi_lock_release(&queue->watch.lock);
     if (dead)
         odi_record_free(record);
@@ -54,35 +56,41 @@ static void reap_one(odi_record *record)
 
 const odi_record_owner odi_queue_owner = {odi_lane_divert, drained, reap_one};
 
-odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t band)
+/* A new record of the queue. Lock held. */
+static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t band)
 {
-    od_queue *queue = raw;
     odi_record *record =
         odi_record_new(&queue->pool->crew, queue, group, band, &odi_queue_owner);
 
     if (record == NULL)
         return NULL;
-    odi_lock_acquire(&queue->watch.lock);
     record->next_of_queue = queue->records;
     queue->records = record;
     if (odi_load_relaxed(&queue->diverted)) /* relaxed: written under the lock */
         odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
+    return record;
+}
+
+odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t band)
+{
+    od_queue *queue = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    odi_record *record = make_record(queue, group, band);
     odi_lock_release(&queue->watch.lock);
     return record;
 }
 
-/* The record without a group; made when it is first needed, and after a cancel. */
+/* The record without a group; made when it is first needed, and after a cancel. It is linked
+ * and named under one lock, so that a cancel closes both or neither. */
 ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t band)
 {
-    odi_record *none = NULL, *record = odi_queue_make_record(queue, NULL, band);
-
-    if (record == NULL)
-        return NULL;
-    if (odi_cas_acqrel_acquire(&queue->current[band], &none, record, L5))
-        return record;
-    odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2); /* another submitter was faster */
-    reap_one(record);
-    return none;
+    odi_lock_acquire(&queue->watch.lock);
+    odi_record *record = odi_load_relaxed(&queue->current[band]); /* relaxed: locked */
+    if (record == NULL && (record = make_record(queue, NULL, band)) != NULL)
+        odi_store_release(&queue->current[band], record, L5);
+    odi_lock_release(&queue->watch.lock);
+    return record;
 }
 
 static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t band)
@@ -188,6 +196,10 @@ __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *capture
 
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label)
 {
+    if ((uint32_t)band >= ODI_BANDS)
+        odi_trap("od_queue_create: there is no band %d; choose one of od_band", (int)band);
+    if (width < 0)
+        odi_trap("od_queue_create: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
     od_queue *queue = odi_arena_take(&queues);
 
     if (queue == NULL)
@@ -213,7 +225,8 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
 /* Whether nothing is left that could touch a released queue. Lock held. */
 static bool is_over(od_queue *queue)
 {
-    if (!queue->released || queue->running > 0 || !odi_lane_is_clear(queue))
+    if (!queue->released || queue->running > 0 || !odi_lane_is_clear(queue) ||
+        queue->watch.notifications != NULL) /* who owes these comes here again */
         return false;
     odi_records_watch(queue->records, odi_record_next_of_queue);
     return odi_records_empty(queue->records, odi_record_next_of_queue);
@@ -227,9 +240,7 @@ static odi_record *take_dead(od_queue *queue, bool over)
 
     for (odi_record *record = queue->records; record != NULL; record = next) {
         next = record->next_of_queue;
-        /* relaxed: set under the lock or by a group that calls reap itself */
-        bool goes = over || odi_load_relaxed(&record->flags) & ODI_RECORD_STALE;
-        if (goes && unlink_if_dead(queue, record)) {
+        if (unlink_if_dead(queue, record, over)) {
             record->next_of_queue = dead;
             dead = record;
         }
@@ -285,13 +296,35 @@ static void forget_what_waits(void *object)
     queue->running = 0;
 }
 
+/* The places that the surviving thread holds, in a sync or a drainer, are still held. */
 static void forked(void)
 {
-    odi_stays = NULL;
     odi_arena_forked(&queues, forget_what_waits);
+    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer)
+        stay->queue->running += stay->holds_place;
+}
+
+/* ---- stop ---- */
+
+static void cancel_if_of(void *object, void *pool)
+{
+    od_queue *queue = object;
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool is_of = queue->pool == pool && queue->records != NULL;
+    odi_lock_release(&queue->watch.lock);
+    if (is_of)
+        (void)od_queue_cancel_all(queue);
+}
+
+/* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
+static void cancel_all_of(od_pool *pool)
+{
+    odi_arena_visit(&queues, cancel_if_of, pool);
 }
 
 __attribute__((constructor)) static void register_for_fork(void)
 {
     odi_fork_above = forked;
+    odi_cancel_above = cancel_all_of;
 }

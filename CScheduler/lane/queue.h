@@ -67,12 +67,14 @@ odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t
 void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t band, odi_entry job);
 void odi_queue_reap(od_queue *queue);
 
-/* lane.c. The lock is held where it says so. */
+/* lane.c, drain.c. The lock is held where it says so. */
 bool odi_lane_push(od_queue *queue, odi_entry labelled);
 void odi_lane_divert(odi_record *record, odi_entry job);
 void odi_lane_set_diverted(od_queue *queue, bool diverted);  /* held */
 void odi_lane_open_if_clear(od_queue *queue);                /* held */
 int odi_lane_places(od_queue *queue);                        /* held: drainers to start now */
+int32_t odi_lane_width(const od_queue *queue);               /* held: places there are */
+bool odi_lane_is_cancelled(odi_entry entry);                 /* held */
 void odi_lane_start(od_queue *queue, int drainers);          /* not held */
 bool odi_lane_is_clear(const od_queue *queue);               /* held */
 void odi_lane_purge(od_queue *queue);                        /* not held */

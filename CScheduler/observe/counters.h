@@ -16,7 +16,6 @@ enum { ODI_DISTANCE_CLASSES = 3 };
 typedef odi_atomic(uint64_t) odi_counter;
 
 typedef struct {
-    odi_counter cancelled;                    /* jobs discarded without running */
     odi_counter stolen[ODI_DISTANCE_CLASSES]; /* jobs taken from others, by distance */
     odi_counter steals[ODI_DISTANCE_CLASSES]; /* successful steals, by distance */
     odi_counter failed_steals;                /* sweeps over all others that found nothing */

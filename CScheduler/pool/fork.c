@@ -12,6 +12,7 @@
 #include "worker/worker.h"
 
 void (*odi_fork_above)(void);
+void (*odi_cancel_above)(od_pool *pool);
 
 static odi_lock pools_lock;
 static od_pool *pools;
@@ -40,7 +41,7 @@ static void after_in_child(void)
     odi_groups_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;
-        pool->stop_lock = (odi_lock){0};
+        odi_store_relaxed(&pool->stop_state, 0); /* relaxed: one thread exists */
         odi_store_relaxed(&pool->refreshing, false); /* relaxed: one thread exists */
         odi_crew_forked(&pool->crew);
     }

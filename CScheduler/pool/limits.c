@@ -23,7 +23,8 @@ void odi_pool_refresh(odi_crew *crew)
     /* relaxed: each is looked at on its own */
     odi_store_relaxed(&crew->may_spin, advice.may_spin);
     odi_store_relaxed(&pool->next_refresh_ns, now + REFRESH_NS);
-    if (advice.workers != od_pool_workers(pool))
+    /* relaxed: who has set a number meanwhile wins */
+    if (odi_load_relaxed(&pool->follows_limits) && advice.workers != od_pool_workers(pool))
         odi_crew_set_target(crew, advice.workers < ODI_MOST_WORKERS ? advice.workers
                                                                     : ODI_MOST_WORKERS);
     odi_store_release(&pool->refreshing, false, P1);

@@ -6,7 +6,6 @@ static void add_worker(od_metrics *sum, odi_worker *worker)
     odi_counters *counters = &worker->counters;
 
     sum->executed += odi_worker_executed(worker);
-    sum->cancelled += odi_counted(&counters->cancelled);
     for (int distance = 0; distance < ODI_DISTANCE_CLASSES; distance++) {
         sum->stolen[distance] += odi_counted(&counters->stolen[distance]);
         sum->steals[distance] += odi_counted(&counters->steals[distance]);
@@ -34,9 +33,9 @@ void od_pool_metrics(od_pool *pool, od_metrics *metrics)
             add_worker(metrics, worker);
     }
     /* relaxed, all: counters */
-    metrics->ran_on_callers = odi_load_relaxed(&pool->ran_outside);
+    metrics->ran_on_callers = odi_load_relaxed(&crew->ran_outside);
     metrics->executed += metrics->ran_on_callers;
-    metrics->cancelled += odi_load_relaxed(&pool->cancelled_outside);
+    metrics->cancelled = odi_load_relaxed(&crew->cancelled);
     metrics->grace_periods = odi_reclaim_grace_periods();
     metrics->threads_started = odi_load_relaxed(&crew->starts);
     metrics->thread_failures = odi_load_relaxed(&crew->start_failures);

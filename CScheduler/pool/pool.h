@@ -36,9 +36,8 @@ struct od_pool {
     odi_atomic(uint32_t) monitor_word; /* the monitor sleeps on it */
     bool monitor_present;              /* under the crew's lock */
 
-    odi_atomic(uint64_t) ran_outside, cancelled_outside;
-    odi_lock stop_lock;
-    bool stopped;
+    odi_atomic(uint32_t) stop_state; /* see stop.c */
+    odi_atomic(int) stopping_thread;
     od_stop_report last_report;
 
     void *owner; /* the user's word */
@@ -73,5 +72,8 @@ void odi_pool_delist(od_pool *pool);
 
 /* Registered by the layer above: resets its own state in a forked child. */
 extern void (*odi_fork_above)(void);
+
+/* The same: cancels what the pool's queues still hold when its deadline has passed. */
+extern void (*odi_cancel_above)(od_pool *pool);
 
 #endif

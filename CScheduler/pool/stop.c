@@ -1,5 +1,6 @@
 #include "base/cache_line.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -64,58 +65,58 @@ static bool only_stuck_left(odi_crew *crew)
     return only;
 }
 
-static uint64_t discard(odi_entry *jobs, size_t count)
+static void discard(odi_crew *crew, const odi_entry *jobs, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        odi_record *record = odi_record_unlabel(&jobs[i]);
+    for (size_t i = 0; i < count; i++)
+        odi_run_discard(crew, jobs[i]);
+}
 
-        odi_job_discard(jobs[i]);
-        if (record != NULL)
-            odi_record_complete(record, 1);
+static void discard_injector(odi_crew *crew, odi_injector *injector)
+{
+    odi_entry batch[ODI_STEAL_BATCH];
+    size_t count;
+
+    do {
+        odi_read_begin();
+        count = odi_injector_claim(injector, batch, ODI_STEAL_BATCH);
+        odi_read_end();
+        discard(crew, batch, count);
+    } while (count > 0);
+}
+
+static void discard_deque(odi_crew *crew, odi_deque *deque)
+{
+    odi_entry batch[ODI_STEAL_BATCH];
+
+    while (odi_deque_size(deque) > 0) {
+        odi_read_begin();
+        size_t count = odi_deque_steal(deque, batch, ODI_STEAL_BATCH);
+        odi_read_end();
+        discard(crew, batch, count);
     }
-    return count;
 }
 
 /* Discards everything that waits. Stuck workers do not take part: stealing is anyone's. */
-static uint64_t discard_all(odi_crew *crew)
+static void discard_all(odi_crew *crew)
 {
-    odi_entry batch[ODI_STEAL_BATCH];
-    uint64_t cancelled = 0;
-    size_t count;
-
     odi_reader_join();
     for (int site = 0; site < crew->site_count; site++) {
-        for (int band = 0; band < ODI_BANDS; band++) {
-            do {
-                odi_read_begin();
-                count = odi_injector_claim(&crew->sites[site].injectors[band], batch,
-                                           ODI_STEAL_BATCH);
-                odi_read_end();
-                cancelled += discard(batch, count);
-            } while (count > 0);
-        }
+        for (int band = 0; band < ODI_BANDS; band++)
+            discard_injector(crew, &crew->sites[site].injectors[band]);
     }
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
 
-        for (int band = 0; worker != NULL && band < ODI_BANDS; band++) {
-            while (odi_deque_size(&worker->deques[band]) > 0) {
-                odi_read_begin();
-                count = odi_deque_steal(&worker->deques[band], batch, ODI_STEAL_BATCH);
-                odi_read_end();
-                cancelled += discard(batch, count);
-            }
-        }
+        for (int band = 0; worker != NULL && band < ODI_BANDS; band++)
+            discard_deque(crew, &worker->deques[band]);
     }
     odi_reader_leave();
-    return cancelled;
 }
 
 /* One load per worker tells both how many jobs it has done and whether it is in one. */
 static void write_report(od_pool *pool, od_stop_report *report)
 {
     odi_crew *crew = &pool->crew;
-    uint64_t cancelled = 0;
 
     *report = (od_stop_report){0};
     for (int slot = 0; slot < crew->capacity; slot++) {
@@ -125,7 +126,6 @@ static void write_report(od_pool *pool, od_stop_report *report)
             continue;
         uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
         report->ran += jobs >> 1;
-        cancelled += odi_counted(&worker->counters.cancelled);
         if (jobs & 1) {
             if (report->stuck < OD_STUCK_NAMED)
                 report->stuck_queues[report->stuck] =
@@ -133,8 +133,8 @@ static void write_report(od_pool *pool, od_stop_report *report)
             report->stuck++;
         }
     }
-    report->ran += odi_load_relaxed(&pool->ran_outside); /* relaxed: counters */
-    report->cancelled = cancelled + odi_load_relaxed(&pool->cancelled_outside);
+    report->ran += odi_load_relaxed(&crew->ran_outside); /* relaxed: counters */
+    report->cancelled = odi_load_relaxed(&crew->cancelled);
 }
 
 static void stop(od_pool *pool, int64_t deadline)
@@ -143,13 +143,17 @@ static void stop(od_pool *pool, int64_t deadline)
 
     announce(crew, ODI_STOPPING);
     bool gone = await_departures(pool, deadline);
+    if (gone) /* what came while the last worker left runs here */
+        odi_crew_help(crew);
     announce(crew, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
     int64_t grace = odi_clock_after(GRACE_NS);
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
         gone = await_departures(pool, odi_clock_after(LOOK_NS));
-    odi_add_relaxed(&pool->cancelled_outside, discard_all(crew)); /* relaxed: a counter */
+    if (!gone && odi_cancel_above != NULL)
+        odi_cancel_above(pool);
+    discard_all(crew);
 
     /* The monitor leaves promptly: it runs no user code. */
     odi_lock_acquire(&crew->lock);
@@ -163,20 +167,33 @@ static void stop(od_pool *pool, int64_t deadline)
     odi_lock_release(&crew->lock);
 }
 
+/* RUNNING -> STOPPING: by the caller of od_pool_stop that does it; STOPPING -> STOPPED: when its
+ * report is written. Others sleep on the word. No lock is held, because discarding runs
+ * deinitialisers and notifications. */
+enum { RUNNING, STOPPING, STOPPED };
+
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report)
 {
+    uint32_t running = RUNNING;
+    od_status status = OD_STOPPED;
+
     if (od_pool_is_worker(pool))
         return OD_INSIDE;
-
-    odi_lock_acquire(&pool->stop_lock);
-    od_status status = pool->stopped ? OD_STOPPED : OD_OK;
-    if (!pool->stopped) {
+    if (odi_cas_acqrel(&pool->stop_state, &running, STOPPING, P2)) {
+        odi_store_relaxed(&pool->stopping_thread, odi_thread_id()); /* relaxed: our own */
         stop(pool, odi_clock_after(deadline_ns));
         write_report(pool, &pool->last_report);
-        pool->stopped = true;
+        odi_store_release(&pool->stop_state, STOPPED, P2);
+        odi_futex_wake(&pool->stop_state, 1 << 30);
+        status = OD_OK;
+    }
+    while (odi_load_acquire(&pool->stop_state, P2) == STOPPING) {
+        /* relaxed: only the stopping thread itself finds its own number */
+        if (odi_load_relaxed(&pool->stopping_thread) == odi_thread_id())
+            return OD_INSIDE;
+        odi_futex_wait(&pool->stop_state, STOPPING, ODI_FOREVER); /* ended by: the stopper */
     }
     if (report != NULL)
         *report = pool->last_report;
-    odi_lock_release(&pool->stop_lock);
     return status;
 }

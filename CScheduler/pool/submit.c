@@ -1,4 +1,5 @@
 #include "base/cache_line.h"
+#include "base/invariant.h"
 #include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/run.h"
@@ -14,41 +15,51 @@ ODI_COLD static void run_here(od_pool *pool, odi_entry job)
     od_pool *outer = helped;
 
     helped = pool;
-    if (odi_run_outside(job))
-        odi_add_relaxed(&pool->ran_outside, 1); /* relaxed: a counter */
-    else
-        odi_add_relaxed(&pool->cancelled_outside, 1); /* relaxed: a counter */
+    (void)odi_run_outside(&pool->crew, job);
     helped = outer;
 }
 
 /* Jobs that run here and submit are nested this deep, so that they may wait for each other;
  * what comes beyond is left to the helper below, so that a long chain needs no deep stack. */
-enum { DEEPEST_HELP = 64 };
+enum { DEEPEST_HELP = 512 };
 
 ODI_COLD static void help(od_pool *pool)
 {
     static _Thread_local int depth;
     od_pool *outer = helped;
+    int outer_depth = depth;
 
-    if (depth == DEEPEST_HELP)
-        return;
-    depth++;
-    helped = pool;
-    odi_add_relaxed(&pool->ran_outside, odi_crew_help(&pool->crew)); /* relaxed: a counter */
-    helped = outer;
-    depth--;
+    depth = outer == pool ? depth + 1 : 1;
+    if (depth <= DEEPEST_HELP) {
+        helped = pool;
+        odi_crew_help(&pool->crew);
+        helped = outer;
+    }
+    depth = outer_depth;
+}
+
+/* The pool is past its deadline: what this worker pushes nobody else looks for. */
+ODI_COLD static void run_own(od_pool *pool, odi_worker *worker, uint32_t band)
+{
+    odi_entry job;
+
+    while (odi_deque_take(&worker->deques[band], &job))
+        run_here(pool, job);
 }
 
 static void submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
     odi_crew *crew = &pool->crew;
 
-    /* relaxed: after a stop nobody looks at this deque any more; see od_pool_stop */
-    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) ||
-        ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
+    if (ODI_UNLIKELY(!odi_worker_push(worker, band, job))) {
         run_here(pool, job);
-    else
-        (void)odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
+        return;
+    }
+    (void)odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
+    /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
+     * sees the stop */
+    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
+        run_own(pool, worker, band);
 }
 
 static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
@@ -74,6 +85,8 @@ void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
 {
+    if (ODI_UNLIKELY((uint32_t)band >= ODI_BANDS))
+        odi_trap("od_pool_submit: there is no band %d; choose one of od_band", (int)band);
     odi_pool_submit(pool, (uint32_t)band, odi_job_plain(function, context, 0));
 }
 
@@ -81,7 +94,9 @@ int od_pool_current_band(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    return worker != NULL && worker->run_record != NULL ? (int)worker->run_record->band : -1;
+    return worker != NULL && worker->run_record != NULL
+               ? (int)odi_record_band(worker->run_record)
+               : -1;
 }
 
 bool od_pool_is_worker(od_pool *pool)

@@ -14,6 +14,9 @@ struct odi_block {
  * are aligned to more than this. */
 enum { ROUNDS = 8 };
 
+/* The tickets of one round. */
+#define ROUND ((uint64_t)ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY)
+
 /* What a block's place holds while the block serves `ticket`'s round. */
 static uintptr_t occupant_of(const odi_block *block, uint64_t ticket)
 {
@@ -128,6 +131,7 @@ bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 {
     injector->directory =
         odi_pages_reserve(ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
+    odi_invariant(start / ROUND % ROUNDS == 0); /* the directory's zeros are that round's */
     odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it yet */
     odi_store_relaxed(&injector->head, start);
     odi_store_relaxed(&injector->spares, (odi_block *)NULL);
@@ -171,11 +175,11 @@ void odi_injector_free(odi_injector *injector)
  * memory. */
 ODI_COLD static bool install(odi_injector *injector, odi_block_place *place, uint64_t ticket)
 {
-    uintptr_t nothing = 0;
+    uintptr_t nothing = occupant_of(NULL, ticket);
     odi_block *block = block_new(injector);
 
     if (block == NULL)
-        return odi_load_acquire(&place->occupant, J2) != 0;
+        return odi_load_acquire(&place->occupant, J2) != nothing;
     /* J5 on the way in: what the recycler left behind is done. J2 publishes the block. */
     if (!odi_cas_acqrel(&place->occupant, &nothing, occupant_of(block, ticket), J2))
         spares_add(injector, block, block, 1);
@@ -195,9 +199,10 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
         if (ODI_UNLIKELY(block == NULL)) {
             uint64_t now = odi_load_acquire(&injector->tail, J6);
 
-            /* Another round's block at the place of the very next ticket: the directory is
-             * full. Somebody still has slots of that block in hand. */
-            if (now == ticket && (occupant != 0 || !install(injector, place, ticket)))
+            /* Not empty for this round, at the place of the very next ticket: the directory is
+             * full. Somebody still has slots of the round before in hand. */
+            if (now == ticket && (occupant != occupant_of(NULL, ticket) ||
+                                  !install(injector, place, ticket)))
                 return false;
             ticket = odi_load_acquire(&injector->tail, J6);
             continue;
@@ -245,6 +250,20 @@ static size_t look(odi_injector *injector, uint64_t head, odi_entry *entries, si
     return count;
 }
 
+/* Looks from *head on. Finding nothing there means nothing if head has moved meanwhile: its
+ * block may serve another round by now. */
+static size_t look_from(odi_injector *injector, uint64_t *head, odi_entry *entries, size_t most)
+{
+    for (;;) {
+        size_t count = look(injector, *head, entries, most);
+        uint64_t now = odi_load_relaxed(&injector->head); /* relaxed, rechecked by the CAS */
+
+        if (count > 0 || now == *head)
+            return count;
+        *head = now;
+    }
+}
+
 /* `count` slots from `ticket` on are done with; the block's last one recycles it. */
 static void consumed(odi_injector *injector, uint64_t ticket, size_t count)
 {
@@ -256,7 +275,9 @@ static void consumed(odi_injector *injector, uint64_t ticket, size_t count)
     /* relaxed: look() has acquired it (J2), and it stays while slots of it are in hand */
     odi_block *block = block_for(odi_load_relaxed(&place->occupant), ticket);
     odi_store_relaxed(&place->consumed, 0); /* relaxed, J5 carries it */
-    odi_store_release(&place->occupant, 0, J5);
+    /* Empty for the round to come, so that a producer of this round, late with a block, finds
+     * that it is not its turn. */
+    odi_store_release(&place->occupant, occupant_of(NULL, ticket + ROUND), J5);
     spares_add(injector, block, block, 1);
     trim(injector);
 }
@@ -267,7 +288,7 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
     size_t count;
 
     /* A failed CAS has loaded the new head; each failure is another consumer's success. */
-    while ((count = look(injector, head, entries, most)) > 0) {
+    while ((count = look_from(injector, &head, entries, most)) > 0) {
         /* J3, relaxed: it only decides who wins. What was read is covered by J6 and J1, and
          * that the reading is over by J4. */
         if (odi_cas_relaxed(&injector->head, &head, head + count)) {
@@ -280,10 +301,10 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
 
 bool odi_injector_has_claimable(odi_injector *injector)
 {
+    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed: the caller's fence */
     odi_entry oldest;
 
-    /* relaxed: the caller's fence stands before it */
-    return look(injector, odi_load_relaxed(&injector->head), &oldest, 1) > 0;
+    return look_from(injector, &head, &oldest, 1) > 0;
 }
 
 uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start)

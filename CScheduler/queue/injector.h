@@ -51,8 +51,8 @@
 typedef struct odi_block odi_block;
 
 typedef struct {
-    /* The block's address, and in the low bits the round of the directory that it serves; 0
-     * when there is none. A producer that is a whole round ahead finds the round before. */
+    /* The block's address (NULL: none yet), and in the low bits the round of the directory
+     * that the place serves. A producer that is a whole round ahead finds the round before. */
     odi_atomic(uintptr_t) occupant;
     odi_atomic(uint64_t) consumed; /* slots of the block that are done with */
 } odi_block_place;

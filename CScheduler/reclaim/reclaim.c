@@ -96,8 +96,11 @@ static void reclaimer(void *unused)
 
 static void start_reclaimer(void)
 {
-    if (odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim") != 0)
-        odi_store_relaxed(&start_failed, true); /* relaxed: a hint, taken by a swap */
+    if (odi_thread_start(reclaimer, NULL, RECLAIMER_STACK, "od-reclaim") == 0)
+        return;
+    odi_store_relaxed(&start_failed, true); /* relaxed: a hint, taken by a swap */
+    odi_add_release(&batches, 1, R4);       /* a drain that sleeps does it itself */
+    odi_futex_wake(&batches, INT_MAX);
 }
 
 void odi_retire(odi_retired *retired, odi_destroy *destroy)

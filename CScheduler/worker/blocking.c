@@ -1,6 +1,7 @@
 /* blocking.c — a worker that says that it waits hands its place over: until it says that it
  * is back, the crew may run one worker more. The monitor (pool/monitor.c) finds those that
  * do not say so. */
+#include "base/invariant.h"
 #include "include/od_pool.h"
 #include "worker/worker.h"
 
@@ -21,7 +22,11 @@ void od_blocking_end(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    if (worker == NULL || --worker->blocking_depth > 0)
+    if (worker == NULL)
+        return;
+    if (worker->blocking_depth == 0)
+        odi_trap("od_blocking_end was called without od_blocking_begin");
+    if (--worker->blocking_depth > 0)
         return;
     odi_store_relaxed(&worker->says_blocking, false); /* relaxed: a hint for the monitor */
     odi_crew_unblock(worker->crew);

@@ -227,11 +227,13 @@ static odi_worker **choose_benched(odi_crew *crew, int site)
 }
 
 /* Lock held. The worker's thread will hold its site's token. */
-static odi_worker *recruit(odi_crew *crew, int site)
+static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
 {
     odi_worker **benched = choose_benched(crew, site);
     odi_worker *worker = *benched != NULL ? *benched : take_slot(crew, site);
 
+    *short_of_memory = worker == NULL;
+    odi_fence_seqcst(S2); /* a search that is under way covers what was published before */
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;
     worker->searching = true;
@@ -243,6 +245,7 @@ static odi_worker *recruit(odi_crew *crew, int site)
         if (!rebuild_table(crew)) {
             worker->present = worker->searching = false;
             odi_idle_found(&worker->site->idle);
+            *short_of_memory = true;
             return NULL;
         }
         crew->present++;
@@ -276,6 +279,35 @@ ODI_COLD static void go_on_without(odi_crew *crew, int error)
                  active == 0 ? "workers: submitters run their own work" : "of the workers");
 }
 
+/* A worker could not be had: the next try comes later, and submitters help themselves if no
+ * worker is there at all. Lock held. */
+ODI_COLD static void note_failure(odi_crew *crew)
+{
+    crew->next_start_ns = odi_clock_after(RETRY_START_NS);
+    odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
+    odi_crew_counts_changed(crew);
+    set_attention(crew, ODI_NO_THREADS, crew->active == 0);
+}
+
+ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
+{
+    odi_lock_acquire(&crew->lock);
+    bool first = !crew->start_failed_said;
+    crew->start_failed_said = true;
+    int active = crew->active;
+    odi_lock_release(&crew->lock);
+
+    if (first)
+        odi_warn("pool \"%s\": a worker could not be started (%s); going on with %d %s",
+                 crew->name, reason, active,
+                 active == 0 ? "workers: submitters run their own work" : "of the workers");
+    /* What was published while the token was out relied on a search that never was (S2), and
+     * what was published before NO_THREADS on a worker. */
+    odi_fence_heavy(S4);
+    if (odi_crew_has_work(crew) && !odi_crew_publish(crew, &crew->sites[0]))
+        odi_crew_help(crew);
+}
+
 /* The thread could not be created: things are as before. */
 ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
 {
@@ -285,48 +317,47 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
     crew->active--;
     crew->present--;
     (void)rebuild_table(crew); /* a worker without a thread in the table does no harm */
-    go_on_without(crew, error);
-    /* What was published while the token was out relied on a search that never was (S2). */
-    if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, worker->site);
+    note_failure(crew);
+    odi_lock_release(&crew->lock);
+    say_failure(crew, strerror(error));
 }
 
-void odi_crew_start_one(odi_crew *crew, odi_site *site)
+bool odi_crew_start_one(odi_crew *crew, odi_site *site)
 {
     odi_worker *worker = NULL;
-    bool called_back = false;
+    bool called_back = false, short_of_memory = false;
 
     odi_lock_acquire(&crew->lock);
-    if (crew->active < odi_crew_limit(crew) &&
-        (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns)) {
+    bool may = crew->active < odi_crew_limit(crew) &&
+               (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns);
+    if (may) {
         called_back = crew->bench != NULL;
-        worker = recruit(crew, (int)(site - crew->sites));
-        /* With nobody there the token was free: memory is short, for a worker or for the
-         * table that lists it, and nobody else will look after what was published. */
-        if (worker == NULL && crew->active == 0) {
-            go_on_without(crew, ENOMEM);
-            return;
-        }
+        worker = recruit(crew, (int)(site - crew->sites), &short_of_memory);
+        if (short_of_memory)
+            note_failure(crew);
     }
     odi_lock_release(&crew->lock);
+    if (short_of_memory)
+        say_failure(crew, "memory is short");
     if (worker == NULL)
-        return;
+        return may && !short_of_memory; /* the token is out: somebody searches */
 
     if (called_back) {
         odi_store_release(&worker->bench_word, 1, S3);
         odi_futex_wake(&worker->bench_word, 1);
-        return;
+        return true;
     }
     char name[16];
     snprintf(name, sizeof name, "%.10s-%d", crew->name, worker->slot);
     int error = odi_thread_start(odi_worker_main, worker, crew->stack_bytes, name);
     if (error != 0) {
         start_failed(crew, worker, error);
-        return;
+        return false;
     }
     odi_add_relaxed(&crew->starts, 1); /* relaxed: a counter */
     if (odi_load_relaxed(&crew->attention) & ODI_NO_THREADS) /* relaxed: rechecked by use */
         set_attention(crew, ODI_NO_THREADS, false);
+    return true;
 }
 
 /* ---- publishing ---- */
@@ -341,12 +372,18 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);
-    if (attention & ODI_CAN_START && !(attention & ODI_STOPPING)) {
-        odi_crew_start_one(crew, site);
-        odi_woke_a_sleeper = true;
+    bool covered = attention & ODI_CAN_START && !(attention & ODI_CANCELLING);
+    if (covered) {
+        covered = odi_crew_start_one(crew, site);
+        odi_woke_a_sleeper = covered;
         attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
-    } else if (attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
-        crew->arm_monitor(crew); /* not after a stop: nobody would see that thread leave */
+    }
+    /* Also where a worker was wanted and is not to be had now: the monitor tries again, on
+     * behalf of jobs that wait for this one. Not after a stop: nobody would see that thread
+     * leave. */
+    if (!covered && attention & ODI_MONITOR_OFF &&
+        !(attention & (ODI_CANCELLING | ODI_NO_THREADS)))
+        crew->arm_monitor(crew);
     return !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }
 
@@ -363,17 +400,14 @@ static bool claim_any(odi_crew *crew, odi_entry *job)
     return count > 0;
 }
 
-uint64_t odi_crew_help(odi_crew *crew)
+void odi_crew_help(odi_crew *crew)
 {
     odi_entry job;
 
-    uint64_t ran = 0;
-
     odi_reader_join();
     while (claim_any(crew, &job))
-        ran += odi_run_outside(job);
+        (void)odi_run_outside(crew, job);
     odi_reader_leave();
-    return ran;
 }
 
 static bool has_work(odi_crew *crew)
@@ -503,13 +537,13 @@ static bool hand_over_jobs(odi_worker *worker)
     return true;
 }
 
-/* Gives the token back on the way to the bench, and sees to it that what is left is found. */
-static void stop_searching(odi_worker *worker, bool searched)
+/* Gives the token back on the way to the bench. */
+static void stop_searching(odi_worker *worker)
 {
-    if (searched)
+    if (worker->searching) {
+        worker->searching = false;
         odi_idle_found(&worker->site->idle);
-    if (odi_crew_has_work(worker->crew))
-        (void)odi_crew_publish(worker->crew, worker->site);
+    }
 }
 
 /* Takes a worker off the bench's list whose time there is over. Lock held. */
@@ -523,17 +557,19 @@ static void leave_bench(odi_crew *crew, odi_worker *worker)
     worker->benched = false;
 }
 
-bool odi_crew_bench(odi_worker *worker)
+/* Whether a worker is one too many and the crew does not stop. Lock held. */
+static bool is_surplus(odi_crew *crew)
 {
-    odi_crew *crew = worker->crew;
+    /* relaxed: stop walks the bench under the lock after it set the flag */
+    return crew->active > odi_crew_limit(crew) &&
+           !(odi_load_relaxed(&crew->attention) & ODI_STOPPING);
+}
 
-    odi_worker_end_run(worker);
-    if (!hand_over_jobs(worker))
-        return true;
-    bool searched = worker->searching;
-    worker->searching = false; /* before the bench: who calls back from there sets it */
+/* Puts the worker on the bench, if it is still one too many. */
+static bool take_a_seat(odi_crew *crew, odi_worker *worker)
+{
     odi_lock_acquire(&crew->lock);
-    bool surplus = crew->active > odi_crew_limit(crew);
+    bool surplus = is_surplus(crew);
     if (surplus) {
         crew->active--;
         odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
@@ -543,9 +579,26 @@ bool odi_crew_bench(odi_worker *worker)
         odi_crew_counts_changed(crew);
     }
     odi_lock_release(&crew->lock);
-    stop_searching(worker, searched);
-    if (!surplus)
-        return true;
+    return surplus;
+}
+
+odi_bench_result odi_crew_bench(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+
+    odi_worker_end_run(worker);
+    odi_lock_acquire(&crew->lock);
+    bool surplus = is_surplus(crew);
+    odi_lock_release(&crew->lock);
+    if (!surplus || !hand_over_jobs(worker))
+        return ODI_BENCH_STAYS;
+    /* Before it is on the bench: from there on `searching` is its caller's to write. */
+    stop_searching(worker);
+    if (!take_a_seat(crew, worker))
+        return ODI_BENCH_STAYS;
+    /* What it was woken for is somebody else's now. */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, worker->site);
 
     int64_t deadline = odi_clock_after(crew->bench_ns);
     odi_futex_result result = ODI_FUTEX_WOKEN;
@@ -554,11 +607,11 @@ bool odi_crew_bench(odi_worker *worker)
         result = odi_futex_wait(&worker->bench_word, 0, deadline);
 
     odi_lock_acquire(&crew->lock);
-    bool stays = !worker->benched;
-    if (!stays)
+    bool called_back = !worker->benched;
+    if (!called_back)
         leave_bench(crew, worker);
     odi_lock_release(&crew->lock);
-    return stays;
+    return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
 }
 
 void odi_crew_depart(odi_worker *worker, bool from_bench)

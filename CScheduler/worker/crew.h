@@ -99,6 +99,8 @@ struct odi_crew {
     bool start_failed_said;
     int64_t next_start_ns; /* after a failed start: not before this */
     odi_atomic(uint32_t) departures; /* counts threads that left; stop sleeps on it */
+    odi_atomic(uint64_t) ran_outside; /* jobs that ran on threads that are no workers */
+    odi_atomic(uint64_t) cancelled;   /* jobs that never will have run */
     odi_atomic(uint64_t) starts, start_failures, warnings, most_spares, cap_reached;
 };
 
@@ -139,9 +141,8 @@ ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
 }
 
 /* Runs what waits in the injectors on the calling thread, until nothing does: for submitters
- * that have no workers, because none could be started or the crew has stopped. Returns how
- * many ran (and were not cancelled). */
-uint64_t odi_crew_help(odi_crew *crew);
+ * that have no workers, because none could be started or the crew has stopped. */
+void odi_crew_help(odi_crew *crew);
 
 /* Puts a job into a site's injector and marks its band. False: memory is short. The caller
  * publishes. */
@@ -169,11 +170,17 @@ ODI_HOT_INLINE odi_site *odi_crew_site_here(odi_crew *crew)
 
 /* Starts (or calls back) one worker, if possible one of the site or near it, if the limit
  * allows and no search is under way. */
-void odi_crew_start_one(odi_crew *crew, odi_site *site);
+bool odi_crew_start_one(odi_crew *crew, odi_site *site);
+
+typedef enum {
+    ODI_BENCH_STAYS,   /* it goes on with the jobs it has, or is not one too many */
+    ODI_BENCH_RETURNS, /* it was called back */
+    ODI_BENCH_LEAVES   /* its thread is to end */
+} odi_bench_result;
 
 /* A worker at a job boundary saw ODI_SURPLUS: it goes to the bench if it still is one too
- * many. False: its thread is to end. */
-bool odi_crew_bench(odi_worker *worker);
+ * many and can hand its jobs over. */
+odi_bench_result odi_crew_bench(odi_worker *worker);
 
 /* A worker's thread ends: it is taken off the table and its slot is free. */
 void odi_crew_depart(odi_worker *worker, bool from_bench);

@@ -165,6 +165,8 @@ static void park(odi_worker *worker)
 {
     odi_idle *idle = &worker->site->idle;
 
+    /* Before the sleep, not after it: a woken worker has better things to do. */
+    worker->crew->refresh(worker->crew);
     shrink_deques(worker);
     uint32_t epoch = odi_idle_announce(idle, worker->searching);
     clear_band_hints(worker->site);
@@ -189,30 +191,49 @@ static void park(odi_worker *worker)
 /* Looks for work until there is some (true) or the worker's situation must be looked at. */
 static bool search(odi_worker *worker, odi_entry *job)
 {
-    odi_crew *crew = worker->crew;
+    bool stops = (attention(worker) & ODI_STOPPING) != 0;
 
     odi_worker_end_run(worker);
-    if (!worker->searching)
+    /* Not while the crew stops: who leaves with the token would take a promise with it. */
+    if (!worker->searching && !stops)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     if (look_everywhere(worker, job))
         return true;
     if (may_spin(worker) && spin(worker, job))
         return true;
-    if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
+    if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)))
         park(worker);
-        crew->refresh(crew);
-    }
     return false;
+}
+
+/* Gives the token back without having found work. True: there is some after all, published
+ * while the token was out (S2). */
+static bool give_up_search(odi_worker *worker)
+{
+    if (!worker->searching)
+        return false;
+    worker->searching = false;
+    odi_idle_found(&worker->site->idle);
+    return odi_crew_has_work(worker->crew);
+}
+
+/* What a worker still holds when it must not start more: stop has counted it. */
+static void discard_own(odi_worker *worker)
+{
+    odi_entry job;
+
+    for (int band = 0; band < ODI_BANDS; band++) {
+        while (odi_deque_take(&worker->deques[band], &job))
+            odi_run_discard(worker->crew, job);
+    }
 }
 
 /* A worker of a crew that stops has nothing left to find, or must not start more. */
 static void retire(odi_worker *worker, bool from_bench)
 {
     odi_worker_end_run(worker);
-    if (worker->searching) {
-        worker->searching = false;
-        odi_idle_found(&worker->site->idle);
-    }
+    (void)give_up_search(worker);
+    discard_own(worker);
     odi_worker_self = NULL;
     odi_reader_leave();
     odi_crew_depart(worker, from_bench);
@@ -232,15 +253,20 @@ void odi_worker_main(void *raw)
             if (now & ODI_CANCELLING)
                 break;
             if (now & ODI_SURPLUS && !(now & ODI_STOPPING)) {
-                stays = odi_crew_bench(worker);
-                continue;
+                odi_bench_result result = odi_crew_bench(worker);
+
+                stays = result != ODI_BENCH_LEAVES;
+                if (result != ODI_BENCH_STAYS)
+                    continue; /* otherwise it has jobs that it could not hand over */
             }
         }
         if (odi_worker_find_local(worker, &job) || search(worker, &job)) {
             if (ODI_UNLIKELY(worker->searching || worker->woken))
                 found(worker);
             odi_worker_run(worker, job, ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
-        } else if (now & ODI_STOPPING)
+            if (ODI_UNLIKELY(odi_worker_self == NULL))
+                return; /* the job forked and came back: this is the child, not a worker */
+        } else if (now & ODI_STOPPING && !give_up_search(worker))
             break;
     }
     retire(worker, !stays);

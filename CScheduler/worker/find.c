@@ -6,7 +6,8 @@
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
 
-/* With several sites: after so many such looks and claims, one goes to another site's. */
+/* After so many such looks and claims, one goes farther: to another site's injectors, and to
+ * another worker's deque. */
 enum { LOOK_FAR_EVERY = 8 };
 
 /* A lower band that waits is served at the latest after this many jobs of higher ones. */
@@ -44,6 +45,10 @@ static void keep_rest(odi_worker *worker, uint32_t band, const odi_entry *batch,
 {
     for (size_t i = 1; i < count; i++)
         (void)odi_worker_push(worker, band, batch[i]);
+    /* Between the catch and here nobody could see them: who looked, and went to sleep, is
+     * woken again. */
+    if (count > 1)
+        (void)odi_crew_publish(worker->crew, worker->site);
 }
 
 /* The most jobs that a claim or steal for `band` may bring: one, as long as the deque has no
@@ -96,11 +101,13 @@ ODI_COLD static bool claim_far(odi_worker *worker, odi_entry *job)
     return false;
 }
 
+static bool steal_one(odi_worker *worker, odi_entry *job);
+
 static bool claim_outside(odi_worker *worker, uint32_t band, size_t most, odi_entry *job)
 {
-    if (ODI_UNLIKELY(worker->crew->site_count > 1) && ++worker->far_tick >= LOOK_FAR_EVERY) {
+    if (ODI_UNLIKELY(++worker->far_tick >= LOOK_FAR_EVERY)) {
         worker->far_tick = 0;
-        if (claim_far(worker, job))
+        if ((worker->crew->site_count > 1 && claim_far(worker, job)) || steal_one(worker, job))
             return true;
     }
     return claim(worker, worker->site, band, most, job);
@@ -182,7 +189,8 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 }
 
 /* Up to half of what the victim's highest busy band holds. */
-static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, odi_entry *job)
+static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, size_t most,
+                       odi_entry *job)
 {
     odi_entry batch[BATCH];
 
@@ -190,10 +198,10 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, odi
     for (uint32_t bands = odi_load_relaxed(&victim->bands); bands != 0; bands &= bands - 1) {
         uint32_t band = lowest_bit(bands);
         size_t count = odi_deque_steal(&victim->deques[band], batch,
-                                       batch_size(worker, band));
+                                       most < BATCH ? most : batch_size(worker, band));
         if (count == 0)
             continue;
-        if (count < SMALL_CATCH)
+        if (count < SMALL_CATCH && most == BATCH)
             worker->steal_again_ns = odi_clock_now() + STEAL_PAUSE_NS;
         odi_count(&worker->counters.steals[distance], 1);
         odi_count(&worker->counters.stolen[distance], count);
@@ -206,7 +214,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, odi
 
 /* One site's workers, beginning at a random one so that thieves spread. */
 static bool steal_at(odi_worker *worker, const odi_table *table, int site, int distance,
-                     odi_entry *job)
+                     size_t most, odi_entry *job)
 {
     int first = table->first[site];
     int count = table->first[site + 1] - first;
@@ -217,10 +225,30 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
     for (int i = 0; i < count; i++) {
         odi_worker *victim = table->workers[first + (start + i) % count];
 
-        if (victim != worker && steal_from(worker, victim, distance, job))
+        if (victim != worker && steal_from(worker, victim, distance, most, job))
             return true;
     }
     return false;
+}
+
+/* One job of another worker of the site: it may compute for long, with jobs behind it, while
+ * this one never runs out of its own. */
+ODI_COLD static bool steal_one(odi_worker *worker, odi_entry *job)
+{
+    odi_read_begin();
+    const odi_table *table = odi_load_acquire(&worker->crew->table, W1);
+    bool found = steal_at(worker, table, worker->site_index, 0, 1, job);
+    odi_read_end();
+    return found;
+}
+
+bool odi_worker_other_bands(odi_worker *worker, uint32_t band)
+{
+    /* relaxed, both: hints */
+    uint32_t bands = odi_load_relaxed(&worker->bands) |
+                     odi_load_relaxed(&worker->site->bands);
+
+    return (bands & ~(1u << band)) != 0;
 }
 
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
@@ -234,7 +262,8 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
     for (int rank = 0; rank < crew->site_count && !found; rank++) {
         int site = crew->site_order[worker->site_index][rank];
 
-        found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank], job);
+        found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank],
+                         BATCH, job);
         for (uint32_t band = 0; rank > 0 && band < ODI_BANDS && !found; band++)
             found = claim(worker, &crew->sites[site], band, batch_size(worker, band), job);
     }

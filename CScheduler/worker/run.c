@@ -109,7 +109,6 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
         return true; /* a canceller took it for a start, so it is one */
     if (cancelled) {
         odi_job_discard(job);
-        odi_count(&worker->counters.cancelled, 1);
         odi_record_complete(record, 1);
     } else {
         odi_count(&worker->counters.diverted, 1);
@@ -155,8 +154,10 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
     } else if (ODI_UNLIKELY(!counts)) {
         odi_job_run(job);
         return;
-    } else if (worker->run_record != NULL)
+    } else {
         odi_worker_end_run(worker);
+        odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
+    }
 
     toggle_in_job(worker);
     odi_job_run(job);
@@ -174,9 +175,10 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
     record->outside += starts;
     odi_lock_release(&cancel_lock);
 
-    if (starts)
+    if (starts) {
         odi_job_run(job);
-    else
+        odi_add_relaxed(&record->crew->ran_outside, 1); /* relaxed: a counter */
+    } else
         odi_job_discard(job);
 
     odi_lock_acquire(&cancel_lock);
@@ -189,14 +191,32 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
     return starts;
 }
 
-bool odi_run_outside(odi_entry job)
+bool odi_run_outside(odi_crew *crew, odi_entry job)
 {
+    bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
     odi_record *record = odi_record_unlabel(&job);
 
     if (record != NULL)
         return odi_run_outside_of(record, job);
     odi_job_run(job);
+    odi_add_relaxed(&crew->ran_outside, counts); /* relaxed: a counter */
     return true;
+}
+
+void odi_run_discard(odi_crew *crew, odi_entry job)
+{
+    bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
+    odi_record *record = odi_record_unlabel(&job);
+
+    if (!counts) {
+        odi_job_run(job);
+        return;
+    }
+    odi_job_discard(job);
+    if (record != NULL)
+        odi_record_complete(record, 1);
+    else
+        odi_add_relaxed(&crew->cancelled, 1); /* relaxed: a counter */
 }
 
 /* ---- cancelling ---- */
@@ -257,7 +277,9 @@ uint64_t odi_record_cancel(odi_crew *crew, odi_record *record)
     odi_lock_release(&cancel_lock);
 
     odi_invariant(odi_ledger_outstanding(before) >= started);
-    return odi_ledger_outstanding(before) - started;
+    uint64_t never = odi_ledger_outstanding(before) - started;
+    odi_add_relaxed(&crew->cancelled, never); /* relaxed: a counter */
+    return never;
 }
 
 void odi_runs_forked(void)

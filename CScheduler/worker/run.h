@@ -74,7 +74,12 @@ uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record);
 
 /* Runs a labelled job on a thread that is no worker, or nested in a job that a worker runs.
  * False: it was cancelled, and is discarded. */
-bool odi_run_outside(odi_entry job);
+bool odi_run_outside(odi_crew *crew, odi_entry job);
+
+/* Discards a labelled job of a pool that stops. What the engine submitted to itself is run: it
+ * finds nothing to do. A job without a record is counted as cancelled; one with a record was
+ * counted when its record was cancelled. */
+void odi_run_discard(odi_crew *crew, odi_entry job);
 
 /* The same for a lane, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);

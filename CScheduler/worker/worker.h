@@ -78,6 +78,9 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job);
  * worker's deque. The deques are empty when this is called. */
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job);
 
+/* Whether bands other than `band` may have work at hand. A hint. Owner. */
+bool odi_worker_other_bands(odi_worker *worker, uint32_t band);
+
 /* Pushes a job that the worker itself submits. False: memory is short. Does not publish. */
 ODI_HOT_INLINE bool odi_worker_push(odi_worker *worker, uint32_t band, odi_entry job)
 {
