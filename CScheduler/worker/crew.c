@@ -260,25 +260,6 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
     return worker;
 }
 
-/* There is one worker fewer than wanted: submitters help themselves if there is none at all.
- * Says so the first time. Lock held; releases it. */
-ODI_COLD static void go_on_without(odi_crew *crew, int error)
-{
-    crew->next_start_ns = odi_clock_after(RETRY_START_NS);
-    odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
-    odi_crew_counts_changed(crew);
-    set_attention(crew, ODI_NO_THREADS, crew->active == 0);
-    bool first = !crew->start_failed_said;
-    crew->start_failed_said = true;
-    int active = crew->active;
-    odi_lock_release(&crew->lock);
-
-    if (first)
-        odi_warn("pool \"%s\": a worker thread could not be created (%s); going on with %d %s",
-                 crew->name, strerror(error), active,
-                 active == 0 ? "workers: submitters run their own work" : "of the workers");
-}
-
 /* A worker could not be had: the next try comes later, and submitters help themselves if no
  * worker is there at all. Lock held. */
 ODI_COLD static void note_failure(odi_crew *crew)
