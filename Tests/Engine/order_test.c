@@ -1,0 +1,187 @@
+/* The order in which work from outside starts: exact with one worker; with two, what is
+ * overtaken is at most one batch; and prompt under a flood. Counted, never timed. */
+#include "Support/pools.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "queue/deque.h"
+
+enum { ENTRIES = 1000000, ENTRIES_SANITIZED = 100000 };
+
+/* order[n] is the entry that started as the n-th. */
+static struct {
+    uint32_t *order;
+    atomic_uint started;
+    uint32_t entries;
+} journal;
+
+static void start(void *raw)
+{
+    journal.order[atomic_fetch_add_explicit(&journal.started, 1, memory_order_relaxed)] =
+        (uint32_t)(uintptr_t)raw;
+}
+
+static void submit_all(od_pool *pool, od_queue *queue)
+{
+    journal.entries = UNLESS_SANITIZED(ENTRIES, ENTRIES_SANITIZED);
+    journal.order = malloc(journal.entries * sizeof *journal.order);
+    assert_non_null(journal.order);
+    atomic_store(&journal.started, 0);
+    for (uint32_t i = 0; i < journal.entries; i++) {
+        if (queue != NULL)
+            od_queue_async(queue, NULL, OD_QUEUE_BAND, start, (void *)(uintptr_t)i);
+        else
+            od_pool_submit(pool, OD_BAND_DEFAULT, start, (void *)(uintptr_t)i);
+    }
+    assert_comes_true(all_done(pool) == journal.entries);
+    assert_int_equal(atomic_load(&journal.started), journal.entries);
+}
+
+static void with_one_worker_the_order_is_exact(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        od_pool *pool = pool_of(1);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "order");
+
+        submit_all(pool, round ? queue : NULL);
+        for (uint32_t i = 0; i < journal.entries; i++)
+            assert_int_equal(journal.order[i], i);
+        free(journal.order);
+        od_queue_release(queue);
+        od_pool_free(pool);
+    }
+}
+
+/* The most entries that were still to start when a later one did. `below` counts, as a binary
+ * indexed tree, the entries that have started. */
+static uint32_t most_overtaken(void)
+{
+    uint32_t *below = calloc(journal.entries + 1, sizeof *below), most = 0;
+
+    assert_non_null(below);
+    for (uint32_t n = 0; n < journal.entries; n++) {
+        uint32_t entry = journal.order[n], earlier = 0;
+
+        for (uint32_t i = entry; i > 0; i &= i - 1)
+            earlier += below[i];
+        if (entry - earlier > most)
+            most = entry - earlier;
+        for (uint32_t i = entry + 1; i <= journal.entries; i += i & (~i + 1))
+            below[i]++;
+    }
+    free(below);
+    return most;
+}
+
+static void with_two_workers_at_most_one_batch_is_overtaken(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        od_pool *pool = pool_of(2);
+
+        submit_all(pool, NULL);
+        assert_in_range(most_overtaken(), 0, ODI_STEAL_BATCH);
+        free(journal.order);
+        od_pool_free(pool);
+    }
+}
+
+/* ---- under a flood ---- */
+
+static struct {
+    od_pool *pool;
+    atomic_ullong flood_jobs;
+    atomic_bool on;
+    atomic_int alive;
+} flood;
+
+static void flood_job(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add_explicit(&flood.flood_jobs, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&flood.on, memory_order_relaxed))
+        od_pool_submit(flood.pool, OD_BAND_DEFAULT, flood_job, NULL);
+    else
+        atomic_fetch_sub(&flood.alive, 1);
+}
+
+/* Every outside submission starts although the workers are never out of work of their own.
+ * (How many of the flood's jobs come first is counted exactly in worker_test.c.) */
+static void an_outside_submission_starts_in_a_flood(void **state)
+{
+    (void)state;
+    for (int workers = 1; workers <= 3; workers++) {
+        flood.pool = pool_of(workers);
+        atomic_store(&flood.on, true);
+        atomic_store(&flood.alive, 8);
+        for (int i = 0; i < 8; i++)
+            od_pool_submit(flood.pool, OD_BAND_DEFAULT, flood_job, NULL);
+        for (int round = 0; round < 100; round++) {
+            for (int band = 0; band < 5; band++) {
+                atomic_ullong ran = 0;
+
+                od_pool_submit(flood.pool, (od_band)band, count_job, &ran);
+                assert_comes_true(atomic_load(&ran) == 1);
+            }
+        }
+        atomic_store(&flood.on, false);
+        assert_comes_true(atomic_load(&flood.alive) == 0);
+        od_pool_free(flood.pool);
+    }
+}
+
+/* ---- several submitters ---- */
+
+enum { SUBMITTERS = 4 };
+
+static struct {
+    od_pool *pool;
+    uint32_t each;
+    atomic_uint next[SUBMITTERS];
+    atomic_ullong disorder;
+} lines;
+
+static void line_job(void *raw)
+{
+    uint32_t index = (uint32_t)(uintptr_t)raw, line = (uint32_t)((uintptr_t)raw >> 32);
+
+    if (atomic_exchange_explicit(&lines.next[line], index + 1, memory_order_relaxed) != index)
+        atomic_fetch_add(&lines.disorder, 1);
+}
+
+static void *submit_line(void *raw)
+{
+    for (uint32_t i = 0; i < lines.each; i++)
+        od_pool_submit(lines.pool, OD_BAND_DEFAULT, line_job,
+                       (void *)((uintptr_t)raw << 32 | i));
+    return NULL;
+}
+
+static void with_one_worker_each_of_four_submitters_keeps_its_order(void **state)
+{
+    pthread_t threads[SUBMITTERS];
+
+    (void)state;
+    lines.pool = pool_of(1);
+    lines.each = UNLESS_SANITIZED(100000, 10000);
+    for (uintptr_t i = 0; i < SUBMITTERS; i++)
+        pthread_create(&threads[i], NULL, submit_line, (void *)i);
+    for (int i = 0; i < SUBMITTERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_comes_true(all_done(lines.pool) == (uint64_t)SUBMITTERS * lines.each);
+    assert_int_equal(atomic_load(&lines.disorder), 0);
+    od_pool_free(lines.pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_one_worker_the_order_is_exact),
+        cmocka_unit_test(with_two_workers_at_most_one_batch_is_overtaken),
+        cmocka_unit_test(an_outside_submission_starts_in_a_flood),
+        cmocka_unit_test(with_one_worker_each_of_four_submitters_keeps_its_order),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,214 @@
+/* What waiting work and idleness cost: bytes per pending job, memory given back, and a
+ * process that does nothing when there is nothing to do. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <malloc.h>
+#include <pthread.h>
+
+/* ---- memory ---- */
+
+enum { BYTES_FROM_OUTSIDE = 24, BYTES_FROM_INSIDE = 40, BACK_WITHIN_KIB = 8 * 1024 };
+
+static od_pool *pool;
+static od_queue *queue;
+static od_group *group;
+static atomic_ullong ran;
+static gate door;
+
+static void hold_the_worker(void)
+{
+    door = (gate){0};
+    od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+}
+
+static od_pool *lone_worker(void)
+{
+    od_pool_options options = options_for(1);
+
+    options.spare_workers = 0;
+    return pool_with(options, (odi_pool_world){0});
+}
+
+static void print_bytes(const char *where, long jobs, long kib)
+{
+    print_message("%s: %ld jobs, %.1f bytes each\n", where, jobs, (double)kib * 1024.0 / (double)jobs);
+}
+
+static void pending_from_outside(long jobs)
+{
+    pool = lone_worker();
+    queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "pending");
+    group = od_group_create();
+    hold_the_worker();
+    atomic_store(&ran, 0);
+    malloc_trim(0);
+    long before = resident_kib();
+    for (long i = 0; i < jobs; i++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+    long pending = resident_kib() - before;
+    gate_open(&door);
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_int_equal(atomic_load(&ran), jobs);
+    print_bytes("outside", jobs, pending);
+    assert_true(pending * 1024 <= jobs * BYTES_FROM_OUTSIDE);
+    assert_comes_true(resident_kib() - before <= BACK_WITHIN_KIB);
+    od_group_release(group);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
+static void pending_jobs_from_outside_take_at_most_24_bytes(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip(); /* shadow memory counts too */
+    pending_from_outside(1000000);
+    pending_from_outside(1200000); /* past a power of two */
+}
+
+static struct {
+    long jobs, before, pending;
+} inside;
+
+static void submit_from_inside(void *unused)
+{
+    (void)unused;
+    malloc_trim(0);
+    inside.before = resident_kib();
+    for (long i = 0; i < inside.jobs; i++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+    /* Rings that are out of use go soon: what is pending is what stays. */
+    odi_reclaim_drain();
+    inside.pending = resident_kib() - inside.before;
+}
+
+static void pending_from_inside(long jobs)
+{
+    pool = lone_worker();
+    queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "pending");
+    group = od_group_create();
+    atomic_store(&ran, 0);
+    inside.jobs = jobs;
+    od_queue_async(queue, group, OD_QUEUE_BAND, submit_from_inside, NULL);
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_int_equal(atomic_load(&ran), jobs);
+    print_bytes("inside", jobs, inside.pending);
+    assert_true(inside.pending * 1024 <= jobs * BYTES_FROM_INSIDE);
+    assert_comes_true(resident_kib() - inside.before <= BACK_WITHIN_KIB);
+    od_group_release(group);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
+static void pending_jobs_from_inside_take_at_most_40_bytes(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    pending_from_inside(1000000);
+    pending_from_inside(1200000);
+}
+
+static void memory_does_not_grow_with_what_has_passed_through(void **state)
+{
+    long first = 0;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    pool = pool_of(2);
+    queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "through");
+    for (int round = 0; round < 30; round++) {
+        group = od_group_create();
+        for (int i = 0; i < 20000; i++)
+            od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        assert_true(od_group_wait(group, HANG_NS));
+        od_group_release(group);
+        if (round == 9)
+            first = resident_kib();
+    }
+    assert_comes_true(resident_kib() - first <= BACK_WITHIN_KIB);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
+/* ---- idleness ---- */
+
+enum { WATCH_S = 2 };
+
+/* What the whole process does in WATCH_S seconds, one second after its last work, in which
+ * this thread sleeps once. Other tests of this file must not have left threads behind. */
+static void assert_idle(void)
+{
+    struct rusage before, after;
+
+    odi_clock_sleep(SECONDS(1));
+    getrusage(RUSAGE_SELF, &before);
+    odi_clock_sleep(SECONDS(WATCH_S));
+    getrusage(RUSAGE_SELF, &after);
+    long switches = after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw;
+    int64_t cpu = cpu_microseconds(&after) - cpu_microseconds(&before);
+    if (SANITIZED)
+        return; /* TSan has a thread that ticks */
+    assert_in_range(switches, 0, 10);
+    assert_in_range(cpu, 0, 500); /* the two calls of getrusage themselves */
+}
+
+static void after_work_of_every_kind_the_process_is_idle(void **state)
+{
+    od_queue *serial;
+    gate doors[4] = {0};
+
+    (void)state;
+    pool = pool_of(3);
+    queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "idle");
+    serial = od_queue_create(pool, OD_BAND_UTILITY, 1, "idle too");
+    atomic_store(&ran, 0);
+    for (int i = 0; i < 20000; i++) {
+        od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
+        od_queue_async(i % 2 ? queue : serial, NULL, OD_QUEUE_BAND, count_job, &ran);
+    }
+    for (int i = 0; i < 4; i++) /* blocking starts the monitor and spares */
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
+    for (int i = 0; i < 4; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    for (int i = 0; i < 4; i++)
+        gate_open(&doors[i]);
+    assert_comes_true(all_done(pool) >= 40004);
+    assert_idle();
+
+    od_metrics metrics = metrics_of(pool);
+    assert_int_equal(metrics.executed, 40004);
+    assert_comes_true(metrics_of(pool).active <= 3);
+    od_queue_release(queue);
+    od_queue_release(serial);
+    od_pool_free(pool);
+}
+
+static void hints_of_several_bands_do_not_keep_a_worker_awake(void **state)
+{
+    (void)state;
+    pool = pool_of(1);
+    atomic_store(&ran, 0);
+    for (int i = 0; i < 100; i++)
+        od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 100);
+    assert_comes_true(metrics_of(pool).parks > 0);
+    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+    od_pool_free(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pending_jobs_from_outside_take_at_most_24_bytes),
+        cmocka_unit_test(pending_jobs_from_inside_take_at_most_40_bytes),
+        cmocka_unit_test(memory_does_not_grow_with_what_has_passed_through),
+        cmocka_unit_test(hints_of_several_bands_do_not_keep_a_worker_awake),
+        cmocka_unit_test(after_work_of_every_kind_the_process_is_idle),
+    };
+    return run_guarded(tests);
+}
