@@ -544,6 +544,29 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
     od_queue_release(sleeper.queue);
 }
 
+/* A submitter looked its record up, and was late: the record serves another queue by now. Its
+ * count, which it is about to take back, is none of that queue's jobs. */
+static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **state)
+{
+    od_queue *first = queue_of(OD_UNLIMITED), *second = queue_of(OD_UNLIMITED);
+
+    (void)state;
+    add(first, no_job, NULL);
+    assert_true(od_queue_wait(first, HANG_NS));
+    odi_record *record = odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
+    (void)od_queue_cancel_all(first);
+    od_queue_suspend(second);
+    for (int i = 0; i < 10; i++)
+        add(second, no_job, NULL);
+    bool open = odi_record_add(record); /* as queue.c's submit does … */
+    uint64_t cancelled = od_queue_cancel_all(second);
+    if (!open || !odi_record_is(record, first, NULL))
+        odi_record_complete(record, 1); /* … and takes back */
+    assert_int_equal(cancelled, 10);
+    od_queue_release(first);
+    od_queue_release(second);
+}
+
 /* ---- sync ---- */
 
 static struct {
@@ -916,6 +939,7 @@ int main(void)
     /* Found, and not mended yet: run with OVERDRIVE_OPEN_BUGS=1. */
     const struct CMUnitTest open_bugs[] = {
         LANE_TEST(what_is_cancelled_is_in_the_pools_counters),
+        LANE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
     };
     if (getenv("OVERDRIVE_OPEN_BUGS") != NULL)
         return run_guarded(open_bugs);
