@@ -157,13 +157,32 @@ uint64_t od_queue_pending(od_queue *queue)
     return pending > untold ? pending - untold : 0;
 }
 
-bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
+/* Waits for a set of records; a worker hands its place over, or serves itself if nobody can
+ * take it. */
+static bool wait_for(odi_watch *watch, odi_record **first, odi_record_walk *next,
+                     int64_t deadline_ns)
 {
+    int64_t deadline = odi_clock_after(deadline_ns);
+    bool empty = false, over = false;
+
+    if (odi_worker_self == NULL)
+        return odi_watch_wait(watch, first, next, deadline);
     od_blocking_begin();
-    bool empty = odi_watch_wait(&queue->watch, &queue->records, odi_record_next_of_queue,
-                                odi_clock_after(deadline_ns));
+    while (!empty && !over) {
+        int64_t slice = odi_clock_after(ODI_WAIT_SLICE_NS);
+
+        over = slice >= deadline;
+        empty = odi_watch_wait(watch, first, next, over ? deadline : slice);
+        if (!empty && !over)
+            odi_serve_own_deque();
+    }
     od_blocking_end();
     return empty;
+}
+
+bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
+{
+    return wait_for(&queue->watch, &queue->records, odi_record_next_of_queue, deadline_ns);
 }
 
 void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
@@ -236,10 +255,7 @@ bool od_group_wait(od_group *group, int64_t deadline_ns)
         for (int spins = 0; spins < WAIT_SPINS && !odi_group_seems_empty(group); spins++)
             odi_spin_pause();
     }
-    od_blocking_begin();
-    bool empty = odi_group_wait(group, odi_clock_after(deadline_ns));
-    od_blocking_end();
-    return empty;
+    return wait_for(&group->watch, &group->records, odi_record_next_of_group, deadline_ns);
 }
 
 void od_group_notify(od_group *group, void (*function)(void *), void *context)

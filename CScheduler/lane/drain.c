@@ -12,9 +12,6 @@
  * that the bound on passing a band over counts the lane's jobs too. */
 enum { BATCH = 16, JOBS_PER_TURN = 64 };
 
-/* A sync caller on a worker looks this often whether anybody can serve the lane at all. */
-#define LOOK_NS (20 * ODI_MILLISECOND)
-
 _Thread_local od_stay *odi_stays;
 
 /* ---- turns of sync callers ---- */
@@ -39,16 +36,13 @@ static void grant(odi_entry entry)
     odi_futex_wake(&waiting->granted, 1);
 }
 
-/* No worker could be started in the place of the one that waits: it serves its own deque,
- * where the lane's drainer may be. */
-ODI_COLD static void serve_own_deque(od_queue *queue)
+ODI_COLD void odi_serve_own_deque(void)
 {
     odi_worker *worker = odi_worker_self;
     odi_entry job;
 
     /* relaxed: a hint; while workers can be started they do this */
-    if (worker != NULL && worker->crew == &queue->pool->crew &&
-        odi_load_relaxed(&worker->crew->attention) & ODI_CAN_START &&
+    if (worker != NULL && odi_load_relaxed(&worker->crew->attention) & ODI_CAN_START &&
         odi_worker_find_local(worker, &job))
         (void)odi_run_outside(worker->crew, job);
 }
@@ -71,9 +65,9 @@ void odi_lane_take_turn(od_queue *queue)
 
     od_blocking_begin();
     while (odi_load_acquire(&mine.granted, Q1) == 0) { /* ended by: grant */
-        if (odi_futex_wait(&mine.granted, 0, odi_clock_after(LOOK_NS)) ==
+        if (odi_futex_wait(&mine.granted, 0, odi_clock_after(ODI_WAIT_SLICE_NS)) ==
             ODI_FUTEX_TIMED_OUT)
-            serve_own_deque(queue);
+            odi_serve_own_deque();
     }
     od_blocking_end();
 }

@@ -31,6 +31,7 @@
 #include "job/record.h"
 #include "job/watch.h"
 #include "lane/fifo.h"
+#include "os/clock.h"
 #include "pool/pool.h"
 
 struct od_queue {
@@ -78,6 +79,11 @@ bool odi_lane_is_cancelled(odi_entry entry);                 /* held */
 void odi_lane_start(od_queue *queue, int drainers);          /* not held */
 bool odi_lane_is_clear(const od_queue *queue);               /* held */
 void odi_lane_purge(od_queue *queue);                        /* not held */
+
+/* A worker that waits looks this often whether a worker could be started in its place. If
+ * not, it serves its own deque, where what it waits for may be. */
+#define ODI_WAIT_SLICE_NS (20 * ODI_MILLISECOND)
+void odi_serve_own_deque(void);
 
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
 void odi_lane_take_turn(od_queue *queue);

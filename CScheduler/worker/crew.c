@@ -365,7 +365,9 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     if (!covered && attention & ODI_MONITOR_OFF &&
         !(attention & (ODI_CANCELLING | ODI_NO_THREADS)))
         crew->arm_monitor(crew);
-    return !(attention & (ODI_STOPPING | ODI_NO_THREADS));
+    /* A worker is wanted and not to be had: better the submitter runs it than nobody. */
+    bool short_of_workers = !covered && attention & ODI_CAN_START;
+    return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }
 
 static bool claim_any(odi_crew *crew, odi_entry *job)
