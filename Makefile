@@ -94,15 +94,21 @@ test-swift: prerequisites
 	@mkdir -p $(LOGS)
 	@scripts/run-swift-tests $(LOGS)
 
-# ---- the model checker ------------------------------------------------------------------------
+# ---- the proof: docs/verification.md ------------------------------------------------------------
 
 include Tests/Model/model.mk
 
-# Explores every execution of the engine's scenarios: minutes, and no part of `test`.
-verify: prerequisites
-	@scripts/prerequisites g++
-	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) model
-	@$(MAKE) --no-print-directory model-test
+.PHONY: verify verify-quick verify-full bench
+
+verify-quick verify verify-full: prerequisites
+	@scripts/verify $(patsubst verify-%,--%,$(filter-out verify,$@))
+
+# ---- Overdrive and libdispatch on this machine --------------------------------------------------
+
+ROUNDS ?= 10
+bench: prerequisites
+	@$(NICE) scripts/build-command
+	@.build/release/overdrive bench --rounds $(ROUNDS)
 
 clean:
-	@rm -rf .build/c .build/model $(LOGS)
+	@rm -rf .build/c .build/model .build/verify $(LOGS)
