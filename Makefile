@@ -1,4 +1,4 @@
-# Overdrive's commands: make run · make test · make verify. Each installs what it needs and does not find.
+# Overdrive's commands: make run · make test · make verify · make bench. Each installs what it lacks.
 #
 # The C engine's tests are compiled here, without the package manager, once for each flavour:
 # plain (optimised, invariants on), tsan, asan (with ubsan). Objects: .build/c/FLAVOUR/.
@@ -97,6 +97,7 @@ test-swift: prerequisites
 # ---- the proof: docs/verification.md ------------------------------------------------------------
 
 include Tests/Model/model.mk
+include Tests/Numa/numa.mk
 
 .PHONY: verify verify-quick verify-full bench
 
