@@ -57,7 +57,7 @@ static odi_block *spares_take_all(odi_injector *injector, int64_t *count)
     *count = 0;
     for (odi_block *block = all; block != NULL; block = block->next)
         ++*count;
-    odi_add_relaxed(&injector->spare_count, -*count);
+    odi_add_relaxed(&injector->spare_count, -*count); /* relaxed: a hint for trimming */
     return all;
 }
 

@@ -128,6 +128,7 @@ void odi_reclaim_drain(void)
 
         if (odi_load_acquire(&retired_list, R4) == NULL)
             return;
+        /* relaxed: it says who reclaims, and nothing is read on the strength of it */
         if (odi_swap_relaxed(&start_failed, false)) {
             reclaim_until_empty(); /* no thread to be had: this one does it */
             continue;
