@@ -137,21 +137,37 @@ static void write_report(od_pool *pool, od_stop_report *report)
     report->cancelled = odi_load_relaxed(&crew->cancelled);
 }
 
+/* Runs what came while the last worker left. True: nobody has come meanwhile, and nobody will:
+ * from here on submitters run their own work without help. */
+static bool close_if_empty(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+
+    odi_crew_help(crew);
+    odi_lock_acquire(&crew->lock); /* workers are recruited under it */
+    bool empty = workers_present(pool) == 0;
+    if (empty)
+        odi_or_seqcst(&crew->attention, ODI_CANCELLING, S4);
+    odi_lock_release(&crew->lock);
+    return empty;
+}
+
 static void stop(od_pool *pool, int64_t deadline)
 {
     odi_crew *crew = &pool->crew;
 
     announce(crew, ODI_STOPPING);
-    bool gone = await_departures(pool, deadline);
-    if (gone) /* what came while the last worker left runs here */
-        odi_crew_help(crew);
+    bool in_time = await_departures(pool, deadline);
+    while (in_time && !close_if_empty(pool)) /* what came meanwhile has started workers */
+        in_time = await_departures(pool, deadline);
+    bool gone = in_time;
     announce(crew, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
     int64_t grace = odi_clock_after(GRACE_NS);
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
         gone = await_departures(pool, odi_clock_after(LOOK_NS));
-    if (!gone && odi_cancel_above != NULL)
+    if (!in_time && odi_cancel_above != NULL)
         odi_cancel_above(pool);
     discard_all(crew);
 

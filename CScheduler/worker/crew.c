@@ -309,7 +309,9 @@ bool odi_crew_start_one(odi_crew *crew, odi_site *site)
     bool called_back = false, short_of_memory = false;
 
     odi_lock_acquire(&crew->lock);
+    /* relaxed: a stop that has seen the last worker leave sets it under the lock */
     bool may = crew->active < odi_crew_limit(crew) &&
+               !(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) &&
                (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns);
     if (may) {
         called_back = crew->bench != NULL;
