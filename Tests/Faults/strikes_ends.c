@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lane/queue.h"
+
 /* ---- a stop with a stuck job ---- */
 
 #define DEADLINE_NS (1000 * ODI_MILLISECOND)
@@ -49,10 +51,30 @@ static bool names(const od_stop_report *report, const od_queue *queue)
     return false;
 }
 
-static void expect_exact(const od_stop_report *report, account now)
+/* For whoever looks into a failure: which jobs never began. */
+static void tell_missing(run *it)
+{
+    for (unsigned i = 0, told = 0; i < atomic_load(&it->book.accepted) && told < 20; i++) {
+        const job *entry = &it->book.jobs[i];
+
+        if (atomic_load(&entry->begun) > 0)
+            continue;
+        printf("job %u never began: body %p, number %d\n", i,
+               (void *)(uintptr_t)entry->body, entry->number);
+        told++;
+    }
+    printf("left in lanes: serial %llu, limited %llu; running %d and %d\n",
+           (unsigned long long)it->serial->lane.count,
+           (unsigned long long)it->limited->lane.count, it->serial->running,
+           it->limited->running);
+}
+
+static void expect_exact(run *it, const od_stop_report *report, account now)
 {
     uint64_t sum = report->ran + report->cancelled + report->stuck;
 
+    if (sum != now.accepted)
+        tell_missing(it);
     run_expects(sum == now.accepted,
                 "ran %llu + cancelled %llu + stuck %llu is not the accepted %u",
                 (unsigned long long)report->ran, (unsigned long long)report->cancelled,
@@ -88,7 +110,7 @@ void stop_with_a_stuck_job(run *it)
     account now = take_account(it);
 
     atomic_fetch_add(&it->events, (unsigned long long)(took / ODI_MICROSECOND));
-    expect_exact(&report, now);
+    expect_exact(it, &report, now);
     run_expects(report.stuck == 1, "%llu jobs are stuck, not one",
                 (unsigned long long)report.stuck);
     run_expects(names(&report, queue), "the report does not name the %s queue",
@@ -129,11 +151,17 @@ void stop_under_load(run *it)
     }
     run_expects(now.begun == now.ended, "%u jobs do not end", now.begun - now.ended);
     if (report.stuck == 0)
-        expect_exact(&report, now);
-    else /* those may have submitted more since, which ran on them */
-        run_expects(now.begun + report.cancelled == now.accepted,
+        expect_exact(it, &report, now);
+    else { /* those may have submitted more since, which was discarded */
+        od_metrics metrics;
+
+        od_pool_metrics(it->pool, &metrics);
+        if (now.begun + metrics.cancelled != now.accepted)
+            tell_missing(it);
+        run_expects(now.begun + metrics.cancelled == now.accepted,
                     "begun %u + cancelled %llu is not the accepted %u", now.begun,
-                    (unsigned long long)report.cancelled, now.accepted);
+                    (unsigned long long)metrics.cancelled, now.accepted);
+    }
     atomic_fetch_add(&it->events, report.cancelled);
     run_expects(od_pool_free(it->pool) == OD_OK, "the pool cannot be freed");
 }
