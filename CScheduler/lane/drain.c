@@ -154,9 +154,17 @@ static bool on_free_worker(const od_queue *queue)
            !(odi_load_relaxed(&worker->jobs) & 1);
 }
 
+/* relaxed: a hint, the stop's cancel counts what it finds */
+static bool past_deadline(const od_queue *queue)
+{
+    return odi_load_relaxed(&queue->pool->crew.attention) & ODI_CANCELLING;
+}
+
 static void run_one(od_queue *queue, odi_entry job)
 {
-    if (on_free_worker(queue))
+    if (odi_discarding || (on_free_worker(queue) && past_deadline(queue)))
+        odi_run_discard(&queue->pool->crew, job); /* a stop that was too early to count it */
+    else if (on_free_worker(queue))
         odi_worker_run(odi_worker_self, job, ODI_RECORD_CANCELLED);
     else
         (void)odi_run_outside(&queue->pool->crew, job);
@@ -179,10 +187,8 @@ static size_t jobs_per_turn(od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
 
-    /* Elsewhere nobody else would come; and after a stop nobody would take it back. relaxed:
-     * a hint, the stop's cancel counts what it finds. */
-    if (!on_free_worker(queue) ||
-        odi_load_relaxed(&worker->crew->attention) & ODI_CANCELLING)
+    /* Elsewhere nobody else would come; and after a stop nobody would take it back. */
+    if (!on_free_worker(queue) || past_deadline(queue))
         return SIZE_MAX;
     return odi_worker_other_bands(worker, queue->band) ? 1 : JOBS_PER_TURN;
 }

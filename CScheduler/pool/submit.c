@@ -38,13 +38,14 @@ ODI_COLD static void help(od_pool *pool)
     depth = outer_depth;
 }
 
-/* The pool is past its deadline: what this worker pushes nobody else looks for. */
-ODI_COLD static void run_own(od_pool *pool, odi_worker *worker, uint32_t band)
+/* The pool is past its deadline: what this worker pushes nobody else looks for, and it does
+ * not start either. (Running it here would never end where jobs submit themselves again.) */
+ODI_COLD static void discard_own(odi_worker *worker, uint32_t band)
 {
     odi_entry job;
 
     while (odi_deque_take(&worker->deques[band], &job))
-        run_here(pool, job);
+        odi_run_discard(worker->crew, job);
 }
 
 static void submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
@@ -59,7 +60,7 @@ static void submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_
     /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
      * sees the stop */
     if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
-        run_own(pool, worker, band);
+        discard_own(worker, band);
 }
 
 static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)

@@ -203,20 +203,40 @@ bool odi_run_outside(odi_crew *crew, odi_entry job)
     return true;
 }
 
+_Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
+
+/* Takes a job that will not run off its record. True: a cancel has counted it; otherwise none
+ * will, because the record is no longer told of it. */
+static bool discard_from(odi_record *record)
+{
+    odi_lock_acquire(&cancel_lock);
+    bool counted = is_cancelled(record);
+    odi_watchers watchers = odi_record_watchers(record);
+    bool drained = odi_record_subtract(record, 1);
+    odi_lock_release(&cancel_lock);
+    if (drained)
+        odi_record_drained(record, watchers);
+    return counted;
+}
+
 void odi_run_discard(odi_crew *crew, odi_entry job)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
     odi_record *record = odi_record_unlabel(&job);
 
     if (!counts) {
+        bool outer = odi_discarding;
+
+        odi_discarding = true;
         odi_job_run(job);
+        odi_discarding = outer;
         return;
     }
     odi_job_discard(job);
+    bool counted = false; /* by the cancel of its record */
     if (record != NULL)
-        odi_record_complete(record, 1);
-    else
-        odi_add_relaxed(&crew->cancelled, 1); /* relaxed: a counter */
+        counted = discard_from(record);
+    odi_add_relaxed(&crew->cancelled, !counted); /* relaxed: a counter */
 }
 
 /* ---- cancelling ---- */

@@ -76,10 +76,11 @@ uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record);
  * False: it was cancelled, and is discarded. */
 bool odi_run_outside(odi_crew *crew, odi_entry job);
 
-/* Discards a labelled job of a pool that stops. What the engine submitted to itself is run: it
- * finds nothing to do. A job without a record is counted as cancelled; one with a record was
- * counted when its record was cancelled. */
+/* Discards a labelled job of a pool that stops, and counts it as cancelled unless a cancel of
+ * its record has. What the engine submitted to itself is run: a lane's drainer sees
+ * odi_discarding and discards what came after the lane was cancelled. */
 void odi_run_discard(odi_crew *crew, odi_entry job);
+extern _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
 /* The same for a lane, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);

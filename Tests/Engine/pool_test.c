@@ -349,9 +349,9 @@ static void a_missing_thread_is_said_once(void **state)
     (void)state;
     outcome it = in_a_child(run_without_threads, NULL, 60);
     assert_int_equal(it.status, 0);
-    char *said = strstr(it.said, "could not be created");
+    char *said = strstr(it.said, "could not be started");
     assert_non_null(said);
-    assert_null(strstr(said + 1, "could not be created"));
+    assert_null(strstr(said + 1, "could not be started"));
 }
 
 static atomic_int threads_to_grant;

@@ -8,6 +8,7 @@
 #include "Support/clock.h"
 #include "include/od_queue.h"
 #include "pool/pool.h"
+#include "worker/worker.h"
 
 #define NEXT_TO_THE_WRAP (INT64_MAX - 3)
 
@@ -56,6 +57,19 @@ static inline uint64_t all_done(od_pool *pool)
     od_metrics metrics = metrics_of(pool);
 
     return metrics.executed + metrics.cancelled;
+}
+
+/* Whether no worker is inside a job: what the last ones used may go. */
+static inline bool nothing_runs(od_pool *pool)
+{
+    bool nothing = true;
+
+    for (int slot = 0; slot < pool->crew.capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+
+        nothing &= worker == NULL || !(odi_load_acquire(&worker->jobs, W2) & 1);
+    }
+    return nothing;
 }
 
 /* A job that counts itself. */
