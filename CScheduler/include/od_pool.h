@@ -78,7 +78,8 @@ int od_pool_current_band(void);
 
 /* Submits `function(context)`. Returns after the job is queued, or after it ran on the
  * calling thread when there are no workers for it (no thread or memory to be had, or the
- * pool is stopped). Submissions of one thread and band start in order. */
+ * pool is stopped). Submissions of one thread and band start in order, but for batches of 32
+ * that several workers have in hand, and for a thread that the kernel moves to another node. */
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
 
 /* A word of the pool's user, such as the object that wraps it. Set it before submitting. */
@@ -110,7 +111,8 @@ typedef struct od_stop_report {
 
 /* Stops the pool. Until the deadline (nanoseconds from now; INT64_MAX: none) everything
  * accepted is run; what has not started by then is cancelled, what runs is reported. Returns
- * at most 50 ms after the deadline. Later submissions run on their callers. */
+ * at most 50 ms after the deadline, unless what is cancelled takes long to be given up
+ * (deinitialisers and notifications run here). Later submissions run on their callers. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 
 /* Stops the pool if it is not (without a deadline) and gives its memory back. The memory of

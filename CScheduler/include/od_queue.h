@@ -32,7 +32,8 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
 void od_queue_release(od_queue *queue);
 
 /* Submits function(context), counted on `group` (may be NULL), in the queue's band or a
- * higher one (OD_QUEUE_BAND: the queue's). */
+ * higher one (OD_QUEUE_BAND: the queue's). What waits in the lane of a limited or suspended
+ * queue is served in the queue's own band. */
 void od_queue_async(od_queue *queue, od_group *group, int32_t band,
                     void (*function)(void *), void *context);
 

@@ -34,7 +34,7 @@ ODI_HOT_INLINE void odi_fence_light_(void)
 }
 #define odi_fence_light(edge) odi_fence_light_()
 
-/* One caller at a time reaches the kernel's global lock; the others share its barrier. */
+/* A system call; the kernel lets one caller at a time through. Never on a hot path. */
 void odi_fence_heavy_(void);
 #define odi_fence_heavy(edge) odi_fence_heavy_()
 

@@ -43,7 +43,8 @@ void odi_read_end(void);
  * ended. The object must be unreachable for new readers already. */
 void odi_retire(odi_retired *retired, odi_destroy *destroy);
 
-/* Waits until everything retired before is freed. Not inside a read section. For the end of
+/* Waits until a moment at which everything retired before is freed, and what was retired
+ * meanwhile too. Not inside a read section. For the end of
  * a pool and for tests. Ended by: the reclaimer. */
 void odi_reclaim_drain(void);
 
