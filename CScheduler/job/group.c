@@ -32,7 +32,8 @@ static void disband(odi_group *group)
         odi_record *next = record->next_of_group;
 
         odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2);
-        odi_store_relaxed(&record->group, (odi_group *)NULL); /* relaxed: stale already */
+        /* L5: from here on its queue may give it its next life. */
+        odi_store_release(&record->group, (odi_group *)NULL, L5);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
         record = next;
     }

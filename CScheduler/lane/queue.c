@@ -263,7 +263,7 @@ void odi_queue_reap(od_queue *queue)
 
     while (dead != NULL) {
         odi_record *next = dead->next_of_queue;
-        odi_group *group = odi_load_relaxed(&dead->group); /* relaxed: see record.c */
+        odi_group *group = odi_load_acquire(&dead->group, L5);
 
         if (group != NULL)
             odi_group_forget(group, dead);
