@@ -308,7 +308,7 @@ static void the_first_worker_starts_on_the_submitters_node(void **state)
 enum { MOST_LOGGED = 64 * MOST_CPUS, PUSHED = 40 };
 
 typedef struct {
-    atomic_int count;
+    atomic_int begun, count;       /* entries, and those of them that are written */
     int from[MOST_LOGGED];         /* the node that each job was submitted on */
     odi_worker *ran[MOST_LOGGED];  /* and who ran it */
 } journal;
@@ -318,10 +318,17 @@ static int node_numbers[MOST_NODES] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static void log_job(void *node)
 {
-    int place = atomic_fetch_add(&log_of_jobs.count, 1);
+    int place = atomic_fetch_add(&log_of_jobs.begun, 1);
 
     log_of_jobs.from[place] = *(int *)node;
     log_of_jobs.ran[place] = odi_worker_self;
+    atomic_fetch_add(&log_of_jobs.count, 1);
+}
+
+static void begin_log(void)
+{
+    atomic_store(&log_of_jobs.begun, 0);
+    atomic_store(&log_of_jobs.count, 0);
 }
 
 /* One worker of each node fills its deque; of the thief's own node, a worker beside it. */
@@ -417,7 +424,7 @@ static void thieves_go_to_the_nearest_deque_first(void **state)
         od_pool *pool = pool_placed(OD_PLACEMENT_CORE, 0);
         int pushed = 0;
 
-        atomic_store(&log_of_jobs.count, 0);
+        begin_log();
         hold_all(&everybody, pool, divide, &roles);
         odi_worker *thief = atomic_load(&roles.thief);
         by_distance before = stolen_by(thief);
@@ -441,7 +448,7 @@ static void finders_go_to_the_nearest_injector_first(void **state)
     for (int i = 0; i < built.compute_nodes; i++) {
         od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
 
-        atomic_store(&log_of_jobs.count, 0);
+        begin_log();
         hold_all(&everybody, pool, NULL, NULL);
         for (int j = 0; j < built.compute_nodes; j++) {
             int node = built.home_nodes[j];
@@ -469,16 +476,23 @@ typedef struct {
     bool all_ran;
 } caller;
 
+/* Counted as a sleeper is not asleep yet: one on its way may still find the job itself. So they
+ * are counted twice, with time to fall asleep in between. */
+static bool all_sleep(caller *it)
+{
+    if (sleepers(it->pool) != it->asleep)
+        return false;
+    odi_clock_sleep(MILLISECONDS(20));
+    return sleepers(it->pool) == it->asleep;
+}
+
 static void submit_one_by_one(void *raw)
 {
     caller *it = raw;
 
     it->all_ran = true;
     for (int i = 0; i < WAKES && it->all_ran; i++) {
-        it->all_ran = COMES_TRUE(sleepers(it->pool) == it->asleep);
-        /* Counted is not asleep: one on its way may still find the job itself. */
-        odi_clock_sleep(MILLISECONDS(20));
-        it->all_ran = it->all_ran && sleepers(it->pool) == it->asleep;
+        it->all_ran = COMES_TRUE(all_sleep(it));
         od_pool_submit(it->pool, OD_BAND_DEFAULT, log_job, &node_numbers[it->node]);
         it->all_ran = it->all_ran && COMES_TRUE(atomic_load(&log_of_jobs.count) == i + 1);
     }
@@ -505,7 +519,7 @@ static void a_sleeper_of_the_submitters_node_is_woken(void **state)
     for (int i = 0; i < built.compute_nodes; i++) {
         caller it = {.pool = pool, .asleep = everybody.count, .node = built.home_nodes[i]};
 
-        atomic_store(&log_of_jobs.count, 0);
+        begin_log();
         visit(it.node, submit_one_by_one, &it);
         assert_true(it.all_ran);
         check_all_ran_at(it.node, ODI_DISTANCE_LOCAL);
@@ -534,7 +548,7 @@ static void when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken(void **state
                 nearest = built.distance[node][home];
             hold_release(&everybody, place);
         }
-        atomic_store(&log_of_jobs.count, 0);
+        begin_log();
         visit(node, submit_one_by_one, &it);
         assert_true(it.all_ran);
         check_all_ran_at(node, nearest);
@@ -601,7 +615,7 @@ enum { EACH_STAY = 200 };
 typedef struct {
     od_pool *pool;
     int numbers[EACH_STAY * MOST_NODES];
-    atomic_int count;
+    atomic_int begun, count;
     int order[EACH_STAY * MOST_NODES];
     bool stayed;
 } journey;
@@ -610,7 +624,8 @@ static journey trip;
 
 static void note_number(void *number)
 {
-    trip.order[atomic_fetch_add(&trip.count, 1)] = *(int *)number;
+    trip.order[atomic_fetch_add(&trip.begun, 1)] = *(int *)number;
+    atomic_fetch_add(&trip.count, 1);
 }
 
 /* From the last node to the first, so that the worker's own injector is filled last. */
@@ -636,8 +651,7 @@ static void a_submitter_that_moves_between_nodes_keeps_its_order(void **state)
 
     (void)state;
     hold_all(&worker, pool, NULL, NULL);
-    trip.pool = pool;
-    atomic_store(&trip.count, 0);
+    trip = (journey){.pool = pool};
     visit(built.home_nodes[0], submit_on_the_way, NULL);
     hold_release_all(&worker);
     assert_true(trip.stayed);
