@@ -3,7 +3,6 @@
 
 #include "os/clock.h"
 #include "os/futex.h"
-#include "os/thread.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -47,6 +46,45 @@ ODI_COLD void odi_serve_own_deque(void)
         (void)odi_run_outside(worker->crew, job);
 }
 
+ODI_COLD void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry)
+{
+    odi_store_relaxed(&listed->granted, 0); /* relaxed: the lock carries it */
+    listed->entry = entry;
+    listed->next = NULL;
+    if (queue->first_turn == NULL)
+        queue->first_turn = listed;
+    else
+        queue->last_turn->next = listed;
+    queue->last_turn = listed;
+}
+
+/* Lock held. A job is in the drainer's hands from here on: its submitter need not wait. */
+static bool take_listed(od_queue *queue, odi_entry *entry)
+{
+    odi_turn *listed = queue->first_turn;
+
+    if (listed == NULL)
+        return false;
+    queue->first_turn = listed->next;
+    *entry = listed->entry;
+    if (!is_turn(*entry)) {
+        odi_store_release(&listed->granted, 1, Q1);
+        odi_futex_wake(&listed->granted, 1); /* `listed` may be gone; see grant */
+    }
+    return true;
+}
+
+void odi_lane_await(odi_turn *waiting, int64_t slice_ns)
+{
+    od_blocking_begin();
+    while (odi_load_acquire(&waiting->granted, Q1) == 0) { /* ended by: grant, take_listed */
+        if (odi_futex_wait(&waiting->granted, 0, odi_clock_after(slice_ns)) ==
+            ODI_FUTEX_TIMED_OUT)
+            odi_serve_own_deque();
+    }
+    od_blocking_end();
+}
+
 void odi_lane_take_turn(od_queue *queue)
 {
     odi_turn mine;
@@ -54,22 +92,12 @@ void odi_lane_take_turn(od_queue *queue)
 
     odi_store_relaxed(&mine.granted, 0); /* relaxed: not shared yet */
     odi_lock_acquire(&queue->watch.lock);
-    while (!odi_fifo_push(&queue->lane, entry)) { /* ends when memory is to be had */
-        odi_lock_release(&queue->watch.lock);
-        odi_thread_yield();
-        odi_lock_acquire(&queue->watch.lock);
-    }
+    if (!odi_fifo_push(&queue->lane, entry))
+        odi_lane_list(queue, &mine, entry);
     int drainers = odi_lane_places(queue);
     odi_lock_release(&queue->watch.lock);
     odi_lane_start(queue, drainers);
-
-    od_blocking_begin();
-    while (odi_load_acquire(&mine.granted, Q1) == 0) { /* ended by: grant */
-        if (odi_futex_wait(&mine.granted, 0, odi_clock_after(ODI_WAIT_SLICE_NS)) ==
-            ODI_FUTEX_TIMED_OUT)
-            odi_serve_own_deque();
-    }
-    od_blocking_end();
+    odi_lane_await(&mine, ODI_WAIT_SLICE_NS);
 }
 
 void odi_lane_end_turn(od_queue *queue)
@@ -89,7 +117,8 @@ void odi_lane_end_turn(od_queue *queue)
 
 static bool pop(od_queue *queue, odi_entry *entry)
 {
-    return odi_fifo_pop(&queue->early, entry) || odi_fifo_pop(&queue->lane, entry);
+    return odi_fifo_pop(&queue->early, entry) || odi_fifo_pop(&queue->lane, entry) ||
+           take_listed(queue, entry);
 }
 
 /* What a drainer that holds a place does next, `most` jobs of it. Lock held. Returns the

@@ -6,7 +6,7 @@
 
 bool odi_lane_is_clear(const od_queue *queue)
 {
-    return queue->lane.count == 0 && queue->early.count == 0;
+    return queue->lane.count == 0 && queue->early.count == 0 && queue->first_turn == NULL;
 }
 
 void odi_lane_set_diverted(od_queue *queue, bool diverted)
@@ -35,7 +35,7 @@ int32_t odi_lane_width(const od_queue *queue)
 
 int odi_lane_places(od_queue *queue)
 {
-    uint64_t waiting = queue->lane.count + queue->early.count;
+    uint64_t waiting = queue->lane.count + queue->early.count + (queue->first_turn != NULL);
     int32_t free_places = odi_lane_width(queue) - queue->running;
 
     if (queue->suspensions > 0 || free_places <= 0 || waiting == 0)
@@ -55,20 +55,6 @@ bool odi_lane_is_cancelled(odi_entry entry)
 
 /* ---- entering ---- */
 
-/* Memory for the lane is short. The job runs on the caller: when its turn comes, or at once
- * where waiting for a turn would be waiting for oneself. */
-ODI_COLD static void run_on_caller(od_queue *queue, odi_entry labelled)
-{
-    bool waits = !od_queue_is_current(queue) && !od_queue_is_suspended(queue);
-    od_stay stay;
-
-    if (waits)
-        od_queue_sync_begin(queue, &stay);
-    (void)odi_run_outside(&queue->pool->crew, labelled);
-    if (waits)
-        od_queue_sync_end(&stay);
-}
-
 bool odi_lane_push(od_queue *queue, odi_entry labelled)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -79,14 +65,20 @@ bool odi_lane_push(od_queue *queue, odi_entry labelled)
     /* A cancel that has counted the job has turned the lane over already. */
     bool cancelled = odi_lane_is_cancelled(labelled);
     bool kept = !cancelled && odi_fifo_push(&queue->lane, labelled);
+    /* Without memory the submitter waits until a drainer takes the job from its frame; where
+     * that would be waiting for itself, it runs the job at once. */
+    odi_turn mine;
+    bool listed = !kept && !cancelled && queue->suspensions == 0 && !od_queue_is_current(queue);
+    if (ODI_UNLIKELY(listed))
+        odi_lane_list(queue, &mine, labelled);
     int drainers = odi_lane_places(queue);
     odi_lock_release(&queue->watch.lock);
 
     odi_lane_start(queue, drainers);
-    if (cancelled)
-        (void)odi_run_outside(&queue->pool->crew, labelled); /* discards it */
+    if (ODI_UNLIKELY(listed))
+        odi_lane_await(&mine, ODI_SHORT_SLICE_NS);
     else if (!kept)
-        run_on_caller(queue, labelled);
+        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
     return true;
 }
 

@@ -212,6 +212,7 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
         odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
+    queue->first_turn = NULL;
     queue->suspensions = 0;
     queue->width = width;
     queue->running = 0;
@@ -293,6 +294,7 @@ static void forget_what_waits(void *object)
     queue->watch.lock = (odi_lock){0};
     queue->watch.notifications = NULL; /* the parent makes them */
     queue->lane = queue->early = (odi_fifo){0}; /* the parent's; their memory stays */
+    queue->first_turn = NULL;
     queue->running = 0;
 }
 

@@ -45,6 +45,7 @@ struct od_queue {
     ODI_LINE_ALIGNED odi_watch watch;
     odi_record *records; /* all of them, stale ones until they are empty */
     odi_fifo lane, early;
+    struct odi_turn *first_turn, *last_turn; /* what the lane had no memory for: served after it */
     uint32_t suspensions;
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
@@ -57,9 +58,12 @@ struct od_queue {
 /* The queues that the calling thread is running jobs of, innermost first. */
 extern _Thread_local od_stay *odi_stays;
 
-/* A sync caller in the lane. */
-typedef struct {
-    odi_atomic(uint32_t) granted;
+/* A sync caller in the lane; or, in the frame of its submitter, a job that the lane had no
+ * memory for. */
+typedef struct odi_turn {
+    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
+    odi_entry entry;
+    struct odi_turn *next; /* of those that the lane had no memory for */
 } odi_turn;
 
 /* queue.c */
@@ -83,10 +87,19 @@ void odi_lane_purge(od_queue *queue);                        /* not held */
 /* A worker that waits looks this often whether a worker could be started in its place. If
  * not, it serves its own deque, where what it waits for may be. */
 #define ODI_WAIT_SLICE_NS (20 * ODI_MILLISECOND)
+/* As often when memory is short, because then every job of a lane waits like this. */
+#define ODI_SHORT_SLICE_NS (200 * ODI_MICROSECOND)
 void odi_serve_own_deque(void);
 
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
 void odi_lane_take_turn(od_queue *queue);
+
+/* Keeps what the lane has no memory for in its caller's frame. Held. */
+void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
+
+/* Sleeps until it is granted; a worker looks after each slice whether it has to serve itself.
+ * Not held. */
+void odi_lane_await(odi_turn *waiting, int64_t slice_ns);
 void odi_lane_end_turn(od_queue *queue);
 
 #endif

@@ -285,7 +285,10 @@ ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
     /* What was published while the token was out relied on a search that never was (S2), and
      * what was published before NO_THREADS on a worker. */
     odi_fence_heavy(S4);
-    if (odi_crew_has_work(crew) && !odi_crew_publish(crew, &crew->sites[0]))
+    bool nobody = odi_crew_has_work(crew) && !odi_crew_publish(crew, &crew->sites[0]);
+    /* A worker comes to it by itself, after the job that it has in hand: that may be what a
+     * job run here would wait for. */
+    if (nobody && (odi_worker_self == NULL || odi_worker_self->crew != crew))
         odi_crew_help(crew);
 }
 
