@@ -342,15 +342,22 @@ end_asleep:
         word = word - SLEEPER;
         if
         :: searching[w] -> word = without_token(word) | HELD
-#ifndef MUTANT_SEES_AND_DROPS
-        :: !searching[w] && work && !token_of(word) -> word = word | HELD; searching[w] = true
-#endif
         :: else
         fi;
-        work = false;
         state[w] = WORKING;
         epoch = 0
     };
+#ifndef MUTANT_SEES_AND_DROPS
+    /* What it has seen may be more than one job, and their submitters may have relied on the
+     * token that it gave up when it announced: it searches on, or somebody else does. */
+    atomic {
+        if
+        :: work && !searching[w] && !token_of(word) -> word = word | HELD; searching[w] = true
+        :: else
+        fi
+    };
+#endif
+    work = false;
     goto working;
 
 found:
