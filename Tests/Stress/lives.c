@@ -100,7 +100,7 @@ static void run(bool cancels)
     pthread_t threads[THREADS];
     liver livers[THREADS];
 
-    ledger_open(&world.ledger, stress_count(4000000, 400000));
+    ledger_open(&world.ledger, stress_count(4000000, 1200000));
     world.pool = pool_of(3);
     for (int i = 0; i < THREADS; i++) {
         livers[i] = (liver){(uint64_t)i, cancels};

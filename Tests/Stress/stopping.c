@@ -114,7 +114,7 @@ static void stop_many(void *unused)
     prng random = prng_for(stress_seed, 0);
 
     (void)unused;
-    for (uint32_t round = stress_count(300, 50); round > 0; round--)
+    for (uint32_t round = stress_count(300, 100); round > 0; round--)
         stop_once(&random);
 }
 
@@ -151,16 +151,17 @@ static void stop_with_a_stuck_job(void *unused)
             od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
         child_expects(od_pool_stop(pool, (int64_t)prng_below(&random, 2000) * ODI_MICROSECOND,
                                    &report) == OD_OK);
-        if (report.stuck != 1 || report.ran + report.cancelled != jobs)
+        /* Beside the one at the gate another may just be running: a busy machine. */
+        if (report.stuck < 1 || report.ran + report.cancelled + report.stuck != jobs + 1)
             dprintf(STDERR_FILENO, "%u jobs: ran %llu, cancelled %llu, stuck %llu\n", jobs,
                     (unsigned long long)report.ran, (unsigned long long)report.cancelled,
                     (unsigned long long)report.stuck);
-        child_expects(report.stuck == 1 && report.stuck_queues[0] == queue);
-        child_expects(report.ran + report.cancelled == jobs);
+        child_expects(report.stuck >= 1 && report.stuck_queues[0] == queue);
+        child_expects(report.ran + report.cancelled + report.stuck == jobs + 1);
         gate_open(&door);
         child_expects(od_queue_wait(queue, SECONDS(60)));
         child_expects(COMES_TRUE(nothing_runs(pool)));
-        child_expects(report.ran == atomic_load(&ran));
+        child_expects(report.ran + report.stuck - 1 == atomic_load(&ran));
         od_queue_release(queue);
         od_pool_free(pool);
     }
