@@ -81,6 +81,7 @@ struct run {
     int waves;             /* and are at least this many */
     bool never_waits;      /* the workload only submits: somebody is stuck */
     atomic_bool over;      /* for whoever runs beside the workload */
+    atomic_bool busy;      /* who runs beside the workload is not done */
     atomic_ullong events;  /* how often the fault struck, for the report */
     void *extra;           /* the fault's own */
     ledger book;
@@ -122,7 +123,7 @@ void workload_close(run *it); /* and away with them */
 
 typedef enum {
     COMPLETES, /* the run ends well: what was accepted ran once, or was cancelled */
-    TRAPS,     /* the process aborts, with `says` in what it said */
+    TRAPS,     /* the process aborts, and says why */
     OVERFLOWS  /* the process is killed by SIGSEGV */
 } outcome;
 
@@ -131,7 +132,8 @@ typedef struct fault {
     const char *how;    /* what is done to the run */
     const char *expect; /* what must come of it: the oracle, in words */
     outcome ends;
-    const char *says;
+    const char *says;    /* one of these two must be said */
+    const char *or_says;
 
     void (*before_exec)(int number, pid_t pid); /* in the new process, before the program */
     void (*prepare)(run *it);                   /* before the first pool */
@@ -144,6 +146,7 @@ typedef struct fault {
     int rounds;          /* pools per run; 0: one */
     int least_ms;        /* waves go on for this long */
     bool slow;           /* fewer runs by default */
+    bool until_beside;   /* waves go on until `beside` returns */
     bool may_refuse;     /* no pool is an outcome too */
     bool counts_loosely; /* without memory for a record, a job is on no report */
     bool under_strace;   /* strace injects */

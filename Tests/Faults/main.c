@@ -149,7 +149,8 @@ static verdict judge(slot *it, int status, bool hung, char *reason)
 {
     const fault *which = &faults[it->fault];
     const char *says = which->says != NULL ? which->says : "";
-    bool said_it = strstr(it->said, says) != NULL;
+    bool said_it = strstr(it->said, says) != NULL ||
+                   (which->or_says != NULL && strstr(it->said, which->or_says) != NULL);
 
     if (hung) {
         snprintf(reason, REASON, "hung: no end after %d s; %.120s", WATCHDOG_S,

@@ -147,6 +147,7 @@ static void *beside(void *raw)
 
     helpers.ids[HELPERS + 1] = (int)syscall(SYS_gettid);
     it->fault->beside(it);
+    atomic_store(&it->busy, false);
     return NULL;
 }
 
@@ -179,7 +180,8 @@ static void run_waves(run *it)
         if (++wave % 4 == 3)
             odi_clock_sleep(3 * ODI_MILLISECOND); /* so that workers sleep, too */
         ledger_settle(it);
-    } while (wave < it->waves || odi_clock_now() < until);
+    } while (wave < it->waves || odi_clock_now() < until ||
+             (it->fault->until_beside && atomic_load(&it->busy)));
 }
 
 static void forget_ledger(ledger *book)
@@ -234,6 +236,7 @@ static void one_round(run *it)
         return;
     }
     bool accompanied = which->beside != NULL;
+    atomic_store(&it->busy, accompanied);
     if (accompanied)
         run_expects(__real_pthread_create(&thread, NULL, beside, it) == 0,
                     "the suite has no thread of its own");
