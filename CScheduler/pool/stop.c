@@ -167,9 +167,13 @@ static void stop(od_pool *pool, int64_t deadline)
     int64_t grace = odi_clock_after(GRACE_NS);
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
         gone = await_departures(pool, odi_clock_after(LOOK_NS));
-    if (!in_time && odi_cancel_above != NULL)
-        odi_cancel_above(pool);
-    discard_all(crew);
+    if (in_time)
+        odi_crew_help(crew); /* what came while the last look was on runs: it was in time */
+    else {
+        if (odi_cancel_above != NULL)
+            odi_cancel_above(pool);
+        discard_all(crew);
+    }
 
     /* The monitor leaves promptly: it runs no user code. */
     odi_lock_acquire(&crew->lock);
