@@ -1,0 +1,356 @@
+/* Scheduling that went wrong once: work that waited although somebody was free for it, bounds
+ * that did not hold, and ends that were told too early. All by counts and gates. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "topology/topology.h"
+#include "worker/worker.h"
+
+/* ---- wakes ---- */
+
+static struct {
+    atomic_int arrived, met;
+} meeting;
+
+/* Computes until the other one is there: nobody takes that for blocking. */
+static void meet(void *unused)
+{
+    int64_t give_up = odi_clock_after(HANG_NS);
+
+    (void)unused;
+    atomic_fetch_add(&meeting.arrived, 1);
+    while (atomic_load(&meeting.arrived) < 2 && odi_clock_now() < give_up)
+        sched_yield();
+    atomic_fetch_add(&meeting.met, atomic_load(&meeting.arrived) == 2);
+}
+
+/* One worker claims two jobs at once. Between the claim and its deque nobody sees the second;
+ * whoever looked right then is asleep, and must be woken again. */
+static void jobs_behind_a_batch_wake_a_sleeper(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        od_pool *pool = pool_of(2);
+        odi_site *site = &pool->crew.sites[0];
+        gate doors[2] = {0};
+
+        memset(&meeting, 0, sizeof meeting);
+        for (int i = 0; i < 2; i++) {
+            od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
+            assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        }
+        gate_open(&doors[0]);
+        assert_comes_true(odi_idle_sleepers(&site->idle) == 1);
+        /* Published, as it were, before that one went to sleep. */
+        for (int i = 0; i < 2; i++)
+            assert_true(odi_site_push(site, OD_BAND_DEFAULT, odi_job_plain(meet, NULL, 0)));
+        gate_open(&doors[1]);
+        assert_comes_true(all_done(pool) == 4);
+        assert_int_equal(atomic_load(&meeting.met), 2);
+        od_pool_free(pool);
+    }
+}
+
+/* ---- blocking behind a resumed queue ---- */
+
+static void a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block(void **state)
+{
+    enum { BLOCKERS = 6 };
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "resumed");
+    gate door = {0};
+
+    (void)state;
+    od_queue_suspend(queue);
+    for (int i = 0; i < BLOCKERS; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&door.waiting) == BLOCKERS); /* all of them at once */
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
+/* ---- floods ---- */
+
+static struct {
+    od_pool *pool;
+    od_queue *queue; /* NULL: the pool itself */
+    void (*watched)(void *);
+    atomic_long jobs;
+    long submitted_at, waited; /* written by jobs of one worker */
+    atomic_bool over;
+} flood;
+
+static void flood_job(void *unused);
+
+static void flood_on(void)
+{
+    if (flood.queue != NULL)
+        od_queue_async(flood.queue, NULL, OD_QUEUE_BAND, flood_job, NULL);
+    else
+        od_pool_submit(flood.pool, OD_BAND_DEFAULT, flood_job, NULL);
+}
+
+static void watched_job(void *unused)
+{
+    (void)unused;
+    flood.waited = atomic_load(&flood.jobs) - flood.submitted_at;
+    atomic_store(&flood.over, true);
+}
+
+/* At its thousandth job the flood submits the watched one, and stops when that has run. */
+static void flood_job(void *unused)
+{
+    enum { BEGIN = 1000 };
+    long number = atomic_fetch_add(&flood.jobs, 1) + 1;
+
+    (void)unused;
+    if (number == BEGIN && flood.watched != NULL) {
+        flood.submitted_at = number;
+        flood.watched(NULL);
+    }
+    if (!atomic_load(&flood.over))
+        flood_on();
+}
+
+static void submit_in_the_lowest_band(void *unused)
+{
+    (void)unused;
+    od_pool_submit(flood.pool, OD_BAND_BACKGROUND, watched_job, NULL);
+}
+
+/* The bound counts the jobs of a serial queue one by one, however many come in one turn; the
+ * turn that was under way when the job came is not yet counted so. */
+static void a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each(void **state)
+{
+    enum { BOUND = 256, ONE_TURN = 64 };
+
+    (void)state;
+    memset(&flood, 0, sizeof flood);
+    flood.pool = pool_of(1);
+    flood.queue = od_queue_create(flood.pool, OD_BAND_USER_INITIATED, 1, "flood");
+    flood.watched = submit_in_the_lowest_band;
+    for (int i = 0; i < 100; i++)
+        flood_on();
+    assert_comes_true(atomic_load(&flood.over));
+    assert_true(od_queue_wait(flood.queue, HANG_NS));
+    assert_in_range(flood.waited, 0, BOUND + ONE_TURN);
+    od_queue_release(flood.queue);
+    od_pool_free(flood.pool);
+}
+
+static void submit_on_the_other_node(void *unused)
+{
+    odi_worker *self = odi_worker_self;
+    odi_crew *crew = self->crew;
+    odi_site *other = &crew->sites[1 - self->site_index];
+
+    (void)unused;
+    (void)odi_site_push(other, OD_BAND_DEFAULT, odi_job_plain(watched_job, NULL, 0));
+    (void)odi_crew_publish(crew, other);
+}
+
+static void a_node_without_a_worker_is_served_while_another_is_flooded(void **state)
+{
+    enum { OUTSIDE_EVERY = 61, FAR_EVERY = 8 };
+
+    (void)state;
+    memset(&flood, 0, sizeof flood);
+    flood.pool = pool_with(options_for(1),
+                           (odi_pool_world){.topology = odi_topology_synthetic(2, 4, 1)});
+    flood.watched = submit_on_the_other_node;
+    flood_on();
+    assert_comes_true(atomic_load(&flood.over));
+    od_pool_free(flood.pool);
+    assert_in_range(flood.waited, 0, OUTSIDE_EVERY * FAR_EVERY);
+}
+
+enum { BEHIND = 20 };
+static atomic_ullong stolen_jobs;
+
+static void submit_and_compute(void *unused)
+{
+    int64_t give_up = odi_clock_after(HANG_NS);
+
+    (void)unused;
+    for (int i = 0; i < BEHIND; i++)
+        od_pool_submit(flood.pool, OD_BAND_DEFAULT, count_job, &stolen_jobs);
+    while (atomic_load(&stolen_jobs) < BEHIND && odi_clock_now() < give_up)
+        sched_yield();
+    atomic_store(&flood.over, true);
+}
+
+/* The flooded worker never runs out of work of its own, and still takes the other's. */
+static void jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood(void **state)
+{
+    (void)state;
+    memset(&flood, 0, sizeof flood);
+    atomic_store(&stolen_jobs, 0);
+    flood.pool = pool_of(2);
+    flood_on();
+    assert_comes_true(atomic_load(&flood.jobs) > 1000);
+    od_pool_submit(flood.pool, OD_BAND_DEFAULT, submit_and_compute, NULL);
+    assert_comes_true(atomic_load(&stolen_jobs) == BEHIND);
+    assert_comes_true(atomic_load(&flood.over));
+    od_pool_free(flood.pool);
+}
+
+/* ---- queues ---- */
+
+/* Of ten jobs that a serial queue's drainer took at once, nine wait behind the first. */
+static void a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "suspended");
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    od_queue_suspend(queue);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    for (int i = 0; i < 9; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_suspend(queue);
+    assert_int_equal(od_queue_cancel_all(queue), 9);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS)); /* although it stays suspended */
+    assert_int_equal(od_queue_pending(queue), 0);
+    od_queue_resume(queue);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
+static struct {
+    od_queue *stopped;
+    atomic_ullong inner;
+    gate door;
+} two_pools;
+
+static void submit_to_the_stopped_pool(void *unused)
+{
+    (void)unused;
+    od_queue_async(two_pools.stopped, NULL, OD_QUEUE_BAND, count_job, &two_pools.inner);
+    gate_pass(&two_pools.door);
+}
+
+/* The other pool's job runs nested in this one, which is not done with it. */
+static void a_job_is_not_told_as_done_while_a_stopped_pools_job_runs_inside_it(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        od_pool *running = pool_of(1), *stopped = pool_of(1);
+        od_queue *queue = od_queue_create(running, OD_BAND_DEFAULT, OD_UNLIMITED, "outer");
+        od_group *group = od_group_create();
+
+        memset(&two_pools, 0, sizeof two_pools);
+        two_pools.stopped = od_queue_create(stopped, OD_BAND_DEFAULT, widths[i], "inner");
+        od_pool_stop(stopped, INT64_MAX, NULL);
+        od_queue_async(queue, group, OD_QUEUE_BAND, submit_to_the_stopped_pool, NULL);
+        assert_comes_true(atomic_load(&two_pools.door.waiting) == 1);
+        assert_int_equal(atomic_load(&two_pools.inner), 1);
+        assert_int_equal(od_group_pending(group), 1);
+        assert_false(od_group_wait(group, MILLISECONDS(2)));
+        gate_open(&two_pools.door);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_int_equal(metrics_of(running).executed, 1);
+        assert_int_equal(metrics_of(stopped).executed, 1);
+        od_queue_release(queue);
+        od_queue_release(two_pools.stopped);
+        od_group_release(group);
+        od_pool_free(running);
+        od_pool_free(stopped);
+    }
+}
+
+static void create_a_negative_width(void *unused)
+{
+    (void)unused;
+    (void)od_queue_create(pool_of(1), OD_BAND_DEFAULT, -1, "negative");
+}
+
+static void set_a_negative_width(void *unused)
+{
+    (void)unused;
+    od_queue_set_width(od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "negative"), -3);
+}
+
+static void a_negative_width_is_refused_and_not_a_queue_that_never_runs(void **state)
+{
+    (void)state;
+    assert_child_traps(create_a_negative_width, NULL, "the width is -1");
+    assert_child_traps(set_a_negative_width, NULL, "the width is -3");
+}
+
+/* ---- fork ---- */
+
+static struct {
+    od_queue *queue;
+    od_stay stay;
+    atomic_int inside, most;
+} forked;
+
+static void stay_a_moment(void *unused)
+{
+    int inside = atomic_fetch_add(&forked.inside, 1) + 1, most = atomic_load(&forked.most);
+
+    (void)unused;
+    while (inside > most && !atomic_compare_exchange_weak(&forked.most, &most, inside)) {
+    }
+    odi_clock_sleep(MILLISECONDS(2));
+    atomic_fetch_sub(&forked.inside, 1);
+}
+
+static void end_the_stay_and_go_on(void *unused)
+{
+    (void)unused;
+    od_queue_sync_end(&forked.stay);
+    for (int i = 0; i < 10; i++)
+        od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
+    child_expects(od_queue_wait(forked.queue, HANG_NS));
+    child_expects(atomic_load(&forked.most) == 1);
+}
+
+static void a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial(void **state)
+{
+    od_pool *pool = pool_of(2);
+
+    (void)state;
+    forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, no_job, NULL);
+    assert_true(od_queue_wait(forked.queue, HANG_NS));
+    od_queue_sync_begin(forked.queue, &forked.stay);
+    assert_child_succeeds(end_the_stay_and_go_on, NULL);
+    end_the_stay_and_go_on(NULL); /* and so is the parent's */
+    od_queue_release(forked.queue);
+    od_pool_free(pool);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_behind_a_batch_wake_a_sleeper),
+        cmocka_unit_test(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block),
+        cmocka_unit_test(a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each),
+        cmocka_unit_test(a_node_without_a_worker_is_served_while_another_is_flooded),
+        cmocka_unit_test(jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood),
+        cmocka_unit_test(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand),
+        cmocka_unit_test(a_job_is_not_told_as_done_while_a_stopped_pools_job_runs_inside_it),
+        cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
+        cmocka_unit_test(a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,307 @@
+/* Shortages that went wrong once: jobs that waited for a worker which could not be had, workers
+ * that turned in circles, and a queue that waited for itself. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/thread_failure.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+/* ---- memory that cannot be had, at a moment that the test chooses ---- */
+
+/* Allocations that still succeed; below zero: all do. */
+static atomic_int grants = -1;
+
+/* A sanitizer's allocator is its own: there this program does without. */
+#if !UNDER_TSAN && !UNDER_ASAN
+
+static bool refused(void)
+{
+    int left = atomic_load(&grants);
+
+    while (left > 0 && !atomic_compare_exchange_weak(&grants, &left, left - 1)) {
+    }
+    if (left != 0)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *__libc_malloc(size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+void *malloc(size_t size)
+{
+    return refused() ? NULL : __libc_malloc(size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return refused() ? NULL : __libc_memalign(alignment, size);
+}
+
+void *mmap(void *where, size_t size, int protection, int flags, int file, off_t offset)
+{
+    return refused() ? MAP_FAILED
+                     : (void *)syscall(SYS_mmap, where, size, protection, flags, file, offset);
+}
+
+#endif
+
+static int memory_again(void **state)
+{
+    (void)state;
+    atomic_store(&grants, -1);
+    return 0;
+}
+
+/* Whichever of a first job's allocations fails: the worker, its table, the injector's block. */
+static void a_first_job_runs_whichever_piece_of_memory_is_missing(void **state)
+{
+    enum { MORE_THAN_IT_TAKES = 12 };
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    for (int granted = 0; granted < MORE_THAN_IT_TAKES; granted++) {
+        od_pool *pool = pool_of(2);
+        atomic_ullong ran = 0;
+        bool first, second;
+
+        atomic_store(&grants, granted);
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        first = COMES_TRUE(atomic_load(&ran) == 1); /* while memory is short */
+        atomic_store(&grants, -1);
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        second = COMES_TRUE(atomic_load(&ran) == 2);
+        if (!first || !second)
+            print_error("with %d pieces of memory\n", granted);
+        assert_true(first && second);
+        od_pool_free(pool);
+    }
+}
+
+typedef struct {
+    od_pool *pool;
+    int jobs;
+    gate *door;
+    atomic_ullong *ran;
+} spawner;
+
+static void spawn_and_stay(void *raw)
+{
+    spawner *it = raw;
+
+    for (int i = 0; i < it->jobs; i++)
+        od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, it->ran);
+    gate_pass(it->door);
+}
+
+/* A worker that is one too many hands its jobs over before it goes; where there is no memory
+ * for that, it stays and runs them. */
+static void a_worker_that_cannot_hand_its_jobs_over_runs_them(void **state)
+{
+    enum { JOBS = 20000 }; /* more than a block of the injector */
+    atomic_ullong ran = 0;
+    gate doors[2] = {0};
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_pool *pool = pool_of(2);
+    spawner spawners[2] = {{pool, JOBS, &doors[0], &ran}, {pool, JOBS, &doors[1], &ran}};
+    for (int i = 0; i < 2; i++)
+        od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, spawn_and_stay, &spawners[i]);
+    for (int i = 0; i < 2; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    atomic_store(&grants, 0);
+    od_pool_set_workers(pool, 1);
+    for (int i = 0; i < 2; i++)
+        gate_open(&doors[i]);
+    bool all = COMES_TRUE(atomic_load(&ran) == 2 * JOBS); /* while memory is short */
+    atomic_store(&grants, -1);
+    assert_true(all);
+    od_pool_free(pool);
+}
+
+static struct {
+    od_queue *queue;
+    od_group *group;
+    atomic_ullong ran;
+} nested;
+
+static void submit_to_own_queue_without_memory(void *unused)
+{
+    (void)unused;
+    atomic_store(&grants, 0);
+    for (int i = 0; i < 200; i++)
+        od_queue_async(nested.queue, nested.group, OD_QUEUE_BAND, count_job, &nested.ran);
+    atomic_store(&grants, -1);
+}
+
+static void submit_without_memory(void *unused)
+{
+    od_pool *pool = pool_of(1);
+
+    (void)unused;
+    nested.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    nested.group = od_group_create();
+    od_queue_async(nested.queue, NULL, OD_QUEUE_BAND, submit_to_own_queue_without_memory, NULL);
+    child_expects(od_queue_wait(nested.queue, HANG_NS));
+    child_expects(od_group_wait(nested.group, HANG_NS));
+    child_expects(atomic_load(&nested.ran) == 200);
+}
+
+static void a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself(
+    void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    assert_child_succeeds(submit_without_memory, NULL);
+}
+
+/* ---- threads that cannot be had ---- */
+
+static int threads_again(void **state)
+{
+    (void)state;
+    atomic_store(&before_thread, NULL);
+    return 0;
+}
+
+static void open_gate(void *door)
+{
+    gate_open(door);
+}
+
+/* The only worker waits for a job that its submitter can run, and nobody else. */
+static void a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had(void **state)
+{
+    od_pool *pool = pool_of(2);
+    gate door = {0};
+
+    (void)state;
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    atomic_store(&before_thread, no_thread);
+    od_pool_submit(pool, OD_BAND_DEFAULT, open_gate, &door);
+    assert_comes_true(all_done(pool) == 2); /* while no thread is to be had */
+    od_pool_free(pool);
+}
+
+static struct {
+    od_pool *pool;
+    gate door;
+} inside;
+
+static void submit_the_opener_and_wait(void *unused)
+{
+    (void)unused;
+    od_pool_submit(inside.pool, OD_BAND_DEFAULT, open_gate, &inside.door);
+    gate_pass(&inside.door);
+}
+
+/* Nobody submits any more when threads are to be had again: the monitor tries it. */
+static void a_worker_that_was_missed_comes_when_threads_are_to_be_had_again(void **state)
+{
+    od_pool_options options = options_for(1);
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    options.spare_workers = 0;
+    memset(&inside, 0, sizeof inside);
+    inside.pool = pool_with(options, (odi_pool_world){0});
+    od_pool_submit(inside.pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_submit(inside.pool, OD_BAND_DEFAULT, count_job, &ran); /* arms the monitor */
+    gate_open(&door);
+    assert_comes_true(odi_load_relaxed(&inside.pool->crew.attention) & ODI_MONITOR_OFF);
+    od_pool_set_workers(inside.pool, 2);
+    atomic_store(&before_thread, no_thread);
+    od_pool_submit(inside.pool, OD_BAND_DEFAULT, submit_the_opener_and_wait, NULL);
+    assert_comes_true(atomic_load(&inside.door.waiting) == 1);
+    assert_comes_true(metrics_of(inside.pool).thread_failures > 0);
+    atomic_store(&before_thread, NULL);
+    assert_comes_true(all_done(inside.pool) == 4);
+    od_pool_free(inside.pool);
+}
+
+static struct {
+    od_queue *inner;
+    od_group *group;
+    atomic_ullong ran;
+    atomic_bool ended;
+} served;
+
+static void wait_for_what_it_submitted(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 3; i++)
+        od_queue_async(served.inner, served.group, OD_QUEUE_BAND, count_job, &served.ran);
+    atomic_store(&served.ended, od_group_wait(served.group, HANG_NS));
+}
+
+static void take_a_turn_behind_what_it_submitted(void *unused)
+{
+    od_stay stay;
+
+    (void)unused;
+    for (int i = 0; i < 3; i++)
+        od_queue_async(served.inner, served.group, OD_QUEUE_BAND, count_job, &served.ran);
+    od_queue_sync_begin(served.inner, &stay);
+    atomic_store(&served.ended, atomic_load(&served.ran) == 3);
+    od_queue_sync_end(&stay);
+}
+
+static void assert_serves_itself(void (*job)(void *), int32_t width)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *outer = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "outer");
+    atomic_ullong ran = 0;
+
+    memset(&served, 0, sizeof served);
+    served.inner = od_queue_create(pool, OD_BAND_DEFAULT, width, "inner");
+    served.group = od_group_create();
+    od_queue_async(outer, NULL, OD_QUEUE_BAND, count_job, &ran);
+    assert_true(od_queue_wait(outer, HANG_NS)); /* the only worker there will be */
+    atomic_store(&before_thread, no_thread);
+    od_queue_async(outer, NULL, OD_QUEUE_BAND, job, NULL);
+    assert_comes_true(atomic_load(&served.ended)); /* while no thread is to be had */
+    atomic_store(&before_thread, NULL);
+    assert_int_equal(atomic_load(&served.ran), 3);
+    assert_true(od_queue_wait(outer, HANG_NS));
+    assert_true(od_queue_wait(served.inner, HANG_NS));
+    od_queue_release(outer);
+    od_queue_release(served.inner);
+    od_group_release(served.group);
+    od_pool_free(pool);
+}
+
+static void a_worker_that_waits_serves_itself_when_no_other_can_be_had(void **state)
+{
+    (void)state;
+    assert_serves_itself(wait_for_what_it_submitted, OD_UNLIMITED);
+    assert_serves_itself(wait_for_what_it_submitted, 1);
+    assert_serves_itself(take_a_turn_behind_what_it_submitted, 1);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+#define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
+#define THREAD_TEST(name) cmocka_unit_test_teardown(name, threads_again)
+    const struct CMUnitTest tests[] = {
+        MEMORY_TEST(a_first_job_runs_whichever_piece_of_memory_is_missing),
+        MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
+        MEMORY_TEST(a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself),
+        THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
+        THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),
+        THREAD_TEST(a_worker_that_waits_serves_itself_when_no_other_can_be_had),
+    };
+    return run_guarded(tests);
+}

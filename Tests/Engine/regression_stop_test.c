@@ -1,0 +1,293 @@
+/* Stops that went wrong once: jobs that a report forgot or counted twice, ends that cut off what
+ * was accepted, and stops that waited for themselves. */
+#include "Support/pools.h"
+#include "Support/prng.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+/* One worker and no spare: what waits behind a job waits. */
+static od_pool *lone_worker(void)
+{
+    od_pool_options options = options_for(1);
+
+    options.spare_workers = 0;
+    return pool_with(options, (odi_pool_world){0});
+}
+
+static void assert_report(const od_stop_report *report, uint64_t ran, uint64_t cancelled,
+                          uint64_t stuck)
+{
+    if (report->ran != ran || report->cancelled != cancelled || report->stuck != stuck)
+        print_error("ran %llu, cancelled %llu, stuck %llu\n", (unsigned long long)report->ran,
+                    (unsigned long long)report->cancelled, (unsigned long long)report->stuck);
+    assert_int_equal(report->ran, ran);
+    assert_int_equal(report->cancelled, cancelled);
+    assert_int_equal(report->stuck, stuck);
+}
+
+/* ---- at the deadline ---- */
+
+/* A serial queue's drainer takes several jobs at once: those that it has not begun are in no
+ * queue any more, and still in the account. */
+static void a_stop_counts_what_a_drainer_has_in_hand(void **state)
+{
+    enum { BEHIND = 50 }; /* some in the drainer's hand, some in the queue */
+    od_pool *pool = lone_worker();
+    od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    od_group *group = od_group_create();
+    od_stop_report report;
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    od_queue_suspend(serial);
+    od_queue_async(serial, NULL, OD_QUEUE_BAND, gate_job, &door);
+    for (int i = 0; i < BEHIND; i++)
+        od_queue_async(serial, group, OD_QUEUE_BAND, count_job, &ran);
+    od_queue_resume(serial);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_stop(pool, MILLISECONDS(2), &report);
+    assert_report(&report, 0, BEHIND, 1);
+    assert_ptr_equal(report.stuck_queues[0], serial);
+    gate_open(&door);
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_true(od_queue_wait(serial, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 0);
+    od_group_release(group);
+    od_queue_release(serial);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void take_a_moment(void *counter)
+{
+    odi_clock_sleep(MILLISECONDS(1));
+    atomic_fetch_add((atomic_ullong *)counter, 1);
+}
+
+/* The deadline finds drainers between two jobs, or in one, that have many left. */
+static void a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it(
+    void **state)
+{
+    enum { JOBS = 200 };
+    static const int32_t widths[] = {1, 2};
+
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        od_pool *pool = pool_of(2);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[round % 2], "lane");
+        od_group *group = od_group_create();
+        od_stop_report report;
+        atomic_ullong ran = 0;
+
+        for (int i = 0; i < JOBS; i++)
+            od_queue_async(queue, group, OD_QUEUE_BAND, take_a_moment, &ran);
+        od_pool_stop(pool, MILLISECONDS(round), &report);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_int_equal(od_queue_pending(queue), 0);
+        assert_int_equal(report.ran + report.cancelled + report.stuck, JOBS);
+        assert_int_equal(atomic_load(&ran), report.ran + report.stuck);
+        od_group_release(group);
+        od_queue_release(queue);
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+}
+
+static struct {
+    od_pool *pool;
+    od_stop_report report;
+    atomic_int status;
+} second_stop;
+
+static void stop_again(void *unused)
+{
+    (void)unused;
+    atomic_store(&second_stop.status, (int)od_pool_stop(second_stop.pool, 0, NULL));
+}
+
+/* What a stop discards may be the last of a group, whose notification is then called by the
+ * stop itself. */
+static void a_notification_that_stops_the_pool_during_its_stop_does_not_hang(void **state)
+{
+    gate door = {0};
+
+    (void)state;
+    second_stop.pool = lone_worker();
+    atomic_store(&second_stop.status, -1);
+    od_queue *queue = od_queue_create(second_stop.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
+    od_group *group = od_group_create();
+    od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    od_group_notify(group, stop_again, NULL);
+    assert_int_equal(od_pool_stop(second_stop.pool, 0, &second_stop.report), OD_OK);
+    assert_int_equal(atomic_load(&second_stop.status), OD_INSIDE);
+    assert_report(&second_stop.report, 0, 1, 1);
+    gate_open(&door);
+    assert_comes_true(all_done(second_stop.pool) == 2); /* it has left the gate */
+    od_group_release(group);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(second_stop.pool), OD_OK);
+}
+
+/* ---- without a deadline ---- */
+
+static struct {
+    od_pool *pool;
+    od_queue *queue;
+    od_group *group;
+    atomic_ullong inner;
+    atomic_bool begun, waited;
+} waits;
+
+/* Begins while the pool runs, and submits what it waits for while it stops. */
+static void submit_and_wait_for_it(void *unused)
+{
+    (void)unused;
+    atomic_store(&waits.begun, true);
+    if (!COMES_TRUE(odi_load_relaxed(&waits.pool->crew.attention) & ODI_STOPPING))
+        return;
+    od_queue_async(waits.queue, waits.group, OD_QUEUE_BAND, count_job, &waits.inner);
+    atomic_store(&waits.waited, od_group_wait(waits.group, HANG_NS));
+}
+
+static void a_stop_without_a_deadline_runs_what_a_job_waits_for(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        od_stop_report report;
+
+        memset(&waits, 0, sizeof waits);
+        waits.pool = pool_of(1);
+        waits.queue = od_queue_create(waits.pool, OD_BAND_DEFAULT, widths[i], "waited for");
+        waits.group = od_group_create();
+        od_pool_submit(waits.pool, OD_BAND_DEFAULT, submit_and_wait_for_it, NULL);
+        assert_comes_true(atomic_load(&waits.begun));
+        od_pool_stop(waits.pool, INT64_MAX, &report);
+        assert_true(atomic_load(&waits.waited));
+        assert_int_equal(atomic_load(&waits.inner), 1);
+        assert_report(&report, 2, 0, 0);
+        od_group_release(waits.group);
+        od_queue_release(waits.queue);
+        od_pool_free(waits.pool);
+    }
+}
+
+static void spin(uint32_t pauses)
+{
+    while (pauses-- > 0)
+        odi_spin_pause();
+}
+
+typedef struct {
+    od_pool *pool;
+    atomic_ullong *ran;
+    uint32_t pauses;
+    atomic_bool begun;
+} late;
+
+static void *submit_late(void *raw)
+{
+    late *it = raw;
+
+    atomic_store(&it->begun, true);
+    spin(it->pauses);
+    od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, it->ran);
+    return NULL;
+}
+
+static void no_submission_is_cancelled_by_a_stop_without_a_deadline(void **state)
+{
+    prng random = prng_for(10, 10);
+
+    (void)state;
+    for (int round = 0; round < UNLESS_SANITIZED(400, 100); round++) {
+        atomic_ullong ran = 0;
+        od_pool *pool = pool_of(1);
+        late it = {.pool = pool, .ran = &ran, .pauses = prng_below(&random, 4000)};
+        od_stop_report report;
+        pthread_t thread;
+
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        assert_comes_true(atomic_load(&ran) == 1);
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        pthread_create(&thread, NULL, submit_late, &it);
+        while (!atomic_load(&it.begun))
+            sched_yield();
+        spin(prng_below(&random, 4000));
+        od_pool_stop(pool, INT64_MAX, &report);
+        pthread_join(thread, NULL);
+        assert_int_equal(report.cancelled, 0);
+        assert_int_equal(atomic_load(&ran), 3); /* while it stopped, or on the submitter */
+        od_pool_free(pool);
+    }
+}
+
+/* ---- accounts ---- */
+
+static void what_a_cancel_discarded_before_a_stop_is_in_its_report(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        od_pool *pool = pool_of(1);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "cancelled");
+        od_stop_report report;
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        for (int job = 0; job < 10; job++)
+            od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+        assert_int_equal(od_queue_cancel_all(queue), 10);
+        od_pool_stop(pool, INT64_MAX, &report);
+        assert_report(&report, 0, 10, 0);
+        assert_int_equal(atomic_load(&ran), 0);
+        od_queue_release(queue);
+        od_pool_free(pool);
+    }
+}
+
+static void what_a_resumed_queue_runs_on_its_caller_after_a_stop_is_counted(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        od_pool *pool = pool_of(1);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "resumed");
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        od_pool_stop(pool, INT64_MAX, NULL);
+        for (int job = 0; job < 10; job++)
+            od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+        assert_int_equal(atomic_load(&ran), 0);
+        od_queue_resume(queue);
+        assert_int_equal(atomic_load(&ran), 10);
+        assert_int_equal(metrics_of(pool).ran_on_callers, 10);
+        assert_int_equal(metrics_of(pool).executed, 10);
+        od_queue_release(queue);
+        od_pool_free(pool);
+    }
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stop_counts_what_a_drainer_has_in_hand),
+        cmocka_unit_test(
+            a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it),
+        cmocka_unit_test(a_notification_that_stops_the_pool_during_its_stop_does_not_hang),
+        cmocka_unit_test(a_stop_without_a_deadline_runs_what_a_job_waits_for),
+        cmocka_unit_test(no_submission_is_cancelled_by_a_stop_without_a_deadline),
+        cmocka_unit_test(what_a_cancel_discarded_before_a_stop_is_in_its_report),
+        cmocka_unit_test(what_a_resumed_queue_runs_on_its_caller_after_a_stop_is_counted),
+    };
+    return run_guarded(tests);
+}
