@@ -355,6 +355,18 @@ static void tell_cell(const cell *sum)
     printf(" %-15s", text);
 }
 
+static bool was_run(int fault)
+{
+    int runs = 0;
+
+    for (int workload = 0; workload < WORKLOADS; workload++) {
+        const cell *sum = &cells[fault][workload];
+
+        runs += sum->passed + sum->failed + sum->skipped;
+    }
+    return runs > 0;
+}
+
 static int tell(void)
 {
     int passed = 0, failed = 0, skipped = 0, runs = 0;
@@ -364,6 +376,8 @@ static int tell(void)
         printf(" %-15s", workloads[i].name);
     printf(" expected\n");
     for (int fault = 0; fault < fault_count; fault++) {
+        if (!was_run(fault))
+            continue;
         printf("%-20s", faults[fault].name);
         for (int workload = 0; workload < WORKLOADS; workload++) {
             const cell *sum = &cells[fault][workload];
