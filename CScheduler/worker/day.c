@@ -173,9 +173,9 @@ static void park(odi_worker *worker)
     odi_fence_heavy(S1);
     restore_band_hints(worker->site);
 
+    bool work = odi_crew_has_work(worker->crew);
     /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
-    if (!odi_crew_has_work(worker->crew) &&
-        !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
+    if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
         int64_t before = odi_clock_now();
 
         odi_count(&worker->counters.parks, 1);
@@ -186,6 +186,10 @@ static void park(odi_worker *worker)
         worker->woken = true;
     }
     worker->searching = odi_idle_leave(idle);
+    /* Work that it saw may be more than one job, and who published the others may have relied
+     * on the token that was given back: it searches on, so that found() wakes the next. */
+    if (work && !worker->searching)
+        worker->searching = odi_idle_try_search(idle);
 }
 
 /* Looks for work until there is some (true) or the worker's situation must be looked at. */
