@@ -122,7 +122,7 @@ const fault faults[] = {
 
     /* ---- ends ---- */
     {"stuck", "one job never ends, and the pool is stopped with a deadline of 1 s",
-     "the stop returns within 1.05 s and names the queue; ran + cancelled + stuck is what "
+     "the stop returns within 1.05 s (not counting waits for a CPU) and names the queue; ran + cancelled + stuck is what "
      "was accepted; nothing begins afterwards", .finish = stop_with_a_stuck_job},
     {"stop", "the pool is stopped 0 to 3 ms into the work",
      "ran + cancelled + stuck is what was accepted; nothing begins afterwards",
