@@ -171,16 +171,23 @@ static void a_node_without_a_worker_is_served_while_another_is_flooded(void **st
 }
 
 enum { BEHIND = 20 };
-static atomic_ullong stolen_jobs;
+static struct {
+    atomic_ullong ran;
+    atomic_bool begun, flooded;
+} behind;
 
+/* Computes all the time, so that nobody comes to make up for it. */
 static void submit_and_compute(void *unused)
 {
     int64_t give_up = odi_clock_after(HANG_NS);
 
     (void)unused;
+    atomic_store(&behind.begun, true);
+    while (!atomic_load(&behind.flooded) && odi_clock_now() < give_up)
+        sched_yield();
     for (int i = 0; i < BEHIND; i++)
-        od_pool_submit(flood.pool, OD_BAND_DEFAULT, count_job, &stolen_jobs);
-    while (atomic_load(&stolen_jobs) < BEHIND && odi_clock_now() < give_up)
+        od_pool_submit(flood.pool, OD_BAND_DEFAULT, count_job, &behind.ran);
+    while (atomic_load(&behind.ran) < BEHIND && odi_clock_now() < give_up)
         sched_yield();
     atomic_store(&flood.over, true);
 }
@@ -190,13 +197,15 @@ static void jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood(void
 {
     (void)state;
     memset(&flood, 0, sizeof flood);
-    atomic_store(&stolen_jobs, 0);
+    memset(&behind, 0, sizeof behind);
     flood.pool = pool_of(2);
+    od_pool_submit(flood.pool, OD_BAND_DEFAULT, submit_and_compute, NULL);
+    assert_comes_true(atomic_load(&behind.begun));
     flood_on();
     assert_comes_true(atomic_load(&flood.jobs) > 1000);
-    od_pool_submit(flood.pool, OD_BAND_DEFAULT, submit_and_compute, NULL);
-    assert_comes_true(atomic_load(&stolen_jobs) == BEHIND);
+    atomic_store(&behind.flooded, true);
     assert_comes_true(atomic_load(&flood.over));
+    assert_int_equal(atomic_load(&behind.ran), BEHIND);
     od_pool_free(flood.pool);
 }
 
@@ -308,7 +317,7 @@ static void stay_a_moment(void *unused)
     (void)unused;
     while (inside > most && !atomic_compare_exchange_weak(&forked.most, &most, inside)) {
     }
-    odi_clock_sleep(MILLISECONDS(2));
+    odi_clock_sleep(MILLISECONDS(1));
     atomic_fetch_sub(&forked.inside, 1);
 }
 
@@ -316,7 +325,7 @@ static void end_the_stay_and_go_on(void *unused)
 {
     (void)unused;
     od_queue_sync_end(&forked.stay);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 64; i++) /* more than one drainer takes at once */
         od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
     child_expects(od_queue_wait(forked.queue, HANG_NS));
     child_expects(atomic_load(&forked.most) == 1);

@@ -204,7 +204,7 @@ static void no_submission_is_cancelled_by_a_stop_without_a_deadline(void **state
     prng random = prng_for(10, 10);
 
     (void)state;
-    for (int round = 0; round < UNLESS_SANITIZED(400, 100); round++) {
+    for (int round = 0; round < UNLESS_SANITIZED(1200, 200); round++) {
         atomic_ullong ran = 0;
         od_pool *pool = pool_of(1);
         late it = {.pool = pool, .ran = &ran, .pauses = prng_below(&random, 4000)};
