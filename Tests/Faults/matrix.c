@@ -89,11 +89,11 @@ const fault faults[] = {
 
     /* ---- limits that change ---- */
     {"quota", "the cpu control group's quota becomes 0.8 CPUs and is lifted again",
-     "completes; the number of workers follows within 1.5 s of activity",
+     "completes; the number of workers follows within 2 s of activity",
      .before_exec = quota_group, .prepare = follow_limits, .beside = quota_changes,
      .until_beside = true, .slow = true},
     {"cpuset", "the cpuset control group shrinks to one CPU and widens again",
-     "completes, also pinned; the number of workers follows within 1.5 s of activity",
+     "completes, also pinned; the number of workers follows within 2 s of activity",
      .before_exec = cpuset_group, .prepare = follow_limits, .beside = cpuset_changes,
      .until_beside = true, .slow = true},
     {"limits-v2", "recorded trees of cgroup v2, good and bad, mixed anew at every read",
@@ -122,8 +122,8 @@ const fault faults[] = {
 
     /* ---- ends ---- */
     {"stuck", "one job never ends, and the pool is stopped with a deadline of 1 s",
-     "the stop returns within 1.05 s (not counting waits for a CPU) and names the queue; ran + cancelled + stuck is what "
-     "was accepted; nothing begins afterwards", .finish = stop_with_a_stuck_job},
+     "the stop returns within 1.05 s (not counting waits for a CPU) and names the queue; "
+     "ran + cancelled + stuck is what was accepted; nothing begins afterwards", .finish = stop_with_a_stuck_job},
     {"stop", "the pool is stopped 0 to 3 ms into the work",
      "ran + cancelled + stuck is what was accepted; nothing begins afterwards",
      .finish = stop_under_load, .rounds = 6},

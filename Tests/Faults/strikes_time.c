@@ -90,8 +90,8 @@ static void await_workers(run *it, int workers, const char *why)
     while (od_pool_workers(it->pool) != workers) {
         if (atomic_load(&it->over))
             return;
-        run_expects(odi_clock_now() - began < 1500 * ODI_MILLISECOND,
-                    "%s: %d workers instead of %d after 1.5 s of activity", why,
+        run_expects(odi_clock_now() - began < 2000 * ODI_MILLISECOND,
+                    "%s: %d workers instead of %d after 2 s of activity", why,
                     od_pool_workers(it->pool), workers);
         odi_clock_sleep(5 * ODI_MILLISECOND);
     }
