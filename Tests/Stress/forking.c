@@ -61,6 +61,11 @@ static void live_in_a_child(void)
     od_group *group = od_group_create();
 
     child_expects(group != NULL);
+    /* A fork may come between a thread's suspend and its resume: that thread is not here. */
+    for (int i = 0; i < QUEUES; i++) {
+        while (od_queue_is_suspended(world.queues[i]))
+            od_queue_resume(world.queues[i]);
+    }
     for (int i = 0; i < CHILD_JOBS; i++) {
         if (i % 4 == 3)
             od_pool_submit(world.pool, (od_band)(i % 5), count_job, &ran);
