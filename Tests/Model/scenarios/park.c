@@ -1,0 +1,199 @@
+/* park.c — submit against park, through the worker's own search (worker/day.c) and the
+ * engine's own publication (worker/crew.h): idle.c has them in miniature.
+ *
+ * Where work waits is one counter. A worker that got a job ends, as if it ran for ever; a lost
+ * wake-up is a worker that sleeps at the end.
+ */
+#include "sleep/idle.c"
+
+#include "worker/day.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "doubles/keep.h"
+#include "model/scenario.h"
+
+static odi_site site;
+static odi_crew crew;
+static odi_worker workers[2];
+static odi_atomic(uint32_t) waiting; /* jobs */
+static unsigned ran[MODEL_ROWS];
+
+/* ---- the rest of the engine ---- */
+
+static bool has_work(void)
+{
+    return odi_load_relaxed(&waiting) > 0;
+}
+
+bool odi_crew_has_work(odi_crew *whose)
+{
+    (void)whose;
+    return has_work();
+}
+
+bool odi_crew_seems_to_have_work(odi_crew *whose)
+{
+    (void)whose;
+    return has_work();
+}
+
+bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
+{
+    uint32_t jobs = odi_load_relaxed(&waiting);
+
+    (void)worker;
+    *job = (odi_entry){1, 0};
+    while (jobs > 0)
+        if (odi_cas_acquire(&waiting, &jobs, jobs - 1, none))
+            return true;
+    return false;
+}
+
+bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
+{
+    (void)worker;
+    (void)job;
+    return false;
+}
+
+bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
+{
+    (void)whose;
+    (void)where;
+    return true;
+}
+
+static void refresh(odi_crew *whose)
+{
+    (void)whose;
+}
+
+void odi_worker_end_run(odi_worker *worker)
+{
+    (void)worker;
+}
+
+void odi_deque_shrink(odi_deque *deque)
+{
+    (void)deque;
+}
+
+/* What a search does not reach. */
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#define NEVER(result, name, ...) \
+    result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
+NEVER(bool, odi_deque_take, odi_deque *a, odi_entry *b)
+NEVER(void, odi_worker_run, odi_worker *a, odi_entry b, uint32_t c)
+NEVER(void, odi_run_discard, odi_crew *a, odi_entry b)
+NEVER(odi_bench_result, odi_crew_bench, odi_worker *a)
+NEVER(void, odi_crew_depart, odi_worker *a, bool b)
+NEVER(bool, odi_plan_mask, const odi_plan *a, int b, odi_cpu_mask *c)
+NEVER(int, odi_affinity_set, const odi_cpu_mask *a)
+NEVER(int, odi_numa_move, void *a, size_t b, int c)
+NEVER(void *, odi_thread_stack_in_use, size_t *a)
+NEVER(int, odi_thread_id, void)
+NEVER(int, odi_thread_cpu_clock, void)
+NEVER(int, odi_thread_cpu, void)
+NEVER(void, odi_thread_yield, void)
+
+/* ---- threads ---- */
+
+static void prepare(void)
+{
+    odi_idle_init(&site.idle, UINT32_MAX); /* the epoch rolls over with the first signal */
+    crew.sites = &site;
+    crew.site_count = 1;
+    crew.refresh = refresh;
+    for (int slot = 0; slot < 2; slot++) {
+        workers[slot].crew = &crew;
+        workers[slot].site = &site;
+        workers[slot].slot = slot;
+    }
+    model_hint(&site.idle.state, sizeof site.idle.state); /* rechecked by a CAS, or a fence */
+    model_hint(&site.idle.asleep, sizeof site.idle.asleep);
+    model_hint(&waiting, sizeof waiting); /* rechecked by the CAS of who takes a job */
+}
+
+static void submit(void)
+{
+    odi_add_release(&waiting, 1, none);
+    (void)odi_crew_publish(&crew, &site);
+}
+
+static void work(odi_worker *worker)
+{
+    odi_entry job;
+
+    while (!odi_worker_find_local(worker, &job) && !search(worker, &job)) {
+    }
+    if (worker->searching || worker->woken)
+        found(worker);
+    ran[model_thread()]++;
+}
+
+static void first(void)
+{
+    work(&workers[0]);
+}
+
+static void second(void)
+{
+    work(&workers[1]);
+}
+
+static unsigned total(void)
+{
+    unsigned sum = 0;
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        sum += ran[row];
+    return sum;
+}
+
+static void verify_one(void)
+{
+    model_check(total() == 1);
+}
+
+static void verify_two(void)
+{
+    model_check(total() == 2);
+}
+
+MODEL_SCENARIO(park_against_submit, prepare, verify_one, submit, first)
+
+/* A job waits and its worker searches; a second worker comes, and a second job. */
+static void prepare_search(void)
+{
+    prepare();
+    odi_store_relaxed(&waiting, 1);
+    workers[0].searching = odi_idle_try_search(&site.idle);
+    model_check(workers[0].searching);
+}
+MODEL_SCENARIO(park_beside_a_search, prepare_search, verify_two, submit, first, second)
+
+/* A worker goes to sleep with the token, on which two submissions have relied, while the other
+ * one is asleep since before: of the two jobs that it sees on its way, that one gets one. */
+static uint32_t asleep_since;
+
+static void prepare_covered(void)
+{
+    prepare();
+    asleep_since = odi_idle_announce(&site.idle, false);
+    workers[0].searching = odi_idle_try_search(&site.idle);
+    odi_store_relaxed(&waiting, 2);
+    model_check(odi_idle_signal(&site.idle) == ODI_SIGNAL_COVERED);
+}
+static void park_first(void)
+{
+    park(&workers[0]);
+    work(&workers[0]);
+}
+static void asleep(void)
+{
+    odi_idle_wait(&site.idle, asleep_since, ODI_FOREVER, workers[1].slot);
+    workers[1].searching = odi_idle_leave(&site.idle);
+    work(&workers[1]);
+}
+MODEL_SCENARIO(park_sees_two, prepare_covered, verify_two, park_first, asleep)

@@ -1,0 +1,107 @@
+/* thief.c — the engine's own thief (worker/find.c) at a worker whose deque grows: what it
+ * brings home, and keeps of it, is each job once.
+ */
+#define ODI_DEQUE_MINIMUM 2
+#define ODI_STEAL_BATCH 2
+
+#include "queue/deque.c"
+
+#include "sleep/idle.c"
+
+#include "worker/find.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "doubles/keep.h"
+#include "doubles/ledger.h"
+#include "doubles/pages.h"
+
+static odi_site site;
+static odi_crew crew;
+static odi_worker owner_of_all, thief_itself;
+static const int order[1][ODI_MOST_SITES];
+static const uint8_t classes[1][ODI_MOST_SITES];
+static unsigned pushed;
+
+size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
+{
+    (void)injector;
+    (void)entries;
+    (void)most;
+    return 0;
+}
+
+bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
+{
+    (void)whose;
+    (void)where;
+    return true;
+}
+
+static void make_worker(odi_worker *worker, int slot)
+{
+    worker->crew = &crew;
+    worker->site = &site;
+    worker->slot = slot;
+    worker->random = odi_rng_seed((uint64_t)slot);
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_init(&worker->deques[band], INT64_MAX - 2, ODI_ANY_NODE);
+}
+
+static void push(void)
+{
+    model_check(odi_worker_push(&owner_of_all, 0, ledger_entry(pushed)));
+    pushed++;
+}
+
+/* The first ring exists already, and an entry waits in it. */
+static void prepare(void)
+{
+    odi_table *table = model_calloc(1, sizeof *table + 2 * sizeof(odi_worker *));
+
+    odi_idle_init(&site.idle, 0);
+    crew.sites = &site;
+    crew.site_count = 1;
+    crew.site_order = order;
+    crew.site_classes = classes;
+    make_worker(&owner_of_all, 0);
+    make_worker(&thief_itself, 1);
+    table->workers[0] = &owner_of_all;
+    table->workers[1] = &thief_itself;
+    table->first[1] = 2;
+    odi_store_relaxed(&crew.table, table);
+    model_hint(&owner_of_all.bands, sizeof owner_of_all.bands);
+    push();
+}
+
+static void take_all(odi_worker *worker)
+{
+    odi_entry entry;
+
+    while (odi_deque_take(&worker->deques[0], &entry))
+        ledger_note(entry);
+}
+
+static void growth_owner(void)
+{
+    push();
+    push();
+}
+
+static void thief(void)
+{
+    odi_entry job;
+
+    if (odi_worker_find_elsewhere(&thief_itself, &job)) {
+        ledger_note(job);
+        take_all(&thief_itself);
+    }
+}
+
+static void verify(void)
+{
+    take_all(&owner_of_all);
+    ledger_settle(pushed);
+}
+
+MODEL_SCENARIO(thief_against_growth, prepare, verify, growth_owner, thief)

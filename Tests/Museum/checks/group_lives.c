@@ -1,0 +1,50 @@
+/* A group's memory serves the next group while a worker still looks at the last one, which is
+ * what odi_group_drained allows: for the thread sanitizer. */
+#include "Support/clock.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "job/group.h"
+
+static odi_group *group;
+static atomic_bool looks, over;
+
+static void *late_worker(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&over)) {
+        odi_group_drained(group);
+        atomic_store(&looks, true);
+    }
+    return NULL;
+}
+
+static void a_group_begins_its_life_under_its_lock(void **state)
+{
+    enum { LIVES = 20000 };
+    pthread_t worker;
+
+    (void)state;
+    group = odi_group_new();
+    pthread_create(&worker, NULL, late_worker, NULL);
+    assert_comes_true(atomic_load(&looks));
+    odi_group_give_up(group);
+    for (int life = 0; life < LIVES; life++) {
+        odi_group *next = odi_group_new();
+
+        odi_group_enter(next);
+        odi_group_leave(next);
+        odi_group_give_up(next);
+    }
+    atomic_store(&over, true);
+    pthread_join(worker, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_begins_its_life_under_its_lock),
+    };
+    return run_guarded(tests);
+}
