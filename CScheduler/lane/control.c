@@ -87,14 +87,15 @@ bool od_queue_is_current(od_queue *queue)
            odi_load_relaxed(&worker->run_record->queue) == queue;
 }
 
-/* Takes a place without waiting, when nobody is before us. */
+/* Takes a place without waiting: when nobody is before us, or where nobody has to wait. */
 static bool enter_at_once(od_queue *queue, bool *holds_place)
 {
     odi_lock_acquire(&queue->watch.lock);
     *holds_place = odi_load_relaxed(&queue->diverted); /* relaxed: written under the lock */
     bool at_once = !*holds_place ||
-                   (queue->suspensions == 0 && odi_lane_is_clear(queue) &&
-                    (queue->width == OD_UNLIMITED || queue->running < queue->width));
+                   (queue->suspensions == 0 &&
+                    (queue->width == OD_UNLIMITED ||
+                     (odi_lane_is_clear(queue) && queue->running < queue->width)));
     queue->running += at_once && *holds_place;
     odi_lock_release(&queue->watch.lock);
     return at_once;

@@ -308,21 +308,30 @@ static void forked(void)
 
 /* ---- stop ---- */
 
-static void cancel_if_of(void *object, void *pool)
+typedef struct {
+    od_pool *pool;
+    bool past_deadline;
+} stop_of;
+
+static void cancel_if_of(void *object, void *raw)
 {
+    const stop_of *stop = raw;
     od_queue *queue = object;
 
     odi_lock_acquire(&queue->watch.lock);
-    bool is_of = queue->pool == pool && queue->records != NULL;
+    bool is_of = queue->pool == stop->pool && queue->records != NULL &&
+                 (stop->past_deadline || queue->suspensions > 0);
     odi_lock_release(&queue->watch.lock);
     if (is_of)
         (void)od_queue_cancel_all(queue);
 }
 
 /* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
-static void cancel_all_of(od_pool *pool)
+static void cancel_all_of(od_pool *pool, bool past_deadline)
 {
-    odi_arena_visit(&queues, cancel_if_of, pool);
+    stop_of stop = {pool, past_deadline};
+
+    odi_arena_visit(&queues, cancel_if_of, &stop);
 }
 
 __attribute__((constructor)) static void register_for_fork(void)

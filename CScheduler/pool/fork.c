@@ -12,7 +12,7 @@
 #include "worker/worker.h"
 
 void (*odi_fork_above)(void);
-void (*odi_cancel_above)(od_pool *pool);
+void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
 
 static odi_lock pools_lock;
 static od_pool *pools;

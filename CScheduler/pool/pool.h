@@ -73,7 +73,8 @@ void odi_pool_delist(od_pool *pool);
 /* Registered by the layer above: resets its own state in a forked child. */
 extern void (*odi_fork_above)(void);
 
-/* The same: cancels what the pool's queues still hold when its deadline has passed. */
-extern void (*odi_cancel_above)(od_pool *pool);
+/* The same: cancels what the pool's queues still hold when its deadline has passed; before it,
+ * only what suspended ones hold, which nobody would run. */
+extern void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
 
 #endif

@@ -169,11 +169,10 @@ static void stop(od_pool *pool, int64_t deadline)
         gone = await_departures(pool, odi_clock_after(LOOK_NS));
     if (in_time)
         odi_crew_help(crew); /* what came while the last look was on runs: it was in time */
-    else {
-        if (odi_cancel_above != NULL)
-            odi_cancel_above(pool);
+    if (odi_cancel_above != NULL)
+        odi_cancel_above(pool, !in_time);
+    if (!in_time)
         discard_all(crew);
-    }
 
     /* The monitor leaves promptly: it runs no user code. */
     odi_lock_acquire(&crew->lock);

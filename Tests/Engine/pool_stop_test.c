@@ -242,20 +242,23 @@ static void jobs_that_ran_through_a_lane_are_counted_once_each(void **state)
     end_lane_scene(&it);
 }
 
-static void a_suspended_queue_can_still_be_worked_off_after_a_stop(void **state)
+static void what_a_suspended_queue_holds_is_cancelled_by_a_stop(void **state)
 {
     lane_scene it;
+    od_stop_report report;
 
     (void)state;
     begin_lane_scene(&it);
     od_queue_suspend(it.serial);
     for (int i = 0; i < 10; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    od_pool_stop(it.pool, INT64_MAX, NULL);
-    assert_int_equal(atomic_load(&it.ran), 0);
-    od_queue_resume(it.serial);
+    od_pool_stop(it.pool, INT64_MAX, &report);
+    assert_report(&report, 0, 10, 0);
     assert_true(od_group_wait(it.group, HANG_NS));
-    assert_int_equal(atomic_load(&it.ran), 10);
+    od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
+    od_queue_resume(it.serial); /* on the caller now */
+    assert_true(od_group_wait(it.group, HANG_NS));
+    assert_int_equal(atomic_load(&it.ran), 1);
     end_lane_scene(&it);
 }
 
@@ -465,7 +468,7 @@ int main(void)
         cmocka_unit_test(a_serial_queue_runs_on_its_callers_after_a_stop),
         cmocka_unit_test(a_flood_that_respawns_itself_ends_at_the_deadline),
         cmocka_unit_test(jobs_that_ran_through_a_lane_are_counted_once_each),
-        cmocka_unit_test(a_suspended_queue_can_still_be_worked_off_after_a_stop),
+        cmocka_unit_test(what_a_suspended_queue_holds_is_cancelled_by_a_stop),
         cmocka_unit_test(a_stopped_pool_runs_jobs_on_their_submitters),
         cmocka_unit_test(a_stopped_pool_starts_no_thread),
         cmocka_unit_test(a_long_chain_of_jobs_on_their_caller_needs_no_deep_stack),
