@@ -31,7 +31,7 @@ static void disband(odi_group *group)
     while (record != NULL) {
         odi_record *next = record->next_of_group;
 
-        odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2);
+        odi_or_seqcst(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED, L2);
         /* L5: from here on its queue may give it its next life. */
         odi_store_release(&record->group, (odi_group *)NULL, L5);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
@@ -108,6 +108,20 @@ static bool is_current(odi_record *record, void *queue, odi_group *group, uint32
            !(odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE);
 }
 
+/* A record that a cancel has closed, in its next life. Lock held. */
+static odi_record *renew_one(odi_group *group, void *queue, uint32_t band)
+{
+    odi_record *record = group->own.next_of_group;
+
+    /* relaxed: the owner looks again under its lock */
+    while (record != NULL && !(odi_record_is(record, queue, group) &&
+                               odi_record_band(record) == band &&
+                               odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED &&
+                               record->owner->renew(record)))
+        record = record->next_of_group;
+    return record;
+}
+
 odi_record *odi_group_record(odi_group *group, void *queue, uint32_t band,
                              odi_record_maker *make)
 {
@@ -116,6 +130,8 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t band,
 
     while (record != NULL && !is_current(record, queue, group, band))
         record = record->next_of_group;
+    if (record == NULL)
+        record = renew_one(group, queue, band);
     if (record == NULL) {
         record = make(queue, group, band);
         if (record != NULL) {

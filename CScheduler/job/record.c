@@ -76,6 +76,23 @@ void odi_record_free(odi_record *record)
     odi_lock_release(&table_lock);
 }
 
+/* Stale until its ledger is open: nobody draws credits of it before, and a late submitter
+ * either counts before, which is found, or on an open ledger and with the new flags. */
+bool odi_record_renew(odi_record *record, uint32_t flags)
+{
+    uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+    bool open = false;
+
+    if (odi_ledger_outstanding(ledger) > 0)
+        return false;
+    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: the ledger's CAS */
+    while (!open && odi_ledger_outstanding(ledger) == 0)
+        open = odi_cas_acqrel(&record->ledger, &ledger, ledger & ~ODI_LEDGER_CLOSED, L5);
+    odi_store_release(&record->flags,
+                      open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L5);
+    return open;
+}
+
 static void tell(odi_watchers watchers)
 {
     if (watchers.group != NULL)

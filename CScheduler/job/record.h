@@ -16,6 +16,11 @@
  * Closing is a read-modify-write too: it divides the submissions into those that a cancel
  * counted and those that go to the queue's next record.
  *
+ * A submitter may count on a record that it found before a cancel, however late. So a
+ * cancelled record serves its own queue, group and band again, where a late count is a
+ * submission like any other; it is freed when its queue or group is over, which is not while
+ * a submission to them is under way.
+ *
  * Edges    L1  complete -> outstanding's readers   release/acquire   what the bodies wrote
  *          L2  add <-> flags                       light/heavy fence a flag's setter sees the
  *                                                                    count, or the submitter
@@ -45,12 +50,15 @@ typedef struct {
     void (*drained)(void *queue);
     /* A record lost its group: it is freed as soon as it is empty. Under the group's lock. */
     void (*reap)(odi_record *record);
+    /* Begins a cancelled record's next life (odi_record_renew). Under its group's lock. */
+    bool (*renew)(odi_record *record);
 } odi_record_owner;
 
 enum {
     ODI_RECORD_CANCELLED = 1, /* what has not started is discarded; never taken back */
     ODI_RECORD_DIVERTED = 2,  /* jobs pass through the queue's lane: limited, suspended … */
-    ODI_RECORD_STALE = 4      /* no longer to be found: its queue or group has another */
+    ODI_RECORD_STALE = 4,     /* no longer to be found: its queue or group has another */
+    ODI_RECORD_ORPHANED = 8   /* its group is over: freed when it is empty */
 };
 
 struct odi_record {
@@ -84,6 +92,10 @@ static inline uint32_t odi_record_band(odi_record *record)
 odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
                            uint32_t band, const odi_record_owner *owner);
 void odi_record_free(odi_record *record);
+
+/* Begins the next life of a cancelled record, with these flags, as what it was. False: jobs
+ * or late counts of its last one are outstanding. Under its queue's lock. */
+bool odi_record_renew(odi_record *record, uint32_t flags);
 
 extern odi_record *odi_record_table; /* constant once the first record exists */
 

@@ -22,8 +22,8 @@ static void drained(void *raw)
     odi_queue_reap(queue);
 }
 
-/* Takes a stale, empty record off its queue's chain, or any empty one of a queue that is over.
- * Lock held. False: it is not there, has begun a new life, or is not yet to go; whoever
+/* Takes an orphaned, empty record off its queue's chain, or any empty one of a queue that is
+ * over. Lock held. False: it is not there, has begun a new life, or is not yet to go; whoever
  * drains it comes again. */
 static bool unlink_if_dead(od_queue *queue, odi_record *record, bool over)
 {
@@ -33,7 +33,7 @@ static bool unlink_if_dead(od_queue *queue, odi_record *record, bool over)
     while (*link != NULL && *link != record)
         link = &(*link)->next_of_queue;
     /* relaxed: a new life begins with other flags under this very lock */
-    if (*link == NULL || !(over || odi_load_relaxed(&record->flags) & ODI_RECORD_STALE))
+    if (*link == NULL || !(over || odi_load_relaxed(&record->flags) & ODI_RECORD_ORPHANED))
         return false;
     /* The watch comes before the look, so that the last job calls when this look is early. */
     ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
@@ -54,7 +54,29 @@ static void reap_one(odi_record *record)
         odi_record_free(record);
 }
 
-const odi_record_owner odi_queue_owner = {odi_lane_divert, drained, reap_one};
+/* Lock held. */
+static bool renew(od_queue *queue, odi_record *record)
+{
+    /* relaxed: written under the lock, or before its group went */
+    uint32_t flags = odi_load_relaxed(&record->flags);
+    bool diverted = odi_load_relaxed(&queue->diverted);
+
+    return flags & ODI_RECORD_CANCELLED && !(flags & ODI_RECORD_ORPHANED) &&
+           odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0);
+}
+
+static bool renew_of_group(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool renewed = renew(queue, record);
+    odi_lock_release(&queue->watch.lock);
+    return renewed;
+}
+
+const odi_record_owner odi_queue_owner = {odi_lane_divert, drained, reap_one,
+                                          renew_of_group};
 
 /* A new record of the queue. Lock held. */
 static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t band)
@@ -81,13 +103,26 @@ odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t band)
     return record;
 }
 
+/* A record without a group that a cancel has closed, in its next life. Lock held. */
+static odi_record *renew_one(od_queue *queue, uint32_t band)
+{
+    odi_record *record = queue->records;
+
+    while (record != NULL && !(odi_load_acquire(&record->group, L5) == NULL &&
+                               odi_record_band(record) == band && renew(queue, record)))
+        record = record->next_of_queue;
+    return record;
+}
+
 /* The record without a group; made when it is first needed, and after a cancel. It is linked
  * and named under one lock, so that a cancel closes both or neither. */
 ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t band)
 {
     odi_lock_acquire(&queue->watch.lock);
     odi_record *record = odi_load_relaxed(&queue->current[band]); /* relaxed: locked */
-    if (record == NULL && (record = make_record(queue, NULL, band)) != NULL)
+    if (record == NULL && (record = renew_one(queue, band)) == NULL)
+        record = make_record(queue, NULL, band);
+    if (record != NULL)
         odi_store_release(&queue->current[band], record, L5);
     odi_lock_release(&queue->watch.lock);
     return record;
@@ -233,8 +268,8 @@ static bool is_over(od_queue *queue)
     return odi_records_empty(queue->records, odi_record_next_of_queue);
 }
 
-/* Takes dead records off the chain: the stale ones that are empty, or all of a queue that is
- * over. Lock held. */
+/* Takes dead records off the chain: the orphaned ones that are empty, or all of a queue that
+ * is over. Lock held. */
 static odi_record *take_dead(od_queue *queue, bool over)
 {
     odi_record *dead = NULL, *next;

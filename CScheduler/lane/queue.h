@@ -43,7 +43,7 @@ struct od_queue {
     odi_atomic(odi_record *) current[ODI_BANDS]; /* the record without a group, per band */
 
     ODI_LINE_ALIGNED odi_watch watch;
-    odi_record *records; /* all of them, stale ones until they are empty */
+    odi_record *records; /* all of them; cancelled ones serve again */
     odi_fifo lane, early;
     struct odi_turn *first_turn, *last_turn; /* what the lane had no memory for: served after it */
     uint32_t suspensions;

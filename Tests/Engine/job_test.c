@@ -124,7 +124,7 @@ static void on_reap(odi_record *record)
     heard.reaped++;
 }
 
-static const odi_record_owner owner = {on_divert, on_drained, on_reap};
+static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL};
 
 static odi_record *new_record(void *queue, odi_group *group)
 {

@@ -469,10 +469,11 @@ static void *sleep_on_the_queue(void *unused)
     return unused;
 }
 
-/* The last job of a cancelled record has told the ledger; before it wakes who waits, the
- * record is reaped and serves another queue. */
+/* The last job of a record has told the ledger; before it wakes who waits for the group (the
+ * queue), the queue (the group) is let go, and the record is reaped and serves another queue. */
 static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *))
 {
+    bool waits_for_queue = sleep == sleep_on_the_queue;
     od_queue *second;
     pthread_t thread;
     atomic_ullong ran = 0;
@@ -488,7 +489,10 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
     odi_clock_sleep(MILLISECONDS(20)); /* asleep by now */
     odi_watchers watchers = odi_record_watchers(record);
     assert_true(odi_record_subtract(record, 1)); /* … and ends: drained is owed */
-    (void)od_queue_cancel_all(sleeper.queue);
+    if (waits_for_queue)
+        od_group_release(sleeper.group);
+    else
+        od_queue_release(sleeper.queue);
     second = queue_of(OD_UNLIMITED);
     add(second, count_job, &ran);
     assert_true(od_queue_wait(second, HANG_NS));
@@ -496,9 +500,11 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
     odi_record_drained(record, watchers);
     assert_comes_true(atomic_load(&sleeper.woken));
     pthread_join(thread, NULL);
-    od_queue_release(sleeper.queue);
     od_queue_release(second);
-    od_group_release(sleeper.group);
+    if (waits_for_queue)
+        od_queue_release(sleeper.queue);
+    else
+        od_group_release(sleeper.group);
 }
 
 static void a_record_that_changed_hands_still_wakes_its_old_groups_waiter(void **state)
@@ -526,7 +532,7 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
     odi_records_watch(record, odi_record_next_of_queue);
     odi_watchers watchers = odi_record_watchers(record);
     assert_true(odi_record_subtract(record, 1));
-    (void)od_queue_cancel_all(first);
+    od_queue_release(first);
     sleeper.queue = queue_of(OD_UNLIMITED);
     sleeper.group = NULL;
     atomic_store(&sleeper.woken, false);
@@ -540,8 +546,42 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
     gate_open(&door);
     assert_comes_true(atomic_load(&sleeper.woken));
     pthread_join(thread, NULL);
-    od_queue_release(first);
     od_queue_release(sleeper.queue);
+}
+
+/* A late count of a submitter that found the record before a cancel is never another queue's. */
+static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state)
+{
+    (void)state;
+    for (int grouped = 0; grouped < 2; grouped++) {
+        od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
+        od_group *group = grouped ? od_group_create() : NULL;
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        odi_record *record = queue->records;
+        assert_int_equal(od_queue_cancel_all(queue), 1);
+        add(other, count_job, &ran);
+        assert_true(od_queue_wait(other, HANG_NS));
+        assert_ptr_not_equal(other->records, record);
+
+        assert_false(odi_record_add(record)); /* late, and not yet taken back */
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        assert_ptr_not_equal(queue->records, record);
+        odi_record_complete(record, 1);
+        assert_int_equal(od_queue_cancel_all(queue), 1);
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        assert_ptr_equal(queue->records->next_of_queue, record); /* no third one */
+        assert_null(record->next_of_queue);
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 2);
+        od_queue_release(queue);
+        od_queue_release(other);
+        if (group != NULL)
+            od_group_release(group);
+    }
 }
 
 /* A submitter looked its record up, and was late: the record serves another queue by now. Its
@@ -922,6 +962,7 @@ int main(void)
         LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_groups_waiter),
         LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_queues_waiter),
         LANE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life),
+        LANE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
         LANE_TEST(sync_callers_and_jobs_take_turns),
         LANE_TEST(a_sync_caller_comes_after_what_it_submitted),
         LANE_TEST(sync_on_an_open_queue_does_not_wait),
