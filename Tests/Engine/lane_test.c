@@ -963,6 +963,7 @@ int main(void)
         LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_queues_waiter),
         LANE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life),
         LANE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
+        LANE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
         LANE_TEST(sync_callers_and_jobs_take_turns),
         LANE_TEST(a_sync_caller_comes_after_what_it_submitted),
         LANE_TEST(sync_on_an_open_queue_does_not_wait),
@@ -978,12 +979,6 @@ int main(void)
         LANE_TEST(a_long_label_is_cut),
         LANE_TEST(notifications_of_a_queue_come_when_it_is_empty),
     };
-    /* Found, and not mended yet: run with OVERDRIVE_OPEN_BUGS=1. */
-    const struct CMUnitTest open_bugs[] = {
-        LANE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
-    };
-    if (getenv("OVERDRIVE_OPEN_BUGS") != NULL)
-        return run_guarded(open_bugs);
     return run_guarded(tests);
 }
 

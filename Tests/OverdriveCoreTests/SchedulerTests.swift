@@ -214,7 +214,7 @@ struct SchedulerTests {
         }
         #expect(cancelled == 500)
         #expect(eventually { scheduler.metrics.executed == 500 })
-        Gap.laneCounts.allow { #expect(scheduler.metrics.cancelled == 500) }
+        #expect(scheduler.metrics.cancelled == 500)
     }
 
     @Test("counts what sync runs on no worker's account")

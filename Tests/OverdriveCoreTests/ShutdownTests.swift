@@ -54,11 +54,9 @@ struct ShutdownTests {
         #expect(report.ran == 0)
         #expect(report.stuck == stuck)
         #expect(report.stuckQueues == Array(repeating: "stubborn", count: stuck))
-        Gap.lanesAtShutdown.allow {
-            #expect(report.cancelled == 100)
-            #expect(group.wait(timeout: .seconds(1)) == .success)
-            #expect(census.alive == 0)
-        }
+        #expect(report.cancelled == 100)
+        #expect(group.wait(timeout: .seconds(20)) == .success)
+        #expect(census.alive == 0)
         gate.open()
         running.wait()
     }
@@ -76,11 +74,9 @@ struct ShutdownTests {
         }
         let report: ShutdownReport = scheduler.shutdown(deadline: .milliseconds(5))
         #expect(report.ran == 0)
-        Gap.lanesAtShutdown.allow {
-            #expect(report.cancelled == 50)
-            #expect(group.wait(timeout: .seconds(1)) == .success)
-            #expect(census.alive == 0)
-        }
+        #expect(report.cancelled == 50)
+        #expect(group.wait(timeout: .seconds(20)) == .success)
+        #expect(census.alive == 0)
     }
 
     @Test("under load accounts for every closure", arguments: widths)
@@ -105,15 +101,11 @@ struct ShutdownTests {
                     }
                 }
             }
-            Gap.lanesAtShutdown.allow {
-                #expect(group.wait(timeout: .seconds(1)) == .success)
-                #expect(census.alive == 0)
-            }
+            #expect(group.wait(timeout: .seconds(20)) == .success)
+            #expect(census.alive == 0)
             let metrics = scheduler.metrics
-            Gap.laneCounts.allow {
-                #expect(metrics.executed == runs.count)
-                #expect(metrics.executed + metrics.cancelled == 1_000)
-            }
+            #expect(metrics.executed == runs.count)
+            #expect(metrics.executed + metrics.cancelled == 1_000)
         }
     }
 
@@ -173,7 +165,7 @@ struct ShutdownTests {
         while started.count == 0 { await Task.yield() }
         let report = await scheduler.shutdown(deadline: .zero)
         #expect(report.stuck == 1)
-        Gap.staleLabels.allow { #expect(report.stuckQueues.isEmpty) }
+        #expect(report.stuckQueues.isEmpty)
         gate.open()
         await task.value
     }
