@@ -151,10 +151,11 @@ static void setting(const char *text, size_t length)
 /* A whole machine: recorded files, limits, discovery, plans. */
 static void machine(const char *text, size_t length)
 {
-    odi_recording *recording = odi_recording_parse(text, length, NULL, 0);
+    char because[256] = "";
+    odi_recording *recording = odi_recording_parse(text, length, because, sizeof because);
     odi_limits limits, again;
-    char because[256];
 
+    PROMISE((recording == NULL) == (because[0] != '\0'));
     if (recording == NULL)
         return;
 
@@ -168,9 +169,16 @@ static void machine(const char *text, size_t length)
         odi_worker_advice advice = odi_limits_workers(&limits, way, 0);
 
         PROMISE(advice.workers >= 1 && advice.workers <= limits.cpu_count);
-        PROMISE(odi_limits_describe(&limits, way, 0, because, sizeof because) ==
-                strlen(because));
+        PROMISE(odi_limits_workers(&limits, way, 7).workers == 7);
+        for (int requested = 0; requested <= 7; requested += 7) {
+            PROMISE(odi_limits_describe(&limits, way, requested, because, sizeof because) ==
+                    strlen(because));
+            PROMISE(odi_limits_describe(&limits, way, requested, because, 8) == strlen(because));
+            PROMISE(odi_limits_describe(&limits, way, requested, because, 0) == 0);
+        }
     }
+    odi_limits_unlimited(&limits.cpus, &again);
+    PROMISE(again.quota_us == 0 && odi_cpu_mask_equal(&again.cpus, &limits.cpus));
 
     /* Thousands of CPUs only make the fuzzer slow: a unit test has the largest machine. */
     if (limits.cpu_count > 512) {
