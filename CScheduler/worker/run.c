@@ -85,7 +85,9 @@ bool odi_worker_draw_credits(odi_worker *worker)
         odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
         return false;
     }
-    odi_add_relaxed(&record->ledger, CREDITS * ODI_LEDGER_ONE); /* relaxed: L3's fence */
+    /* L4: acquire, so that no store to the run's word, this one or a later one without an order
+     * of its own, is seen by a cancel whose closing of the ledger comes before this count. */
+    odi_add_acquire(&record->ledger, CREDITS * ODI_LEDGER_ONE, L4);
     worker->credits = CREDITS;
     odi_store_release(&worker->run, word + CREDITS * HELD_ONE, L4);
     return true;
@@ -177,7 +179,8 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
 
     if (starts) {
         odi_job_run(job);
-        odi_add_relaxed(&record->crew->ran_outside, 1); /* relaxed: a counter */
+        /* relaxed, both: L5 has shown the crew to whoever has a job of it; a counter */
+        odi_add_relaxed(&odi_load_relaxed(&record->crew)->ran_outside, 1);
     } else
         odi_job_discard(job);
 

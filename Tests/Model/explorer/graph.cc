@@ -330,9 +330,13 @@ bool Graph::overtaken_in(const Word &word, Id *read, Id *store) const
             if (thread_of(x) == thread_of(r) || !covers(event.porf, r) || covers(event.hb, r))
                 continue;
             // Coherence may still keep the load from reading `x`: a later access of the word
-            // saw, or made, something older.
+            // saw, or made, something older. The store of the same read-modify-write does not:
+            // it would be late with its load. (Unless it is a compare-and-swap, which would find
+            // another value.)
             auto keeps = [&](Id later, unsigned place) {
-                return later != r && place < mo && covers(at(later).hb, r);
+                bool own = later == r || (at(r).updates && at(r).rmw != MODEL_CAS &&
+                                          later == make_id(thread_of(r), pos_of(r) + 1));
+                return !own && place < mo && covers(at(later).hb, r);
             };
             bool kept = false;
             for (unsigned k = 0; k < word.reads && !kept; k++)

@@ -1,0 +1,252 @@
+/* runs.c — starts, ends, credits and counts against a cancel (worker/run.c over
+ * job/record.c): each job that was accepted runs, or is one of those that the cancel counted;
+ * none is both, and the ledger is empty in the end.
+ */
+#define ODI_LOCK_SPINS 0
+
+#include "sleep/lock.c"
+
+#include "job/record.c"
+
+#include "worker/run.c"
+
+#include "doubles/futex.h"
+#include "doubles/records.h"
+#include "doubles/thread_none.h"
+#include "model/scenario.h"
+
+static odi_crew crew;
+static odi_worker workers[2];
+static odi_atomic(odi_worker *) slots[2];
+static odi_record *record;
+static int queue; /* an address */
+
+static unsigned accepted[MODEL_ROWS], ran[MODEL_ROWS], drains[MODEL_ROWS];
+static uint64_t never;
+static int written[2]; /* by the bodies */
+
+void odi_group_drained(odi_group *group)
+{
+    (void)group;
+    model_check(false); /* no group is watched */
+}
+
+static void queue_drained(void *whose)
+{
+    model_check(whose == &queue);
+    drains[model_thread()]++;
+}
+
+static const odi_record_owner owner = {.drained = queue_drained};
+
+static void body(void *context)
+{
+    unsigned n = (unsigned)(uintptr_t)context;
+
+    written[n]++; /* twice by two threads is a race, and is found */
+    ran[model_thread()]++;
+}
+
+static odi_entry job(unsigned n)
+{
+    return odi_job_plain(body, (void *)(uintptr_t)n, record->tag);
+}
+
+/* What lane/queue.c does from a thread that has no credits. */
+static bool count_one(void)
+{
+    bool open = odi_record_add(record);
+
+    odi_fence_light(L2);
+    if (!open)
+        odi_record_complete(record, 1);
+    accepted[model_thread()] += open;
+    return open;
+}
+
+static void prepare(void)
+{
+    model_hint(&crew.cancelled, sizeof crew.cancelled); /* counters */
+    model_hint(&crew.ran_outside, sizeof crew.ran_outside);
+    crew.capacity = 2;
+    crew.slots = slots;
+    for (int slot = 0; slot < 2; slot++) {
+        workers[slot].crew = &crew;
+        workers[slot].slot = slot;
+        odi_store_relaxed(&slots[slot], &workers[slot]);
+    }
+    record = odi_record_new(&crew, &queue, NULL, 2, &owner);
+    model_check(record != NULL);
+    model_hint(&record->flags, sizeof record->flags); /* looked at again under the cancel lock */
+}
+static void prepare_one(void)
+{
+    prepare();
+    (void)count_one();
+}
+static void prepare_two(void)
+{
+    prepare_one();
+    (void)count_one();
+}
+
+static unsigned sum(const unsigned *rows)
+{
+    unsigned total = 0;
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        total += rows[row];
+    return total;
+}
+
+static void verify(void)
+{
+    model_check(sum(ran) + never == sum(accepted));
+    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0);
+    model_check(odi_load_relaxed(&crew.cancelled) == never);
+    for (int slot = 0; slot < 2; slot++)
+        model_check(workers[slot].run_record == NULL && odi_load_relaxed(&workers[slot].run) == 0);
+}
+
+static void run_job(odi_worker *worker, unsigned n)
+{
+    odi_worker_run(worker, job(n), ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
+}
+
+static void first_runs_one(void)
+{
+    run_job(&workers[0], 0);
+    odi_worker_end_run(&workers[0]);
+}
+static void first_runs_two(void)
+{
+    run_job(&workers[0], 0);
+    run_job(&workers[0], 1);
+    odi_worker_end_run(&workers[0]);
+}
+static void first_runs_two_apart(void)
+{
+    run_job(&workers[0], 0);
+    odi_worker_end_run(&workers[0]);
+    run_job(&workers[0], 1);
+    odi_worker_end_run(&workers[0]);
+}
+static void second_runs_other(void)
+{
+    run_job(&workers[1], 1);
+    odi_worker_end_run(&workers[1]);
+}
+static void first_starts(void)
+{
+    run_job(&workers[0], 0);
+}
+static void second_starts(void)
+{
+    run_job(&workers[1], 1);
+}
+static void cancel(void)
+{
+    never = odi_record_cancel(&crew, record);
+}
+
+/* The start of one job; of two in one run; of two in two runs (L3, L4). */
+MODEL_SCENARIO(runs_start, prepare_one, verify, first_runs_one, cancel)
+MODEL_SCENARIO(runs_one_run, prepare_two, verify, first_runs_two, cancel)
+MODEL_SCENARIO(runs_two_runs, prepare_two, verify, first_runs_two_apart, cancel)
+
+/* Two workers; their runs end later, or the size is beyond reach. */
+static void verify_after_the_ends(void)
+{
+    odi_worker_end_run(&workers[0]);
+    odi_worker_end_run(&workers[1]);
+    verify();
+}
+MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts,
+               cancel)
+
+/* A job that submits another to its own record, on credit if it may. */
+static bool followed;
+
+static void submitting_body(void *context)
+{
+    odi_worker *worker = context;
+
+    ran[model_thread()]++;
+    if (odi_worker_spend_credit(worker, record)) {
+        accepted[model_thread()]++;
+        followed = true;
+    } else
+        followed = count_one();
+}
+static void first_submits(void)
+{
+    odi_worker_run(&workers[0], odi_job_plain(submitting_body, &workers[0], record->tag),
+                   ODI_RECORD_CANCELLED);
+    if (followed)
+        run_job(&workers[0], 1);
+    odi_worker_end_run(&workers[0]);
+}
+MODEL_SCENARIO(runs_credits, prepare_one, verify, first_submits, cancel)
+
+/* The credit was drawn before. */
+static void prepare_drawn(void)
+{
+    prepare_one();
+    workers[0].run_record = record;
+    odi_store_relaxed(&workers[0].run, place_of(record));
+    model_check(odi_worker_draw_credits(&workers[0]));
+}
+MODEL_SCENARIO(runs_credits_drawn, prepare_drawn, verify, first_submits, cancel)
+
+/* A thread that is no worker runs one (K1), and one that submits meanwhile. */
+static void outside_runs(void)
+{
+    (void)odi_run_outside(&crew, job(0));
+}
+static void outside_submits(void)
+{
+    if (count_one())
+        (void)odi_run_outside(&crew, job(1));
+}
+MODEL_SCENARIO(runs_outside, prepare_one, verify, outside_runs, cancel)
+MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_starts,
+               outside_submits, cancel)
+
+/* A stop discards a job that a cancel counts, or does not. */
+static void discard(void)
+{
+    odi_run_discard(&crew, job(0));
+}
+static void verify_discard(void)
+{
+    model_check(sum(ran) == 0);
+    model_check(odi_load_relaxed(&crew.cancelled) == 1); /* by one of the two, not by both */
+    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0);
+}
+MODEL_SCENARIO(runs_discard, prepare_one, verify_discard, discard, cancel)
+
+/* What the bodies wrote is readable by whoever saw the ledger empty (L1), and by whoever saw
+ * them counted as done (W2). */
+static void prepare_watched(void)
+{
+    prepare_two();
+    odi_records_watch(record, odi_record_next_of_queue);
+}
+static void look_at_ledger(void)
+{
+    if (odi_records_empty(record, odi_record_next_of_queue))
+        model_check(written[0] == 1 && written[1] == 1);
+}
+static void verify_drained(void)
+{
+    model_check(sum(ran) == 2 && sum(drains) == 1);
+}
+MODEL_SCENARIO(runs_are_seen, prepare_watched, verify_drained, first_runs_one, second_runs_other,
+               look_at_ledger)
+
+static void report(void)
+{
+    if (odi_worker_executed(&workers[0]) == 1)
+        model_check(written[0] == 1);
+}
+MODEL_SCENARIO(runs_are_reported, prepare_one, NULL, first_runs_one, report)
