@@ -37,6 +37,7 @@
     X(L3, "start <-> cancel: the starter sees the flag, or the canceller the start")      \
     X(L4, "end of a run -> cancel: the ledger was told before the run's word went")       \
     X(L5, "create -> use: a record's fields are readable")                                \
+    X(M1, "signal -> wait: what the signaller wrote is readable by who got the permit")   \
     /* worker */                                                                          \
     X(W1, "change -> steal: the table's workers are readable")                            \
     X(W2, "job <-> report: a worker's count of jobs, and that one is running")            \

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "job/group.h"
+#include "job/semaphore.h"
 #include "pool/pool.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -39,6 +40,7 @@ static void after_in_child(void)
     odi_runs_forked();
     odi_records_forked();
     odi_groups_forked();
+    odi_semaphores_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;
         odi_store_relaxed(&pool->stop_state, 0); /* relaxed: one thread exists */

@@ -92,6 +92,22 @@ struct MisuseTests {
         expect(result, says: "WaitGroup.leave() was called more often than enter()")
     }
 
+    @Test("of a semaphore: letting it go while a permit is taken, and negative permits")
+    func semaphores() async {
+        let taken = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let semaphore = CountingSemaphore(value: 2)
+            _ = semaphore.wait(timeout: .zero)
+        }
+        expect(
+            taken,
+            says: "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before "
+                + "letting it go")
+        let negative = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CountingSemaphore(value: -1)
+        }
+        expect(negative, says: "CountingSemaphore(value: -1): choose 0 or more permits")
+    }
+
     @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])
     func noWidth(width: Int) async {
         let made = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in

@@ -1,0 +1,150 @@
+internal import CScheduler
+
+/// A number of permits, handed to whoever has waited longest.
+///
+///     let connections = CountingSemaphore(value: 4)
+///     for url in urls {
+///         queue.async {
+///             connections.wait()
+///             defer { connections.signal() }
+///             fetch(url)
+///         }
+///     }
+///
+/// A permit that somebody waits for cannot be taken by who comes later, so nobody starves.
+///
+/// - Ordering: Waiters get permits in the order in which they got in line, threads and tasks alike. What
+///   happened before ``signal()`` is visible to who got its permit.
+/// - Threading: Safe from any thread. It traps when it goes away with fewer permits than it began with:
+///   somebody still has one.
+/// - Cost: One locked instruction where nobody has to wait, in ``wait()`` and in ``signal()``.
+public final class CountingSemaphore: Sendable {
+    // The engine's semaphore is safe to share between threads; the pointer never changes.
+    nonisolated(unsafe) private let handle: OpaquePointer
+
+    /// How a wait with a timeout ended.
+    public typealias WaitResult = WaitGroup.WaitResult
+
+    /// A semaphore with `value` permits.
+    ///
+    /// - Parameter value: 0 or more; a negative number traps.
+    public init(value: Int) {
+        guard let semaphore = od_semaphore_create(Int64(value)) else {
+            trap("CountingSemaphore(value:): memory is too short for a semaphore")
+        }
+        handle = semaphore
+    }
+
+    deinit {
+        od_semaphore_release(handle)
+    }
+
+    /// Takes a permit, waiting in line for one.
+    ///
+    /// - Threading: Any thread. On a worker, another one takes its place meanwhile.
+    public func wait() {
+        _ = od_semaphore_wait(handle, .max)
+    }
+
+    /// Takes a permit, waiting in line for one, but no longer than `timeout`.
+    ///
+    ///     guard slots.wait(timeout: .milliseconds(50)) == .success else { return busy() }
+    ///
+    /// - Parameter timeout: How long to wait; zero or less only looks.
+    /// - Returns: `.success` with a permit, `.timedOut` without. A signal that came before the time was over
+    ///   is never lost: it was this waiter's or it is the next one's.
+    public func wait(timeout: Duration) -> WaitResult {
+        od_semaphore_wait(handle, timeout.nanoseconds) ? .success : .timedOut
+    }
+
+    /// Takes a permit, waiting in line for one until `deadline`.
+    ///
+    /// - Returns: `.success` with a permit, `.timedOut` without.
+    public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
+        wait(timeout: ContinuousClock.now.duration(to: deadline))
+    }
+
+    /// Takes a permit, suspended in line for one.
+    ///
+    ///     try await connections.wait()
+    ///     defer { connections.signal() }
+    ///
+    /// - Throws: `CancellationError`, without a permit, when the calling task is cancelled before it has one.
+    /// - Ordering: In the same line as threads.
+    /// - Threading: Blocks no thread.
+    public func wait() async throws {
+        try Task.checkCancellation()
+        if od_semaphore_wait(handle, 0) { return }
+        let waiter = Waiter(for: self)
+        let taken = await withTaskCancellationHandler {
+            await withUnsafeContinuation { waiter.begin($0) }
+        } onCancel: {
+            waiter.cancel()
+        }
+        if !taken { throw CancellationError() }
+    }
+
+    /// Gives a permit, to the longest waiter if there is one.
+    ///
+    /// - Returns: Whether somebody waited for it.
+    /// - Cost: One locked instruction; a futex call where a thread is to be woken.
+    @discardableResult
+    public func signal() -> Bool {
+        od_semaphore_signal(handle)
+    }
+
+    /// A task in line.
+    private final class Waiter: Sendable {
+        private let semaphore: CountingSemaphore
+        // Set before the waiter is begun, which is what makes it known to others.
+        nonisolated(unsafe) private var continuation: UnsafeContinuation<Bool, Never>?
+        // The engine's waiter, which the engine guards; the pointer is set once, before it is shared.
+        nonisolated(unsafe) private var waiter: OpaquePointer?
+
+        init(for semaphore: CountingSemaphore) {
+            self.semaphore = semaphore
+            waiter = od_semaphore_waiter_create(Waiter.granted, Unmanaged.passUnretained(self).toOpaque())
+            if waiter == nil { trap("CountingSemaphore.wait(): memory is too short for a waiter") }
+        }
+
+        deinit {
+            od_semaphore_waiter_free(waiter)
+        }
+
+        /// In line it is kept until it is granted or cancelled.
+        func begin(_ continuation: UnsafeContinuation<Bool, Never>) {
+            self.continuation = continuation
+            let kept = Unmanaged.passRetained(self)
+            switch od_semaphore_wait_async(semaphore.handle, waiter) {
+            case OD_SEMAPHORE_WAITS:
+                break
+            case let outcome:
+                kept.release()
+                continuation.resume(returning: outcome == OD_SEMAPHORE_TAKEN)
+            }
+        }
+
+        func cancel() {
+            guard od_semaphore_cancel(semaphore.handle, waiter) else { return }
+            end(false)
+            Unmanaged.passUnretained(self).release()
+        }
+
+        private func end(_ taken: Bool) {
+            continuation?.resume(returning: taken)
+        }
+
+        private static let granted: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
+            guard let context else { return }
+            Unmanaged<Waiter>.fromOpaque(context).takeRetainedValue().end(true)
+        }
+    }
+}
+
+extension CountingSemaphore: CustomStringConvertible {
+    /// The semaphore in one line: the permits it has, or how many wait.
+    public var description: String {
+        let value = od_semaphore_value(handle)
+        return value >= 0 ? "CountingSemaphore (permits: \(value))" : "CountingSemaphore (waiting: \(-value))"
+    }
+}

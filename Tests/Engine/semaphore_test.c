@@ -1,0 +1,457 @@
+/* job/semaphore, lane/semaphore: permits in line, deadlines, cancelling, and workers. */
+#include "Support/pools.h"
+#include "Support/prng.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "include/od_semaphore.h"
+#include "job/semaphore.h"
+
+CHILDREN_MAY_START_THREADS
+
+static void permits_are_counted(void **state)
+{
+    od_semaphore *semaphore = od_semaphore_create(2);
+
+    (void)state;
+    assert_true(od_semaphore_wait(semaphore, INT64_MAX));
+    assert_true(od_semaphore_wait(semaphore, 0));
+    assert_false(od_semaphore_wait(semaphore, 0));
+    assert_false(od_semaphore_wait(semaphore, INT64_MIN));
+    assert_false(od_semaphore_wait(semaphore, MILLISECONDS(1)));
+    assert_int_equal(od_semaphore_value(semaphore), 0);
+    assert_false(od_semaphore_signal(semaphore));
+    assert_false(od_semaphore_signal(semaphore));
+    assert_int_equal(od_semaphore_value(semaphore), 2);
+    od_semaphore_release(semaphore);
+}
+
+/* ---- order ---- */
+
+enum { IN_LINE = 8 };
+
+static struct {
+    od_semaphore *semaphore;
+    atomic_int served;
+    int order[IN_LINE];
+} line;
+
+static void *stand_in_line(void *raw)
+{
+    if (od_semaphore_wait(line.semaphore, HANG_NS))
+        line.order[(int)(intptr_t)raw] = atomic_fetch_add(&line.served, 1);
+    return NULL;
+}
+
+static void a_signal_wakes_the_longest_waiter(void **state)
+{
+    pthread_t threads[IN_LINE];
+
+    (void)state;
+    line.semaphore = od_semaphore_create(0);
+    atomic_store(&line.served, 0);
+    for (int i = 0; i < IN_LINE; i++) {
+        pthread_create(&threads[i], NULL, stand_in_line, (void *)(intptr_t)i);
+        assert_comes_true(od_semaphore_value(line.semaphore) == -(i + 1));
+        /* counted, and a moment later listed */
+        odi_clock_sleep(MILLISECONDS(2));
+    }
+    for (int i = 0; i < IN_LINE; i++) {
+        assert_true(od_semaphore_signal(line.semaphore));
+        assert_comes_true(atomic_load(&line.served) == i + 1);
+    }
+    for (int i = 0; i < IN_LINE; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(line.order[i], i);
+    }
+    od_semaphore_release(line.semaphore);
+}
+
+/* libdispatch's is stolen in most rounds. */
+static void a_permit_for_a_waiter_is_not_stolen(void **state)
+{
+    (void)state;
+    line.semaphore = od_semaphore_create(0);
+    for (int round = 0; round < UNLESS_SANITIZED(500, 100); round++) {
+        pthread_t thread;
+
+        atomic_store(&line.served, 0);
+        pthread_create(&thread, NULL, stand_in_line, 0);
+        while (od_semaphore_value(line.semaphore) == 0)
+            sched_yield();
+        assert_true(od_semaphore_signal(line.semaphore));
+        assert_false(od_semaphore_wait(line.semaphore, 0));
+        assert_false(od_semaphore_wait(line.semaphore, 1));
+        pthread_join(thread, NULL);
+        assert_int_equal(atomic_load(&line.served), 1);
+    }
+    od_semaphore_release(line.semaphore);
+}
+
+/* ---- races: what is signalled is granted once, or is left ---- */
+
+enum { RACERS = 4, LAPS = 20000, LAPS_SANITIZED = 3000 };
+
+static struct {
+    od_semaphore *semaphore;
+    int laps;
+    atomic_llong signalled, granted, called;
+    atomic_bool over;
+} race;
+
+static void start_race(int64_t permits)
+{
+    race.semaphore = od_semaphore_create(permits);
+    race.laps = UNLESS_SANITIZED(LAPS, LAPS_SANITIZED);
+    atomic_store(&race.signalled, 0);
+    atomic_store(&race.granted, 0);
+    atomic_store(&race.called, 0);
+    atomic_store(&race.over, false);
+}
+
+static void *signal_laps(void *raw)
+{
+    prng random = prng_for(11, (uint64_t)(uintptr_t)raw);
+
+    for (int lap = 0; lap < race.laps; lap++) {
+        od_semaphore_signal(race.semaphore);
+        atomic_fetch_add(&race.signalled, 1);
+        for (uint32_t i = prng_below(&random, 60); i > 0; i--)
+            odi_spin_pause();
+    }
+    return NULL;
+}
+
+static void *wait_with_short_deadlines(void *raw)
+{
+    prng random = prng_for(12, (uint64_t)(uintptr_t)raw);
+
+    while (!atomic_load(&race.over)) {
+        int64_t timeout = prng_one_in(&random, 4) ? 0 : (int64_t)prng_below(&random, 20000);
+
+        if (od_semaphore_wait(race.semaphore, timeout))
+            atomic_fetch_add(&race.granted, 1);
+    }
+    return NULL;
+}
+
+static void deadlines_that_race_with_signals_lose_no_permit(void **state)
+{
+    pthread_t signallers[RACERS], waiters[RACERS];
+
+    (void)state;
+    start_race(0);
+    for (uintptr_t i = 0; i < RACERS; i++) {
+        pthread_create(&waiters[i], NULL, wait_with_short_deadlines, (void *)i);
+        pthread_create(&signallers[i], NULL, signal_laps, (void *)i);
+    }
+    for (int i = 0; i < RACERS; i++)
+        pthread_join(signallers[i], NULL);
+    atomic_store(&race.over, true);
+    for (int i = 0; i < RACERS; i++)
+        pthread_join(waiters[i], NULL);
+    assert_int_equal(atomic_load(&race.signalled), (long long)RACERS * race.laps);
+    assert_int_equal(atomic_load(&race.granted) + od_semaphore_value(race.semaphore),
+                     (long long)RACERS * race.laps);
+    assert_int_equal(race.semaphore->balance, 0);
+    assert_null(race.semaphore->first);
+    od_semaphore_release(race.semaphore);
+}
+
+static void *wait_laps(void *raw)
+{
+    (void)raw;
+    for (int lap = 0; lap < race.laps; lap++) {
+        if (od_semaphore_wait(race.semaphore, HANG_NS))
+            atomic_fetch_add(&race.granted, 1);
+    }
+    return NULL;
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+    pthread_t signallers[RACERS], waiters[RACERS];
+
+    (void)state;
+    start_race(0);
+    for (uintptr_t i = 0; i < RACERS; i++) {
+        pthread_create(&waiters[i], NULL, wait_laps, NULL);
+        pthread_create(&signallers[i], NULL, signal_laps, (void *)i);
+    }
+    for (int i = 0; i < RACERS; i++) {
+        pthread_join(signallers[i], NULL);
+        pthread_join(waiters[i], NULL);
+    }
+    assert_int_equal(atomic_load(&race.granted), (long long)RACERS * race.laps);
+    assert_int_equal(od_semaphore_value(race.semaphore), 0);
+    od_semaphore_release(race.semaphore);
+}
+
+/* A mutex: plain words that only the holder of the one permit touches. */
+static struct {
+    int inside, entered, overlaps;
+} critical;
+
+static void *enter_critically(void *raw)
+{
+    (void)raw;
+    for (int lap = 0; lap < race.laps; lap++) {
+        if (!od_semaphore_wait(race.semaphore, HANG_NS))
+            break;
+        critical.overlaps += critical.inside++ != 0;
+        critical.entered++;
+        critical.inside--;
+        od_semaphore_signal(race.semaphore);
+    }
+    return NULL;
+}
+
+static void one_permit_is_a_lock(void **state)
+{
+    pthread_t threads[RACERS];
+
+    (void)state;
+    start_race(1);
+    memset(&critical, 0, sizeof critical);
+    for (int i = 0; i < RACERS; i++)
+        pthread_create(&threads[i], NULL, enter_critically, NULL);
+    for (int i = 0; i < RACERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(critical.overlaps, 0);
+    assert_int_equal(critical.entered, RACERS * race.laps);
+    od_semaphore_release(race.semaphore);
+}
+
+/* ---- without a thread ---- */
+
+static struct {
+    int order[IN_LINE], count;
+} calls;
+
+static void note_call(void *raw)
+{
+    calls.order[calls.count++] = (int)(intptr_t)raw;
+}
+
+static void functions_are_called_in_line_and_not_once_cancelled(void **state)
+{
+    od_semaphore *semaphore = od_semaphore_create(1);
+    od_semaphore_waiter *waiters[IN_LINE];
+
+    (void)state;
+    calls.count = 0;
+    for (int i = 0; i < IN_LINE; i++) {
+        waiters[i] = od_semaphore_waiter_create(note_call, (void *)(intptr_t)i);
+        assert_int_equal(od_semaphore_wait_async(semaphore, waiters[i]),
+                         i == 0 ? OD_SEMAPHORE_TAKEN : OD_SEMAPHORE_WAITS);
+    }
+    assert_false(od_semaphore_cancel(semaphore, waiters[0]));
+    for (int i = 2; i < IN_LINE; i += 2)
+        assert_true(od_semaphore_cancel(semaphore, waiters[i]));
+    assert_false(od_semaphore_cancel(semaphore, waiters[2]));
+    for (int i = 1; i < IN_LINE; i += 2)
+        assert_true(od_semaphore_signal(semaphore));
+    assert_false(od_semaphore_signal(semaphore));
+    assert_int_equal(calls.count, IN_LINE / 2);
+    for (int i = 0; i < calls.count; i++)
+        assert_int_equal(calls.order[i], 2 * i + 1);
+    for (int i = 0; i < IN_LINE; i++)
+        od_semaphore_waiter_free(waiters[i]);
+    od_semaphore_release(semaphore);
+}
+
+static void what_is_cancelled_first_does_not_begin(void **state)
+{
+    od_semaphore *semaphore = od_semaphore_create(0);
+    od_semaphore_waiter *waiter = od_semaphore_waiter_create(note_call, NULL);
+
+    (void)state;
+    calls.count = 0;
+    assert_false(od_semaphore_cancel(semaphore, waiter));
+    assert_int_equal(od_semaphore_wait_async(semaphore, waiter), OD_SEMAPHORE_CANCELLED);
+    assert_int_equal(od_semaphore_value(semaphore), 0);
+    assert_false(od_semaphore_signal(semaphore));
+    assert_int_equal(calls.count, 0);
+    od_semaphore_waiter_free(waiter);
+    od_semaphore_release(semaphore);
+}
+
+typedef struct {
+    od_semaphore_waiter *waiter;
+    atomic_int outcomes;
+} entrant;
+
+static void called(void *raw)
+{
+    atomic_fetch_add(&((entrant *)raw)->outcomes, 1);
+    atomic_fetch_add(&race.called, 1);
+}
+
+static entrant *entrants;
+static atomic_int begun;
+
+static void *begin_all(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < race.laps; i++) {
+        od_semaphore_outcome outcome = od_semaphore_wait_async(race.semaphore,
+                                                               entrants[i].waiter);
+        atomic_fetch_add(&entrants[i].outcomes, outcome != OD_SEMAPHORE_WAITS);
+        atomic_fetch_add(&race.granted, outcome == OD_SEMAPHORE_TAKEN);
+        atomic_store(&begun, i + 1);
+    }
+    return NULL;
+}
+
+static void *cancel_all(void *unused)
+{
+    prng random = prng_for(13, 0);
+
+    (void)unused;
+    for (int i = 0; i < race.laps; i++) {
+        /* Some before they begin, most while they are in line. */
+        while (i > atomic_load(&begun) + 3)
+            odi_spin_pause();
+        if (!prng_one_in(&random, 2))
+            continue;
+        if (od_semaphore_cancel(race.semaphore, entrants[i].waiter))
+            atomic_fetch_add(&entrants[i].outcomes, 1);
+    }
+    return NULL;
+}
+
+static void cancels_that_race_with_signals_lose_no_permit(void **state)
+{
+    pthread_t threads[3];
+    bool once = true;
+
+    (void)state;
+    start_race(0);
+    atomic_store(&begun, 0);
+    entrants = calloc((size_t)race.laps, sizeof *entrants);
+    for (int i = 0; i < race.laps; i++)
+        entrants[i].waiter = od_semaphore_waiter_create(called, &entrants[i]);
+    pthread_create(&threads[0], NULL, begin_all, NULL);
+    pthread_create(&threads[1], NULL, cancel_all, NULL);
+    pthread_create(&threads[2], NULL, signal_laps, (void *)1);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    /* There was a permit for each: whoever was not cancelled has one. */
+    for (int i = 0; i < race.laps; i++)
+        once &= atomic_load(&entrants[i].outcomes) == 1;
+    assert_true(once);
+    assert_int_equal(atomic_load(&race.granted) + atomic_load(&race.called) +
+                         od_semaphore_value(race.semaphore),
+                     race.laps);
+    assert_int_equal(race.semaphore->balance, 0);
+    for (int i = 0; i < race.laps; i++)
+        od_semaphore_waiter_free(entrants[i].waiter);
+    free(entrants);
+    od_semaphore_release(race.semaphore);
+}
+
+/* ---- workers ---- */
+
+static atomic_ullong passed;
+
+static void wait_job(void *semaphore)
+{
+    if (od_semaphore_wait(semaphore, HANG_NS))
+        atomic_fetch_add(&passed, 1);
+}
+
+static void signal_job(void *semaphore)
+{
+    od_semaphore_signal(semaphore);
+}
+
+static void a_worker_that_waits_hands_its_place_over(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_semaphore *semaphore = od_semaphore_create(0);
+
+    (void)state;
+    atomic_store(&passed, 0);
+    for (int i = 0; i < 5; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, wait_job, semaphore);
+    for (int i = 0; i < 5; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, signal_job, semaphore);
+    assert_comes_true(atomic_load(&passed) == 5);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    od_semaphore_release(semaphore);
+}
+
+/* ---- misuse, and a forked child ---- */
+
+static void release_below(void *unused)
+{
+    od_semaphore *semaphore = od_semaphore_create(2);
+
+    (void)unused;
+    od_semaphore_wait(semaphore, INT64_MAX);
+    od_semaphore_release(semaphore);
+}
+
+static void create_negative(void *unused)
+{
+    (void)unused;
+    od_semaphore_create(-1);
+}
+
+static void misuse_is_named(void **state)
+{
+    (void)state;
+    assert_child_traps(release_below, NULL,
+                       "CountingSemaphore with 2 permits was released while it had 1: signal() "
+                       "as often as wait() before letting it go");
+    assert_child_traps(create_negative, NULL,
+                       "CountingSemaphore(value: -1): choose 0 or more permits");
+}
+
+static void use_the_parents(void *semaphore)
+{
+    child_expects(od_semaphore_value(semaphore) == 0);
+    child_expects(!od_semaphore_signal(semaphore));
+    child_expects(od_semaphore_wait(semaphore, 0));
+    child_expects(!od_semaphore_wait(semaphore, 0));
+}
+
+static void a_forked_child_has_no_waiters(void **state)
+{
+    od_pool *pool = pool_of(1); /* pools register for forks */
+    pthread_t thread;
+
+    (void)state;
+    line.semaphore = od_semaphore_create(0);
+    atomic_store(&line.served, 0);
+    pthread_create(&thread, NULL, stand_in_line, 0);
+    assert_comes_true(od_semaphore_value(line.semaphore) == -1);
+    odi_clock_sleep(MILLISECONDS(2));
+    assert_child_succeeds(use_the_parents, line.semaphore);
+    od_semaphore_signal(line.semaphore);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&line.served), 1);
+    od_semaphore_release(line.semaphore);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(permits_are_counted),
+        cmocka_unit_test(a_signal_wakes_the_longest_waiter),
+        cmocka_unit_test(a_permit_for_a_waiter_is_not_stolen),
+        cmocka_unit_test(deadlines_that_race_with_signals_lose_no_permit),
+        cmocka_unit_test(no_wake_up_is_lost),
+        cmocka_unit_test(one_permit_is_a_lock),
+        cmocka_unit_test(functions_are_called_in_line_and_not_once_cancelled),
+        cmocka_unit_test(what_is_cancelled_first_does_not_begin),
+        cmocka_unit_test(cancels_that_race_with_signals_lose_no_permit),
+        cmocka_unit_test(a_worker_that_waits_hands_its_place_over),
+        cmocka_unit_test(misuse_is_named),
+        cmocka_unit_test(a_forked_child_has_no_waiters),
+    };
+    return run_guarded(tests);
+}

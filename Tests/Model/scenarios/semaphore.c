@@ -1,0 +1,189 @@
+/* semaphore.c — permits go to exactly one waiter each, and a signal is never lost: not to one
+ * on its way into the line, nor to one on its way out.
+ */
+#define ODI_LOCK_SPINS 0
+
+#include "sleep/lock.c"
+
+#include "job/arena.c"
+#include "job/semaphore.c"
+
+#include "doubles/futex.h"
+#include "doubles/pages.h"
+#include "model/scenario.h"
+
+static odi_semaphore *semaphore;
+static odi_waiter early; /* in line before the threads begin, without a thread */
+static unsigned called;
+static int written; /* before each signal, read by who got its permit */
+static unsigned granted[MODEL_ROWS];
+
+static void prepare(void)
+{
+    semaphore = odi_semaphore_new(0);
+    /* CAS and addition recheck what these loads say. */
+    model_hint(&semaphore->value, sizeof semaphore->value);
+}
+
+static void signal(void)
+{
+    (void)odi_semaphore_signal(semaphore);
+}
+
+static void write_and_signal(void)
+{
+    written = 1;
+    signal();
+}
+
+static void got_it(void)
+{
+    granted[model_thread()]++;
+}
+
+static void wait(void)
+{
+    odi_waiter waiter = {0};
+
+    if (odi_semaphore_begin(semaphore, &waiter) != ODI_WAITER_GRANTED)
+        (void)odi_semaphore_await(&waiter, ODI_FOREVER);
+    got_it();
+}
+
+static void wait_and_read(void)
+{
+    wait();
+    model_check(written == 1);
+}
+
+/* As if the deadline came at once. */
+static void wait_briefly(void)
+{
+    odi_waiter waiter = {0};
+
+    if (odi_semaphore_begin(semaphore, &waiter) == ODI_WAITER_GRANTED ||
+        !odi_semaphore_give_up(semaphore, &waiter))
+        got_it();
+}
+
+static void wait_briefly_and_read(void)
+{
+    wait_briefly();
+    model_check(granted[model_thread()] == 0 || written == 1);
+}
+
+static void wait_briefly_and_pass_on(void)
+{
+    wait_briefly();
+    if (granted[model_thread()] > 0)
+        signal();
+}
+
+static void look(void)
+{
+    if (odi_semaphore_try(semaphore)) {
+        model_check(written == 1);
+        got_it();
+    }
+}
+
+/* What was signalled was granted once, or is still there. */
+static void settle(int64_t signals)
+{
+    int64_t sum = odi_load_relaxed(&semaphore->value);
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        sum += granted[row];
+    model_check(sum + called == signals);
+    model_check(odi_load_relaxed(&semaphore->value) >= 0 && semaphore->balance == 0);
+    model_check(semaphore->first == NULL && semaphore->last == NULL);
+}
+
+static void verify_one(void)
+{
+    settle(1);
+}
+
+static void verify_two(void)
+{
+    settle(2);
+}
+
+static void verify_passed_on(void)
+{
+    granted[0] = 0; /* who passes its permit on has none */
+    settle(1);
+}
+
+MODEL_SCENARIO(semaphore_wait, prepare, verify_one, write_and_signal, wait_and_read)
+MODEL_SCENARIO(semaphore_brief, prepare, verify_one, write_and_signal, wait_briefly_and_read)
+MODEL_SCENARIO(semaphore_look, prepare, verify_one, write_and_signal, look)
+
+/* ---- without a thread ---- */
+
+static void call(void *counter)
+{
+    ++*(unsigned *)counter;
+}
+
+static void prepare_early(void)
+{
+    prepare();
+    early = (odi_waiter){.function = call, .context = &called};
+    model_check(odi_semaphore_begin(semaphore, &early) == ODI_WAITER_LISTED);
+}
+
+static void signal_twice(void)
+{
+    signal();
+    signal();
+}
+MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal, signal, wait)
+MODEL_SCENARIO(semaphore_passed_on, prepare_early, verify_passed_on, wait_briefly_and_pass_on,
+               signal)
+MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
+
+static void cancel(void)
+{
+    (void)odi_semaphore_cancel(semaphore, &early);
+}
+
+/* A cancelled waiter's permit goes to the next, who may sleep for it. */
+MODEL_SCENARIO(semaphore_cancel, prepare_early, verify_one, signal, cancel)
+
+static odi_waiter next;
+
+static void prepare_beside(void)
+{
+    prepare_early();
+    next = early;
+    next.state = ODI_WAITER_NEW;
+    model_check(odi_semaphore_begin(semaphore, &next) == ODI_WAITER_LISTED);
+}
+
+static void verify_beside(void)
+{
+    model_check(called == 1); /* the one or the other */
+    (void)odi_semaphore_cancel(semaphore, &next);
+    settle(1);
+}
+MODEL_SCENARIO(semaphore_cancel_beside, prepare_beside, verify_beside, signal, cancel)
+
+static void prepare_unbegun(void)
+{
+    prepare();
+    early = (odi_waiter){.function = call, .context = &called};
+}
+
+static void begin(void)
+{
+    if (odi_semaphore_begin(semaphore, &early) == ODI_WAITER_GRANTED)
+        got_it();
+}
+
+static void end_of_unbegun(void)
+{
+    (void)odi_semaphore_cancel(semaphore, &early);
+    settle(1);
+}
+MODEL_SCENARIO(semaphore_cancel_begin, prepare_unbegun, end_of_unbegun, begin, cancel, signal)

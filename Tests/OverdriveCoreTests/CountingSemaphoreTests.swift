@@ -1,0 +1,152 @@
+import OverdriveCore
+import Testing
+
+@Suite("A counting semaphore", .timeLimit(.minutes(1)))
+struct CountingSemaphoreTests {
+    @Test("hands out as many permits as it has")
+    func permits() {
+        let semaphore = CountingSemaphore(value: 2)
+        semaphore.wait()
+        #expect(semaphore.wait(timeout: .zero) == .success)
+        #expect(semaphore.wait(timeout: .zero) == .timedOut)
+        #expect(semaphore.wait(timeout: .seconds(Int64.min)) == .timedOut)
+        #expect(semaphore.wait(timeout: .milliseconds(1)) == .timedOut)
+        #expect(semaphore.wait(deadline: .now + .milliseconds(1)) == .timedOut)
+        #expect(semaphore.wait(deadline: .now - .seconds(1)) == .timedOut)
+        #expect(semaphore.description == "CountingSemaphore (permits: 0)")
+        #expect(!semaphore.signal())
+        #expect(semaphore.wait(deadline: .now + .seconds(20)) == .success)
+        #expect(!semaphore.signal())
+        #expect(!semaphore.signal())
+        #expect(semaphore.description == "CountingSemaphore (permits: 2)")
+    }
+
+    @Test("serves threads in the order in which they came, and tells who signals")
+    func order() {
+        let semaphore = CountingSemaphore(value: 0)
+        let order = Log<Int>()
+        let next = Counter()
+        onThreads(5) { thread in
+            if thread == 4 {
+                for served in 1...4 {
+                    #expect(eventually { semaphore.description == "CountingSemaphore (waiting: \(5 - served))" })
+                    if served == 1 { #expect(eventually { next.count == 4 }) }
+                    #expect(semaphore.signal())
+                    #expect(eventually { order.all.count == served })
+                }
+            } else {
+                // One after another, each in line before the next.
+                #expect(eventually { next.count == thread && semaphore.description.hasSuffix(" \(thread))") })
+                next.add()
+                semaphore.wait()
+                order.note(thread)
+            }
+        }
+        #expect(order.all == [0, 1, 2, 3])
+    }
+
+    @Test("lets a worker wait: another takes its place")
+    func workers() {
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 1, spares: 8))
+        let semaphore = CountingSemaphore(value: 0)
+        let passed = Counter()
+        for _ in 0..<8 {
+            queue.async {
+                semaphore.wait()
+                passed.add()
+            }
+        }
+        for _ in 0..<8 { queue.async { semaphore.signal() } }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(passed.count == 8)
+    }
+
+    @Test("limits how many are inside at once")
+    func limit() {
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 4, spares: 64))
+        let semaphore = CountingSemaphore(value: 3)
+        let crowd = Crowd()
+        let visits = Counter()
+        for _ in 0..<500 {
+            queue.async {
+                semaphore.wait()
+                crowd.visit { visits.add() }
+                semaphore.signal()
+            }
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(crowd.most <= 3)
+        #expect(visits.count == 500)
+    }
+
+    // MARK: - Tasks
+
+    @Test("lets tasks wait without a thread, in line with the others")
+    func tasks() async throws {
+        let scheduler = makeScheduler(workers: 1)
+        let semaphore = CountingSemaphore(value: 0)
+        let order = Log<Int>()
+        let tasks = (0..<20).map { number in
+            let task = Task(executorPreference: scheduler) {
+                try await semaphore.wait()
+                order.note(number)
+            }
+            #expect(eventually { semaphore.description == "CountingSemaphore (waiting: \(number + 1))" })
+            return task
+        }
+        for _ in tasks { #expect(semaphore.signal()) }
+        for task in tasks { try await task.value }
+        #expect(order.all == Array(0..<20))
+    }
+
+    @Test("takes a permit at once where there is one, cancelled tasks excepted")
+    func atOnce() async throws {
+        let semaphore = CountingSemaphore(value: 1)
+        try await semaphore.wait()
+        semaphore.signal()
+        let gate = Gate()
+        let task = Task {
+            gate.pass()
+            try await semaphore.wait()
+        }
+        task.cancel()
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(semaphore.wait(timeout: .zero) == .success)
+        semaphore.signal()
+    }
+
+    @Test("throws where a task is cancelled in line, and serves the next")
+    func cancelled() async throws {
+        let semaphore = CountingSemaphore(value: 0)
+        let first = Task { try await semaphore.wait() }
+        #expect(eventually { semaphore.description == "CountingSemaphore (waiting: 1)" })
+        let second = Task { try await semaphore.wait() }
+        #expect(eventually { semaphore.description == "CountingSemaphore (waiting: 2)" })
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(semaphore.description == "CountingSemaphore (waiting: 1)")
+        semaphore.signal()
+        try await second.value
+    }
+
+    @Test("loses no permit to cancellations that race with signals")
+    func cancellationRace() async {
+        let semaphore = CountingSemaphore(value: 0)
+        var granted = 0
+        for _ in 0..<500 {
+            let task = Task { try await semaphore.wait() }
+            async let signal = Task { semaphore.signal() }.value
+            task.cancel()
+            _ = await signal
+            if case .success = await task.result {
+                granted += 1
+            } else {
+                // The signal's permit is left.
+                #expect(semaphore.wait(timeout: .zero) == .success)
+            }
+        }
+        #expect(semaphore.wait(timeout: .zero) == .timedOut)
+        #expect(granted <= 500)
+    }
+}
