@@ -21,7 +21,7 @@ typedef enum od_status {
     OD_INVALID = 1,   /* an argument is out of its range; the message says which */
     OD_NO_MEMORY = 2, /* memory is short; nothing was kept */
     OD_STOPPED = 3,   /* the pool was stopped before */
-    OD_INSIDE = 4     /* not from a worker of this pool: it would wait for itself */
+    OD_INSIDE = 4     /* not from inside this pool's jobs: it would wait for itself */
 } od_status;
 
 typedef enum od_placement {
@@ -116,7 +116,8 @@ typedef struct od_stop_report {
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 
 /* Stops the pool if it is not (without a deadline) and gives its memory back. The memory of
- * a pool with stuck jobs stays. Not from a worker of this pool. */
+ * a pool with stuck jobs stays. Not from one of this pool's jobs, on whichever thread that
+ * runs: OD_INSIDE, and nothing has happened. */
 od_status od_pool_free(od_pool *pool);
 
 typedef struct od_metrics {

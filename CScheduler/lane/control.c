@@ -239,15 +239,22 @@ uint64_t od_group_pending(od_group *group)
  * not waiting for the very CPU that waiting awake would take. */
 static bool may_be_short(od_group *group)
 {
-    odi_record *last = odi_load_acquire(&group->last, L5);
-    bool woke = odi_woke_a_sleeper;
+    bool woke = odi_woke_a_sleeper, may = false;
 
     odi_woke_a_sleeper = false;
-    if (last == NULL || woke)
+    if (woke)
         return false;
-    odi_crew *crew = odi_load_relaxed(&last->crew); /* relaxed, all: hints */
-    return odi_load_relaxed(&crew->may_spin) &&
-           odi_load_relaxed(&crew->sites[0].searcher_cpu) != odi_thread_cpu();
+    /* Under the lock the record stays its queue's, and with that its pool is there. */
+    odi_lock_acquire(&group->watch.lock);
+    odi_record *last = odi_load_relaxed(&group->last); /* relaxed: written under the lock */
+    if (last != NULL) {
+        odi_crew *crew = odi_load_relaxed(&last->crew); /* relaxed, all: hints */
+
+        may = odi_load_relaxed(&crew->may_spin) &&
+              odi_load_relaxed(&crew->sites[0].searcher_cpu) != odi_thread_cpu();
+    }
+    odi_lock_release(&group->watch.lock);
+    return may;
 }
 
 bool od_group_wait(od_group *group, int64_t deadline_ns)

@@ -35,20 +35,47 @@ static void grant(odi_entry entry)
     odi_futex_wake(&waiting->granted, 1);
 }
 
-ODI_COLD void odi_serve_own_deque(void)
+/* The turn that waits right below the drainer that is about to run on this thread. */
+static _Thread_local odi_turn *right_below;
+
+/* What runs here runs on top of a job that waits, and ends before that can go on: it may wait
+ * for what that job holds. So it is for when no other worker can be had, and never for when
+ * the others are only slow to come. */
+ODI_COLD static void serve(odi_turn *waiting)
 {
     odi_worker *worker = odi_worker_self;
     odi_entry job;
 
-    /* relaxed: a hint; while workers can be started they do this */
-    if (worker != NULL && odi_load_relaxed(&worker->crew->attention) & ODI_CAN_START &&
-        odi_worker_find_local(worker, &job))
-        (void)odi_run_outside(worker->crew, job);
+    if (worker == NULL || !odi_crew_has_work(worker->crew) ||
+        odi_crew_hand_over(worker->crew, worker->site) || !odi_worker_find_local(worker, &job))
+        return;
+    right_below = odi_job_tag(job) == ODI_TAG_INTERNAL ? waiting : NULL;
+    (void)odi_run_outside(worker->crew, job);
+    right_below = NULL;
+}
+
+void odi_serve_own_deque(void)
+{
+    serve(NULL);
+}
+
+/* Lock held. Takes a sync caller's turn out of the lane. False: its thread is away, and it
+ * enters the lane again when it comes back. A place granted to it meanwhile would be held for
+ * as long as the job on top of it lasts, which may wait for that very place. On top of `below`
+ * there is only the drainer that asks. */
+static bool call(odi_entry entry, const odi_turn *below)
+{
+    odi_turn *waiting = (odi_turn *)(uintptr_t)entry.context;
+    bool away = waiting->where == ODI_TURN_AWAY && waiting != below;
+
+    waiting->where = away ? ODI_TURN_PASSED : ODI_TURN_CALLED;
+    return !away;
 }
 
 ODI_COLD void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry)
 {
     odi_store_relaxed(&listed->granted, 0); /* relaxed: the lock carries it */
+    listed->where = ODI_TURN_WAITS;
     listed->entry = entry;
     listed->next = NULL;
     if (queue->first_turn == NULL)
@@ -74,13 +101,46 @@ static bool take_listed(od_queue *queue, odi_entry *entry)
     return true;
 }
 
-void odi_lane_await(odi_turn *waiting, int64_t slice_ns)
+/* Lock held; releases it. */
+static void enter(od_queue *queue, odi_turn *waiting)
+{
+    odi_entry entry = odi_job_plain(turn, waiting, ODI_TAG_INTERNAL);
+
+    waiting->where = ODI_TURN_WAITS;
+    if (!odi_fifo_push(&queue->lane, entry))
+        odi_lane_list(queue, waiting, entry);
+    int drainers = odi_lane_places(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_start(queue, drainers);
+}
+
+/* No turn is granted while its thread runs something else on top of it. */
+ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *waiting)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool goes = waiting->where == ODI_TURN_WAITS;
+    waiting->where = goes ? ODI_TURN_AWAY : waiting->where;
+    odi_lock_release(&queue->watch.lock);
+    if (!goes)
+        return; /* granted, or about to be */
+    serve(waiting);
+    odi_lock_acquire(&queue->watch.lock);
+    if (waiting->where == ODI_TURN_PASSED) {
+        enter(queue, waiting);
+        return;
+    }
+    if (waiting->where == ODI_TURN_AWAY)
+        waiting->where = ODI_TURN_WAITS;
+    odi_lock_release(&queue->watch.lock);
+}
+
+void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
 {
     od_blocking_begin();
     while (odi_load_acquire(&waiting->granted, Q1) == 0) { /* ended by: grant, take_listed */
         if (odi_futex_wait(&waiting->granted, 0, odi_clock_after(slice_ns)) ==
             ODI_FUTEX_TIMED_OUT)
-            odi_serve_own_deque();
+            serve_meanwhile(queue, waiting);
     }
     od_blocking_end();
 }
@@ -88,16 +148,11 @@ void odi_lane_await(odi_turn *waiting, int64_t slice_ns)
 void odi_lane_take_turn(od_queue *queue)
 {
     odi_turn mine;
-    odi_entry entry = odi_job_plain(turn, &mine, ODI_TAG_INTERNAL);
 
     odi_store_relaxed(&mine.granted, 0); /* relaxed: not shared yet */
     odi_lock_acquire(&queue->watch.lock);
-    if (!odi_fifo_push(&queue->lane, entry))
-        odi_lane_list(queue, &mine, entry);
-    int drainers = odi_lane_places(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_start(queue, drainers);
-    odi_lane_await(&mine, ODI_WAIT_SLICE_NS);
+    enter(queue, &mine);
+    odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
 }
 
 void odi_lane_end_turn(od_queue *queue)
@@ -115,23 +170,29 @@ void odi_lane_end_turn(od_queue *queue)
 
 /* ---- draining ---- */
 
-static bool pop(od_queue *queue, odi_entry *entry)
+/* The next of the lane, leaving out the turns of threads that are away. Lock held. */
+static bool pop(od_queue *queue, odi_entry *entry, const odi_turn *below)
 {
-    return odi_fifo_pop(&queue->early, entry) || odi_fifo_pop(&queue->lane, entry) ||
-           take_listed(queue, entry);
+    while (odi_fifo_pop(&queue->early, entry) || odi_fifo_pop(&queue->lane, entry) ||
+           take_listed(queue, entry)) {
+        if (!is_turn(*entry) || call(*entry, below))
+            return true;
+    }
+    return false;
 }
 
 /* What a drainer that holds a place does next, `most` jobs of it. Lock held. Returns the
  * number of jobs; 0: it has no place any more, because there is nothing to do, too many run,
  * or a sync caller (*granted) has it now. */
-static size_t take(od_queue *queue, odi_entry *jobs, size_t most, odi_entry *granted)
+static size_t take(od_queue *queue, odi_entry *jobs, size_t most, const odi_turn *below,
+                   odi_entry *granted)
 {
     odi_entry next;
     size_t count;
 
     granted->code = 0;
     if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        !pop(queue, &jobs[0])) {
+        !pop(queue, &jobs[0], below)) {
         queue->running--;
         odi_lane_open_if_clear(queue);
         return 0;
@@ -229,13 +290,16 @@ static void drain(void *raw)
     od_stay stay = {queue, odi_stays, true};
     odi_entry jobs[BATCH], granted;
     size_t done = 0, count, most;
+    const odi_turn *below = right_below;
     bool over;
 
+    right_below = NULL;
     odi_stays = &stay;
     do {
         most = jobs_per_turn(queue);
         odi_lock_acquire(&queue->watch.lock);
-        count = take(queue, jobs, queue->width != 1 ? 1 : most < BATCH ? most : BATCH, &granted);
+        count = take(queue, jobs, queue->width != 1 ? 1 : most < BATCH ? most : BATCH, below,
+                     &granted);
         over = queue->released;
         odi_lock_release(&queue->watch.lock);
         run_batch(queue, jobs, count);

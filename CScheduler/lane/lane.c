@@ -76,7 +76,7 @@ bool odi_lane_push(od_queue *queue, odi_entry labelled)
 
     odi_lane_start(queue, drainers);
     if (ODI_UNLIKELY(listed))
-        odi_lane_await(&mine, ODI_SHORT_SLICE_NS);
+        odi_lane_await(queue, &mine, ODI_SHORT_SLICE_NS);
     else if (!kept)
         (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
     return true;

@@ -62,6 +62,12 @@ extern _Thread_local od_stay *odi_stays;
  * memory for. */
 typedef struct odi_turn {
     odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
+    enum {
+        ODI_TURN_WAITS,  /* in the lane */
+        ODI_TURN_AWAY,   /* in the lane; its thread runs another job meanwhile, on top of it */
+        ODI_TURN_PASSED, /* no longer in the lane: it was away when its turn came */
+        ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
+    } where;             /* of a sync caller; under the lock */
     odi_entry entry;
     struct odi_turn *next; /* of those that the lane had no memory for */
 } odi_turn;
@@ -84,8 +90,8 @@ void odi_lane_start(od_queue *queue, int drainers);          /* not held */
 bool odi_lane_is_clear(const od_queue *queue);               /* held */
 void odi_lane_purge(od_queue *queue);                        /* not held */
 
-/* A worker that waits looks this often whether a worker could be started in its place. If
- * not, it serves its own deque, where what it waits for may be. */
+/* A worker that waits looks this often whether another worker does its jobs in its place. If
+ * none can be had, it serves its own deque, where what it waits for may be. */
 #define ODI_WAIT_SLICE_NS (20 * ODI_MILLISECOND)
 /* As often when memory is short, because then every job of a lane waits like this. */
 #define ODI_SHORT_SLICE_NS (200 * ODI_MICROSECOND)
@@ -99,7 +105,7 @@ void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
 
 /* Sleeps until it is granted; a worker looks after each slice whether it has to serve itself.
  * Not held. */
-void odi_lane_await(odi_turn *waiting, int64_t slice_ns);
+void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns);
 void odi_lane_end_turn(od_queue *queue);
 
 #endif

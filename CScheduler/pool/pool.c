@@ -111,6 +111,7 @@ static void set_constants(od_pool *pool, const od_pool_options *options, int wor
     crew->pool = pool;
     crew->arm_monitor = odi_pool_arm_monitor;
     crew->refresh = odi_pool_refresh;
+    crew->help = odi_pool_help;
     crew->target = workers;
     crew->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
     crew->capacity = ODI_MOST_WORKERS + crew->spare_cap;
@@ -192,10 +193,9 @@ od_status od_pool_set_workers(od_pool *pool, int workers)
 
 od_status od_pool_free(od_pool *pool)
 {
-    od_status status = od_pool_stop(pool, INT64_MAX, NULL);
-
-    if (status == OD_INSIDE)
-        return status;
+    /* What runs a job of the pool goes on with the pool when the job is over. */
+    if (odi_pool_is_helped(pool) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
+        return OD_INSIDE;
     odi_lock_acquire(&pool->crew.lock);
     bool stuck = pool->crew.present > 0;
     odi_lock_release(&pool->crew.lock);

@@ -59,6 +59,13 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
  * workers the job runs here and now. */
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
 
+/* Whether the calling thread is inside a job of the pool that it runs for want of workers. */
+bool odi_pool_is_helped(const od_pool *pool);
+
+/* Runs what waits in the pool's injectors on the calling thread, for want of workers. The
+ * crew's `help`. */
+void odi_pool_help(odi_crew *crew);
+
 /* limits.c: follows the machine's limits, at most once a second. The crew's `refresh`. */
 void odi_pool_refresh(odi_crew *crew);
 

@@ -143,7 +143,7 @@ static bool close_if_empty(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
 
-    odi_crew_help(crew);
+    odi_pool_help(crew);
     odi_lock_acquire(&crew->lock); /* workers are recruited under it */
     bool empty = workers_present(pool) == 0;
     if (empty)
@@ -168,7 +168,7 @@ static void stop(od_pool *pool, int64_t deadline)
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
         gone = await_departures(pool, odi_clock_after(LOOK_NS));
     if (in_time)
-        odi_crew_help(crew); /* what came while the last look was on runs: it was in time */
+        odi_pool_help(crew); /* what came while the last look was on runs: it was in time */
     if (odi_cancel_above != NULL)
         odi_cancel_above(pool, !in_time);
     if (!in_time)
@@ -198,6 +198,7 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
 
     if (od_pool_is_worker(pool))
         return OD_INSIDE;
+    od_blocking_begin(); /* another pool's worker hands its place over */
     if (odi_cas_acqrel(&pool->stop_state, &running, STOPPING, P2)) {
         odi_store_relaxed(&pool->stopping_thread, odi_thread_id()); /* relaxed: our own */
         stop(pool, odi_clock_after(deadline_ns));
@@ -208,10 +209,13 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
     }
     while (odi_load_acquire(&pool->stop_state, P2) == STOPPING) {
         /* relaxed: only the stopping thread itself finds its own number */
-        if (odi_load_relaxed(&pool->stopping_thread) == odi_thread_id())
+        if (odi_load_relaxed(&pool->stopping_thread) == odi_thread_id()) {
+            od_blocking_end();
             return OD_INSIDE;
+        }
         odi_futex_wait(&pool->stop_state, STOPPING, ODI_FOREVER); /* ended by: the stopper */
     }
+    od_blocking_end();
     if (report != NULL)
         *report = pool->last_report;
     return status;

@@ -5,37 +5,53 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* The pool whose jobs a thread that is no worker runs, for want of workers. */
-static _Thread_local od_pool *helped;
+/* A thread that runs a pool's jobs although it is none of its workers, for want of these. It
+ * may do so on top of another pool's jobs. */
+typedef struct help_given {
+    od_pool *pool;
+    const struct help_given *outer;
+} help_given;
+
+static _Thread_local const help_given *helping;
 static _Thread_local void *work;
+
+bool odi_pool_is_helped(const od_pool *pool)
+{
+    const help_given *help = helping;
+
+    while (help != NULL && help->pool != pool)
+        help = help->outer;
+    return help != NULL;
+}
 
 /* There is nobody to run it: no thread, no memory, or no pool any more. */
 ODI_COLD static void run_here(od_pool *pool, odi_entry job)
 {
-    od_pool *outer = helped;
+    help_given here = {pool, helping};
 
-    helped = pool;
+    helping = &here;
     (void)odi_run_outside(&pool->crew, job);
-    helped = outer;
+    helping = here.outer;
 }
 
 /* Jobs that run here and submit are nested this deep, so that they may wait for each other;
  * what comes beyond is left to the helper below, so that a long chain needs no deep stack. */
 enum { DEEPEST_HELP = 512 };
 
-ODI_COLD static void help(od_pool *pool)
+ODI_COLD void odi_pool_help(odi_crew *crew)
 {
     static _Thread_local int depth;
-    od_pool *outer = helped;
-    int outer_depth = depth;
+    od_pool *pool = crew->pool;
+    help_given here = {pool, helping};
 
-    depth = outer == pool ? depth + 1 : 1;
-    if (depth <= DEEPEST_HELP) {
-        helped = pool;
-        odi_crew_help(&pool->crew);
-        helped = outer;
+    /* Pools that help each other in turns nest as deep as one that helps itself. */
+    depth++;
+    if (depth <= DEEPEST_HELP || !odi_pool_is_helped(pool)) {
+        helping = &here;
+        odi_crew_help(crew);
+        helping = here.outer;
     }
-    depth = outer_depth;
+    depth--;
 }
 
 /* The pool is past its deadline: what this worker pushes nobody else looks for, and it does
@@ -71,7 +87,7 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
     if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
         run_here(pool, job);
     else if (ODI_UNLIKELY(!odi_crew_publish(crew, site)))
-        help(pool);
+        odi_pool_help(crew);
 }
 
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
@@ -116,8 +132,8 @@ void *od_pool_current_owner(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    if (helped != NULL)
-        return helped->owner;
+    if (helping != NULL)
+        return helping->pool->owner;
     return worker != NULL ? ((od_pool *)worker->crew->pool)->owner : NULL;
 }
 

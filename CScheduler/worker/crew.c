@@ -289,7 +289,7 @@ ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
     /* A worker comes to it by itself, after the job that it has in hand: that may be what a
      * job run here would wait for. */
     if (nobody && (odi_worker_self == NULL || odi_worker_self->crew != crew))
-        odi_crew_help(crew);
+        crew->help(crew);
 }
 
 /* The thread could not be created: things are as before. */
@@ -373,6 +373,20 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     /* A worker is wanted and not to be had: better the submitter runs it than nobody. */
     bool short_of_workers = !covered && attention & ODI_CAN_START;
     return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
+}
+
+bool odi_crew_hand_over(odi_crew *crew, odi_site *site)
+{
+    const int *order = crew->site_order[site - crew->sites];
+
+    odi_fence_light(S1);
+    for (int rank = 0; rank < crew->site_count; rank++) {
+        if (odi_idle_signal(&crew->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
+            return true;
+    }
+    /* relaxed: a hint. Where as many run as may, they come to it. */
+    return !(odi_load_relaxed(&crew->attention) & ODI_CAN_START) ||
+           odi_crew_start_one(crew, site);
 }
 
 static bool claim_any(odi_crew *crew, odi_entry *job)

@@ -82,6 +82,7 @@ struct odi_crew {
     char name[12];
     void (*arm_monitor)(odi_crew *crew);  /* attention said ODI_MONITOR_OFF */
     void (*refresh)(odi_crew *crew);      /* a worker passes a slow point */
+    void (*help)(odi_crew *crew);         /* there are no workers: the caller runs what waits */
     void *pool;
 
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
@@ -140,8 +141,13 @@ ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
     return odi_crew_publish_slow(crew, site);
 }
 
-/* Runs what waits in the injectors on the calling thread, until nothing does: for submitters
- * that have no workers, because none could be started or the crew has stopped. */
+/* For a worker that waits with jobs in its deque: sees to it that another comes for them, if
+ * one is to be had. False: none is. */
+bool odi_crew_hand_over(odi_crew *crew, odi_site *site);
+
+/* Runs what waits in the injectors on the calling thread, until nothing does: what `help` comes
+ * to. For submitters that have no workers, because none could be started or the crew has
+ * stopped. */
 void odi_crew_help(odi_crew *crew);
 
 /* Puts a job into a site's injector and marks its band. False: memory is short. The caller

@@ -11,6 +11,10 @@ extension Scheduler: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         let band = TaskQueue.QoS(job.priority.rawValue).band
         let job = UnownedJob(job)
+        // The task keeps the scheduler alive, but may be over before the engine is done with the submission,
+        // and the caller holds no reference of its own.
+        let alive = Unmanaged.passRetained(self)
+        defer { alive.release() }
         od_pool_submit(handle, band, Scheduler.runJob, unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
 

@@ -97,10 +97,8 @@ public final class Scheduler: Sendable {
     deinit {
         // The pool finishes what was submitted. From one of its own closures that has to happen elsewhere.
         nonisolated(unsafe) let pool = handle
-        if od_pool_is_worker(pool) {
+        if od_pool_free(pool) == OD_INSIDE {
             DispatchQueue.global().async { _ = od_pool_free(pool) }
-        } else {
-            _ = od_pool_free(pool)
         }
     }
 

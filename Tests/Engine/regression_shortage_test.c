@@ -4,6 +4,7 @@
 #include "Support/process.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
+#include "lane/queue.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -289,6 +290,98 @@ static void a_worker_that_waits_serves_itself_when_no_other_can_be_had(void **st
     assert_serves_itself(take_a_turn_behind_what_it_submitted, 1);
 }
 
+/* ---- jobs on top of a job that waits ---- */
+
+static struct {
+    od_pool *pool;
+    od_queue *onto;
+    atomic_int order[2], next;
+    atomic_bool served_here;
+    atomic_ullong ran;
+} top;
+
+static void sync_and_note(void *number)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(top.onto, &stay);
+    atomic_store(&top.order[atomic_fetch_add(&top.next, 1)], *(int *)number);
+    od_queue_sync_end(&stay);
+}
+
+static void leave_one_and_sync(void *numbers)
+{
+    od_pool_submit(top.pool, OD_BAND_DEFAULT, sync_and_note, (int *)numbers + 1);
+    sync_and_note(numbers);
+}
+
+static uint64_t waiting_in(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    uint64_t waiting = queue->lane.count;
+    odi_lock_release(&queue->watch.lock);
+    return waiting;
+}
+
+/* The only worker waits for its turn on a serial queue, and meanwhile serves itself with a job
+ * that wants a turn there too. The turn that comes first must not be the one below. */
+static void a_turn_is_not_granted_below_a_job_that_waits_for_the_same_queue(void **state)
+{
+    static int numbers[2] = {1, 2};
+    od_stay stay;
+    atomic_ullong ran = 0;
+
+    (void)state;
+    memset(&top, 0, sizeof top);
+    top.pool = pool_of(1);
+    top.onto = od_queue_create(top.pool, OD_BAND_DEFAULT, 1, "onto");
+    od_pool_submit(top.pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1); /* the only worker there will be */
+    atomic_store(&before_thread, no_thread);
+    od_queue_sync_begin(top.onto, &stay);
+    od_pool_submit(top.pool, OD_BAND_DEFAULT, leave_one_and_sync, numbers);
+    assert_comes_true(waiting_in(top.onto) == 2); /* one on top of the other */
+    od_queue_sync_end(&stay);
+    assert_comes_true(atomic_load(&top.next) == 2); /* while no thread is to be had */
+    assert_int_equal(atomic_load(&top.order[0]), 2);
+    assert_int_equal(atomic_load(&top.order[1]), 1);
+    atomic_store(&before_thread, NULL);
+    od_queue_release(top.onto);
+    od_pool_free(top.pool);
+}
+
+static _Thread_local bool is_inside;
+
+static void note_where(void *unused)
+{
+    (void)unused;
+    atomic_store(&top.served_here, is_inside);
+    atomic_fetch_add(&top.ran, 1);
+}
+
+/* Nobody has come for the job yet, as on a machine that is busy with something else. */
+static void look_whether_to_serve_oneself(void *unused)
+{
+    (void)unused;
+    is_inside = true;
+    (void)odi_worker_push(odi_worker_self, OD_BAND_DEFAULT, odi_job_plain(note_where, NULL, 0));
+    odi_serve_own_deque();
+    if (!COMES_TRUE(atomic_load(&top.ran) == 1))
+        abort();
+    is_inside = false;
+}
+
+static void a_worker_that_waits_leaves_its_jobs_to_others_that_are_only_slow(void **state)
+{
+    (void)state;
+    memset(&top, 0, sizeof top);
+    top.pool = pool_of(2);
+    od_pool_submit(top.pool, OD_BAND_DEFAULT, look_whether_to_serve_oneself, NULL);
+    assert_comes_true(all_done(top.pool) == 2);
+    assert_false(atomic_load(&top.served_here));
+    od_pool_free(top.pool);
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -302,6 +395,8 @@ int main(void)
         THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
         THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),
         THREAD_TEST(a_worker_that_waits_serves_itself_when_no_other_can_be_had),
+        THREAD_TEST(a_turn_is_not_granted_below_a_job_that_waits_for_the_same_queue),
+        THREAD_TEST(a_worker_that_waits_leaves_its_jobs_to_others_that_are_only_slow),
     };
     return run_guarded(tests);
 }

@@ -36,6 +36,30 @@ struct TaskExecutorTests {
         }.value
     }
 
+    @Test("a scheduler that only a task keeps alive goes when the task ends, wherever that is")
+    func lastReference() async {
+        /// A task on a scheduler that nobody else holds, and which waits to be resumed.
+        func start(stopped: Bool) async -> (Task<Void, Never>, CheckedContinuation<Void, Never>, Weak) {
+            let scheduler = makeScheduler(workers: 1)
+            let (began, beginning) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
+            let task = Task(executorPreference: scheduler) {
+                await withCheckedContinuation { _ = beginning.yield($0) }
+            }
+            var iterator = began.makeAsyncIterator()
+            guard let waiting = await iterator.next() else { fatalError("the stream has an element") }
+            if stopped { _ = await scheduler.shutdown(deadline: .seconds(20)) }
+            return (task, waiting, Weak(scheduler))
+        }
+        for round in 0..<200 {
+            let stopped = round % 2 == 0
+            let (task, waiting, scheduler) = await start(stopped: stopped)
+            // Where it was stopped, the task runs to its end in here, on the thread that submits it.
+            waiting.resume()
+            await task.value
+            if stopped { #expect(eventually { scheduler.value == nil }) }
+        }
+    }
+
     @Test("lets actors keep their isolation, and goes on with their work on the workers")
     func actors() async {
         actor Account {
@@ -176,4 +200,15 @@ struct TaskExecutorTests {
 
 private enum Local {
     @TaskLocal static var number = 0
+}
+
+/// Holds no reference to a scheduler.
+private final class Weak: Sendable {
+    private weak let scheduler: Scheduler?
+
+    init(_ scheduler: Scheduler) {
+        self.scheduler = scheduler
+    }
+
+    var value: Scheduler? { scheduler }
 }

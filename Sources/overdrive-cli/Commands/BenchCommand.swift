@@ -21,7 +21,9 @@ struct BenchCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Closures of one measurement, 1,000 to 10,000,000.", valueName: "number"))
     var closures = 1_000_000
 
-    @Option(help: ArgumentHelp("Overdrive's workers, 1 to 1024; otherwise as many as the machine gives.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Overdrive's workers, 1 to 1024; otherwise as many as the machine gives.", valueName: "number"))
     var workers: Int?
 
     @Option(help: ArgumentHelp("Only comparisons whose name contains this.", valueName: "text"))
@@ -39,10 +41,12 @@ struct BenchCommand: ParsableCommand {
             throw ValidationError("--closures takes a number from 1000 to 10000000, not \(closures).")
         }
         guard workers.map({ (1...EngineName.mostJobs).contains($0) }) ?? true else {
-            throw ValidationError("--workers takes a number from 1 to \(EngineName.mostJobs), not \(workers ?? 0).")
+            throw ValidationError(
+                "--workers takes a number from 1 to \(EngineName.mostJobs), not \(workers ?? 0).")
         }
         guard !chosen.isEmpty else {
-            throw ValidationError("--only '\(only ?? "")' names no comparison: \(Comparison.all.map(\.name).joined(separator: ", ")).")
+            let names = Comparison.all.map(\.name).joined(separator: ", ")
+            throw ValidationError("--only '\(only ?? "")' names no comparison: \(names).")
         }
     }
 
@@ -58,7 +62,8 @@ struct BenchCommand: ParsableCommand {
             StandardError.say("\(error)")
             throw ExitCode(ExitStatus.system.rawValue)
         }
-        let error = StandardStreams.write(Bytes(ascii: json ? try report.json() : report.table)[...], to: 1) { false }
+        let text = json ? try report.json() : report.table
+        let error = StandardStreams.write(Bytes(ascii: text)[...], to: 1) { false }
         if error != 0 {
             StandardError.say("cannot write the results: \(sentence(forError: error))")
             throw ExitCode(ExitStatus.output.rawValue)

@@ -1,0 +1,204 @@
+/* Pools that went wrong once: jobs that did not know whose they were, pools that went while
+ * somebody was inside, and pools that stopped each other. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/thread_failure.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static int threads_again(void **state)
+{
+    (void)state;
+    atomic_store(&before_thread, NULL);
+    return 0;
+}
+
+/* ---- on submitters ---- */
+
+static void note_owner(void *owner)
+{
+    *(void **)owner = od_pool_current_owner();
+}
+
+/* A job may be run by whoever failed to start a worker for it, and by who stops the pool. */
+static void a_job_knows_its_pools_owner_whoever_runs_it(void **state)
+{
+    od_pool *pool = pool_of(1);
+    int me;
+    void *owner = NULL;
+
+    (void)state;
+    od_pool_set_owner(pool, &me);
+    atomic_store(&before_thread, no_thread);
+    od_pool_submit(pool, OD_BAND_DEFAULT, note_owner, &owner);
+    assert_ptr_equal(owner, &me);
+    assert_null(od_pool_current_owner());
+
+    owner = NULL;
+    assert_true(odi_site_push(&pool->crew.sites[0], OD_BAND_DEFAULT,
+                              odi_job_plain(note_owner, &owner, 0)));
+    od_pool_stop(pool, INT64_MAX, NULL);
+    assert_ptr_equal(owner, &me);
+    atomic_store(&before_thread, NULL);
+    od_pool_free(pool);
+}
+
+typedef struct {
+    od_pool *pools[2];
+    int left;
+} relay;
+
+static void next_of_the_other(void *raw)
+{
+    relay *it = raw;
+
+    if (it->left-- > 0)
+        od_pool_submit(it->pools[it->left % 2], OD_BAND_DEFAULT, next_of_the_other, it);
+}
+
+static void relay_between_two_pools(void *unused)
+{
+    relay it = {{pool_of(1), pool_of(1)}, UNLESS_SANITIZED(1000000, 200000)};
+
+    (void)unused;
+    for (int i = 0; i < 2; i++)
+        od_pool_stop(it.pools[i], INT64_MAX, NULL);
+    od_pool_submit(it.pools[0], OD_BAND_DEFAULT, next_of_the_other, &it);
+    child_expects(it.left == -1);
+    for (int i = 0; i < 2; i++)
+        od_pool_free(it.pools[i]);
+}
+
+static void a_long_chain_through_two_stopped_pools_needs_no_deep_stack(void **state)
+{
+    (void)state;
+    assert_child_succeeds(relay_between_two_pools, NULL);
+}
+
+static struct {
+    od_pool *pool;
+    od_status status;
+} own;
+
+static void free_own_pool(void *unused)
+{
+    (void)unused;
+    own.status = od_pool_free(own.pool);
+}
+
+static void submit_to_own_pool(void *unused)
+{
+    (void)unused;
+    od_pool_submit(own.pool, OD_BAND_DEFAULT, free_own_pool, NULL);
+}
+
+/* Its submitter is still inside the pool. */
+static void a_job_on_its_submitter_cannot_free_its_pool(void **state)
+{
+    od_pool *other = pool_of(1);
+
+    (void)state;
+    own.pool = pool_of(1);
+    own.status = OD_OK;
+    od_pool_stop(own.pool, INT64_MAX, NULL);
+    od_pool_submit(own.pool, OD_BAND_DEFAULT, free_own_pool, NULL);
+    assert_int_equal(own.status, OD_INSIDE);
+    assert_int_equal(metrics_of(own.pool).ran_on_callers, 1);
+
+    own.status = OD_OK; /* nor with another pool's job in between */
+    od_pool_stop(other, INT64_MAX, NULL);
+    od_pool_submit(other, OD_BAND_DEFAULT, submit_to_own_pool, NULL);
+    assert_int_equal(own.status, OD_INSIDE);
+    assert_int_equal(od_pool_free(other), OD_OK);
+    assert_int_equal(od_pool_free(own.pool), OD_OK);
+}
+
+/* ---- pools that stop each other ---- */
+
+static void stop_pool(void *pool)
+{
+    od_pool_stop(pool, INT64_MAX, NULL);
+}
+
+static int blocked_in(od_pool *pool)
+{
+    odi_lock_acquire(&pool->crew.lock);
+    int blocked = pool->crew.blocked;
+    odi_lock_release(&pool->crew.lock);
+    return blocked;
+}
+
+static void a_worker_that_stops_another_pool_hands_its_place_over(void **state)
+{
+    od_pool *pool = pool_of(1), *stopped = pool_of(1);
+    gate door = {0};
+
+    (void)state;
+    od_pool_submit(stopped, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, stop_pool, stopped);
+    assert_comes_true(blocked_in(pool) == 1);
+    gate_open(&door);
+    assert_comes_true(all_done(pool) == 1);
+    assert_int_equal(blocked_in(pool), 0);
+    od_pool_free(stopped);
+    od_pool_free(pool);
+}
+
+/* ---- who waits while a pool goes ---- */
+
+static struct {
+    od_group *group;
+    atomic_bool over;
+    atomic_ullong waits;
+} waiter;
+
+static void *wait_again_and_again(void *unused)
+{
+    while (!atomic_load(&waiter.over)) {
+        (void)od_group_wait(waiter.group, 1);
+        atomic_fetch_add(&waiter.waits, 1);
+    }
+    return unused;
+}
+
+/* Who waits looks at the pool of the group's last job, to tell whether it may be short. (A
+ * sanitizer tells when that pool is gone.) */
+static void a_group_may_be_waited_for_while_its_last_jobs_pool_goes(void **state)
+{
+    pthread_t thread;
+    atomic_ullong ran = 0;
+
+    (void)state;
+    waiter.group = od_group_create();
+    assert_int_equal(pthread_create(&thread, NULL, wait_again_and_again, NULL), 0);
+    assert_comes_true(atomic_load(&waiter.waits) > 0);
+    for (int round = 0; round < 400; round++) {
+        od_pool *pool = pool_of(1);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "gone");
+
+        od_queue_async(queue, waiter.group, OD_QUEUE_BAND, count_job, &ran);
+        od_queue_release(queue);
+        od_pool_free(pool);
+    }
+    atomic_store(&waiter.over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&ran), 400);
+    assert_true(od_group_wait(waiter.group, HANG_NS));
+    od_group_release(waiter.group);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_job_knows_its_pools_owner_whoever_runs_it, threads_again),
+        cmocka_unit_test(a_long_chain_through_two_stopped_pools_needs_no_deep_stack),
+        cmocka_unit_test(a_job_on_its_submitter_cannot_free_its_pool),
+        cmocka_unit_test(a_worker_that_stops_another_pool_hands_its_place_over),
+        cmocka_unit_test(a_group_may_be_waited_for_while_its_last_jobs_pool_goes),
+    };
+    return run_guarded(tests);
+}
