@@ -64,7 +64,17 @@ public final class WaitGroup: Sendable {
         od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
 
+    /// Waits until nothing is under way, but no longer than until `deadline`.
+    ///
+    /// - Parameter deadline: When to give up; one in the past only looks.
+    /// - Returns: `.success`, or `.timedOut` when something still was under way.
+    public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
+        wait(timeout: ContinuousClock.now.duration(to: deadline))
+    }
+
     /// Suspends until nothing is under way.
+    ///
+    /// It does not end early when the calling task is cancelled: what the group counts is still under way.
     public func wait() async {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             whenEmpty { continuation.resume() }
@@ -73,15 +83,44 @@ public final class WaitGroup: Sendable {
 
     /// Submits `body` to `queue` once, when nothing is under way: at once if nothing is.
     ///
+    ///     group.notify(on: .main) { show(results) }
+    ///
     /// Any number of notifications may wait. Each is submitted once, when the group is empty for the first
-    /// time from now.
-    public func notify(on queue: TaskQueue, execute body: sending @escaping () -> Void) {
+    /// time from now; the group may be used again meanwhile.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `body` runs.
+    ///   - qos: Raises `body` above the queue's own quality of service.
+    ///   - body: What to run then. A group that goes away while something is under way that never leaves does
+    ///     not run it.
+    /// - Ordering: Notifications are submitted in the order in which they were asked for. What the closures
+    ///   wrote is visible to them.
+    /// - Cost: One allocation; the thread that leaves last submits them.
+    public func notify(
+        on queue: TaskQueue, qos: TaskQueue.QoS? = nil, execute body: sending @escaping () -> Void
+    ) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let body = body
-        whenEmpty { queue.async { body() } }
+        whenEmpty { queue.async(qos: qos) { body() } }
+    }
+
+    /// Submits `item` to `queue` once, when nothing is under way: at once if nothing is.
+    ///
+    /// - Parameters:
+    ///   - queue: Where the item runs.
+    ///   - item: What to submit then. When it is cancelled before, nothing runs.
+    public func notify(on queue: TaskQueue, execute item: WorkItem) {
+        whenEmpty { queue.async(execute: item) }
     }
 
     private func whenEmpty(_ body: @escaping () -> Void) {
         od_group_notify(handle, Callback.function, Callback(body).context)
+    }
+}
+
+extension WaitGroup: CustomStringConvertible {
+    /// The group in one line: how much is under way.
+    public var description: String {
+        "WaitGroup (\(od_group_pending(handle)) under way)"
     }
 }

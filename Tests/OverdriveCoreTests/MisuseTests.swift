@@ -108,6 +108,25 @@ struct MisuseTests {
         expect(negative, says: "CountingSemaphore(value: -1): choose 0 or more permits")
     }
 
+    @Test("of a work item: waiting for it in its own body")
+    func itemWaitsForItself() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let holder = Holder<WorkItem?>(nil)
+            let item = WorkItem { holder.value?.wait() }
+            holder.value = item
+            item.perform()
+        }
+        expect(result, says: "WorkItem.wait() from the item's own body would wait for itself")
+    }
+
+    @Test("of concurrentPerform: a negative number of iterations")
+    func negativeIterations() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.concurrentPerform(iterations: -1) { _ in }
+        }
+        expect(result, says: "TaskQueue.concurrentPerform(iterations: -1): choose 0 or more")
+    }
+
     @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])
     func noWidth(width: Int) async {
         let made = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in

@@ -39,6 +39,18 @@ struct WaitGroupTests {
         }
     }
 
+    @Test("is waited for until a deadline")
+    func deadlines() {
+        let group = WaitGroup()
+        group.enter()
+        #expect(group.wait(deadline: .now - .seconds(1)) == .timedOut)
+        #expect(group.wait(deadline: .now + .milliseconds(2)) == .timedOut)
+        #expect(group.description == "WaitGroup (1 under way)")
+        group.leave()
+        #expect(group.wait(deadline: .now - .seconds(1)) == .success)
+        #expect(group.wait(deadline: .now + .seconds(20)) == .success)
+    }
+
     @Test("is not empty before each closure ran, however often it is used")
     func reuse() {
         let group = WaitGroup()
@@ -212,6 +224,15 @@ struct WaitGroupTests {
             queue.waitUntilAllTasksAreFinished()
             #expect(notified.count == round)
         }
+    }
+
+    @Test("notifies at the quality of service that was asked for")
+    func notifyQoS() {
+        let group = WaitGroup()
+        let seen = Log<TaskQueue.QoS?>()
+        group.notify(on: queue, qos: .userInteractive) { seen.note(.current) }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(seen.all == [.userInteractive])
     }
 
     @Test("waits with its notification for what is submitted in the meantime")

@@ -1,0 +1,134 @@
+internal import CScheduler
+internal import Synchronization
+
+extension TaskQueue {
+    /// Runs `body` for each number below `iterations`, on several threads, and returns when all is done.
+    ///
+    ///     TaskQueue.concurrentPerform(iterations: rows.count) { row in render(row) }
+    ///
+    /// The caller takes part, so it never waits for a worker to become free, and calls may be nested. Numbers
+    /// are handed out in runs that grow shorter towards the end.
+    ///
+    /// - Parameters:
+    ///   - iterations: How many, 0 or more; a negative number traps.
+    ///   - body: Called once for each number from 0, in no order.
+    /// - Ordering: What happened before is visible to `body`, and what `body` wrote is visible afterwards.
+    /// - Threading: Any thread. On a worker the other workers of the same scheduler help, else those of
+    ///   ``Scheduler/shared``.
+    /// - Cost: One allocation, and one submission for each further thread.
+    public static func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
+        let qos = QoS.current ?? .default
+        let scheduler = Scheduler.current ?? .shared
+        let queue = scheduler === Scheduler.shared ? global(qos: qos) : TaskQueue(qos: qos, scheduler: scheduler)
+        queue.concurrentPerform(iterations: iterations, execute: body)
+    }
+
+    /// Runs `body` for each number below `iterations` in this queue's order and within its limits, and returns
+    /// when all is done.
+    ///
+    /// The caller takes a place of the queue like ``sync(execute:)`` (or keeps the one it has), and as many
+    /// workers help as the queue lets run at a time. On a serial queue the caller does it all.
+    public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
+        guard iterations >= 0 else {
+            trap("TaskQueue.concurrentPerform(iterations: \(iterations)): choose 0 or more")
+        }
+        guard iterations > 0 else { return }
+        guard !isCurrent else { return performHere(iterations, body) }
+        sync { performHere(iterations, body) }
+    }
+
+    /// The caller has its place.
+    private func performHere(_ iterations: Int, _ body: @Sendable (Int) -> Void) {
+        let threads = min(iterations, threadsAtMost)
+        guard threads > 1 else {
+            for number in 0..<iterations { body(number) }
+            return
+        }
+        withoutActuallyEscaping(body) { body in
+            withUnsafePointer(to: body) { body in
+                let loop = ConcurrentLoop(iterations, threads: threads, body)
+                for _ in 1..<threads { async { loop.takePart() } }
+                loop.takePart()
+                loop.wait()
+            }
+        }
+    }
+
+    private var threadsAtMost: Int {
+        guard case .engine(_, let scheduler) = route else { return 1 }
+        let limit = maxConcurrentTaskCount
+        return limit == TaskQueue.unlimited ? scheduler.workerCount : min(limit, scheduler.workerCount)
+    }
+}
+
+extension Scheduler {
+    /// Runs `body` for each number below `iterations` on the caller and this scheduler's workers, and returns
+    /// when all is done; see ``TaskQueue/concurrentPerform(iterations:execute:)-(Int,_)``.
+    public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
+        TaskQueue(qos: TaskQueue.QoS.current ?? .default, scheduler: self)
+            .concurrentPerform(iterations: iterations, execute: body)
+    }
+
+    /// The scheduler whose closure the calling thread runs.
+    static var current: Scheduler? {
+        od_pool_current_owner().map { Unmanaged<Scheduler>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// A loop whose numbers several threads take. Its caller waits for the numbers, not for the threads: one
+/// that comes late finds none left, and does not touch the body, which is gone by then.
+private final class ConcurrentLoop: Sendable {
+    typealias Body = @Sendable (Int) -> Void
+
+    // Read only by who has taken a number that is not done, for which the caller waits.
+    nonisolated(unsafe) private let body: UnsafePointer<Body>
+    private let count: Int
+    private let threads: Int
+    private let next = Atomic(0)
+    private let left: Atomic<Int>
+    private let allDone = WaitGroup()
+    // The caller's, who outlives every number.
+    private let work = CancellableWork.current
+
+    init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>) {
+        self.body = body
+        self.count = count
+        self.threads = threads
+        left = Atomic(count)
+        allDone.enter()
+    }
+
+    func takePart() {
+        while let numbers = take() {
+            if let work {
+                work.whileCurrent { run(numbers) }
+            } else {
+                run(numbers)
+            }
+            let rest = left.subtract(numbers.count, ordering: .acquiringAndReleasing).newValue
+            if rest == 0 { allDone.leave() }
+        }
+    }
+
+    func wait() {
+        allDone.wait()
+    }
+
+    private func run(_ numbers: Range<Int>) {
+        let body = body.pointee
+        for number in numbers { body(number) }
+    }
+
+    /// A quarter of this thread's share of the rest.
+    private func take() -> Range<Int>? {
+        var first = next.load(ordering: .relaxed)
+        while first < count {
+            let length = max(1, (count - first) / (4 * threads))
+            let (done, now) = next.compareExchange(
+                expected: first, desired: first + length, ordering: .relaxed)
+            if done { return first..<first + length }
+            first = now
+        }
+        return nil
+    }
+}

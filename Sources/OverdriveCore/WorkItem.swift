@@ -1,0 +1,209 @@
+internal import Synchronization
+
+/// A closure that can be cancelled, waited for and submitted more than once.
+///
+///     let search = WorkItem { show(index.matches(for: text)) }
+///     queue.asyncAfter(.milliseconds(300), execute: search)
+///     // The text has changed:
+///     search.cancel()
+///
+/// The item has *ended* when its first run is over, or when it was cancelled before one began; that is what
+/// ``wait()`` waits for and ``notify(on:qos:execute:)`` tells. Further runs change nothing about that.
+///
+/// - Submitting it several times: each submission runs the body once, at the same time where the queues
+///   let them.
+/// - Cancelled before a run: that run and all later ones are skipped; groups count it as done. An item that
+///   has never begun ends at once, whether it was submitted or not, so nobody waits for ever.
+/// - Cancelled while it runs: ``isCancelled`` and ``Cancellation/isRequested`` turn true, and the run decides;
+///   the item ends with it.
+/// - Taken back by ``TaskQueue/cancelAll()`` or a shutdown: as if it had been cancelled.
+/// - Let go before it ever began: the item ends, and its notifications are made.
+///
+/// - Ordering: What a run wrote is visible after ``wait()`` and in notifications.
+/// - Threading: Safe from any thread.
+public final class WorkItem: Sendable {
+    /// How a wait with a timeout ended.
+    public typealias WaitResult = WaitGroup.WaitResult
+
+    /// How much the item matters; nil: as much as the queue it is submitted to.
+    public let qos: TaskQueue.QoS?
+
+    /// How it is submitted. ``perform()`` ignores them.
+    public let flags: TaskQueue.Flags
+
+    private let body: @Sendable () -> Void
+    private let work = CancellableWork()
+
+    /// Entered once; left when the item ends.
+    private let ended = WaitGroup()
+
+    /// The bits below, and above them how many runs are under way.
+    private let state = Atomic<UInt>(0)
+    private static let cancelledBit: UInt = 1
+    private static let endedBit: UInt = 2
+    private static let oneRun: UInt = 4
+
+    /// An item that runs `body`.
+    ///
+    /// - Parameters:
+    ///   - qos: Raises it above the quality of service of the queue that it is submitted to.
+    ///   - flags: How it is submitted.
+    ///   - body: What to run, once for each submission.
+    public init(
+        qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], execute body: @escaping @Sendable () -> Void
+    ) {
+        self.qos = qos
+        self.flags = flags
+        self.body = body
+        ended.enter()
+    }
+
+    deinit {
+        // Nobody is left who could run it. What waits holds the item; notifications do not.
+        if state.load(ordering: .acquiring) & WorkItem.endedBit == 0 { ended.leave() }
+    }
+
+    /// Runs the body now, on the calling thread, unless the item was cancelled.
+    ///
+    /// - Threading: Any thread.
+    public func perform() {
+        guard begin() else { return }
+        work.whileCurrent(body)
+        finish()
+    }
+
+    /// Whether the item was cancelled.
+    public var isCancelled: Bool {
+        state.load(ordering: .acquiring) & WorkItem.cancelledBit != 0
+    }
+
+    /// Cancels the item: no run begins from now on, and one that is under way is told.
+    ///
+    /// Cancelling twice, or after it has ended, is allowed.
+    public func cancel() {
+        work.cancel()
+        change { state in
+            state |= WorkItem.cancelledBit
+            if state < WorkItem.oneRun { state |= WorkItem.endedBit }
+            return true
+        }
+    }
+
+    /// Waits until the item has ended.
+    ///
+    /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body it would
+    ///   wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
+    public func wait() {
+        checkIsOutside("wait()")
+        ended.wait()
+    }
+
+    /// Waits until the item has ended, but no longer than `timeout`.
+    ///
+    /// - Parameter timeout: How long to wait; zero or less only looks.
+    /// - Returns: `.success` when it has ended. After `.timedOut` one may wait again.
+    public func wait(timeout: Duration) -> WaitResult {
+        ended.wait(timeout: timeout)
+    }
+
+    /// Waits until the item has ended, but no longer than until `deadline`.
+    public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
+        ended.wait(deadline: deadline)
+    }
+
+    /// Suspends until the item has ended.
+    public func wait() async {
+        checkIsOutside("wait()")
+        await ended.wait()
+    }
+
+    /// Submits `body` to `queue` when the item has ended: at once if it has.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `body` runs.
+    ///   - qos: Raises `body` above the queue's own quality of service.
+    ///   - body: What to run then, once, whether the item ran or was cancelled.
+    /// - Ordering: Notifications are submitted in the order in which they were asked for.
+    public func notify(
+        on queue: TaskQueue, qos: TaskQueue.QoS? = nil, execute body: sending @escaping () -> Void
+    ) {
+        ended.notify(on: queue, qos: qos, execute: body)
+    }
+
+    /// Submits `item` to `queue` when this one has ended: at once if it has.
+    public func notify(on queue: TaskQueue, execute item: WorkItem) {
+        ended.notify(on: queue, execute: item)
+    }
+
+    // MARK: - State
+
+    /// Changes the state in one step; whoever turns ENDED on tells who waits. False: `next` refused.
+    @discardableResult
+    private func change(_ next: (inout UInt) -> Bool) -> Bool {
+        var old = state.load(ordering: .relaxed)
+        while true {
+            var new = old
+            guard next(&new) else { return false }
+            let (done, now) = state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing)
+            if done {
+                if (new & ~old) & WorkItem.endedBit != 0 { ended.leave() }
+                return true
+            }
+            old = now
+        }
+    }
+
+    private func begin() -> Bool {
+        change { state in
+            guard state & WorkItem.cancelledBit == 0 else { return false }
+            state += WorkItem.oneRun
+            return true
+        }
+    }
+
+    private func finish() {
+        change { state in
+            state = (state - WorkItem.oneRun) | WorkItem.endedBit
+            return true
+        }
+    }
+
+    private func checkIsOutside(_ call: StaticString) {
+        if CancellableWork.current === work {
+            trap("WorkItem.\(call) from the item's own body would wait for itself")
+        }
+    }
+
+    /// What a queue holds of an item, and nobody else: one that is discarded instead of run takes its item
+    /// with it.
+    final class Submission: Sendable {
+        private let item: WorkItem
+        // Written by the one thread that runs it, read when the last reference is gone.
+        nonisolated(unsafe) private var hasRun = false
+
+        init(of item: WorkItem) {
+            self.item = item
+        }
+
+        func run() {
+            hasRun = true
+            item.perform()
+        }
+
+        deinit {
+            if !hasRun { item.cancel() }
+        }
+    }
+}
+
+extension WorkItem: CustomStringConvertible {
+    /// The item in one line: how it stands.
+    public var description: String {
+        let state = state.load(ordering: .relaxed)
+        var words: [String] = []
+        if state >= WorkItem.oneRun { words.append("running") }
+        if state & WorkItem.cancelledBit != 0 { words.append("cancelled") }
+        if state & WorkItem.endedBit != 0 { words.append("ended") }
+        return "WorkItem (\(words.isEmpty ? "not begun" : words.joined(separator: ", ")))"
+    }
+}

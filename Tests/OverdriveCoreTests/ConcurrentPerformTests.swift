@@ -1,0 +1,143 @@
+import OverdriveCore
+import Synchronization
+import Testing
+
+@Suite("concurrentPerform", .timeLimit(.minutes(1)))
+struct ConcurrentPerformTests {
+    /// Whether each number below `count` was seen exactly once.
+    private final class Tally: Sendable {
+        private let times: [Counter]
+
+        init(_ count: Int) {
+            times = (0..<count).map { _ in Counter() }
+        }
+
+        func note(_ number: Int) {
+            times[number].add()
+        }
+
+        var isExact: Bool { times.allSatisfy { $0.count == 1 } }
+    }
+
+    @Test("calls the body once for each number", arguments: [0, 1, 2, 3, 7, 64, 1_000, 20_000], 1...4)
+    func exact(count: Int, workers: Int) {
+        let tally = Tally(count)
+        makeScheduler(workers: workers).concurrentPerform(iterations: count) { tally.note($0) }
+        #expect(tally.isExact)
+    }
+
+    @Test("of everybody's queues does too, and shows what was written")
+    func shared() {
+        let values = (0..<1_000).map { _ in Holder(0) }
+        TaskQueue.concurrentPerform(iterations: 1_000) { values[$0].value = $0 }
+        #expect(values.enumerated().allSatisfy { $0 == $1.value })
+    }
+
+    @Test("lets workers help, on the scheduler that the caller is on")
+    func workersHelp() {
+        let scheduler = makeScheduler(workers: 3)
+        let threads = Mutex<Set<UInt>>([])
+        let strangers = Counter()
+        let queue = TaskQueue(scheduler: scheduler)
+        queue.async {
+            TaskQueue.concurrentPerform(iterations: 3) { _ in
+                if !scheduler.isCurrent { strangers.add() }
+                threads.withLock { _ = $0.insert(threadIdentity()) }
+                _ = eventually { threads.withLock { $0.count == 3 } }
+            }
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(threads.withLock { $0.count } == 3)
+        #expect(strangers.count == 0)
+    }
+
+    @Test("is done by the caller alone while every worker is busy")
+    func busy() {
+        let scheduler = makeScheduler(workers: 2)
+        let (inside, gate) = (Counter(), Gate())
+        let queue = TaskQueue(scheduler: scheduler)
+        for _ in 0..<2 {
+            queue.async {
+                inside.add()
+                gate.pass()
+            }
+        }
+        #expect(eventually { inside.count == 2 })
+        let tally = Tally(500)
+        queue.concurrentPerform(iterations: 500) { tally.note($0) }
+        #expect(tally.isExact)
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+    }
+
+    @Test("nests, on workers and off them")
+    func nested() {
+        let scheduler = makeScheduler(workers: 2)
+        let runs = Counter()
+        scheduler.concurrentPerform(iterations: 10) { _ in
+            TaskQueue.concurrentPerform(iterations: 10) { _ in
+                TaskQueue.concurrentPerform(iterations: 10) { _ in runs.add() }
+            }
+        }
+        #expect(runs.count == 1_000)
+    }
+
+    @Test("keeps to the queue's limit", arguments: 1...3)
+    func limited(width: Int) {
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler(workers: 4))
+        let crowd = Crowd()
+        let tally = Tally(2_000)
+        queue.concurrentPerform(iterations: 2_000) { number in crowd.visit { tally.note(number) } }
+        #expect(tally.isExact)
+        #expect(crowd.most <= width)
+        queue.async { queue.concurrentPerform(iterations: 100) { _ in crowd.visit() } }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(crowd.most <= width)
+    }
+
+    @Test("on a serial queue waits its turn and runs in order")
+    func serial() {
+        let queue = TaskQueue.serial(scheduler: makeScheduler())
+        let order = Log<Int>()
+        for number in -10..<0 { queue.async { order.note(number) } }
+        queue.concurrentPerform(iterations: 10) { order.note($0) }
+        #expect(order.all == Array(-10..<10))
+    }
+
+    @Test("is cancelled with who called it, in every thread")
+    func cancelled() {
+        let scheduler = makeScheduler(workers: 3)
+        let (met, unaware) = (Counter(), Counter())
+        let holder = Holder<WorkItem?>(nil)
+        let item = WorkItem {
+            TaskQueue.concurrentPerform(iterations: 3) { _ in
+                if met.add() == 3 { holder.value?.cancel() }
+                if !eventually({ Cancellation.isRequested }) { unaware.add() }
+            }
+        }
+        holder.value = item
+        TaskQueue(scheduler: scheduler).async(execute: item)
+        item.wait()
+        #expect(unaware.count == 0)
+        holder.value = nil
+    }
+
+    @Test("from many threads at once")
+    func crowded() {
+        let scheduler = makeScheduler(workers: 2)
+        let runs = Counter()
+        onThreads(4) { _ in
+            for count in 0..<200 { scheduler.concurrentPerform(iterations: count) { _ in runs.add() } }
+        }
+        #expect(runs.count == 4 * 199 * 200 / 2)
+    }
+
+    @Test("on a scheduler that was shut down")
+    func afterShutdown() {
+        let scheduler = makeScheduler()
+        scheduler.shutdown(deadline: .seconds(1))
+        let tally = Tally(100)
+        scheduler.concurrentPerform(iterations: 100) { tally.note($0) }
+        #expect(tally.isExact)
+    }
+}
