@@ -41,6 +41,13 @@
     /* worker */                                                                          \
     X(W1, "change -> steal: the table's workers are readable")                            \
     X(W2, "job <-> report: a worker's count of jobs, and that one is running")            \
+    /* worker/forks */                                                                    \
+    X(F1, "fork -> steal: head or split says that the slot's words are readable")         \
+    X(F2, "fork, pop <-> claim, want: the owner sees the limit, or they see its head")    \
+    X(F3, "migrate -> owner: the limit says that the word is the owner's again")          \
+    X(F4, "thief <-> joiner: who runs the slot, and what the branch wrote")               \
+    X(F5, "asker, ring -> joiner: whom to wake, and why it was woken")                    \
+    X(F6, "leave -> enter: a guest's place is free")                                      \
     /* pool, lane */                                                                      \
     X(P1, "refresh -> refresh: one reader of the limits at a time")                       \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \

@@ -76,8 +76,8 @@ static inline void odi_job_discard(odi_entry job)
 #endif
 }
 
-/* Runs a job on the calling thread and gives up its captures. */
-static inline void odi_job_run(odi_entry job)
+/* Calls a job's function on the calling thread; its captures stay. */
+static inline void odi_job_call(odi_entry job)
 {
     uintptr_t code = (uintptr_t)(job.code & ODI_JOB_CODE_MASK);
     void *context = (void *)(uintptr_t)job.context;
@@ -85,12 +85,17 @@ static inline void odi_job_run(odi_entry job)
 #ifdef ODI_SWIFT_CLOSURES
     if (!(job.code & ODI_JOB_PLAIN)) {
         ((odi_closure *)code)(context);
-        if (context != NULL)
-            swift_release(context);
         return;
     }
 #endif
     ((odi_function *)code)(context);
+}
+
+/* Runs a job on the calling thread and gives up its captures. */
+static inline void odi_job_run(odi_entry job)
+{
+    odi_job_call(job);
+    odi_job_discard(job);
 }
 
 #endif

@@ -239,9 +239,8 @@ static bool on_free_worker(const od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
 
-    /* relaxed, owner's word */
     return worker != NULL && worker->crew == &queue->pool->crew &&
-           !(odi_load_relaxed(&worker->jobs) & 1);
+           !(odi_worker_activity(worker) & 1);
 }
 
 /* relaxed: a hint, the stop's cancel counts what it finds */

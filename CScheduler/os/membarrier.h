@@ -19,6 +19,12 @@
 /* Set once, before the first thread of a pool starts. */
 extern bool odi_membarrier_refused;
 
+/* Whether light fences are full ones, so that code that has none of its own must go round. */
+static inline bool odi_membarrier_is_refused(void)
+{
+    return odi_membarrier_refused;
+}
+
 /* Registers the process with the kernel. Call before starting threads: later registration
  * waits for an RCU grace period. Idempotent; any thread. */
 void odi_membarrier_prepare(void);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cache_line.h"
 #include "os/numa.h"
@@ -41,6 +42,20 @@ void *odi_pages_reserve(size_t bytes)
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
+}
+
+void *odi_pages_reserve_guarded(size_t bytes)
+{
+    size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = odi_pages_reserve(bytes);
+
+    if (pages != NULL && mprotect(pages + bytes - guard, guard, PROT_NONE) != 0) {
+        odi_pages_free_reserved(pages, bytes);
+        return NULL;
+    }
+    if (pages != NULL)
+        (void)madvise(pages, bytes, MADV_NOHUGEPAGE); /* what is touched stays small */
+    return pages;
 }
 
 void odi_pages_free_reserved(void *pages, size_t bytes)

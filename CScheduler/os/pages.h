@@ -29,6 +29,9 @@ void odi_pages_free(void *pages, size_t bytes);
 /* Address space that costs memory only where it is touched; zeroed, page-aligned. NULL when
  * there is none. Freed with odi_pages_free_reserved. */
 void *odi_pages_reserve(size_t bytes);
+
+/* The same, and the last page of it ends whoever walks into it. */
+void *odi_pages_reserve_guarded(size_t bytes);
 void odi_pages_free_reserved(void *pages, size_t bytes);
 
 #endif

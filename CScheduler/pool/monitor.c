@@ -35,7 +35,7 @@ typedef enum {
 /* Lock held. */
 static doing look_at(odi_worker *worker)
 {
-    uint64_t jobs = odi_load_acquire(&worker->jobs, W2), before = worker->watched_jobs;
+    uint64_t jobs = odi_worker_activity(worker), before = worker->watched_jobs;
     int64_t cpu = (jobs & 1) ? odi_clock_cpu(worker->cpu_clock) : 0;
     int64_t used = cpu - worker->watched_cpu;
 

@@ -59,7 +59,7 @@ static bool only_stuck_left(odi_crew *crew)
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
 
         if (worker != NULL && worker->present)
-            only &= odi_load_acquire(&worker->jobs, W2) & 1;
+            only &= odi_worker_activity(worker) & 1;
     }
     odi_lock_release(&crew->lock);
     return only;

@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "os/pages.h"
 #include "os/thread.h"
+#include "worker/guest.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -86,6 +87,7 @@ bool odi_crew_init(odi_crew *crew)
         return false;
     }
     odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF); /* relaxed: new */
+    odi_store_relaxed(&crew->limit_seen, odi_crew_limit(crew)); /* relaxed: new */
     return true;
 }
 
@@ -105,12 +107,14 @@ void odi_crew_free(odi_crew *crew)
             continue;
         for (int band = 0; band < ODI_BANDS; band++)
             odi_deque_free(&worker->deques[band]);
+        odi_forks_free(&worker->forks);
         odi_pages_free(worker, odi_pages_size(sizeof *worker, memory_node(crew, worker->site)));
     }
     for (int site = 0; site < crew->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
             odi_injector_free(&crew->sites[site].injectors[band]);
     }
+    odi_guests_free(crew);
     free(odi_load_relaxed(&crew->table)); /* relaxed: alone */
     free(crew->slots);
 }
@@ -139,6 +143,8 @@ void odi_crew_counts_changed(odi_crew *crew)
     uint32_t want = (crew->active < limit ? ODI_CAN_START : 0) |
                     (crew->active > limit ? ODI_SURPLUS : 0);
 
+    odi_store_relaxed(&crew->limit_seen, limit); /* relaxed, both: hints */
+    odi_store_relaxed(&crew->active_seen, crew->active);
     if ((now & (ODI_CAN_START | ODI_SURPLUS)) != want) {
         set_attention(crew, want, true);
         set_attention(crew, (ODI_CAN_START | ODI_SURPLUS) & ~want, false);
@@ -251,7 +257,7 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
         crew->present++;
     }
     /* The monitor is to see a fresh worker, not one that did much since it last looked. */
-    worker->watched_jobs = odi_load_acquire(&worker->jobs, W2);
+    worker->watched_jobs = odi_worker_activity(worker);
     crew->active++;
     int spares = crew->active - crew->target;
     if (spares > 0 && (uint64_t)spares > odi_load_relaxed(&crew->most_spares))
@@ -412,7 +418,7 @@ void odi_crew_help(odi_crew *crew)
     odi_reader_leave();
 }
 
-static bool has_work(odi_crew *crew)
+static bool has_jobs(odi_crew *crew)
 {
     const odi_table *table = odi_load_acquire(&crew->table, W1);
 
@@ -431,11 +437,21 @@ static bool has_work(odi_crew *crew)
     return false;
 }
 
+bool odi_crew_has_jobs(odi_crew *crew)
+{
+    odi_reader_join();
+    odi_read_begin();
+    bool has = has_jobs(crew);
+    odi_read_end();
+    odi_reader_leave();
+    return has;
+}
+
 bool odi_crew_has_work(odi_crew *crew)
 {
     odi_reader_join();
     odi_read_begin();
-    bool has = has_work(crew);
+    bool has = has_jobs(crew) || odi_crew_holds_forks(crew);
     odi_read_end();
     odi_reader_leave();
     return has;
@@ -471,6 +487,7 @@ bool odi_crew_seems_to_have_work(odi_crew *crew)
     const odi_table *table = odi_load_acquire(&crew->table, W1);
     for (int i = 0; i < table->first[crew->site_count] && !seems; i++)
         seems = deques_seem_full(table->workers[i]);
+    seems = seems || odi_crew_wants_hunters(crew);
     odi_read_end();
     return seems;
 }
@@ -663,6 +680,7 @@ void odi_crew_forked(odi_crew *crew)
         odi_store_relaxed(&crew->slots[slot], (odi_worker *)NULL); /* never freed here */
     for (int site = 0; site < crew->site_count; site++)
         (void)init_site(crew, &crew->sites[site]);
+    odi_guests_forked(crew);
     crew->next_start_ns = 0;
     (void)rebuild_table(crew);
     odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF);

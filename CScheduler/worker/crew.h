@@ -35,9 +35,10 @@
 #include "sleep/lock.h"
 #include "topology/placement.h"
 
-enum { ODI_BANDS = 5, ODI_MOST_WORKERS = 1024, ODI_MOST_SITES = 64 };
+enum { ODI_BANDS = 5, ODI_MOST_WORKERS = 1024, ODI_MOST_SITES = 64, ODI_MOST_GUESTS = 256 };
 
 typedef struct odi_worker odi_worker;
+typedef struct odi_forks odi_forks;
 typedef struct odi_crew odi_crew;
 
 typedef struct {
@@ -88,6 +89,10 @@ struct odi_crew {
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
     odi_atomic(bool) may_spin;
     odi_atomic(odi_table *) table;
+    odi_atomic(bool) forks_used;               /* somebody has forked here */
+    odi_atomic(int) limit_seen, active_seen;   /* the limit and the workers, as hints */
+    odi_atomic(int) guests_seen;               /* places of guests that exist */
+    odi_atomic(odi_forks *) guests[ODI_MOST_GUESTS]; /* a place stays once it is there (W1) */
 
     /* Under the lock, all of it. */
     ODI_PAIR_ALIGNED odi_lock lock;
@@ -197,6 +202,9 @@ void odi_crew_unblock(odi_crew *crew);
 
 /* Whether any source holds work; exact after a fence the caller has with the pushers. */
 bool odi_crew_has_work(odi_crew *crew);
+
+/* The same without forks, which not every worker may take at any time. */
+bool odi_crew_has_jobs(odi_crew *crew);
 
 /* The same by the hints that are set before anything is published: for a finder of work,
  * who only must not miss what was published while it held the token. */

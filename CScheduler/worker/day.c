@@ -59,6 +59,9 @@ static void set_up(odi_worker *worker)
 {
     odi_worker_self = worker;
     odi_reader_join();
+    if (worker->forks.slots != NULL ||
+        odi_forks_make(&worker->forks, worker->crew, worker, worker->crew->stack_bytes))
+        od_forks_self = &worker->forks.owner;
     worker->thread_id = odi_thread_id();
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->spin_ns = SPIN_FIRST_NS;
@@ -170,10 +173,11 @@ static void park(odi_worker *worker)
     shrink_deques(worker);
     uint32_t epoch = odi_idle_announce(idle, worker->searching);
     clear_band_hints(worker->site);
-    odi_fence_heavy(S1);
+    odi_worker_want_forks(worker);
+    odi_fence_heavy(S1); /* and F2 */
     restore_band_hints(worker->site);
 
-    bool work = odi_crew_has_work(worker->crew);
+    bool work = odi_crew_has_jobs(worker->crew) || odi_worker_could_hunt(worker);
     /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
     if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
         int64_t before = odi_clock_now();
@@ -239,6 +243,7 @@ static void retire(odi_worker *worker, bool from_bench)
     (void)give_up_search(worker);
     discard_own(worker);
     odi_worker_self = NULL;
+    od_forks_self = NULL;
     odi_reader_leave();
     odi_crew_depart(worker, from_bench);
 }

@@ -18,6 +18,7 @@
 #include "observe/counters.h"
 #include "queue/deque.h"
 #include "worker/crew.h"
+#include "worker/forks.h"
 
 struct odi_worker {
     /* Constant while the worker runs. */
@@ -42,10 +43,15 @@ struct odi_worker {
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
+    od_fork_slot *loot; /* the stolen fork that it runs next, and whose it is */
+    odi_forks *loot_victim;
+    odi_forks_press press;                /* whom it has asked for forks */
+    int64_t rest_ns, hunt_again_ns;       /* no hunting before this; 0: at once */
 
     /* Written by the owner, read by others. */
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands; /* deques that may hold something */
     odi_atomic(uint64_t) jobs;                   /* twice the jobs done, plus one in a job */
+    odi_atomic(uint64_t) forks_run;              /* the same for forks that it stole */
     odi_atomic(uint64_t) run;                    /* see run.h */
     odi_atomic(void *) queue_running;            /* whose job that is, for reports */
     odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
@@ -60,6 +66,7 @@ struct odi_worker {
     int64_t watched_cpu;
 
     odi_deque deques[ODI_BANDS];
+    odi_forks forks;
 };
 
 /* The worker that the calling thread is, or NULL. */
@@ -104,5 +111,37 @@ static inline uint64_t odi_worker_executed(odi_worker *worker)
 {
     return odi_load_acquire(&worker->jobs, W2) >> 1;
 }
+
+/* Twice the jobs and stolen forks that it ran, plus one while it is in one. Anyone. */
+static inline uint64_t odi_worker_activity(odi_worker *worker)
+{
+    uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
+    uint64_t forks = odi_load_acquire(&worker->forks_run, W2);
+
+    return (jobs & ~UINT64_C(1)) + (forks & ~UINT64_C(1)) + ((jobs | forks) & 1);
+}
+
+/* Owner. relaxed load: the owner's word. */
+static inline void odi_worker_toggle_in_fork(odi_worker *worker)
+{
+    odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W2);
+}
+
+/* ---- hunt.c: forks ---- */
+
+/* A fork of somebody else's. Inside a read section. */
+bool odi_worker_hunt(odi_worker *worker, odi_entry *job);
+
+/* Before it sleeps: has everybody's next fork announced. The caller's heavy fence follows. */
+void odi_worker_want_forks(odi_worker *worker);
+
+/* Whether it could come by a fork; exact after that fence. */
+bool odi_worker_could_hunt(odi_worker *worker);
+
+/* Whether anybody holds a fork that could be stolen. Inside a read section. */
+bool odi_crew_holds_forks(odi_crew *crew);
+
+/* The same, and one more worker would not be one too many. */
+bool odi_crew_wants_hunters(odi_crew *crew);
 
 #endif

@@ -15,4 +15,9 @@ static inline void odi_membarrier_prepare(void)
 {
 }
 
+static inline bool odi_membarrier_is_refused(void)
+{
+    return false;
+}
+
 #endif

@@ -1,0 +1,76 @@
+/* enter.c — in which pool a thread forks that is no worker. */
+#include "base/invariant.h"
+#include "include/od_pool.h"
+#include "pool/pool.h"
+#include "worker/guest.h"
+#include "worker/worker.h"
+
+/* A stack of one slot for threads whose forks nobody may take. */
+static _Thread_local od_fork_slot only_slot[2];
+static _Thread_local odi_forks alone;
+
+static od_forks *go_alone(void)
+{
+    alone.slots = only_slot;
+    (void)odi_forks_make(&alone, NULL, NULL, 0);
+    return &alone.owner;
+}
+
+ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
+{
+    /* A worker without a stack of forks had no memory for one. */
+    od_pool *pool = odi_worker_self == NULL ? od_default_pool() : NULL;
+    odi_forks *guest = pool != NULL ? odi_guest_enter(&pool->crew) : NULL;
+
+    if (guest != NULL)
+        guest->leaves_at_root = true;
+    od_forks_self = guest != NULL ? &guest->owner : go_alone();
+    return od_fork_push(code, context);
+}
+
+void od_forks_enter(od_pool *pool, od_fork_stay *stay)
+{
+    odi_crew *crew = &pool->crew;
+    odi_forks *outer = (odi_forks *)od_forks_self;
+
+    *stay = (od_fork_stay){od_forks_self, NULL};
+    if (outer != NULL && outer->crew == crew)
+        return;
+    odi_forks *guest = odi_guest_enter(crew);
+    if (guest != NULL)
+        guest->leaves_at_root = false;
+    stay->here = guest != NULL ? &guest->owner : go_alone();
+    od_forks_self = stay->here;
+}
+
+void od_forks_leave(od_fork_stay *stay)
+{
+    if (stay->here == NULL)
+        return;
+    od_forks_self = stay->outer;
+    if (((odi_forks *)stay->here)->crew != NULL)
+        odi_guest_give_up((odi_forks *)stay->here);
+}
+
+/* ---- the pool of those who have not chosen one ---- */
+
+static odi_lock default_lock;
+static od_pool *default_pool;
+
+__attribute__((weak)) od_pool *od_default_pool(void)
+{
+    odi_lock_acquire(&default_lock);
+    if (default_pool == NULL) {
+        od_pool_options options;
+        char message[256];
+
+        od_pool_options_init(&options);
+        if (od_pool_options_from_environment(&options, message, sizeof message) != OD_OK)
+            odi_warn("%s; going on without it", message);
+        if (od_pool_create(&options, &default_pool, message, sizeof message) != OD_OK)
+            default_pool = NULL; /* forks run where they are; the next one tries again */
+    }
+    od_pool *pool = default_pool;
+    odi_lock_release(&default_lock);
+    return pool;
+}

@@ -1,0 +1,455 @@
+#include "worker/forks.h"
+
+#include "base/invariant.h"
+#include "job/job.h"
+#include "os/clock.h"
+#include "os/membarrier.h"
+#include "os/pages.h"
+#include "os/thread.h"
+
+/* How long a request may stand before its thief helps itself. */
+#define PATIENCE_NS (20 * ODI_MICROSECOND)
+
+/* Between two requests of one thief: each takes the owner's line from under its hands. */
+#define ASK_AGAIN_NS (10 * ODI_MICROSECOND)
+
+/* A joiner waits awake for this long, giving the CPU away after the first part. */
+#define JOIN_AWAKE_NS (50 * ODI_MICROSECOND)
+enum { JOIN_PAUSES = 64, CLAIM_SPINS = 100, LOOK_PAUSES = 8 };
+
+#define SLOTS_MINIMUM ((size_t)1 << 20)
+
+_Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
+
+/* ---- the word ---- */
+
+static uint32_t tail_of(uint64_t word)
+{
+    return (uint32_t)word;
+}
+
+static uint32_t split_of(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
+static uint64_t make_word(uint32_t tail, uint32_t split)
+{
+    return (uint64_t)split << 32 | tail;
+}
+
+static uint32_t place_of(const odi_forks *forks, const od_fork_slot *slot)
+{
+    return (uint32_t)(slot - forks->slots);
+}
+
+static uintptr_t limit_at(const odi_forks *forks, uint32_t split)
+{
+    /* Nothing to give, or no way to be asked but by going slow each time. */
+    return split == 0 || odi_membarrier_is_refused() ? ODI_FORKS_ASKED
+                                                     : (uintptr_t)&forks->slots[split];
+}
+
+static odi_forks *forks_here(void)
+{
+    return (odi_forks *)od_forks_self;
+}
+
+static void call(uint64_t code, void *context)
+{
+    bool plain = code >> 63 != 0;
+
+    odi_job_call((odi_entry){plain ? ODI_JOB_PLAIN | (~code & ODI_JOB_CODE_MASK) : code,
+                             (uint64_t)(uintptr_t)context});
+}
+
+/* ---- life ---- */
+
+bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes)
+{
+    forks->crew = crew;
+    forks->worker = worker;
+    for (size_t bytes = stack_bytes; forks->slots == NULL && bytes >= SLOTS_MINIMUM; bytes /= 2) {
+        forks->slots = odi_pages_reserve_guarded(bytes);
+        forks->bytes = bytes;
+    }
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed, both: not shared yet */
+    odi_store_relaxed(&forks->owner.head, forks->slots);
+    return forks->slots != NULL;
+}
+
+void odi_forks_free(odi_forks *forks)
+{
+    odi_pages_free_reserved(forks->slots, forks->bytes);
+    forks->slots = NULL;
+}
+
+/* ---- the owner ---- */
+
+/* Waits until no thief moves the split; returns the limit. The caller has put a fence (F2)
+ * behind its last store of head. Ended by: the claimer's store, one membarrier on. */
+static uintptr_t settled_limit(odi_forks *forks)
+{
+    uintptr_t limit;
+
+    for (int spins = 0;; spins++) {
+        limit = odi_load_acquire(&forks->owner.limit, F3);
+        if (limit != ODI_FORKS_CLAIMED)
+            return limit;
+        if (spins < CLAIM_SPINS)
+            odi_spin_pause();
+        else
+            odi_thread_yield();
+    }
+}
+
+/* The limit for a split that the owner has lowered. */
+static void set_limit(odi_forks *forks, uint32_t split)
+{
+    uintptr_t next = limit_at(forks, split), limit = settled_limit(forks);
+
+    /* A request stands, unless nothing is left that it could be about. */
+    while (limit != ODI_FORKS_ASKED && limit != next) {
+        /* relaxed: it says nothing that the word does not say */
+        if (odi_cas_relaxed(&forks->owner.limit, &limit, next))
+            return;
+        limit = settled_limit(forks);
+    }
+}
+
+static void ring(odi_forks *sleeper)
+{
+    odi_add_release(&sleeper->bell, 1, F5);
+    odi_futex_wake(&sleeper->bell, 1);
+}
+
+/* More is shared: tells the joiner that went to sleep wishing for it. */
+static void ring_asker(odi_forks *victim)
+{
+    odi_forks *asker = odi_load_relaxed(&victim->asker); /* relaxed: F2's fence; see swap */
+
+    if (asker != NULL)
+        asker = odi_swap_acquire(&victim->asker, (odi_forks *)NULL, F5);
+    if (asker != NULL)
+        ring(asker);
+}
+
+/* Meets a request, if something is private. */
+static void answer(odi_forks *forks)
+{
+    /* relaxed, both: the owner's, and rechecked by the CAS */
+    uint32_t head = place_of(forks, odi_load_relaxed(&forks->owner.head));
+    uint64_t word = odi_load_relaxed(&forks->word);
+    uintptr_t limit;
+
+    for (;;) {
+        limit = settled_limit(forks);
+        if (limit != ODI_FORKS_ASKED)
+            return; /* a thief has helped itself */
+        uint32_t split = split_of(word);
+        if (head == split)
+            return; /* nothing to give: it stands */
+        uint32_t next = split + (head - split + 1) / 2;
+        if (!odi_cas_release(&forks->word, &word, make_word(tail_of(word), next), F1))
+            continue;
+        /* relaxed: it says nothing that the word does not say */
+        (void)odi_cas_relaxed(&forks->owner.limit, &limit, limit_at(forks, next));
+        break;
+    }
+    ring_asker(forks);
+    odi_forks_published(forks);
+}
+
+ODI_COLD void od_fork_asked(void)
+{
+    odi_forks *forks = forks_here();
+
+    if (ODI_UNLIKELY(forks->crew == NULL)) {
+        /* Nobody may take it: it runs here and now. */
+        uint64_t code = forks->slots[0].code;
+
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        forks->depth++;
+        call(code, forks->slots[0].context);
+        return;
+    }
+    /* relaxed, both: the owner's */
+    if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
+        odi_store_relaxed(&forks->work, od_thread_work()); /* relaxed: F1 carries it */
+    odi_fence_light(F2);
+    answer(forks);
+}
+
+/* ---- the thief ---- */
+
+od_fork_slot *odi_forks_steal(odi_forks *victim, uint32_t least)
+{
+    uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
+
+    while (tail_of(word) < split_of(word) && tail_of(word) >= least) {
+        if (odi_cas_acquire(&victim->word, &word, word + 1, F1))
+            return &victim->slots[tail_of(word)];
+    }
+    return NULL;
+}
+
+bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot)
+{
+    uint64_t word = odi_load_relaxed(&victim->word); /* relaxed: a hint */
+
+    return tail_of(word) == place_of(victim, slot) + 1 && tail_of(word) < split_of(word);
+}
+
+static bool holds_private(odi_forks *victim)
+{
+    /* relaxed word: a hint, or the caller's fence (F2) */
+    return place_of(victim, odi_load_acquire(&victim->owner.head, F1)) >
+           split_of(odi_load_relaxed(&victim->word));
+}
+
+/* Exposes everything on behalf of an owner that does not answer. */
+static void migrate(odi_forks *victim)
+{
+    uintptr_t limit = ODI_FORKS_ASKED;
+
+    if (!odi_cas_relaxed(&victim->owner.limit, &limit, ODI_FORKS_CLAIMED)) /* relaxed: F2 */
+        return;
+    odi_fence_heavy(F2);
+    uint32_t head = place_of(victim, odi_load_acquire(&victim->owner.head, F1));
+    uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
+    bool moved = false;
+    while (head > split_of(word) && !moved)
+        moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F1);
+    odi_store_release(&victim->owner.limit,
+                      moved ? limit_at(victim, head) : ODI_FORKS_ASKED, F3);
+    if (moved)
+        ring_asker(victim);
+}
+
+void odi_forks_want(odi_forks *victim)
+{
+    uintptr_t limit = odi_load_relaxed(&victim->owner.limit); /* relaxed, rechecked by the CAS */
+
+    while (limit < ODI_FORKS_CLAIMED) {
+        /* relaxed: the caller's heavy fence follows (F2) */
+        if (odi_cas_relaxed(&victim->owner.limit, &limit, ODI_FORKS_ASKED))
+            return;
+    }
+}
+
+void odi_forks_ask(odi_forks *victim, odi_forks_press *press, int64_t now)
+{
+    if (press->asked == NULL) {
+        if (now < press->again_ns)
+            return;
+        press->again_ns = now + ASK_AGAIN_NS;
+        odi_forks_want(victim);
+        if (holds_private(victim)) {
+            press->asked = victim;
+            press->asked_ns = now;
+        }
+    } else if (press->asked == victim) {
+        if (odi_load_relaxed(&victim->owner.limit) != ODI_FORKS_ASKED) /* relaxed: a hint */
+            press->asked = NULL;
+        else if (now - press->asked_ns >= PATIENCE_NS) {
+            press->asked = NULL;
+            if (holds_private(victim))
+                migrate(victim);
+        }
+    }
+}
+
+bool odi_forks_hold_work(odi_forks *victim)
+{
+    uint64_t word = odi_load_relaxed(&victim->word); /* relaxed: the caller's fence (F2) */
+
+    return tail_of(word) < split_of(word) || holds_private(victim);
+}
+
+/* Ends a stolen fork: its owner may go on. */
+static void finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
+{
+    if (odi_swap_acqrel(&slot->state, state, F4) == ODI_FORK_PARKED)
+        ring(victim);
+}
+
+void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
+{
+    /* relaxed, all: the owner's own; F1 has shown the victim's, which lasts until we finish */
+    void *outer_work = od_thread_work(), *outer = odi_load_relaxed(&here->work);
+    void *work = odi_load_relaxed(&victim->work);
+
+    slot->base = place_of(here, odi_load_relaxed(&here->owner.head));
+    odi_store_release(&slot->thief, here, F4);
+    odi_store_relaxed(&here->work, work);
+    od_thread_set_work(work);
+    call(slot->code, slot->context);
+    od_thread_set_work(outer_work);
+    odi_store_relaxed(&here->work, outer);
+    finish(victim, slot, ODI_FORK_DONE);
+}
+
+/* ---- joining ---- */
+
+static bool is_over(od_fork_slot *slot)
+{
+    return odi_load_acquire(&slot->state, F4) >= ODI_FORK_DONE;
+}
+
+/* Takes one fork back from whoever runs `slot`, and runs it. False: there was none. */
+static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *press)
+{
+    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
+
+    if (thief == NULL)
+        return false;
+    od_fork_slot *won = odi_forks_steal(thief, slot->base);
+    if (won == NULL) {
+        odi_forks_ask(thief, press, odi_clock_now());
+        return false;
+    }
+    /* It is a descendant's if the thief was still at it when the fork was exposed. */
+    if (is_over(slot))
+        finish(thief, won, ODI_FORK_GIVEN_BACK);
+    else
+        odi_forks_run(forks, thief, won);
+    return true;
+}
+
+/* Sleeps until the slot is over, or its thief has exposed something. Ended by: finish, or the
+ * thief's answer to the request that is left with it. */
+ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
+{
+    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
+    uint32_t bell = odi_load_acquire(&forks->bell, F5), state = 0;
+
+    if (thief != NULL) {
+        odi_store_release(&thief->asker, forks, F5);
+        odi_forks_want(thief);
+        odi_fence_heavy(F2);
+        uint64_t word = odi_load_relaxed(&thief->word); /* relaxed: F2's fence */
+        if (tail_of(word) >= slot->base && odi_forks_hold_work(thief))
+            return;
+    }
+    /* relaxed: the bell was read before, and finish rings after its swap */
+    if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
+        return;
+    odi_store_relaxed(&forks->taken, 2); /* relaxed, both: hints */
+    odi_futex_wait(&forks->bell, bell, ODI_FOREVER);
+    odi_store_relaxed(&forks->taken, 1);
+}
+
+/* Until the slot is over. The joiner's own stack stands above the slot meanwhile. */
+ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
+{
+    odi_forks_press press = {0};
+    int64_t until = 0;
+
+    odi_store_release(&forks->owner.head, slot + 1, F1);
+    for (int looks = 0; !is_over(slot); looks++) {
+        if (leapfrog(forks, slot, &press)) {
+            until = 0;
+            looks = 0;
+        } else if (looks < JOIN_PAUSES) {
+            for (int i = 0; i < LOOK_PAUSES; i++)
+                odi_spin_pause();
+        } else if (until == 0)
+            until = odi_clock_after(JOIN_AWAKE_NS);
+        else if (odi_clock_now() < until)
+            odi_thread_yield();
+        else
+            sleep_in_join(forks, slot);
+    }
+    odi_store_release(&forks->owner.head, slot, F1);
+    odi_fence_light(F2);
+}
+
+/* The stack is as if the slot had never been forked. */
+static void forget(odi_forks *forks, od_fork_slot *slot)
+{
+    uint32_t place = place_of(forks, slot);
+
+    (void)settled_limit(forks);
+    /* relaxed, all: nothing is exposed, and the slot is the owner's */
+    odi_store_relaxed(&slot->thief, (odi_forks *)NULL);
+    odi_store_relaxed(&slot->state, 0);
+    odi_store_relaxed(&forks->word, make_word(place, place));
+    set_limit(forks, place);
+}
+
+/* Decides who runs the newest fork, which pop has taken off the stack. True: its owner. */
+static bool take_back(odi_forks *forks, od_fork_slot *slot)
+{
+    uint32_t place = place_of(forks, slot);
+    uint64_t word;
+
+    odi_fence_light(F2);
+    (void)settled_limit(forks);
+    word = odi_load_relaxed(&forks->word); /* relaxed, rechecked by the CAS */
+    if (place >= split_of(word)) {
+        answer(forks); /* a request stands, and this fork was none of it */
+        return true;
+    }
+    odi_invariant(split_of(word) == place + 1);
+    while (tail_of(word) <= place) {
+        /* relaxed: it takes away, and the slot is the owner's own */
+        if (odi_cas_relaxed(&forks->word, &word, make_word(tail_of(word), place))) {
+            set_limit(forks, place);
+            return true;
+        }
+    }
+    await(forks, slot);
+    uint32_t state = odi_load_relaxed(&slot->state); /* relaxed: is_over has acquired it */
+    if (state == ODI_FORK_LOST)
+        odi_trap("od_join: fork(2) was called in a branch while another thread ran its sibling, "
+                 "which a child process cannot wait for: call exec or _exit there");
+    forget(forks, slot);
+    return state == ODI_FORK_GIVEN_BACK;
+}
+
+ODI_COLD void od_join_slow(void)
+{
+    odi_forks *forks = forks_here();
+
+    if (ODI_UNLIKELY(forks->crew == NULL)) {
+        /* It ran when it was forked. */
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        if (--forks->depth == 0)
+            od_forks_self = NULL;
+        return;
+    }
+    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
+    uint64_t code = slot->code;
+    void *context = slot->context;
+    bool root = slot == forks->slots;
+
+    if (take_back(forks, slot))
+        call(code, context);
+    if (root && forks->leaves_at_root)
+        odi_guest_leave(forks);
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+/* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
+ODI_COLD __attribute__((swiftcall)) void od_join_closure(void *code, void *context)
+{
+    (void)code;
+    (void)context;
+    od_join_slow();
+}
+#endif
+
+void odi_forks_forked(void)
+{
+    odi_forks *forks = forks_here();
+
+    if (forks == NULL || forks->crew == NULL)
+        return;
+    /* relaxed, all: one thread exists */
+    uint32_t tail = tail_of(odi_load_relaxed(&forks->word));
+    for (uint32_t place = 0; place < tail; place++) {
+        if (odi_load_relaxed(&forks->slots[place].state) < ODI_FORK_DONE)
+            odi_store_relaxed(&forks->slots[place].state, ODI_FORK_LOST);
+    }
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED);
+}

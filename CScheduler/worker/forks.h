@@ -1,0 +1,138 @@
+/* forks.h — a thread's forks: a private part that costs its owner nothing, and a shared part
+ * that thieves take from.
+ *
+ *     slots    0 … tail … split … head        tail, split: one word; head: the owner's
+ *              taken  shared  private
+ *
+ * The owner forks and joins at `head`. Thieves take the oldest shared fork by a
+ * compare-and-swap on the word, and read the slot only after it. `limit` decides whether the
+ * owner's fast path holds:
+ *
+ *     address of slots[split]   forks are private from here on; a join below goes slow
+ *     ASKED      somebody wants more; nothing is private that anybody waits for. Also the
+ *                state of an empty stack, so that every root's fork goes the slow way, where
+ *                it is exposed and sleepers are woken. A request stands until it can be met.
+ *     CLAIMED    a thief moves the split itself
+ *
+ *     normal -> ASKED     a thief, also one that goes to sleep; or the owner, when empty
+ *     ASKED -> normal     the owner, having exposed half of what is private
+ *     ASKED -> CLAIMED    a thief whose request was not met for 20 µs: the owner is in a long
+ *                         branch, or blocked
+ *     CLAIMED -> normal   that thief, having exposed everything; -> ASKED: there was nothing
+ *
+ * Migration is safe because the owner writes `head` before it reads `limit`, and the thief
+ * writes CLAIMED, issues a heavy fence, and then reads `head` (F2): a pop that missed the
+ * claim has lowered the head which the thief reads, and a pop that sees it waits for the end.
+ * While CLAIMED stands the owner touches neither word nor limit. Where membarrier is refused
+ * `limit` stays ASKED for good: the slow way has a real fence.
+ *
+ * A slot's `state`: 0 -> DONE (thief) | GIVEN_BACK (a thief that must not run it; the owner
+ * does) -> 0 (owner). 0 -> PARKED (owner, about to sleep) -> DONE | GIVEN_BACK, which ring.
+ *
+ * -> LOST (the parent's, in a forked child): the join traps.
+ *
+ * A joiner whose fork was taken takes forks back from that thief (leapfrogging), but only such
+ * as lie above the thief's stack when it began: these are descendants of the joined one. If
+ * the thief was done meanwhile, what was won may be a stranger's: it is given back. So a join
+ * runs nothing but its own descendants, and a thread's stack never holds more than one path
+ * of the tree of forks, each frame at most twice.
+ *
+ * Threads  fork, pop, join: the owner. Everything else: any thief. An odi_forks is never
+ *          unmapped while its crew lives.
+ *
+ * Edges    F1  fork -> steal          release/acquire     the slot's words are readable
+ *          F2  fork, pop <-> claim    light/heavy fence   the owner sees the claim (or the
+ *                                                         sleeper's request), or the other
+ *                                                         side its head
+ *          F3  migrate -> owner       release/acquire     the word is the owner's again
+ *          F4  thief <-> joiner       release/acquire     who runs the slot; what it wrote
+ *          F5  ring -> sleeping joiner release/acquire    why it was woken
+ *
+ * How the waits end: a claim by the claimer, a few instructions and one membarrier on. A join
+ * by the thief's end of the branch, or by its giving back; while it sleeps it has a request
+ * standing with its thief, and whoever meets that rings.
+ */
+#ifndef ODI_WORKER_FORKS_H
+#define ODI_WORKER_FORKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/cache_line.h"
+#include "os/futex.h"
+
+#define OD_FORK_ATOMIC(type) odi_atomic(type)
+#define OD_FORK_LOAD(place) odi_load_relaxed(place) /* relaxed: owner's, or F2's fence before */
+#define OD_FORK_PUBLISH(place, value) odi_store_release((place), (value), F1)
+#define OD_FORK_BARRIER() odi_fence_compiler()
+#include "include/od_fork.h"
+
+typedef struct odi_crew odi_crew;
+typedef struct odi_worker odi_worker;
+typedef struct odi_forks odi_forks;
+
+#define ODI_FORKS_ASKED UINTPTR_MAX
+#define ODI_FORKS_CLAIMED (UINTPTR_MAX - 1)
+
+enum { ODI_FORK_PARKED = 1, ODI_FORK_DONE = 2, ODI_FORK_GIVEN_BACK = 3, ODI_FORK_LOST = 4 };
+
+struct odi_forks {
+    od_forks owner; /* first: od_forks_self points here */
+    od_fork_slot *slots;
+    size_t bytes;        /* of the slots */
+    odi_atomic(void *) work; /* the thread's work (od_thread_work); its branches inherit it */
+    uint32_t depth;      /* forks under way, where nobody may take them */
+    odi_crew *crew;      /* NULL: nobody may take them */
+    odi_worker *worker;  /* NULL: a guest */
+    bool leaves_at_root; /* a guest that came by forking */
+
+    ODI_PAIR_ALIGNED odi_atomic(uint64_t) word; /* split (32) | tail (32) */
+    odi_atomic(uint32_t) taken;                 /* a guest's place: see guest.h */
+    odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
+    odi_atomic(uint32_t) bell;                  /* what the owner sleeps on in a join */
+};
+
+/* A thief's notes on whom it has asked. */
+typedef struct {
+    odi_forks *asked;
+    int64_t asked_ns, again_ns;
+} odi_forks_press;
+
+/* Reserves address space for the slots: as much as a stack of `stack_bytes` could fork, or
+ * less. False: there is none. */
+bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes);
+void odi_forks_free(odi_forks *forks);
+
+/* Takes the oldest shared fork whose place is at least `least`. NULL: there is none. */
+od_fork_slot *odi_forks_steal(odi_forks *victim, uint32_t least);
+
+/* Asks a victim that has nothing shared for more; later, if it has not answered, takes it.
+ * `now` is the clock. Never waits. */
+void odi_forks_ask(odi_forks *victim, odi_forks_press *press, int64_t now);
+
+/* Leaves a standing request, so that the victim's next fork is announced. The caller then
+ * puts a heavy fence (F2) and looks once more before it sleeps. */
+void odi_forks_want(odi_forks *victim);
+
+/* Whether a victim has forks that a thief could come by. Exact after that fence. */
+bool odi_forks_hold_work(odi_forks *victim);
+
+/* Runs a stolen fork on the calling thread, whose forks `here` are. */
+void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot);
+
+/* Whether nothing has touched the victim's word since this thief took `slot`, and more is
+ * shared: the owner is busy elsewhere, and can be taken from without disturbing it. */
+bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot);
+
+/* In a forked child: the calling thread's forks that others were running are lost. */
+void odi_forks_forked(void);
+
+/* hunt.c: forks were exposed; wakes a sleeper if there is one to spare. */
+void odi_forks_published(odi_forks *forks);
+
+/* guest.c: the owner's outermost fork is joined. */
+void odi_guest_leave(odi_forks *forks);
+
+#endif
