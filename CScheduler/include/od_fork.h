@@ -158,14 +158,15 @@ void od_forks_leave(od_fork_stay *stay);
 #if __has_attribute(swiftcall)
 /* The doors for Swift closures: a closure that does not escape is two words, the address of
  * a function in Swift's convention and a context. See Parallel+Doors.swift for the other side. */
-static inline __attribute__((swiftcall, always_inline)) od_fork_slot *
+static inline __attribute__((swiftcall, always_inline, used)) od_fork_slot *
 od_fork_closure(void *code, void *context)
 {
     return od_fork_push((uint64_t)(uintptr_t)code, context);
 }
 __attribute__((swiftcall)) void od_join_closure(void *code, void *context);
 
-/* Has the compiler emit od_fork_closure wherever this is called. */
+/* Has the compiler emit od_fork_closure wherever this is called. (`used`: because Swift has
+ * named the symbol before, clang would take it for somebody else's.) */
 static inline __attribute__((always_inline)) void od_fork_closure_here(void)
 {
     (void)&od_fork_closure;

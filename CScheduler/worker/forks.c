@@ -451,5 +451,5 @@ void odi_forks_forked(void)
         if (odi_load_relaxed(&forks->slots[place].state) < ODI_FORK_DONE)
             odi_store_relaxed(&forks->slots[place].state, ODI_FORK_LOST);
     }
-    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED);
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed: as above */
 }

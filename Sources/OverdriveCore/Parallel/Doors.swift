@@ -1,0 +1,21 @@
+public import CScheduler
+
+// The doors through which closures that do not escape are forked.
+//
+// What they rest on, beside the first two points of ClosureDoor.swift:
+//  1. The engine's half, `od_fork_closure` (CScheduler/include/od_fork.h), is a static inline function in Swift's
+//     calling convention. It is declared here under the same symbol, and emitted wherever the imported
+//     `od_fork_closure_here` is called: then the optimiser inlines it. Were it not emitted, the program would
+//     not link.
+//  2. The closure is passed to the door again when it is joined, so that its context lives until then, and
+//     the optimiser knows that its captures may have changed.
+
+/// Offers `body` to thieves.
+@_silgen_name("od_fork_closure")
+@usableFromInline
+func forkClosure(_ body: () -> Void) -> UnsafeMutablePointer<od_fork_slot>
+
+/// Runs `body`, which was forked, or waits for who runs it.
+@_silgen_name("od_join_closure")
+@usableFromInline
+func joinClosure(_ body: () -> Void)
