@@ -104,12 +104,15 @@ include Tests/Numa/numa.mk
 verify-quick verify verify-full: prerequisites
 	@scripts/verify $(patsubst verify-%,--%,$(filter-out verify,$@))
 
-# ---- Overdrive and libdispatch on this machine --------------------------------------------------
+# ---- Overdrive beside others on this machine: docs/benchmarks.md -----------------------------------
 
-ROUNDS ?= 10
+.PHONY: bench-full
+
 bench: prerequisites
-	@$(NICE) scripts/build-command
-	@.build/release/overdrive bench --rounds $(ROUNDS)
+	@$(NICE) scripts/bench $(BENCH)
+
+bench-full: prerequisites
+	@$(NICE) scripts/bench --full $(BENCH)
 
 clean:
 	@rm -rf .build/c .build/model .build/verify $(LOGS)

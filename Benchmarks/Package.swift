@@ -1,0 +1,49 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own: what it depends on reaches no user of Overdrive.
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A program that answers for one scheduler. One module each: the optimiser merges functions of the same
+/// shape within a module, which would make one contender pay for another's presence.
+func contender(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .executableTarget(
+        name: "contender-\(name)",
+        dependencies: ["BenchmarkKit", "CWorkloads"] + dependencies,
+        swiftSettings: settings
+    )
+}
+
+let package = Package(
+    name: "benchmarks",
+    dependencies: [
+        .package(name: "overdrive", path: ".."),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        .target(name: "CWorkloads"),
+        .target(name: "BenchmarkKit", dependencies: ["CWorkloads"], swiftSettings: settings),
+        contender("serial"),
+        contender("overdrive", [.product(name: "OverdriveCore", package: "overdrive")]),
+        contender("dispatch"),
+        contender("operations"),
+        contender("concurrency"),
+        contender("nio", [.product(name: "NIOPosix", package: "swift-nio")]),
+        contender("threads"),
+        .target(name: "SuiteKit", dependencies: ["BenchmarkKit", "CWorkloads"], swiftSettings: settings),
+        .executableTarget(
+            name: "suite",
+            dependencies: ["SuiteKit", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            swiftSettings: settings
+        ),
+        .testTarget(name: "SuiteTests", dependencies: ["SuiteKit"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11
+)

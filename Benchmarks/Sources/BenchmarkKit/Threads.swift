@@ -1,0 +1,62 @@
+internal import Glibc
+
+/// A thread of the system that somebody waits for.
+public struct JoinableThread {
+    private let thread: pthread_t
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    public init(_ run: @escaping @Sendable () -> Void) {
+        var thread = pthread_t()
+        let body = Unmanaged.passRetained(Body(run))
+        let error = pthread_create(&thread, nil, { raw in
+            guard let raw else { return nil }
+            Unmanaged<Body>.fromOpaque(raw).takeRetainedValue().run()
+            return nil
+        }, body.toOpaque())
+        precondition(error == 0, "a thread of the benchmark could not be created")
+        self.thread = thread
+    }
+
+    public func join() {
+        pthread_join(thread, nil)
+    }
+
+    /// Runs `body` on so many threads at once, or on this one when it is one, and waits for all of them.
+    public static func each(of count: Int, _ body: @escaping @Sendable () -> Void) {
+        guard count > 1 else { return body() }
+        let threads = (0..<count).map { _ in JoinableThread(body) }
+        for thread in threads { thread.join() }
+    }
+}
+
+/// A counting semaphore that any thread may use, outside every scheduler.
+public final class Gate: @unchecked Sendable {
+    // A POSIX semaphore is made to be shared; its address does not change.
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    public init() { sem_init(semaphore, 0, 0) }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    public func open() { sem_post(semaphore) }
+
+    public func pass() {
+        while sem_wait(semaphore) == -1 && errno == EINTR {}
+    }
+}
+
+/// Something for closures to capture, and to count with.
+public final class Ballast: Sendable {
+    private let atomic = AtomicCount()
+
+    public init() {}
+    public var count: Int { atomic.value }
+    public func add() { atomic.add() }
+}

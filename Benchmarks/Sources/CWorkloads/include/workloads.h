@@ -1,0 +1,367 @@
+/* workloads.h — the leaves of the workloads, the same for contenders in C, C++ and Swift.
+ *
+ * What a scheduler is asked to spread (trees, loops, graphs) each contender writes in its own
+ * idiom; what is computed at the leaves stands here, so that a difference between two contenders
+ * is a difference between two schedulers.
+ */
+#ifndef WORKLOADS_H
+#define WORKLOADS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Leaves the calling thread, and what it starts, the first `count` of its CPUs. */
+void wl_limit_to_cpus(int32_t count);
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* The i-th number of a fixed pseudo-random sequence (splitmix64). */
+static inline uint64_t wl_random(uint64_t i) {
+    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* An empty body that no compiler removes. */
+static inline void wl_nothing(uint64_t i) {
+    __asm__ volatile("" : : "r"(i));
+}
+
+/* A chain of `steps` dependent multiplications: about 1.3 ns each, the same on every machine of
+ * a kind, and no memory. */
+static inline uint64_t wl_spin(uint64_t seed, uint64_t steps) {
+    uint64_t x = seed | 1;
+    for (uint64_t i = 0; i < steps; i++) {
+        x = x * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
+        __asm__ volatile("" : "+r"(x));
+    }
+    return x;
+}
+
+/* Steps of iteration i of n in the imbalanced loop: 0 to 999, and fifty times as many in the last
+ * hundredth of the range. */
+static inline uint64_t wl_imbalanced_steps(uint64_t i, uint64_t n) {
+    return i % 1000 * (i >= n - n / 100 ? 50 : 1);
+}
+
+static inline double wl_flops(double x) {
+    return 1.5 * x * x + 0.5 * x + 2.0;
+}
+
+/* ---- nqueens ------------------------------------------------------------------------------- */
+
+enum { WL_MOST_QUEENS = 16 };
+
+/* Whether the queen in row `row` of the board is attacked by none above it. */
+static inline bool wl_queen_is_safe(int32_t row, const int8_t *board) {
+    for (int32_t i = 0; i < row; i++) {
+        int32_t difference = board[i] - board[row];
+        if (difference == 0 || difference == row - i || difference == i - row) return false;
+    }
+    return true;
+}
+
+/* ---- matrix multiplication ----------------------------------------------------------------- */
+
+enum { WL_MATMUL_LEAF = 32 };
+
+/* c += a·b for three blocks of 32 x 32 in matrices of `stride` columns. */
+static inline void wl_matmul_leaf(const double *a, const double *b, double *c, size_t stride) {
+    for (size_t i = 0; i < WL_MATMUL_LEAF; i++) {
+        for (size_t k = 0; k < WL_MATMUL_LEAF; k++) {
+            const double x = a[i * stride + k];
+            for (size_t j = 0; j < WL_MATMUL_LEAF; j++) {
+                c[i * stride + j] += x * b[k * stride + j];
+            }
+        }
+    }
+}
+
+/* Small whole numbers, so that every product and sum is exact in any order. */
+static inline double wl_matrix_a(size_t i, size_t j) { return (double)((i * 7 + j * 3) % 11); }
+static inline double wl_matrix_b(size_t i, size_t j) { return (double)((i * 5 + j * 13) % 7); }
+
+static inline void wl_matmul_fill(double *a, double *b, double *c, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            a[i * n + j] = wl_matrix_a(i, j);
+            b[i * n + j] = wl_matrix_b(i, j);
+            c[i * n + j] = 0;
+        }
+    }
+}
+
+/* Weighs every element of the product with its place, modulo 2^64. */
+static inline uint64_t wl_matmul_answer(const double *c, size_t n) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            sum += wl_random(i) * wl_random(n + j) * (uint64_t)c[i * n + j];
+        }
+    }
+    return sum;
+}
+
+/* What that answer must be, from the factors alone: n² steps instead of n³. */
+static inline uint64_t wl_matmul_oracle(size_t n) {
+    uint64_t sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        uint64_t column = 0, row = 0;
+        for (size_t i = 0; i < n; i++) column += wl_random(i) * (uint64_t)wl_matrix_a(i, k);
+        for (size_t j = 0; j < n; j++) row += wl_random(n + j) * (uint64_t)wl_matrix_b(k, j);
+        sum += column * row;
+    }
+    return sum;
+}
+
+/* ---- unbalanced tree search ---------------------------------------------------------------- */
+
+/* A node is twenty bytes of SHA-1; its children hash it together with their number. Public
+ * parameters and node counts: the UTS benchmark of Olivier and others. */
+typedef struct wl_uts_node {
+    uint8_t state[20];
+    int32_t depth;
+} wl_uts_node;
+
+typedef struct wl_uts_tree {
+    bool geometric; /* else binomial */
+    double b0;      /* children of the root, or on average */
+    int32_t most_depth;
+    double q;  /* binomial: how likely a node has children */
+    int32_t m; /* binomial: how many it has then */
+    int32_t seed;
+} wl_uts_tree;
+
+static inline uint32_t wl_rotate(uint32_t x, int bits) { return x << bits | x >> (32 - bits); }
+
+/* SHA-1 of a message of at most 55 bytes. */
+static inline void wl_sha1_short(const uint8_t *message, size_t length, uint8_t digest[20]) {
+    uint8_t block[64] = {0};
+    memcpy(block, message, length);
+    block[length] = 0x80;
+    block[62] = (uint8_t)(length * 8 >> 8);
+    block[63] = (uint8_t)(length * 8);
+    uint32_t w[80];
+    for (int i = 0; i < 16; i++) {
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    }
+    for (int i = 16; i < 80; i++) w[i] = wl_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    uint32_t h[5] = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
+    uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+#define WL_SHA1_ROUNDS(FIRST, F, K)                                              \
+    for (int i = FIRST; i < FIRST + 20; i++) {                                   \
+        const uint32_t next = wl_rotate(a, 5) + (F) + e + (K) + w[i];            \
+        e = d, d = c, c = wl_rotate(b, 30), b = a, a = next;                     \
+    }
+    WL_SHA1_ROUNDS(0, d ^ (b & (c ^ d)), 0x5a827999u)
+    WL_SHA1_ROUNDS(20, b ^ c ^ d, 0x6ed9eba1u)
+    WL_SHA1_ROUNDS(40, (b & c) | (d & (b | c)), 0x8f1bbcdcu)
+    WL_SHA1_ROUNDS(60, b ^ c ^ d, 0xca62c1d6u)
+#undef WL_SHA1_ROUNDS
+    h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
+    for (int i = 0; i < 5; i++) {
+        digest[4 * i] = (uint8_t)(h[i] >> 24);
+        digest[4 * i + 1] = (uint8_t)(h[i] >> 16);
+        digest[4 * i + 2] = (uint8_t)(h[i] >> 8);
+        digest[4 * i + 3] = (uint8_t)h[i];
+    }
+}
+
+/* Trees by number: 0 is small (T1 at depth 8), 1 is T1, 3 is T3, 33 is T3L; -1 is no tree. */
+static inline wl_uts_tree wl_uts_named(int64_t name) {
+    const bool geometric = name == 0 || name == 1;
+    wl_uts_tree tree;
+    tree.geometric = geometric;
+    tree.b0 = geometric ? 4 : name == 3 || name == 33 ? 2000 : 0;
+    tree.most_depth = name == 0 ? 8 : 10;
+    tree.q = name == 3 ? 0.124875 : 0.200014;
+    tree.m = name == 3 ? 8 : 5;
+    tree.seed = geometric ? 19 : name == 3 ? 42 : 7;
+    return tree;
+}
+
+static inline wl_uts_node wl_uts_root(const wl_uts_tree *tree) {
+    uint8_t message[20] = {0};
+    for (int i = 0; i < 4; i++) message[16 + i] = (uint8_t)((uint32_t)tree->seed >> (24 - 8 * i));
+    wl_uts_node root;
+    root.depth = 0;
+    wl_sha1_short(message, sizeof message, root.state);
+    return root;
+}
+
+static inline wl_uts_node wl_uts_child(const wl_uts_node *parent, int32_t number) {
+    uint8_t message[24];
+    memcpy(message, parent->state, 20);
+    for (int i = 0; i < 4; i++) message[20 + i] = (uint8_t)((uint32_t)number >> (24 - 8 * i));
+    wl_uts_node child;
+    child.depth = parent->depth + 1;
+    wl_sha1_short(message, sizeof message, child.state);
+    return child;
+}
+
+static inline int32_t wl_uts_children(const wl_uts_tree *tree, const wl_uts_node *node) {
+    const uint8_t *s = node->state;
+    const uint32_t bits = ((uint32_t)s[16] << 24 | (uint32_t)s[17] << 16 | (uint32_t)s[18] << 8 | s[19]) & 0x7fffffffu;
+    const double u = bits / 2147483648.0;
+    if (!tree->geometric) {
+        if (node->depth == 0) return (int32_t)tree->b0;
+        return u < tree->q ? tree->m : 0;
+    }
+    if (node->depth >= tree->most_depth) return 0;
+    const double p = 1.0 / (1.0 + tree->b0);
+    const int32_t children = (int32_t)floor(log(1.0 - u) / log(1.0 - p));
+    return children > 100 ? 100 : children;
+}
+
+/* Nodes of the subtree, counted by one thread. */
+static inline uint64_t wl_uts_count(const wl_uts_tree *tree, const wl_uts_node *node) {
+    /* A stack of its own: the binomial trees are 17,844 deep, in frames of any size. */
+    size_t room = 1024, depth = 0;
+    wl_uts_node *stack = (wl_uts_node *)malloc(room * sizeof *stack);
+    uint64_t nodes = 0;
+    if (stack == NULL) abort();
+    stack[depth++] = *node;
+    while (depth > 0) {
+        const wl_uts_node top = stack[--depth];
+        const int32_t children = wl_uts_children(tree, &top);
+        nodes++;
+        if (depth + (size_t)children > room) {
+            room = 2 * (depth + (size_t)children);
+            stack = (wl_uts_node *)realloc(stack, room * sizeof *stack);
+            if (stack == NULL) abort();
+        }
+        for (int32_t i = 0; i < children; i++) stack[depth++] = wl_uts_child(&top, i);
+    }
+    free(stack);
+    return nodes;
+}
+
+/* ---- integration --------------------------------------------------------------------------- */
+
+static inline double wl_integrand(double x) { return (x * x + 1.0) * x; }
+
+/* One step of adaptive integration by trapezoids: the areas of both halves, and whether they agree
+ * with `area` closely enough. */
+typedef struct wl_halves {
+    double middle, height, left, right;
+    bool close;
+} wl_halves;
+
+static inline wl_halves wl_halve(double x1, double y1, double x2, double y2, double area, double epsilon) {
+    wl_halves h;
+    const double half = (x2 - x1) / 2;
+    h.middle = x1 + half;
+    h.height = wl_integrand(h.middle);
+    h.left = (y1 + h.height) / 2 * half;
+    h.right = (h.height + y2) / 2 * half;
+    h.close = fabs(h.left + h.right - area) < epsilon;
+    return h;
+}
+
+/* ---- sorting ------------------------------------------------------------------------------- */
+
+enum { WL_SORT_LEAF = 2048 };
+
+static inline void wl_sort_fill(int32_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) values[i] = (int32_t)wl_random(i);
+}
+
+/* Merges two sorted runs. */
+static inline void wl_merge(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into) {
+    size_t i = 0, j = 0, k = 0;
+    while (i < a_count && j < b_count) into[k++] = b[j] < a[i] ? b[j++] : a[i++];
+    while (i < a_count) into[k++] = a[i++];
+    while (j < b_count) into[k++] = b[j++];
+}
+
+/* Sorts by insertion and merging, serially; `room` has as many places. */
+static inline void wl_sort_leaf(int32_t *values, int32_t *room, size_t count) {
+    enum { RUN = 16 };
+    for (size_t start = 0; start < count; start += RUN) {
+        const size_t end = start + RUN < count ? start + RUN : count;
+        for (size_t i = start + 1; i < end; i++) {
+            const int32_t value = values[i];
+            size_t j = i;
+            for (; j > start && value < values[j - 1]; j--) values[j] = values[j - 1];
+            values[j] = value;
+        }
+    }
+    int32_t *from = values, *to = room;
+    for (size_t width = RUN; width < count; width *= 2) {
+        for (size_t start = 0; start < count; start += 2 * width) {
+            const size_t middle = start + width < count ? start + width : count;
+            const size_t end = start + 2 * width < count ? start + 2 * width : count;
+            wl_merge(from + start, middle - start, from + middle, end - middle, to + start);
+        }
+        int32_t *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != values) memcpy(values, from, count * sizeof *values);
+}
+
+/* Splits as quicksort does: what is before the result is at most what is from it on, and neither
+ * side is empty. The range has two places or more. */
+static inline size_t wl_partition(int32_t *values, size_t count) {
+    const int32_t x = values[0], y = values[count / 2], z = values[count - 1];
+    const int32_t pivot = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
+    size_t i = 0, j = count - 1;
+    for (;;) {
+        while (values[i] < pivot) i++;
+        while (pivot < values[j]) j--;
+        if (i >= j) return i == 0 ? 1 : i;
+        const int32_t value = values[i];
+        values[i++] = values[j];
+        values[j--] = value;
+    }
+}
+
+/* Weighs every value with its place; 0 when they are not in order. */
+static inline uint64_t wl_sort_answer(const int32_t *values, size_t count) {
+    uint64_t sum = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && values[i] < values[i - 1]) return 0;
+        sum += wl_random(i) * (uint64_t)(int64_t)values[i];
+    }
+    return sum;
+}
+
+/* ---- trees --------------------------------------------------------------------------------- */
+
+typedef struct wl_tree_node {
+    struct wl_tree_node *left, *right;
+    int64_t value;
+} wl_tree_node;
+
+static inline wl_tree_node *wl_tree_lay(wl_tree_node *nodes, size_t first, size_t count) {
+    if (count == 0) return NULL;
+    wl_tree_node *root = &nodes[first];
+    const size_t left = (count - 1) / 2;
+    root->value = (int64_t)first;
+    root->left = wl_tree_lay(nodes, first + 1, left);
+    root->right = wl_tree_lay(nodes, first + 1 + left, count - 1 - left);
+    return root;
+}
+
+/* A balanced tree of `count` nodes in one block, in the order of a walk; free() gives it back. */
+static inline wl_tree_node *wl_tree_make(size_t count) {
+    wl_tree_node *nodes = (wl_tree_node *)malloc(count * sizeof *nodes);
+    if (nodes == NULL) abort();
+    return wl_tree_lay(nodes, 0, count);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+internal import Glibc
+
+extension Fingerprint {
+    /// What this machine is, as far as it tells.
+    public static func current(size: Workload.Size, rounds: Int, budget: Int?, workers: [Int]) -> Fingerprint {
+        let information = File.read("/proc/cpuinfo").split(separator: "\n")
+        let cpu = information.first { $0.hasPrefix("model name") }?.split(separator: ":").last.map(trimmed) ?? "unknown"
+        let total = File.read("/proc/meminfo").split(separator: "\n").first?.split(separator: " ").dropFirst().first
+        let os = File.read("/etc/os-release").split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }
+        var time = time(nil)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        var date = [CChar](repeating: 0, count: 32)
+        strftime(&date, 32, "%Y-%m-%dT%H:%M:%SZ", &parts)
+        func answer(_ arguments: String...) -> String {
+            let line = Child.run(arguments, seconds: 10).output.split(separator: "\n").first.map(trimmed) ?? ""
+            return line.isEmpty ? "none" : line
+        }
+        return Fingerprint(
+            date: String(decoding: date.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self),
+            commit: answer("git", "rev-parse", "--short", "HEAD"), cpu: cpu,
+            kernel: answer("uname", "-sr"), memory: total.map { "\($0) KiB" } ?? "unknown",
+            os: os.map { trimmed($0.dropFirst(12)) } ?? "unknown", cpus: Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))),
+            swift: answer("swift", "--version"), gcc: answer("gcc", "--version"), clang: answer("clang", "--version"),
+            tbb: answer("pkg-config", "--modversion", "tbb"), glibc: answer("ldd", "--version"),
+            allocator: "glibc malloc", size: size.rawValue, rounds: rounds, budget: budget ?? 0, workers: workers)
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        String(text.drop { $0 == " " || $0 == "\"" }.reversed().drop { $0 == " " || $0 == "\"" }.reversed())
+    }
+}

@@ -1,0 +1,196 @@
+internal import BenchmarkKit
+internal import FoundationEssentials
+internal import Glibc
+
+/// How measurements are taken: a process each, in interleaved rounds, every answer checked, and everything
+/// written down at once, so that an interrupted run goes on where it was.
+public struct Protocol: Sendable {
+    public var size: Workload.Size
+    public var workers: [Int]
+    public var rounds: Int
+    public var workloads: [Workload]
+    public var contenders: [Contender]
+    public var programs: Programs
+    /// Seconds that one process may take.
+    public var limit: Int
+    /// Milliseconds of samples in one process; nil: each workload's own.
+    public var budget: Int?
+
+    public init(
+        size: Workload.Size, workers: [Int], rounds: Int, workloads: [Workload], contenders: [Contender],
+        programs: Programs, limit: Int, budget: Int?
+    ) {
+        self.size = size
+        self.workers = workers
+        self.rounds = rounds
+        self.workloads = workloads
+        self.contenders = contenders
+        self.programs = programs
+        self.limit = limit
+        self.budget = budget
+    }
+
+    /// Runs what the journal does not have yet, and returns everything it has then.
+    public func run(journal: Journal, progress: (String) -> Void) -> [Run] {
+        var known = Set(journal.runs.map(\.key))
+        var runs = journal.runs
+        let abilities = Dictionary(uniqueKeysWithValues: contenders.map { ($0.id, programs.words(of: $0)) })
+        for round in 0..<rounds {
+            for workload in workloads {
+                let able = contenders.filter { abilities[$0.id]?.contains(workload.word) ?? false }
+                // Who goes first changes with every round.
+                let turns = able.isEmpty ? [] : (0..<able.count).map { able[($0 + round) % able.count] }
+                for contender in turns {
+                    for count in contender.isSerial ? [1] : workers {
+                        var run = Run(
+                            workload: workload.id, contender: contender.id, workers: count, round: round,
+                            parameters: workload.parameters(size, for: contender.id), unit: workload.unit.rawValue, units: 0,
+                            samples: [], facts: [:], others: 0, load: 0, failure: nil)
+                        guard known.insert(run.key).inserted else { continue }
+                        measure(&run, workload, contender)
+                        if let failure = run.failure { progress("\(run.key): \(failure)") }
+                        journal.append(run)
+                        runs.append(run)
+                    }
+                }
+            }
+            progress("round \(round + 1) of \(rounds)")
+        }
+        return runs
+    }
+
+    private func measure(_ run: inout Run, _ workload: Workload, _ contender: Contender) {
+        var arguments = run.parameters.merging(contender.extra) { own, _ in own }
+        arguments["workers"] = run.workers
+        arguments["budget_ms"] = arguments["budget_ms"] ?? budget ?? workload.budget
+        guard let program = programs.path(of: contender) else { return }
+        run.units = workload.units(run.parameters)
+        let expected = workload.oracle(run.parameters)
+
+        run.load = Neighbours.load
+        let (busy, own, start) = (Neighbours.busySeconds, Neighbours.childrenSeconds, Harness.now)
+        let outcome = Child.run(
+            [program, workload.word] + arguments.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }, seconds: limit)
+        let seconds = Double(Harness.now - start) / 1e9
+        run.others = max(0, (Neighbours.busySeconds - busy - (Neighbours.childrenSeconds - own)) / max(seconds, 0.01))
+        read(outcome, expected: expected, into: &run)
+    }
+
+    /// Takes a program's lines apart; `internal` for the tests.
+    func read(_ outcome: Child.Outcome, expected: UInt64, into run: inout Run) {
+        var (answers, ended): ([UInt64], Bool) = ([], false)
+        var checks: [UInt64] = []
+        for line in outcome.output.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            switch (words.first, words.count) {
+            case ("sample", 3):
+                guard let value = Double(words[1]), let answer = UInt64(words[2]) else { continue }
+                run.samples.append(value / run.units)
+                answers.append(answer)
+            case ("fact", 3): run.facts[String(words[1])] = Double(words[2])
+            case ("check", 2): if let answer = UInt64(words[1]) { checks.append(answer) }
+            case ("end", 1): ended = true
+            default: break
+            }
+        }
+        let judged = checks.isEmpty ? answers : checks
+        if outcome.status == nil {
+            run.failure = "took longer than \(limit) s"
+        } else if outcome.status != 0 || !ended {
+            let sentence = outcome.errors.split(separator: "\n").last.map { ": \($0)" } ?? ""
+            run.failure = "ended with \(outcome.status ?? -1)\(sentence)"
+        } else if judged.isEmpty || run.samples.isEmpty {
+            run.failure = "answered nothing"
+        } else if let wrong = judged.first(where: { $0 != expected }) {
+            run.failure = "answered \(wrong) instead of \(expected)"
+        }
+        if run.failure != nil { run.samples = [] }
+    }
+}
+
+extension Contender {
+    var isSerial: Bool { id.hasPrefix("serial") }
+}
+
+/// Where contenders' programs are.
+public struct Programs: Sendable {
+    let folders: [String]
+
+    /// The folders are searched in this order.
+    public init(_ folders: [String]) { self.folders = folders }
+
+    public func path(of contender: Contender) -> String? {
+        folders.map { "\($0)/\(contender.program)" }.first { access($0, X_OK) == 0 }
+    }
+
+    /// The workloads that a contender says it has; none when it is not built.
+    public func words(of contender: Contender) -> Set<String> {
+        guard let path = path(of: contender) else { return [] }
+        let extra = contender.extra.map { "\($0.key)=\($0.value)" }
+        return Set(Child.run([path, "list"] + extra, seconds: 10).output.split(separator: "\n").map(String.init))
+    }
+}
+
+/// Runs as they are made, one JSON object a line.
+public struct Journal: Sendable {
+    public let path: String
+    public let runs: [Run]
+
+    /// What is there already goes on, unless it was taken with other settings.
+    public init(path: String, continuing fingerprint: Fingerprint) {
+        self.path = path
+        let header = Journal.line(fingerprint)
+        let lines = File.read(path).split(separator: "\n")
+        if let first = lines.first, Journal.settings(String(first)) == Journal.settings(header) {
+            runs = lines.dropFirst().compactMap { try? JSONDecoder().decode(Run.self, from: Data($0.utf8)) }
+        } else {
+            runs = []
+            File.write(header + "\n", to: path)
+        }
+    }
+
+    func append(_ run: Run) {
+        File.write(Journal.line(run) + "\n", to: path, appending: true)
+    }
+
+    /// The date is when the first was made; everything else must be the same.
+    private static func settings(_ header: String) -> Fingerprint? {
+        var fingerprint = try? JSONDecoder().decode(Fingerprint.self, from: Data(header.utf8))
+        fingerprint?.date = ""
+        fingerprint?.rounds = 0
+        return fingerprint
+    }
+
+    private static func line(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+}
+
+extension Results {
+    public init(contentsOf path: String) throws {
+        self = try JSONDecoder().decode(Results.self, from: Data(File.read(path).utf8))
+    }
+
+    /// The result as JSON, one run a line.
+    public func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        func text(_ value: some Encodable) throws -> String { String(decoding: try encoder.encode(value), as: UTF8.self) }
+        let lines = try runs.map { "  " + (try text($0)) }
+        return "{\"fingerprint\":\(try text(fingerprint)),\"format\":\(format),\"runs\":[\n\(lines.joined(separator: ",\n"))\n]}\n"
+    }
+
+    /// One line for each figure.
+    public var tsv: String {
+        var text = "workload\tcontender\tworkers\tunit\tminimum\tmedian\tspread\tcpus\tswitches\trss_kib\tp99_ns\tsamples\tfailures\n"
+        for figure in figures {
+            let numbers = [figure.minimum, figure.median, figure.spread] + [figure.cpus, figure.switches, figure.rssKiB, figure.p99].map { $0 ?? .nan }
+            let columns = numbers.map { $0.isFinite ? "\(Double(Int($0 * 1000)) / 1000)" : "" }
+            text += ([figure.workload, figure.contender, "\(figure.workers)", figure.unit] + columns + ["\(figure.samples)", "\(figure.failures.count)"])
+                .joined(separator: "\t") + "\n"
+        }
+        return text
+    }
+}

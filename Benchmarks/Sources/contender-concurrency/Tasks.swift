@@ -1,0 +1,205 @@
+internal import BenchmarkKit
+internal import CWorkloads
+
+/// Tasks, groups and actors.
+enum Tasks {
+    static var entries: [Harness.Entry] {
+        [
+            ("spawn-outside", spawnOutside), ("spawn-captures", spawnCaptures), ("spawn-inside", spawnInside),
+            ("wake", wake), ("ping-pong", pingPong), ("chain", chain), ("serial-queue", serialQueue),
+            ("group", groups), ("timers", timers), ("retry", retry), ("idle", idle),
+        ]
+    }
+
+    /// Detached tasks, because the submitter is no task; a count stands in for a group.
+    static func spawnOutside() {
+        let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
+        Harness.measure {
+            let (gate, left) = (Gate(), AtomicCount(n / submitters * submitters))
+            JoinableThread.each(of: submitters) {
+                for _ in 0..<n / submitters { Task.detached { if left.takeOne() == 0 { gate.open() } } }
+            }
+            gate.pass()
+            return UInt64(n / submitters * submitters)
+        }
+    }
+
+    static func spawnCaptures() {
+        let (n, ballast) = (Harness.value("n", 100_000), Ballast())
+        Harness.measure {
+            let (gate, left, before) = (Gate(), AtomicCount(n), ballast.count)
+            for number in 0..<n {
+                Task.detached {
+                    if number >= 0 { ballast.add() }
+                    if left.takeOne() == 0 { gate.open() }
+                }
+            }
+            gate.pass()
+            return UInt64(ballast.count - before)
+        }
+    }
+
+    /// A discarding group, which frees each child as it ends.
+    static func spawnInside() {
+        let n = Harness.value("n", 100_000)
+        let ran = AtomicCount()
+        blocking {
+            await Harness.measure {
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<n { group.addTask {} }
+                }
+                return 0
+            }
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<n { group.addTask { ran.add() } }
+            }
+        }
+        Harness.check(UInt64(ran.value))
+    }
+
+    static func wake() {
+        Harness.measureTrips {
+            let gate = Gate()
+            Task.detached { gate.open() }
+            gate.pass()
+        }
+    }
+
+    actor Player {
+        private(set) var hits = 0
+        func hit() { hits += 1 }
+        func start() { hits = 0 }
+    }
+
+    /// A task calls two actors in turn.
+    static func pingPong() {
+        let n = Harness.value("n", 1000)
+        blocking {
+            let (a, b) = (Player(), Player())
+            await Harness.measure {
+                await a.start()
+                await b.start()
+                for _ in 0..<n {
+                    await a.hit()
+                    await b.hit()
+                }
+                return UInt64(await a.hits + b.hits) / 2
+            }
+        }
+    }
+
+    static func chain() {
+        let (n, gate, ran) = (Harness.value("n", 10_000), Gate(), AtomicCount())
+        @Sendable func link(_ left: Int) {
+            ran.add()
+            if left == 1 { return gate.open() }
+            Task.detached { link(left - 1) }
+        }
+        Harness.measure {
+            ran.set(0)
+            Task.detached { link(n) }
+            gate.pass()
+            return UInt64(ran.value)
+        }
+    }
+
+    actor Counter {
+        private(set) var count = 0
+        func add() { count += 1 }
+        func start() { count = 0 }
+    }
+
+    /// An actor instead of a serial queue; each message is a child task.
+    static func serialQueue() {
+        let n = Harness.value("n", 100_000)
+        blocking {
+            let counter = Counter()
+            await Harness.measure {
+                await counter.start()
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<n { group.addTask { await counter.add() } }
+                }
+                return UInt64(await counter.count)
+            }
+        }
+    }
+
+    static func groups() {
+        let n = Harness.value("n", 10_000)
+        blocking {
+            await Harness.measure {
+                let ran = AtomicCount()
+                await withDiscardingTaskGroup { all in
+                    for _ in 0..<n / 10 {
+                        all.addTask {
+                            await withDiscardingTaskGroup { group in
+                                for _ in 0..<10 { group.addTask {} }
+                            }
+                            ran.add()
+                        }
+                    }
+                }
+                return UInt64(10 * ran.value)
+            }
+        }
+    }
+
+    /// Sleeps that are due within a tenth of a second, all begun at once.
+    static func timers() {
+        let n = Harness.value("n", 10_000)
+        blocking {
+            await Harness.measure {
+                let (ran, start) = (AtomicCount(), ContinuousClock.now)
+                await withDiscardingTaskGroup { group in
+                    for i in 0..<n {
+                        group.addTask {
+                            let due = Int64(wl_random(UInt64(i)) % 100_000)
+                            try? await Task.sleep(until: start + .microseconds(due))
+                            ran.add()
+                        }
+                    }
+                }
+                return UInt64(ran.value)
+            }
+        }
+    }
+
+    struct Failure: Error {}
+
+    /// Each piece of work fails twice and succeeds then, in a loop of its own task.
+    static func retry() {
+        let n = Harness.value("n", 10_000)
+        blocking {
+            await Harness.measure {
+                let done = AtomicCount()
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<n {
+                        group.addTask {
+                            for attempt in 0... {
+                                do {
+                                    if attempt < 2 { throw Failure() }
+                                    return done.add()
+                                } catch {
+                                    await Task.yield()
+                                }
+                            }
+                        }
+                    }
+                }
+                return UInt64(done.value)
+            }
+        }
+    }
+
+    static func idle() {
+        blocking {
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<10_000 { group.addTask {} }
+            }
+        }
+        Harness.sleep(microseconds: 100_000)
+        let before = Harness.cpu
+        Harness.sleep(microseconds: Harness.value("ms", 1000) * 1000)
+        Harness.sample(Harness.cpu - before, 10_000)
+    }
+}

@@ -1,0 +1,6 @@
+internal import BenchmarkKit
+
+// libdispatch has no setting for its threads: as many CPUs as workers are all it sees.
+Harness.limitToCPUs(Harness.workers)
+let continuing = Harness.value("continuing", 0) == 1
+Harness.main((continuing ? Continuing.entries : Shapes<Apply>.trees) + Shapes<Apply>.loops + Queues.entries)

@@ -1,0 +1,100 @@
+internal import BenchmarkKit
+internal import NIOPosix
+
+// NIOThreadPool: a queue of closures under a lock for work that blocks. It has no groups, so a count stands in.
+let pool = NIOThreadPool(numberOfThreads: Harness.workers)
+pool.start()
+
+/// Passes when `take` has been called so many times.
+final class Countdown: Sendable {
+    private let left: AtomicCount
+    private let gate = Gate()
+
+    init(_ count: Int) { left = AtomicCount(count) }
+    func take() { if left.takeOne() == 0 { gate.open() } }
+    func wait() { gate.pass() }
+}
+
+func spawnOutside() {
+    let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
+    Harness.measure {
+        let all = Countdown(n / submitters * submitters)
+        JoinableThread.each(of: submitters) {
+            for _ in 0..<n / submitters { pool.submit { _ in all.take() } }
+        }
+        all.wait()
+        return UInt64(n / submitters * submitters)
+    }
+}
+
+func spawnCaptures() {
+    let (ballast, n) = (Ballast(), Harness.value("n", 100_000))
+    Harness.measure {
+        let all = Countdown(n)
+        let before = ballast.count
+        for number in 0..<n {
+            pool.submit { _ in
+                if number >= 0 { ballast.add() }
+                all.take()
+            }
+        }
+        all.wait()
+        return UInt64(ballast.count - before)
+    }
+}
+
+func spawnInside() {
+    let n = Harness.value("n", 100_000)
+    Harness.measure {
+        let all = Countdown(n)
+        pool.submit { _ in
+            for _ in 0..<n { pool.submit { _ in all.take() } }
+        }
+        all.wait()
+        return UInt64(n)
+    }
+}
+
+func wake() {
+    Harness.measureTrips {
+        let done = Countdown(1)
+        pool.submit { _ in done.take() }
+        done.wait()
+    }
+}
+
+func chain() {
+    let (n, ran, gate) = (Harness.value("n", 10_000), AtomicCount(), Gate())
+    @Sendable func link(_ left: Int) {
+        ran.add()
+        if left == 1 { return gate.open() }
+        pool.submit { _ in link(left - 1) }
+    }
+    Harness.measure {
+        ran.set(0)
+        pool.submit { _ in link(n) }
+        gate.pass()
+        return UInt64(ran.value)
+    }
+}
+
+func blocked() {
+    let (n, pause) = (Harness.value("n", 16), Harness.value("ms", 50) * 1000)
+    Harness.measure {
+        let (all, ran) = (Countdown(n), AtomicCount())
+        for _ in 0..<n {
+            pool.submit { _ in
+                Harness.sleep(microseconds: pause)
+                ran.add()
+                all.take()
+            }
+        }
+        all.wait()
+        return UInt64(ran.value)
+    }
+}
+
+Harness.main([
+    ("spawn-outside", spawnOutside), ("spawn-captures", spawnCaptures), ("spawn-inside", spawnInside),
+    ("wake", wake), ("chain", chain), ("blocked", blocked),
+])

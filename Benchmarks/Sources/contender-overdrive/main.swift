@@ -1,0 +1,3 @@
+internal import BenchmarkKit
+
+Harness.main(Queues.entries + Graphs.entries)
