@@ -2,9 +2,8 @@
  * job/record.c): each job that was accepted runs, or is one of those that the cancel counted;
  * none is both, and the ledger is empty in the end.
  */
-#define ODI_LOCK_SPINS 0
 
-#include "sleep/lock.c"
+#include "doubles/lock.h"
 
 #include "job/record.c"
 
@@ -12,7 +11,7 @@
 
 #include "doubles/futex.h"
 #include "doubles/records.h"
-#include "doubles/thread_none.h"
+#include "doubles/thread_self.h"
 #include "model/scenario.h"
 
 static odi_crew crew;

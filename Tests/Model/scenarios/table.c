@@ -1,0 +1,206 @@
+/* table.c — the crew's table changes while a thief walks it (worker/crew.c, worker/find.c,
+ * reclaim/reclaim.c): who it finds there can be stolen from, and the old table goes when the
+ * last thief has left it (W1).
+ */
+#define ODI_DEQUE_MINIMUM 2
+#define ODI_STEAL_BATCH 2
+
+#include "doubles/lock.h"
+#include "doubles/machine.h"
+
+#include "reclaim/reclaim.c"
+
+#include "queue/deque.c"
+
+#include "sleep/idle.c"
+
+#define start_failed crew_start_failed /* reclaim.c has a word of that name */
+#include "worker/crew.c"
+#undef start_failed
+
+#include "worker/find.c"
+
+#include "pool/metrics.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "doubles/grace.h"
+#include "doubles/ledger.h"
+#include "doubles/pages.h"
+#include "doubles/thread.h"
+
+_Thread_local odi_worker *odi_worker_self;
+
+static od_pool pool;
+static odi_site site;
+static odi_worker *thief_itself, *victim;
+static const int order[1][ODI_MOST_SITES];
+static const uint8_t classes[1][ODI_MOST_SITES];
+static unsigned pushed;
+
+/* ---- nothing waits outside ---- */
+
+bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
+{
+    (void)injector;
+    (void)start;
+    (void)node;
+    return true;
+}
+
+size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
+{
+    (void)injector;
+    (void)entries;
+    (void)most;
+    return 0;
+}
+
+bool odi_injector_has_claimable(odi_injector *injector)
+{
+    (void)injector;
+    return false;
+}
+
+bool odi_injector_push(odi_injector *injector, odi_entry entry)
+{
+    (void)injector;
+    (void)entry;
+    return false;
+}
+
+void odi_injector_free(odi_injector *injector)
+{
+    (void)injector;
+}
+
+bool odi_run_outside(odi_crew *crew, odi_entry job)
+{
+    (void)crew;
+    (void)job;
+    model_check(false);
+    return false;
+}
+
+void odi_worker_end_run(odi_worker *worker)
+{
+    (void)worker;
+}
+
+/* The new worker's day: it submits something to itself. */
+void odi_worker_main(void *raw)
+{
+    model_check(odi_worker_push(raw, 0, ledger_entry(0)));
+    pushed++;
+}
+
+/* ---- threads ---- */
+
+static void prepare(void)
+{
+    odi_crew *crew = &pool.crew;
+
+    crew->sites = &site;
+    crew->site_count = 1;
+    crew->site_order = order;
+    crew->site_classes = classes;
+    crew->capacity = crew->target = 2;
+    crew->first_index = INT64_MAX - 2;
+    model_check(odi_crew_init(crew));
+    odi_store_relaxed(&crew->attention, ODI_CAN_START);
+    thief_itself = make_worker(crew, 0);
+    thief_itself->present = true;
+    crew->active = crew->present = 1;
+    model_free(odi_load_relaxed(&crew->table)); /* as if it always had been so */
+    odi_store_relaxed(&crew->table, (odi_table *)NULL);
+    model_check(rebuild_table(crew));
+    model_hint(&batches, sizeof batches);
+    model_hint(&crew->attention, sizeof crew->attention); /* bits that are changed one by one */
+    grace_readers = 1u << 1;
+}
+
+static void start_worker(void)
+{
+    model_check(odi_crew_start_one(&pool.crew, &site));
+}
+
+static void thief(void)
+{
+    odi_entry job;
+
+    if (odi_worker_find_elsewhere(thief_itself, &job))
+        ledger_note(job);
+}
+
+static void looker(void)
+{
+    (void)odi_crew_seems_to_have_work(&pool.crew); /* whatever it sees, it may look at */
+}
+
+static void verify(void)
+{
+    odi_entry job;
+
+    victim = odi_load_relaxed(&pool.crew.slots[1]);
+    model_check(victim != NULL && odi_load_relaxed(&pool.crew.table)->first[1] == 2);
+    while (odi_deque_take(&victim->deques[0], &job))
+        ledger_note(job);
+    ledger_settle(pushed);
+    model_check(pushed == 1);
+    model_check(odi_load_relaxed(&retired_list) == NULL);
+}
+
+/* A worker is started; its thread, the reclaimer of the old table, and a thief. */
+MODEL_SCENARIO(table_grows, prepare, verify, start_worker, thief, model_started_thread,
+               model_second_started_thread)
+
+/* The same before a thread that only looks whether there is work. */
+MODEL_SCENARIO(table_grows_before_a_look, prepare, verify, start_worker, looker,
+               model_started_thread, model_second_started_thread)
+
+/* Who reads the slots themselves sees the worker that is in them (W1). */
+static void reader_of_slots(void)
+{
+    od_metrics metrics;
+
+    odi_read_begin(); /* only so that the double has no thread without sections */
+    odi_read_end();
+    od_pool_metrics(&pool, &metrics);
+    model_check(metrics.executed == 0);
+}
+static void make_second(void)
+{
+    odi_lock_acquire(&pool.crew.lock);
+    model_check(take_slot(&pool.crew, 0) != NULL);
+    odi_lock_release(&pool.crew.lock);
+}
+MODEL_SCENARIO(table_slots, prepare, NULL, make_second, reader_of_slots)
+
+/* A worker leaves, with an entry left behind: whoever still has the old table may take it. */
+static void prepare_two(void)
+{
+    prepare();
+    victim = make_worker(&pool.crew, 1);
+    victim->present = true;
+    pool.crew.active = pool.crew.present = 2;
+    model_free(odi_load_relaxed(&pool.crew.table));
+    odi_store_relaxed(&pool.crew.table, (odi_table *)NULL);
+    model_check(rebuild_table(&pool.crew));
+    model_check(odi_worker_push(victim, 0, ledger_entry(pushed)));
+    pushed++;
+}
+static void depart(void)
+{
+    odi_crew_depart(victim, false);
+}
+static void verify_departed(void)
+{
+    odi_entry job;
+
+    model_check(odi_load_relaxed(&pool.crew.table)->first[1] == 1);
+    while (odi_deque_take(&victim->deques[0], &job))
+        ledger_note(job);
+    ledger_settle(pushed);
+    model_check(odi_load_relaxed(&retired_list) == NULL);
+}
+MODEL_SCENARIO(table_shrinks, prepare_two, verify_departed, depart, thief, model_started_thread)
