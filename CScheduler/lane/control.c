@@ -19,17 +19,17 @@ enum { WAIT_SPINS = 600 };
 static void settle(od_queue *queue)
 {
     odi_lane_open_if_clear(queue);
-    int drainers = odi_lane_places(queue);
+    odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
-    odi_lane_start(queue, drainers);
+    odi_lane_carry_out(queue, settlement);
 }
 
 void od_queue_suspend(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     queue->suspensions++;
-    odi_store_relaxed(&queue->interrupt, true); /* relaxed: Q2, a hint */
-    if (!odi_load_relaxed(&queue->diverted))    /* relaxed: written under the lock */
+    odi_hand_take_back(&queue->hand);
+    if (!odi_load_relaxed(&queue->diverted)) /* relaxed: written under the lock */
         odi_lane_set_diverted(queue, true);
     odi_lock_release(&queue->watch.lock);
 }
@@ -58,7 +58,7 @@ void od_queue_set_width(od_queue *queue, int32_t width)
         odi_trap("od_queue_set_width: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
     odi_lock_acquire(&queue->watch.lock);
     queue->width = width;
-    odi_store_relaxed(&queue->interrupt, true); /* relaxed: Q2, a hint */
+    odi_hand_take_back(&queue->hand); /* others may run it now, if the drainer blocks */
     if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->diverted)) /* relaxed: locked */
         odi_lane_set_diverted(queue, true);
     settle(queue);
@@ -132,6 +132,14 @@ uint64_t od_queue_cancel_all(od_queue *queue)
     uint64_t cancelled = 0;
 
     odi_lock_acquire(&queue->watch.lock);
+    odi_lock_acquire(&queue->inbox.lock); /* nothing is counted on credit meanwhile */
+    odi_credits credits = odi_inbox_take_credits(&queue->inbox);
+    odi_watchers watchers = {0};
+    bool drained = false;
+    if (credits.count > 0) {
+        watchers = odi_record_watchers(credits.record);
+        drained = odi_record_subtract(credits.record, credits.count);
+    }
     for (int band = 0; band < ODI_BANDS; band++)
         (void)odi_swap_acqrel(&queue->current[band], (odi_record *)NULL, L5);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
@@ -139,8 +147,11 @@ uint64_t od_queue_cancel_all(od_queue *queue)
         if (!(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED))
             cancelled += odi_record_cancel(crew, record);
     }
+    odi_lock_release(&queue->inbox.lock);
     odi_lock_release(&queue->watch.lock);
 
+    if (drained)
+        odi_record_drained(credits.record, watchers);
     odi_lane_purge(queue);
     odi_queue_reap(queue);
     return cancelled;
@@ -150,6 +161,7 @@ uint64_t od_queue_pending(od_queue *queue)
 {
     uint64_t pending, untold = 0;
 
+    odi_lane_end_credits(queue);
     odi_lock_acquire(&queue->watch.lock);
     pending = odi_records_outstanding(queue->records, odi_record_next_of_queue);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)

@@ -6,10 +6,10 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* How many jobs a serial lane's drainer takes at once, and how many it runs before it goes
- * back in line behind the pool's other work. Where other bands may have work it is one, so
- * that the bound on passing a band over counts the lane's jobs too. */
-enum { BATCH = 16, JOBS_PER_TURN = 64 };
+/* How many jobs a drainer runs before it goes back in line behind the pool's other work, if
+ * there is any. Where other bands may have work it is one, so that the bound on passing a
+ * band over counts the lane's jobs too. */
+enum { JOBS_PER_TURN = 64 };
 
 _Thread_local od_stay *odi_stays;
 
@@ -107,11 +107,17 @@ static void enter(od_queue *queue, odi_turn *waiting)
     odi_entry entry = odi_job_plain(turn, waiting, ODI_TAG_INTERNAL);
 
     waiting->where = ODI_TURN_WAITS;
-    if (!odi_fifo_push(&queue->lane, entry))
+    odi_lock_acquire(&queue->inbox.lock);
+    bool pushed = odi_inbox_push(&queue->inbox, entry);
+    /* Nobody might give them back while the caller has its turn. */
+    odi_credits credits = odi_inbox_take_credits(&queue->inbox);
+    odi_lock_release(&queue->inbox.lock);
+    if (!pushed)
         odi_lane_list(queue, waiting, entry);
-    int drainers = odi_lane_places(queue);
+    odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
-    odi_lane_start(queue, drainers);
+    odi_lane_carry_out(queue, settlement);
+    odi_credits_give_back(credits); /* the caller keeps the queue */
 }
 
 /* No turn is granted while its thread runs something else on top of it. */
@@ -157,23 +163,36 @@ void odi_lane_take_turn(od_queue *queue)
 
 void odi_lane_end_turn(od_queue *queue)
 {
+    odi_settlement settlement = {0};
+
     odi_lock_acquire(&queue->watch.lock);
     queue->running--;
     odi_lane_open_if_clear(queue);
-    int drainers = odi_lane_places(queue);
+    /* Who pushes from here on sees to a drainer itself where the inbox wants it. */
+    if (!queue->inbox.wants || !odi_lane_is_clear(queue))
+        settlement = odi_lane_settle(queue);
     bool over = queue->released;
     odi_lock_release(&queue->watch.lock);
-    odi_lane_start(queue, drainers);
+    odi_lane_carry_out(queue, settlement);
     if (over)
         odi_queue_reap(queue);
 }
 
 /* ---- draining ---- */
 
+/* The lane's next entry, without taking it. Lock held. */
+static bool peek(od_queue *queue, odi_entry *entry)
+{
+    return odi_fifo_peek(&queue->lane, entry) ||
+           (odi_inbox_empty_into(&queue->inbox, &queue->lane) &&
+            odi_fifo_peek(&queue->lane, entry));
+}
+
 /* The next of the lane, leaving out the turns of threads that are away. Lock held. */
 static bool pop(od_queue *queue, odi_entry *entry, const odi_turn *below)
 {
-    while (odi_fifo_pop(&queue->early, entry) || odi_fifo_pop(&queue->lane, entry) ||
+    while (odi_fifo_pop(&queue->early, entry) || odi_hand_pop(&queue->hand, entry) ||
+           (peek(queue, entry) && odi_fifo_pop(&queue->lane, entry)) ||
            take_listed(queue, entry)) {
         if (!is_turn(*entry) || call(*entry, below))
             return true;
@@ -181,57 +200,48 @@ static bool pop(od_queue *queue, odi_entry *entry, const odi_turn *below)
     return false;
 }
 
-/* What a drainer that holds a place does next, `most` jobs of it. Lock held. Returns the
- * number of jobs; 0: it has no place any more, because there is nothing to do, too many run,
- * or a sync caller (*granted) has it now. */
-static size_t take(od_queue *queue, odi_entry *jobs, size_t most, const odi_turn *below,
-                   odi_entry *granted)
-{
-    odi_entry next;
-    size_t count;
+/* What a drainer that holds a place does next. */
+typedef struct {
+    odi_entry first;           /* a job; code 0: the place is given up or passed on */
+    int32_t hand_end;          /* further jobs, to be claimed; 0: none */
+    odi_entry granted;         /* a sync caller who has the place now */
+    odi_settlement settlement; /* what giving the place up leads to */
+} lot;
 
-    granted->code = 0;
-    if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        !pop(queue, &jobs[0], below)) {
-        queue->running--;
-        odi_lane_open_if_clear(queue);
-        return 0;
+/* Fills the hand with what follows a serial lane's job, up to a sync caller. Lock held. */
+static int32_t fill_hand(od_queue *queue)
+{
+    odi_hand *hand = &queue->hand;
+    odi_entry next;
+
+    if (odi_hand_count(hand) == 0) {
+        hand->next = hand->end = 0;
+        while (hand->end < ODI_HAND_MOST && queue->early.count == 0 &&
+               odi_fifo_peek(&queue->lane, &next) && !is_turn(next))
+            (void)odi_fifo_pop(&queue->lane, &hand->entries[hand->end++]);
     }
-    if (is_turn(jobs[0])) {
-        *granted = jobs[0];
-        return 0;
-    }
-    /* relaxed: set under the lock; from here on only what comes after it interrupts */
-    odi_store_relaxed(&queue->interrupt, false);
-    for (count = 1; count < most && queue->early.count == 0; count++) {
-        if (!odi_fifo_peek(&queue->lane, &next) || is_turn(next))
-            break;
-        (void)odi_fifo_pop(&queue->lane, &jobs[count]);
-    }
-    return count;
+    return odi_hand_count(hand) > 0 ? odi_hand_offer(hand) : 0;
 }
 
-/* Gives back jobs that were taken and not run, in their order. What was cancelled meanwhile
- * stays in hand, to be discarded, and so does what memory is too short for. Returns how many
- * stay; they are the first ones. */
-static size_t give_back(od_queue *queue, odi_entry *jobs, size_t count)
+/* Lock held. It is given up because there is nothing to do or too many run. */
+static lot take(od_queue *queue, bool several, const odi_turn *below)
 {
-    size_t stay = 0, back = 0;
-    odi_entry lot[BATCH];
+    lot next = {0};
+    odi_entry entry;
 
-    odi_lock_acquire(&queue->watch.lock);
-    for (size_t i = 0; i < count; i++) {
-        if (odi_lane_is_cancelled(jobs[i]))
-            jobs[stay++] = jobs[i];
-        else
-            lot[back++] = jobs[i];
+    if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
+        !pop(queue, &entry, below)) {
+        queue->running--;
+        odi_lane_open_if_clear(queue);
+        next.settlement = odi_lane_settle(queue);
+    } else if (is_turn(entry))
+        next.granted = entry;
+    else {
+        next.first = entry;
+        if (several && queue->width == 1)
+            next.hand_end = fill_hand(queue);
     }
-    while (back > 0 && odi_fifo_unpop(&queue->lane, lot[back - 1]))
-        back--;
-    odi_lock_release(&queue->watch.lock);
-    for (size_t i = 0; i < back; i++)
-        jobs[stay++] = lot[i];
-    return stay;
+    return next;
 }
 
 /* Whether the calling thread is a worker of the queue's pool, between two jobs. */
@@ -259,16 +269,27 @@ static void run_one(od_queue *queue, odi_entry job)
         (void)odi_run_outside(&queue->pool->crew, job);
 }
 
-static void run_batch(od_queue *queue, odi_entry *jobs, size_t count)
+/* Runs what a drainer has taken. Returns how many jobs that were. */
+static size_t run_lot(od_queue *queue, const lot *taken)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && odi_load_relaxed(&queue->interrupt)) { /* relaxed: Q2, a hint */
-            count = i + give_back(queue, jobs + i, count - i);
-            if (i == count)
-                return;
-        }
-        run_one(queue, jobs[i]);
-    }
+    odi_entry job;
+    size_t count = 1;
+
+    run_one(queue, taken->first);
+    for (; taken->hand_end > 0 && odi_hand_claim(&queue->hand, taken->hand_end, &job); count++)
+        run_one(queue, job);
+    return count;
+}
+
+/* Whether this worker, which runs a drainer, has anything else to do. A hint. */
+static bool others_wait(od_queue *queue)
+{
+    odi_worker *worker = odi_worker_self;
+    uint32_t band = queue->band;
+
+    return odi_load_relaxed(&worker->crew->attention) != 0 || /* relaxed: a hint */
+           odi_worker_other_bands(worker, band) || odi_deque_size(&worker->deques[band]) > 0 ||
+           odi_injector_size(&worker->site->injectors[band]) > 0;
 }
 
 /* How many jobs this drainer may run before it goes back in line. */
@@ -282,36 +303,40 @@ static size_t jobs_per_turn(od_queue *queue)
     return odi_worker_other_bands(worker, queue->band) ? 1 : JOBS_PER_TURN;
 }
 
-/* A drainer: it holds a place of the lane from odi_lane_places until take says otherwise. */
+/* A drainer: it holds a place of the lane from odi_lane_settle until take says otherwise. */
 static void drain(void *raw)
 {
     od_queue *queue = raw;
     od_stay stay = {queue, odi_stays, true};
-    odi_entry jobs[BATCH], granted;
-    size_t done = 0, count, most;
+    size_t done = 0, most;
     const odi_turn *below = right_below;
     bool over;
+    lot next;
 
     right_below = NULL;
     odi_stays = &stay;
     do {
         most = jobs_per_turn(queue);
         odi_lock_acquire(&queue->watch.lock);
-        count = take(queue, jobs, queue->width != 1 ? 1 : most < BATCH ? most : BATCH, below,
-                     &granted);
+        next = take(queue, most > 1, below);
         over = queue->released;
         odi_lock_release(&queue->watch.lock);
-        run_batch(queue, jobs, count);
-        done += count;
-    } while (count > 0 && done < most);
+        if (next.first.code != 0)
+            done += run_lot(queue, &next);
+        if (done >= most && most == JOBS_PER_TURN && !others_wait(queue))
+            done = 0;
+    } while (next.first.code != 0 && done < most);
     odi_stays = stay.outer;
 
-    if (granted.code != 0)
-        grant(granted);
-    else if (count > 0)
+    if (next.granted.code != 0)
+        grant(next.granted);
+    else if (next.first.code != 0)
         odi_lane_start(queue, 1);
-    else if (over)
-        odi_queue_reap(queue);
+    else {
+        odi_lane_carry_out(queue, next.settlement);
+        if (over)
+            odi_queue_reap(queue);
+    }
 }
 
 void odi_lane_start(od_queue *queue, int drainers)

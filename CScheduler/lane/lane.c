@@ -2,16 +2,23 @@
 
 #include "worker/run.h"
 
+/* Submissions that the inbox draws of its record's ledger at once. */
+enum { CREDITS = 64 };
+
 /* ---- state: lock held ---- */
 
 bool odi_lane_is_clear(const od_queue *queue)
 {
-    return queue->lane.count == 0 && queue->early.count == 0 && queue->first_turn == NULL;
+    /* relaxed: what is pushed at this moment is not before the caller in anybody's order */
+    return queue->lane.count == 0 && queue->early.count == 0 && queue->first_turn == NULL &&
+           odi_hand_count(&queue->hand) == 0 && odi_load_relaxed(&queue->inbox.waiting) == 0;
 }
 
 void odi_lane_set_diverted(od_queue *queue, bool diverted)
 {
-    odi_store_relaxed(&queue->diverted, diverted); /* relaxed: rechecked under the lock */
+    odi_lock_acquire(&queue->inbox.lock);
+    odi_store_relaxed(&queue->diverted, diverted); /* relaxed: rechecked under a lock */
+    odi_lock_release(&queue->inbox.lock);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
         if (diverted)
             odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
@@ -23,8 +30,15 @@ void odi_lane_set_diverted(od_queue *queue, bool diverted)
 void odi_lane_open_if_clear(od_queue *queue)
 {
     /* relaxed: written under the lock */
-    if (odi_load_relaxed(&queue->diverted) && queue->width == OD_UNLIMITED &&
-        queue->suspensions == 0 && odi_lane_is_clear(queue))
+    if (!odi_load_relaxed(&queue->diverted) || queue->width != OD_UNLIMITED ||
+        queue->suspensions > 0 || !odi_lane_is_clear(queue))
+        return;
+    odi_lock_acquire(&queue->inbox.lock);
+    bool clear = queue->inbox.fifo.count == 0;
+    if (clear)
+        odi_store_relaxed(&queue->diverted, false); /* relaxed: both locks are held */
+    odi_lock_release(&queue->inbox.lock);
+    if (clear)
         odi_lane_set_diverted(queue, false);
 }
 
@@ -33,16 +47,37 @@ int32_t odi_lane_width(const od_queue *queue)
     return queue->width != OD_UNLIMITED ? queue->width : (int32_t)queue->pool->crew.capacity;
 }
 
-int odi_lane_places(od_queue *queue)
+odi_settlement odi_lane_settle(od_queue *queue)
 {
-    uint64_t waiting = queue->lane.count + queue->early.count + (queue->first_turn != NULL);
-    int32_t free_places = odi_lane_width(queue) - queue->running;
+    odi_settlement settlement = {0};
+    uint64_t waiting = queue->lane.count + queue->early.count +
+                       (uint64_t)odi_hand_count(&queue->hand) + (queue->first_turn != NULL);
+    int32_t width = odi_lane_width(queue), free_places = width - queue->running;
 
-    if (queue->suspensions > 0 || free_places <= 0 || waiting == 0)
-        return 0;
-    int drainers = waiting < (uint64_t)free_places ? (int)waiting : free_places;
-    queue->running += drainers;
-    return drainers;
+    odi_lock_acquire(&queue->inbox.lock);
+    waiting += queue->inbox.fifo.count;
+    if (queue->suspensions == 0 && free_places > 0 && waiting > 0)
+        settlement.drainers = waiting < (uint64_t)free_places ? (int)waiting : free_places;
+    queue->running += settlement.drainers;
+    queue->inbox.wants = queue->suspensions == 0 && queue->running < width;
+    if (waiting == 0)
+        settlement.credits = odi_inbox_take_credits(&queue->inbox);
+    odi_lock_release(&queue->inbox.lock);
+    return settlement;
+}
+
+void odi_lane_carry_out(od_queue *queue, odi_settlement settlement)
+{
+    odi_lane_start(queue, settlement.drainers);
+    odi_credits_give_back(settlement.credits); /* last: the queue may be over by this */
+}
+
+void odi_lane_end_credits(od_queue *queue)
+{
+    odi_lock_acquire(&queue->inbox.lock);
+    odi_credits credits = odi_inbox_take_credits(&queue->inbox);
+    odi_lock_release(&queue->inbox.lock);
+    odi_credits_give_back(credits);
 }
 
 bool odi_lane_is_cancelled(odi_entry entry)
@@ -55,30 +90,93 @@ bool odi_lane_is_cancelled(odi_entry entry)
 
 /* ---- entering ---- */
 
-bool odi_lane_push(od_queue *queue, odi_entry labelled)
+/* A drainer may be missing. Not held. */
+static void see_to_drainers(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+}
+
+/* Sees to it that the inbox has a credit of `record`. *before are another record's, to be
+ * given back. Under the inbox's lock, under which cancels close records. */
+static bool have_credit(odi_inbox *inbox, odi_record *record, odi_credits *before)
+{
+    if (ODI_LIKELY(inbox->credits.record == record && inbox->credits.count > 0))
+        return true;
+    /* relaxed: a cancel sets it under this lock */
+    if (odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))
+        return false;
+    *before = odi_inbox_take_credits(inbox);
+    odi_add_relaxed(&record->ledger, CREDITS * ODI_LEDGER_ONE); /* relaxed: the lock */
+    inbox->credits = (odi_credits){record, CREDITS};
+    return true;
+}
+
+bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
+{
+    odi_inbox *inbox = &queue->inbox;
+    odi_credits before = {NULL, 0};
+    bool pushed = false, wants = false;
+
+    if (ODI_UNLIKELY(record->tag == 0))
+        return false;
+    odi_lock_acquire(&inbox->lock);
+    /* relaxed: written under this lock */
+    if (ODI_LIKELY(odi_load_relaxed(&queue->diverted) && have_credit(inbox, record, &before))) {
+        pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag));
+        if (ODI_LIKELY(pushed)) {
+            inbox->credits.count--;
+            wants = inbox->wants;
+        } else
+            before = odi_inbox_take_credits(inbox); /* perhaps nobody else would */
+    }
+    odi_lock_release(&inbox->lock);
+
+    odi_credits_give_back(before);
+    if (wants)
+        see_to_drainers(queue);
+    return pushed;
+}
+
+/* The inbox had no memory for a job. Its submitter waits until a drainer takes the job from
+ * its frame; where that would be waiting for itself, it runs the job at once. */
+ODI_COLD static void push_without_memory(od_queue *queue, odi_entry labelled)
+{
+    odi_turn mine;
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool listed = !odi_lane_is_cancelled(labelled) && queue->suspensions == 0 &&
+                  !od_queue_is_current(queue);
+    if (listed)
+        odi_lane_list(queue, &mine, labelled);
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+
+    odi_lane_carry_out(queue, settlement);
+    if (listed)
+        odi_lane_await(queue, &mine, ODI_SHORT_SLICE_NS);
+    else
+        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
+}
+
+bool odi_lane_push(od_queue *queue, odi_entry labelled)
+{
+    odi_lock_acquire(&queue->inbox.lock);
     if (!odi_load_relaxed(&queue->diverted)) { /* relaxed: written under the lock */
-        odi_lock_release(&queue->watch.lock);
+        odi_lock_release(&queue->inbox.lock);
         return false;
     }
     /* A cancel that has counted the job has turned the lane over already. */
-    bool cancelled = odi_lane_is_cancelled(labelled);
-    bool kept = !cancelled && odi_fifo_push(&queue->lane, labelled);
-    /* Without memory the submitter waits until a drainer takes the job from its frame; where
-     * that would be waiting for itself, it runs the job at once. */
-    odi_turn mine;
-    bool listed = !kept && !cancelled && queue->suspensions == 0 && !od_queue_is_current(queue);
-    if (ODI_UNLIKELY(listed))
-        odi_lane_list(queue, &mine, labelled);
-    int drainers = odi_lane_places(queue);
-    odi_lock_release(&queue->watch.lock);
+    bool kept = !odi_lane_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled);
+    bool wants = queue->inbox.wants;
+    odi_lock_release(&queue->inbox.lock);
 
-    odi_lane_start(queue, drainers);
-    if (ODI_UNLIKELY(listed))
-        odi_lane_await(queue, &mine, ODI_SHORT_SLICE_NS);
-    else if (!kept)
-        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
+    if (ODI_UNLIKELY(!kept))
+        push_without_memory(queue, labelled);
+    else if (wants)
+        see_to_drainers(queue);
     return true;
 }
 
@@ -95,10 +193,10 @@ void odi_lane_divert(odi_record *record, odi_entry job)
     bool diverted = odi_load_relaxed(&queue->diverted); /* relaxed: written under the lock */
     bool kept = diverted && !odi_lane_is_cancelled(labelled) &&
                 odi_fifo_push(&queue->early, labelled);
-    int drainers = odi_lane_places(queue);
+    odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
 
-    odi_lane_start(queue, drainers);
+    odi_lane_carry_out(queue, settlement);
     if (!diverted)
         odi_pool_submit(queue->pool, odi_record_band(record), labelled);
     else if (!kept)
@@ -122,6 +220,20 @@ static void sift(odi_fifo *fifo, odi_fifo *dropped)
     }
 }
 
+/* The same for what a drainer had in hand. */
+static void sift_hand(odi_hand *hand, odi_fifo *dropped)
+{
+    int32_t kept = hand->end;
+
+    odi_hand_take_back(hand);
+    for (int32_t i = hand->end - 1; i >= hand->next; i--) {
+        if (!odi_lane_is_cancelled(hand->entries[i]) ||
+            !odi_fifo_push(dropped, hand->entries[i]))
+            hand->entries[--kept] = hand->entries[i];
+    }
+    hand->next = kept;
+}
+
 void odi_lane_purge(od_queue *queue)
 {
     odi_fifo dropped = {0};
@@ -129,11 +241,18 @@ void odi_lane_purge(od_queue *queue)
 
     odi_lock_acquire(&queue->watch.lock);
     sift(&queue->early, &dropped);
+    sift_hand(&queue->hand, &dropped);
     sift(&queue->lane, &dropped);
-    odi_store_relaxed(&queue->interrupt, true); /* relaxed: Q2, a hint */
+    odi_lock_acquire(&queue->inbox.lock);
+    sift(&queue->inbox.fifo, &dropped);
+    /* relaxed: locked */
+    odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
+    odi_lock_release(&queue->inbox.lock);
     odi_lane_open_if_clear(queue);
+    odi_settlement settlement = odi_lane_settle(queue); /* what a hand held back may run */
     odi_lock_release(&queue->watch.lock);
 
+    odi_lane_carry_out(queue, settlement);
     while (odi_fifo_pop(&dropped, &entry)) /* discards them, which may run deinits */
         (void)odi_run_outside(&queue->pool->crew, entry);
     odi_fifo_free(&dropped);

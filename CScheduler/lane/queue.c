@@ -178,6 +178,10 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi
         }
         if (worker != NULL && odi_worker_spend_credit(worker, record))
             break;
+        /* relaxed: a hint, the inbox's lock decides */
+        if (group == NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
+            odi_lane_submit(queue, record, job))
+            return;
         bool open = odi_record_add(record);
         odi_fence_light(L2);
         if (ODI_LIKELY(open && odi_record_is(record, queue, group)))
@@ -252,8 +256,13 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->width = width;
     queue->running = 0;
     queue->released = false;
-    odi_store_relaxed(&queue->interrupt, false); /* relaxed: not shared */
-    odi_store_relaxed(&queue->diverted, width != OD_UNLIMITED);
+    odi_store_relaxed(&queue->diverted, width != OD_UNLIMITED); /* relaxed, all: not shared */
+    queue->hand.next = queue->hand.end = 0;
+    odi_store_relaxed(&queue->hand.left, 0);
+    queue->inbox.fifo = (odi_fifo){0};
+    odi_store_relaxed(&queue->inbox.waiting, 0);
+    queue->inbox.credits = (odi_credits){NULL, 0};
+    queue->inbox.wants = true;
     odi_lock_release(&queue->watch.lock);
     return queue;
 }
@@ -294,6 +303,7 @@ void odi_queue_reap(od_queue *queue)
         queue->released = false; /* whoever comes late finds nothing to do */
         odi_fifo_free(&queue->lane);
         odi_fifo_free(&queue->early);
+        odi_fifo_free(&queue->inbox.fifo);
     }
     odi_lock_release(&queue->watch.lock);
 
@@ -316,9 +326,9 @@ void od_queue_release(od_queue *queue)
     queue->released = true;
     queue->suspensions = 0;
     odi_lane_open_if_clear(queue);
-    int drainers = odi_lane_places(queue);
+    odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
-    odi_lane_start(queue, drainers);
+    odi_lane_carry_out(queue, settlement);
     odi_queue_reap(queue);
 }
 
@@ -328,7 +338,10 @@ static void forget_what_waits(void *object)
 
     queue->watch.lock = (odi_lock){0};
     queue->watch.notifications = NULL; /* the parent makes them */
-    queue->lane = queue->early = (odi_fifo){0}; /* the parent's; their memory stays */
+    queue->inbox = (odi_inbox){.wants = true}; /* the parent's fifos; their memory stays */
+    queue->lane = queue->early = (odi_fifo){0};
+    queue->hand.next = queue->hand.end = 0;
+    odi_store_relaxed(&queue->hand.left, 0); /* relaxed: one thread exists */
     queue->first_turn = NULL;
     queue->running = 0;
 }

@@ -12,13 +12,17 @@
  * (`early`, which is served first). A sync caller waits in the lane like a job, as a *turn*:
  * the drainer that meets it passes its place on. How that wait ends: by that drainer.
  *
+ * What is submitted arrives in the inbox, under a lock of its own; a serial lane's drainer
+ * takes several jobs into its hand. A job is served in this order: early, hand (what was
+ * taken back), lane, inbox, listed turns.
+ *
  * Owns     its records, its lane, its waiters. A queue's memory is never unmapped or reused
  *          as anything else.
- * Locks    watch.lock guards everything below it; order: group, queue, cancel.
+ * Locks    watch.lock guards everything below it; order: group, queue, inbox, cancel.
  *
  * Edges    L2  submit <-> divert   light/heavy fence   as in job/record.h
  *          Q1  grant -> turn       release/acquire     what ran before in the lane
- *          Q2  interrupt -> drainer  relaxed, a hint   looked at between two jobs
+ *          Q3  claim <-> take back   see hand.h
  */
 #ifndef ODI_LANE_QUEUE_H
 #define ODI_LANE_QUEUE_H
@@ -31,6 +35,8 @@
 #include "job/record.h"
 #include "job/watch.h"
 #include "lane/fifo.h"
+#include "lane/hand.h"
+#include "lane/inbox.h"
 #include "os/clock.h"
 #include "pool/pool.h"
 
@@ -49,9 +55,10 @@ struct od_queue {
     uint32_t suspensions;
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
-    odi_atomic(bool) diverted; /* written under the lock */
+    odi_atomic(bool) diverted; /* written under the lock and the inbox's */
     bool released;
-    odi_atomic(bool) interrupt; /* drainers give back what they have in hand */
+    ODI_LINE_ALIGNED odi_hand hand;
+    ODI_LINE_ALIGNED odi_inbox inbox;
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
 };
 
@@ -72,6 +79,12 @@ typedef struct odi_turn {
     struct odi_turn *next; /* of those that the lane had no memory for */
 } odi_turn;
 
+/* What follows from a change of places, width or suspension, to be done without the lock. */
+typedef struct {
+    int drainers;        /* to start: they hold places already */
+    odi_credits credits; /* of an empty lane */
+} odi_settlement;
+
 /* queue.c */
 extern const odi_record_owner odi_queue_owner;
 odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t band);
@@ -83,12 +96,20 @@ bool odi_lane_push(od_queue *queue, odi_entry labelled);
 void odi_lane_divert(odi_record *record, odi_entry job);
 void odi_lane_set_diverted(od_queue *queue, bool diverted);  /* held */
 void odi_lane_open_if_clear(od_queue *queue);                /* held */
-int odi_lane_places(od_queue *queue);                        /* held: drainers to start now */
+odi_settlement odi_lane_settle(od_queue *queue);             /* held: see below */
+void odi_lane_carry_out(od_queue *queue, odi_settlement settlement); /* not held */
 int32_t odi_lane_width(const od_queue *queue);               /* held: places there are */
 bool odi_lane_is_cancelled(odi_entry entry);                 /* held */
 void odi_lane_start(od_queue *queue, int drainers);          /* not held */
 bool odi_lane_is_clear(const od_queue *queue);               /* held */
 void odi_lane_purge(od_queue *queue);                        /* not held */
+
+/* Counts and queues a job of a record without a group in one critical section. False: it has
+ * to be counted and pushed as usual (not diverted any more, cancelled, memory is short). */
+bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job);
+
+/* Takes back the credits of the queue's inbox. Not held. */
+void odi_lane_end_credits(od_queue *queue);
 
 /* A worker that waits looks this often whether another worker does its jobs in its place. If
  * none can be had, it serves its own deque, where what it waits for may be. */

@@ -1,0 +1,74 @@
+/* hand.h — what a serial lane's drainer has taken and not started: within everybody's reach.
+ *
+ * The drainer fills it under the queue's lock and then claims one job at a time without it.
+ * Who suspends, cancels or widens the queue takes back under the lock what is not claimed:
+ * a job that blocks keeps nothing behind it from those who may run it.
+ *
+ * Threads  fill, take_back, pop: under the queue's lock. claim: the drainer that filled it.
+ *
+ * Edges    Q3  claim <-> take back   one winner per job (relaxed: one word decides, and the
+ *                                    jobs themselves change under the lock alone)
+ */
+#ifndef ODI_LANE_HAND_H
+#define ODI_LANE_HAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "queue/entry.h"
+
+enum { ODI_HAND_MOST = 16 };
+
+typedef struct {
+    odi_atomic(int32_t) left; /* jobs that the drainer may still claim; below 0: none */
+    int32_t next, end;        /* of what was taken back: [next, end) */
+    odi_entry entries[ODI_HAND_MOST];
+} odi_hand;
+
+static inline int32_t odi_hand_count(const odi_hand *hand)
+{
+    return hand->end - hand->next;
+}
+
+/* Takes back what the drainer has not claimed; it keeps its order, before the lane's. */
+static inline void odi_hand_take_back(odi_hand *hand)
+{
+    int32_t left = odi_swap_relaxed(&hand->left, 0); /* relaxed: Q3 */
+
+    if (left > 0)
+        hand->next = hand->end - left;
+}
+
+/* The oldest of what was taken back. */
+static inline bool odi_hand_pop(odi_hand *hand, odi_entry *entry)
+{
+    if (hand->next >= hand->end)
+        return false;
+    *entry = hand->entries[hand->next++];
+    return true;
+}
+
+/* Lets the calling drainer claim what the hand holds. Returns where that ends. */
+static inline int32_t odi_hand_offer(odi_hand *hand)
+{
+    odi_store_relaxed(&hand->left, odi_hand_count(hand)); /* relaxed: Q3 */
+    hand->next = hand->end;
+    return hand->end;
+}
+
+/* The next job of those that end at `end`. False: there is none left, or it was taken back. */
+static inline bool odi_hand_claim(odi_hand *hand, int32_t end, odi_entry *entry)
+{
+    int32_t left;
+
+    if (odi_load_relaxed(&hand->left) <= 0) /* relaxed: Q3, and nobody but the drainer adds */
+        return false;
+    left = odi_add_relaxed(&hand->left, -1); /* relaxed: Q3 */
+    if (left <= 0)
+        return false;
+    *entry = hand->entries[end - left];
+    return true;
+}
+
+#endif

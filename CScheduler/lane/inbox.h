@@ -1,0 +1,80 @@
+/* inbox.h — where a lane's submissions arrive: a fifo under a lock of its own, so that who
+ * submits and who drains meet once in many jobs.
+ *
+ * Submitters push here; when the lane has nothing left, its drainer takes the whole fifo in
+ * exchange for the lane's empty one. The inbox also draws *credits*: its record's ledger is
+ * told of many submissions at once, and of what is not used when the lane is empty. Only
+ * records without a group are credited, because a group must not wait for a lane's others.
+ *
+ * `wants` spares the submitter the queue's lock while drainers enough are at work, or none
+ * may: it is false only where somebody will look at the inbox again under that lock.
+ *
+ * Never    knows places, suspensions or turns.
+ * Locks    its own, inside the queue's. What is written under both may be read under either.
+ */
+#ifndef ODI_LANE_INBOX_H
+#define ODI_LANE_INBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "job/record.h"
+#include "lane/fifo.h"
+#include "sleep/lock.h"
+
+/* Submissions that a ledger was told of and that were not made. */
+typedef struct {
+    odi_record *record; /* NULL: none */
+    uint32_t count;
+} odi_credits;
+
+typedef struct {
+    odi_lock lock;
+    bool wants; /* written under both locks: after a push, see whether to start a drainer */
+    odi_atomic(uint32_t) waiting; /* what the fifo holds: a hint, exact under the lock */
+    odi_fifo fifo;
+    odi_credits credits;
+} odi_inbox;
+
+/* Under the inbox's lock. False: memory is short. */
+static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry)
+{
+    if (ODI_UNLIKELY(!odi_fifo_push(&inbox->fifo, entry)))
+        return false;
+    odi_store_relaxed(&inbox->waiting, (uint32_t)inbox->fifo.count); /* relaxed: locked */
+    return true;
+}
+
+/* Exchanges the inbox's fifo for an empty one. Under the queue's lock. False: it was empty. */
+static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
+{
+    odi_fifo empty = *fifo;
+
+    /* relaxed: who pushes after this look sees to it that somebody looks again (`wants`) */
+    if (odi_load_relaxed(&inbox->waiting) == 0)
+        return false;
+    odi_lock_acquire(&inbox->lock);
+    *fifo = inbox->fifo;
+    inbox->fifo = empty;
+    odi_store_relaxed(&inbox->waiting, 0); /* relaxed: locked */
+    odi_lock_release(&inbox->lock);
+    return true;
+}
+
+/* Takes the credits off; the caller tells the ledger. Under the inbox's lock. */
+static inline odi_credits odi_inbox_take_credits(odi_inbox *inbox)
+{
+    odi_credits credits = inbox->credits;
+
+    inbox->credits = (odi_credits){NULL, 0};
+    return credits.count > 0 ? credits : (odi_credits){NULL, 0};
+}
+
+/* Tells the ledger of credits that were taken off. Without locks. */
+static inline void odi_credits_give_back(odi_credits credits)
+{
+    if (credits.count > 0)
+        odi_record_complete(credits.record, credits.count);
+}
+
+#endif
