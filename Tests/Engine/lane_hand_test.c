@@ -62,7 +62,7 @@ static void a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took(
         block_in_front_of(queue, &door, 30, &ran);
         od_queue_set_width(queue, wider[i]);
         assert_comes_true(atomic_load(&ran) == 30);
-        assert_int_equal(od_queue_pending(queue), 1);
+        assert_comes_true(od_queue_pending(queue) == 1);
         gate_open(&door);
         assert_true(od_queue_wait(queue, HANG_NS));
         od_queue_release(queue);

@@ -318,7 +318,7 @@ static void leave_one_and_sync(void *numbers)
 static uint64_t waiting_in(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    uint64_t waiting = queue->lane.count;
+    uint64_t waiting = queue->lane.count + odi_load_relaxed(&queue->inbox.waiting);
     odi_lock_release(&queue->watch.lock);
     return waiting;
 }

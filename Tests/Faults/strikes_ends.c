@@ -51,6 +51,11 @@ static bool names(const od_stop_report *report, const od_queue *queue)
     return false;
 }
 
+static uint64_t waiting_in(od_queue *queue)
+{
+    return queue->lane.count + odi_load_relaxed(&queue->inbox.waiting);
+}
+
 /* For whoever looks into a failure: which jobs never began. */
 static void tell_missing(run *it)
 {
@@ -64,8 +69,8 @@ static void tell_missing(run *it)
         told++;
     }
     printf("left in lanes: serial %llu, limited %llu; running %d and %d\n",
-           (unsigned long long)it->serial->lane.count,
-           (unsigned long long)it->limited->lane.count, it->serial->running,
+           (unsigned long long)waiting_in(it->serial),
+           (unsigned long long)waiting_in(it->limited), it->serial->running,
            it->limited->running);
 }
 
