@@ -2,11 +2,66 @@
 
 #include <cstring>
 
+#include <link.h>
+
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
 
 namespace model {
+
+// The thread-local variables of this program: where they lie for the one thread that there is,
+// and what they are at first.
+struct Locals {
+    char *place = nullptr;
+    const char *image = nullptr;
+    size_t initialised = 0, bytes = 0;
+};
+
+static int find_locals(dl_phdr_info *info, size_t, void *raw)
+{
+    auto *locals = static_cast<Locals *>(raw);
+
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const auto &header = info->dlpi_phdr[i];
+        if (header.p_type != PT_TLS)
+            continue;
+        locals->place = static_cast<char *>(info->dlpi_tls_data);
+        locals->image = reinterpret_cast<const char *>(info->dlpi_addr + header.p_vaddr);
+        locals->initialised = header.p_filesz;
+        locals->bytes = header.p_memsz;
+    }
+    return 1; // the program itself comes first
+}
+
+static const Locals &locals()
+{
+    static const Locals found = [] {
+        Locals here;
+        dl_iterate_phdr(find_locals, &here);
+        return here;
+    }();
+    return found;
+}
+
+static void set_out(std::vector<char> &own)
+{
+    own.assign(locals().bytes, 0);
+    if (locals().initialised > 0)
+        memcpy(own.data(), locals().image, locals().initialised);
+}
+
+static void put_in(const std::vector<char> &own)
+{
+    if (!own.empty())
+        memcpy(locals().place, own.data(), own.size());
+}
+
+static void take_out(std::vector<char> &own)
+{
+    if (!own.empty())
+        memcpy(own.data(), locals().place, own.size());
+}
 
 #if defined(__x86_64__)
 
@@ -64,9 +119,15 @@ void Fiber::restart(void (*entry)(void *), void *argument)
     *--top = nullptr;                           // r14
     *--top = nullptr;                           // r15
     inside_ = top;
+    set_out(locals_);
 }
 
-void Fiber::resume() { model_switch(&outside_, inside_); }
+void Fiber::resume()
+{
+    put_in(locals_);
+    model_switch(&outside_, inside_);
+    take_out(locals_);
+}
 void Fiber::yield() { model_switch(&inside_, outside_); }
 
 #else
@@ -101,12 +162,15 @@ void Fiber::restart(void (*entry)(void *), void *argument)
     contexts->inside.uc_link = nullptr;
     makecontext(&contexts->inside, reinterpret_cast<void (*)()>(start), 4, (unsigned)e,
                 (unsigned)(e >> 32), (unsigned)a, (unsigned)(a >> 32));
+    set_out(locals_);
 }
 
 void Fiber::resume()
 {
     auto *contexts = static_cast<Contexts *>(inside_);
+    put_in(locals_);
     swapcontext(&contexts->outside, &contexts->inside);
+    take_out(locals_);
 }
 
 void Fiber::yield()

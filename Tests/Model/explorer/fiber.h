@@ -1,11 +1,13 @@
 // fiber.h — the scenario's threads as stacks of one kernel thread, switched by hand.
 //
 // A fiber is started again for every execution and simply forgotten half-way: C code has no
-// destructors to run.
+// destructors to run. Each has thread-local variables of its own: they are put in place when
+// it is resumed. (The address of one, handed to another fiber, would name that fiber's.)
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace model {
 
@@ -25,6 +27,7 @@ private:
     size_t bytes_ = 0;
     void *inside_ = nullptr;  // the fiber's saved stack pointer (or context)
     void *outside_ = nullptr; // its resumer's
+    std::vector<char> locals_; // thread-local variables, while it does not run
 };
 
 } // namespace model

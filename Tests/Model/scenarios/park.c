@@ -11,6 +11,7 @@
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/keep.h"
+#include "doubles/no_forks.h"
 #include "model/scenario.h"
 
 static odi_site site;
@@ -26,7 +27,7 @@ static bool has_work(void)
     return odi_load_relaxed(&waiting) > 0;
 }
 
-bool odi_crew_has_work(odi_crew *whose)
+bool odi_crew_has_jobs(odi_crew *whose)
 {
     (void)whose;
     return has_work();

@@ -10,6 +10,7 @@
 #include "worker/run.c"
 
 #include "doubles/futex.h"
+#include "doubles/no_forks.h"
 #include "doubles/records.h"
 #include "doubles/thread_self.h"
 #include "model/scenario.h"

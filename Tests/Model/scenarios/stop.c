@@ -10,7 +10,6 @@
 
 #include "doubles/lock.h"
 #include "doubles/machine.h"
-#include "doubles/selves.h"
 
 #include "queue/deque.c"
 
@@ -23,17 +22,19 @@
 #include "worker/run.c"
 
 #define discard_own submit_discard_own
-#define help submit_help
 #include "pool/submit.c"
 #undef discard_own
 
 #include "pool/stop.c"
 
-#include "doubles/day.h"
+#include "worker/day.c"
+
+#include "worker/blocking.c"
 
 #include "doubles/clock.h"
 #include "doubles/futex_now.h"
 #include "doubles/keep.h"
+#include "doubles/no_forks.h"
 #include "doubles/pages.h"
 #include "doubles/thread.h"
 #include "doubles/thread_self.h"
@@ -190,6 +191,7 @@ static void prepare(void)
     crew->first_index = INT64_MAX - 1;
     crew->refresh = refresh;
     crew->arm_monitor = arm_monitor;
+    crew->help = odi_pool_help;
     crew->pool = &pool;
     model_check(odi_crew_init(crew));
     odi_store_relaxed(&crew->attention, 0);
@@ -231,9 +233,7 @@ static void stopper_now(void)
 
 static void worker(void)
 {
-    model_self[model_thread()] = worker_itself;
     odi_worker_main(worker_itself);
-    model_self[model_thread()] = NULL;
 }
 
 /* A stop without a deadline: everything ran. */

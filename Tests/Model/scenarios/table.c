@@ -24,6 +24,7 @@
 
 #include "doubles/clock.h"
 #include "doubles/futex.h"
+#include "doubles/no_forks.h"
 #include "doubles/grace.h"
 #include "doubles/ledger.h"
 #include "doubles/pages.h"

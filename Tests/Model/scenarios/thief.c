@@ -13,6 +13,7 @@
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/keep.h"
+#include "doubles/no_forks.h"
 #include "doubles/ledger.h"
 #include "doubles/pages.h"
 
