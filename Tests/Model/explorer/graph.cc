@@ -324,18 +324,21 @@ bool Graph::overtaken_in(const Word &word, Id *read, Id *store) const
         Id r = word.read[i];
         if (acquires(at(r).order) || discarded(r))
             continue;
+        // A read-modify-write that is not a compare-and-swap (which would find another value)
+        // would be late as a whole: its own store neither keeps it in place nor is something
+        // that the thread did later.
+        bool whole = at(r).updates && at(r).rmw != MODEL_CAS;
+        Id next = make_id(thread_of(r), pos_of(r) + (whole ? 2 : 0));
         for (unsigned mo = word.writes; mo > mo_of(at(r).rf); mo--) {
             Id x = word.write[mo];
             const Event &event = at(x);
-            if (thread_of(x) == thread_of(r) || !covers(event.porf, r) || covers(event.hb, r))
+            if (thread_of(x) == thread_of(r) || !covers(event.porf, next) || covers(event.hb, r))
                 continue;
             // Coherence may still keep the load from reading `x`: a later access of the word
-            // saw, or made, something older. The store of the same read-modify-write does not:
-            // it would be late with its load. (Unless it is a compare-and-swap, which would find
-            // another value.)
+            // saw, or made, something older.
             auto keeps = [&](Id later, unsigned place) {
-                bool own = later == r || (at(r).updates && at(r).rmw != MODEL_CAS &&
-                                          later == make_id(thread_of(r), pos_of(r) + 1));
+                bool own = later == r || (whole && pos_of(later) == pos_of(r) + 1 &&
+                                          thread_of(later) == thread_of(r));
                 return !own && place < mo && covers(at(later).hb, r);
             };
             bool kept = false;

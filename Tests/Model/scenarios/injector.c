@@ -38,7 +38,7 @@ static void claim(size_t most)
 
 static void prepare(void)
 {
-    model_hint(&injector.spare_count, sizeof injector.spare_count); /* counts only */
+    model_hint(&injector.spare_count, sizeof injector.spare_count); /* trims early or late */
     model_check(odi_injector_init(&injector, 0, 0));
 }
 

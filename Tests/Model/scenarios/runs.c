@@ -66,8 +66,6 @@ static bool count_one(void)
 
 static void prepare(void)
 {
-    model_hint(&crew.cancelled, sizeof crew.cancelled); /* counters */
-    model_hint(&crew.ran_outside, sizeof crew.ran_outside);
     crew.capacity = 2;
     crew.slots = slots;
     for (int slot = 0; slot < 2; slot++) {

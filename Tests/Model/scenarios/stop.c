@@ -200,9 +200,6 @@ static void prepare(void)
     model_hint(&site.idle.asleep, sizeof site.idle.asleep);
     model_hint(&site.bands, sizeof site.bands);
     model_hint(&crew->attention, sizeof crew->attention);
-    model_hint(&crew->ran_outside, sizeof crew->ran_outside);
-    model_hint(&crew->cancelled, sizeof crew->cancelled);
-    model_hint(&crew->departures, sizeof crew->departures);
 }
 
 /* Its worker is there. */

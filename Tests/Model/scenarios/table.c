@@ -115,7 +115,6 @@ static void prepare(void)
     model_free(odi_load_relaxed(&crew->table)); /* as if it always had been so */
     odi_store_relaxed(&crew->table, (odi_table *)NULL);
     model_check(rebuild_table(crew));
-    model_hint(&batches, sizeof batches);
     model_hint(&crew->attention, sizeof crew->attention); /* bits that are changed one by one */
     grace_readers = 1u << 1;
 }
