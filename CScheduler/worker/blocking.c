@@ -13,7 +13,10 @@ void od_blocking_begin(void)
         return;
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_crew_block(worker->crew);
-    /* What waits now was published when the crew was full: it is published again. */
+    /* What waits now was published when the crew was full: it is published again. Heavy,
+     * because who publishes at this moment has a light fence only (S4): without it he may
+     * find the crew full, and this look nothing. */
+    odi_fence_heavy(S4);
     if (odi_crew_has_work(worker->crew))
         (void)odi_crew_publish(worker->crew, worker->site);
 }

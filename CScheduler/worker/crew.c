@@ -159,9 +159,12 @@ void odi_crew_set_target(odi_crew *crew, int target)
     odi_crew_counts_changed(crew);
     odi_lock_release(&crew->lock);
 
-    /* Sleepers that are too many leave now; with more workers, waiting work starts them. */
+    /* Sleepers that are too many leave now; with more workers, waiting work starts them: what
+     * was published while there was room for none, as its publishers' fence is light (S4). */
     for (int site = 0; site < crew->site_count && fewer; site++)
         odi_idle_wake_all(&crew->sites[site].idle);
+    if (!fewer)
+        odi_fence_heavy(S4);
     if (!fewer && odi_crew_has_work(crew))
         (void)odi_crew_publish(crew, &crew->sites[0]);
 }

@@ -1,146 +1,9 @@
 /* stop.c — a pool stops while somebody submits (pool/stop.c, pool/submit.c, worker/crew.c,
  * worker/day.c, worker/run.c as they are; where a worker looks is short): every accepted job runs exactly once, or is counted
  * by the stop that came too late for it; and everybody leaves (S4, P2, W2).
- *
- * The injector is one word of waiting jobs. There is one worker, one deque of it is in use.
- * A deadline is either never or now.
+ * There is one worker at most. A deadline is either never or now.
  */
-#define ODI_DEQUE_MINIMUM 2
-#define ODI_STEAL_BATCH 2
-
-#include "doubles/lock.h"
-#include "doubles/machine.h"
-
-#include "queue/deque.c"
-
-#include "sleep/idle.c"
-
-#include "job/record.c"
-
-#include "worker/crew.c"
-
-#include "worker/run.c"
-
-#define discard_own submit_discard_own
-#include "pool/submit.c"
-#undef discard_own
-
-#include "pool/stop.c"
-
-#include "worker/day.c"
-
-#include "worker/blocking.c"
-
-#include "doubles/clock.h"
-#include "doubles/futex_now.h"
-#include "doubles/keep.h"
-#include "doubles/no_forks.h"
-#include "doubles/pages.h"
-#include "doubles/thread.h"
-#include "doubles/thread_self.h"
-
-static od_pool pool;
-static odi_site site;
-static odi_worker *worker_itself;
-static const int order[1][ODI_MOST_SITES];
-static const uint8_t classes[1][ODI_MOST_SITES];
-
-void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
-
-/* ---- where work from outside waits: a bit for each job ---- */
-
-enum { JOBS = 4 };
-
-#define WAITING (site.injectors[0].tail) /* whose size is not zero then */
-
-static odi_entry job(unsigned n);
-
-static unsigned number_of(odi_entry entry)
-{
-    return (unsigned)entry.context;
-}
-
-bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
-{
-    (void)injector;
-    (void)start;
-    (void)node;
-    return true;
-}
-
-void odi_injector_free(odi_injector *injector)
-{
-    (void)injector;
-}
-
-bool odi_injector_push(odi_injector *injector, odi_entry entry)
-{
-    model_check(injector == &site.injectors[0]);
-    (void)odi_or_release(&WAITING, UINT64_C(1) << number_of(entry), none);
-    return true;
-}
-
-size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
-{
-    if (injector != &site.injectors[0] || most == 0)
-        return 0;
-    uint64_t bits = odi_load_relaxed(&WAITING);
-    while (bits != 0) {
-        uint64_t lowest = bits & (~bits + 1);
-
-        if (odi_cas_acquire(&WAITING, &bits, bits & ~lowest, none)) {
-            entries[0] = job((unsigned)__builtin_ctzll(lowest));
-            return 1;
-        }
-    }
-    return 0;
-}
-
-bool odi_injector_has_claimable(odi_injector *injector)
-{
-    return injector == &site.injectors[0] && odi_load_relaxed(&WAITING) != 0;
-}
-
-/* ---- the rest of the engine ---- */
-
-/* What the worker has, then what waits outside; there is nobody to steal from. */
-bool odi_worker_find_local(odi_worker *worker, odi_entry *found_here)
-{
-    return odi_deque_take(&worker->deques[0], found_here) ||
-           odi_injector_claim(&site.injectors[0], found_here, 1) > 0;
-}
-
-bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *found_there)
-{
-    (void)worker;
-    (void)found_there;
-    return false;
-}
-
-void odi_group_drained(odi_group *group)
-{
-    (void)group;
-}
-
-void odi_pool_wake_monitor(od_pool *whose)
-{
-    (void)whose;
-}
-
-bool odi_thread_is_first(void)
-{
-    return false;
-}
-
-static void refresh(odi_crew *crew)
-{
-    (void)crew;
-}
-
-static void arm_monitor(odi_crew *crew)
-{
-    (void)crew;
-}
+#include "doubles/small_pool.h"
 
 /* ---- the jobs ---- */
 
@@ -179,38 +42,18 @@ static unsigned sum(unsigned rows[MODEL_ROWS][JOBS], unsigned n)
 
 /* ---- threads ---- */
 
+static odi_worker *worker_itself;
+
 static void prepare(void)
 {
-    odi_crew *crew = &pool.crew;
-
-    crew->sites = &site;
-    crew->site_count = 1;
-    crew->site_order = order;
-    crew->site_classes = classes;
-    crew->capacity = crew->target = 1;
-    crew->first_index = INT64_MAX - 1;
-    crew->refresh = refresh;
-    crew->arm_monitor = arm_monitor;
-    crew->help = odi_pool_help;
-    crew->pool = &pool;
-    model_check(odi_crew_init(crew));
-    odi_store_relaxed(&crew->attention, 0);
-    model_hint(&WAITING, sizeof WAITING); /* rechecked by the CAS of who takes a job */
-    model_hint(&site.idle.state, sizeof site.idle.state);
-    model_hint(&site.idle.asleep, sizeof site.idle.asleep);
-    model_hint(&site.bands, sizeof site.bands);
-    model_hint(&crew->attention, sizeof crew->attention);
+    make_pool(1);
 }
 
 /* Its worker is there. */
 static void prepare_worker(void)
 {
     prepare();
-    worker_itself = make_worker(&pool.crew, 0);
-    worker_itself->present = true;
-    pool.crew.active = pool.crew.present = 1;
-    model_check(rebuild_table(&pool.crew));
-    model_hint(&worker_itself->bands, sizeof worker_itself->bands);
+    worker_itself = make_present();
 }
 
 static void submitter(void)
