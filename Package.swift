@@ -82,6 +82,12 @@ let package = Package(
             swiftSettings: swiftSettings
         ),
         .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["OverdriveCore"],
+            path: "Tests/Conformance",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
             name: "CLITests",
             dependencies: ["OverdriveCore", "overdrive-cli"],
             swiftSettings: swiftSettings

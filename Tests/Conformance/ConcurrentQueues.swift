@@ -1,0 +1,153 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    @Suite("A concurrent queue")
+    struct ConcurrentQueues {
+        @Test("runs each closure once", arguments: Surface.all)
+        func exactlyOnce(on surface: Surface) {
+            let (queue, group) = (surface.concurrent(), surface.group())
+            let runs = (0..<5000).map { _ in Counter() }
+            for run in runs { queue.async(group: group) { run.add() } }
+            group.wait()
+            #expect(runs.allSatisfy { $0.count == 1 })
+        }
+
+        @Test("runs closures at the same time", arguments: Surface.all, [2, 3])
+        func atOnce(on surface: Surface, parties: Int) {
+            let (queue, group, meeting, met) = (surface.concurrent(), surface.group(), Meeting(of: parties), Counter())
+            for _ in 0..<parties {
+                queue.async(group: group) { if meeting.attend() { met.add() } }
+            }
+            group.wait()
+            #expect(met.count == parties)
+        }
+
+        @Test("goes on beside a closure that waits", arguments: Surface.all)
+        func besideABlockedOne(on surface: Surface) {
+            let (queue, gate, blocked, others) = (surface.concurrent(), Gate(), surface.group(), surface.group())
+            let runs = Counter()
+            queue.async(group: blocked) { gate.pass() }
+            for _ in 0..<100 { queue.async(group: others) { runs.add() } }
+            others.wait()
+            #expect(runs.count == 100)
+            gate.open()
+            blocked.wait()
+        }
+
+        @Test("lets the second finish before the first", arguments: Surface.all)
+        func finishingOrder(on surface: Surface) {
+            let (queue, gate, group, log) = (surface.concurrent(), Gate(), surface.group(), Log<Int>())
+            queue.async(group: group) {
+                gate.pass()
+                log.note(1)
+            }
+            queue.async(group: group) {
+                log.note(2)
+                gate.open()
+            }
+            group.wait()
+            #expect(log.all == [2, 1])
+        }
+
+        @Test("takes closures from inside closures", arguments: Surface.all)
+        func tree(on surface: Surface) {
+            let (queue, group, leaves) = (surface.concurrent(), surface.group(), Counter())
+            @Sendable func grow(_ depth: Int) {
+                queue.async(group: group) {
+                    guard depth > 0 else {
+                        leaves.add()
+                        return
+                    }
+                    grow(depth - 1)
+                    grow(depth - 1)
+                }
+            }
+            grow(9)
+            group.wait()
+            #expect(leaves.count == 512)
+        }
+
+        @Test("takes closures from many threads", arguments: Surface.all)
+        func manyThreads(on surface: Surface) {
+            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
+            onThreads(6) { _ in
+                for _ in 0..<300 { queue.async(group: group) { runs.add() } }
+            }
+            group.wait()
+            #expect(runs.count == 1800)
+        }
+
+        @Test("does not run a closure inside async", arguments: Surface.all)
+        func neverInline(on surface: Surface) {
+            let (queue, done, threads) = (surface.concurrent(), Gate(), Log<UInt>())
+            queue.async {
+                threads.note(threadIdentity())
+                done.open()
+            }
+            done.pass()
+            #expect(threads.all.count == 1)
+            #expect(threads.all != [threadIdentity()])
+        }
+
+        @Test("runs what it holds although its owner let go of it", arguments: Surface.all)
+        func released(on surface: Surface) {
+            let (runs, group) = (Counter(), surface.group())
+            do {
+                let queue = surface.concurrent()
+                for _ in 0..<100 { queue.async(group: group) { runs.add() } }
+            }
+            group.wait()
+            #expect(runs.count == 100)
+        }
+
+        @Test("shows who waited what its closures wrote", arguments: Surface.all)
+        func results(on surface: Surface) {
+            let (queue, group) = (surface.concurrent(), surface.group())
+            let squares = (0..<500).map { _ in Plain(0) }
+            for (index, square) in squares.enumerated() {
+                queue.async(group: group) { square.value = index * index }
+            }
+            group.wait()
+            #expect(squares.map(\.value) == (0..<500).map { $0 * $0 })
+        }
+
+        @Test("that everybody shares runs closures in every band", arguments: Surface.all, QoS.allCases)
+        func globals(on surface: Surface, qos: QoS) {
+            let (queue, group, runs) = (surface.global(qos), surface.group(), Counter())
+            for _ in 0..<50 { queue.async(group: group) { runs.add() } }
+            group.wait()
+            #expect(runs.count == 50)
+        }
+
+        @Test("that everybody shares runs closures at the same time", arguments: Surface.all)
+        func globalAtOnce(on surface: Surface) {
+            let (queue, group, meeting, met) = (surface.global(), surface.group(), Meeting(of: 2), Counter())
+            for _ in 0..<2 { queue.async(group: group) { if meeting.attend() { met.add() } } }
+            group.wait()
+            #expect(met.count == 2)
+        }
+
+        @Test("that everybody shares has its own name", arguments: Surface.all)
+        func globalLabel(on surface: Surface) {
+            #expect(
+                surface.global().label
+                    == surface.expects(
+                        .labels, theirs: "com.apple.root.default-qos", ours: "global-default"))
+        }
+
+        @Test("hands closures from one queue to another and back", arguments: Surface.all)
+        func handOver(on surface: Surface) {
+            let (workers, owner, group) = (surface.concurrent(), surface.serial(), surface.group())
+            let total = Plain(0)
+            for number in 1...100 {
+                workers.async(group: group) {
+                    let square = number * number
+                    owner.async(group: group) { total.value += square }
+                }
+            }
+            group.wait()
+            #expect(owner.sync { total.value } == 338_350)
+        }
+    }
+}

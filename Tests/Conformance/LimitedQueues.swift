@@ -1,0 +1,419 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    /// What people use an OperationQueue for: closures with a limit.
+    @Suite("A queue with a limit")
+    struct LimitedQueues {
+        @Test("of one really runs everything, one by one", arguments: Surface.all)
+        func one(on surface: Surface) {
+            let (queue, crowd, runs) = (surface.operations(limit: 1), Crowd(), Counter())
+            for _ in 0..<100 {
+                queue.add {
+                    crowd.visit()
+                    runs.add()
+                }
+            }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 100)
+            #expect(crowd.most == 1)
+        }
+
+        @Test("of one runs closures in order", arguments: Surface.all)
+        func order(on surface: Surface) {
+            let (queue, log) = (surface.operations(limit: 1), Log<Int>())
+            for number in 0..<100 { queue.add { log.note(number) } }
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == Array(0..<100))
+        }
+
+        @Test("never runs more at once", arguments: Surface.all, [2, 3, 4])
+        func limit(on surface: Surface, limit: Int) {
+            let (queue, crowd, runs) = (surface.operations(limit: limit), Crowd(), Counter())
+            for _ in 0..<100 {
+                queue.add {
+                    crowd.visit { usleep(50) }
+                    runs.add()
+                }
+            }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 100)
+            #expect(crowd.most <= limit)
+        }
+
+        @Test("does run as many at once", arguments: Surface.all, [2, 3, 4])
+        func fullWidth(on surface: Surface, limit: Int) {
+            let (queue, meeting, met) = (surface.operations(limit: limit), Meeting(of: limit), Counter())
+            for _ in 0..<limit { queue.add { if meeting.attend() { met.add() } } }
+            queue.waitUntilAllAreFinished()
+            #expect(met.count == limit)
+        }
+
+        @Test("has none unless told", arguments: Surface.all)
+        func unlimited(on surface: Surface) {
+            let queue = surface.operations()
+            #expect(queue.limit == -1)
+            let (meeting, met) = (Meeting(of: 4), Counter())
+            for _ in 0..<4 { queue.add { if meeting.attend() { met.add() } } }
+            queue.waitUntilAllAreFinished()
+            #expect(met.count == 4)
+        }
+
+        @Test("says what the limit is", arguments: Surface.all)
+        func readsBack(on surface: Surface) {
+            let queue = surface.operations(limit: 3)
+            #expect(queue.limit == 3)
+            queue.limit = 7
+            #expect(queue.limit == 7)
+            queue.limit = -1
+            #expect(queue.limit == -1)
+        }
+
+        @Test("runs more at once as soon as the limit is raised", arguments: Surface.all)
+        func raised(on surface: Surface) {
+            let (queue, meeting, met, started) = (surface.operations(limit: 1), Meeting(of: 3), Counter(), Gate())
+            for _ in 0..<3 {
+                queue.add {
+                    started.open()
+                    if meeting.attend() { met.add() }
+                }
+                started.pass()
+            }
+            linger(milliseconds: 5)
+            #expect(met.count == 0)
+            queue.limit = 3
+            queue.waitUntilAllAreFinished()
+            #expect(met.count == 3)
+        }
+
+        @Test("runs fewer at once after the limit was lowered", arguments: Surface.all)
+        func lowered(on surface: Surface) {
+            let (queue, gate, crowd, started) = (surface.operations(limit: 3), Gate(), Crowd(), Meeting(of: 4))
+            for _ in 0..<3 {
+                queue.add {
+                    started.attend()
+                    gate.pass()
+                }
+            }
+            started.attend()
+            queue.limit = 1
+            for _ in 0..<30 { queue.add { crowd.visit() } }
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(crowd.most == 1)
+        }
+
+        @Test("runs two at once, three rounds", arguments: Surface.all)
+        func rounds(on surface: Surface) {
+            let queue = surface.operations(limit: 2)
+            for _ in 0..<3 {
+                let (meeting, met) = (Meeting(of: 2), Counter())
+                for _ in 0..<2 { queue.add { if meeting.attend() { met.add() } } }
+                queue.waitUntilAllAreFinished()
+                #expect(met.count == 2)
+            }
+        }
+
+        @Test("takes closures from its closures", arguments: Surface.all, [1, 2])
+        func fromInside(on surface: Surface, limit: Int) {
+            let (queue, runs) = (surface.operations(limit: limit), Counter())
+            @Sendable func next() {
+                queue.add { if runs.add() < 50 { next() } }
+            }
+            next()
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 50)
+        }
+
+        @Test("takes closures from many threads", arguments: Surface.all)
+        func manyThreads(on surface: Surface) {
+            let (queue, crowd, runs) = (surface.operations(limit: 2), Crowd(), Counter())
+            onThreads(4) { _ in
+                for _ in 0..<50 {
+                    queue.add {
+                        crowd.visit()
+                        runs.add()
+                    }
+                }
+            }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 200)
+            #expect(crowd.most <= 2)
+        }
+
+        @Test("counts what is pending", arguments: Surface.all)
+        func pending(on surface: Surface) {
+            let (queue, gate, started) = (surface.operations(limit: 1), Gate(), Gate())
+            #expect(queue.pending == 0)
+            queue.add {
+                started.open()
+                gate.pass()
+            }
+            for _ in 0..<9 { queue.add {} }
+            started.pass()
+            #expect(queue.pending == 10)
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { queue.pending == 0 })
+        }
+
+        @Test("is waited for, also when it is empty, and by many", arguments: Surface.all)
+        func waiting(on surface: Surface) {
+            let (queue, runs) = (surface.operations(limit: 2), Counter())
+            queue.waitUntilAllAreFinished()
+            for _ in 0..<100 { queue.add { runs.add() } }
+            onThreads(3) { _ in
+                queue.waitUntilAllAreFinished()
+                #expect(runs.count == 100)
+            }
+        }
+
+        @Test("runs what it holds although its owner let go of it", arguments: Surface.all)
+        func released(on surface: Surface) {
+            let (runs, gate) = (Counter(), Gate())
+            do {
+                let queue = surface.operations(limit: 1)
+                queue.add { gate.pass() }
+                queue.add { runs.add() }
+                queue.add { runs.add() }
+            }
+            gate.open()
+            #expect(eventually { runs.count == 2 })
+        }
+
+        @Test("releases what its closures captured", arguments: Surface.all)
+        func captures(on surface: Surface) {
+            let (queue, deaths) = (surface.operations(limit: 2), Counter())
+            for _ in 0..<30 {
+                let mortal = Mortal(deaths)
+                queue.add { mortal.touch() }
+            }
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { deaths.count == 30 })
+        }
+
+        @Test("runs a hundred closures of which each waits a little", arguments: Surface.all)
+        func short(on surface: Surface) {
+            let (queue, runs) = (surface.operations(limit: 4), Counter())
+            for _ in 0..<100 {
+                queue.add {
+                    usleep(20)
+                    runs.add()
+                }
+            }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 100)
+        }
+    }
+
+    @Suite("isSuspended")
+    struct SuspensionFlag {
+        @Test("is false until it is set", arguments: Surface.all)
+        func initially(on surface: Surface) {
+            let queue = surface.operations()
+            #expect(!queue.isSuspended)
+            queue.isSuspended = true
+            #expect(queue.isSuspended)
+            queue.isSuspended = false
+            #expect(!queue.isSuspended)
+        }
+
+        @Test("holds closures back", arguments: Surface.all, [1, 2, -1])
+        func holds(on surface: Surface, limit: Int) {
+            let (queue, runs) = (surface.operations(limit: limit), Counter())
+            queue.isSuspended = true
+            for _ in 0..<10 { queue.add { runs.add() } }
+            linger(milliseconds: 5)
+            #expect(runs.count == 0)
+            #expect(queue.pending == 10)
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 10)
+        }
+
+        @Test("is a flag: set twice, it is taken back once", arguments: Surface.all)
+        func flag(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            queue.isSuspended = true
+            queue.isSuspended = true
+            queue.add { runs.add() }
+            queue.isSuspended = false
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 1)
+            #expect(!queue.isSuspended)
+        }
+
+        @Test("lets what runs go on to its end", arguments: Surface.all)
+        func inFlight(on surface: Surface) {
+            let (queue, log, gate, started) = (surface.operations(limit: 1), Log<Int>(), Gate(), Gate())
+            queue.add {
+                started.open()
+                gate.pass()
+                log.note(1)
+            }
+            queue.add { log.note(2) }
+            started.pass()
+            queue.isSuspended = true
+            gate.open()
+            #expect(eventually { log.all == [1] })
+            linger(milliseconds: 5)
+            #expect(log.all == [1])
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == [1, 2])
+        }
+
+        @Test("may be set by the queue's own closures", arguments: Surface.all)
+        func fromInside(on surface: Surface) {
+            let (queue, log, suspended) = (surface.operations(limit: 1), Log<Int>(), Gate())
+            queue.add {
+                queue.isSuspended = true
+                log.note(1)
+                suspended.open()
+            }
+            queue.add { log.note(2) }
+            suspended.pass()
+            linger(milliseconds: 5)
+            #expect(log.all == [1])
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == [1, 2])
+        }
+
+        @Test("may be taken back from another queue's closure", arguments: Surface.all)
+        func fromElsewhere(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            queue.isSuspended = true
+            queue.add { runs.add() }
+            surface.serial().async { queue.isSuspended = false }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 1)
+        }
+    }
+
+    @Suite("cancelAll")
+    struct CancelAll {
+        @Test("keeps what waits from ever running; what runs goes on", arguments: Surface.all)
+        func waiting(on surface: Surface) {
+            let (queue, log, gate, started) = (surface.operations(limit: 1), Log<Int>(), Gate(), Gate())
+            queue.add {
+                started.open()
+                gate.pass()
+                log.note(0)
+            }
+            for number in 1...9 { queue.add { log.note(number) } }
+            started.pass()
+            queue.cancelAll()
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == [0])
+        }
+
+        @Test("keeps what a suspended queue holds from ever running", arguments: Surface.all, [1, 2, -1])
+        func suspended(on surface: Surface, limit: Int) {
+            let (queue, runs) = (surface.operations(limit: limit), Counter())
+            queue.isSuspended = true
+            for _ in 0..<10 { queue.add { runs.add() } }
+            queue.cancelAll()
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 0)
+        }
+
+        @Test("empties a suspended queue at once, or when it is resumed", arguments: Surface.all)
+        func pending(on surface: Surface) {
+            let queue = surface.operations(limit: 1)
+            queue.isSuspended = true
+            for _ in 0..<10 { queue.add {} }
+            queue.cancelAll()
+            #expect(queue.pending == surface.expects(.cancelledWhileSuspended, theirs: 10, ours: 0))
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { queue.pending == 0 })
+        }
+
+        @Test("of an empty queue changes nothing", arguments: Surface.all)
+        func empty(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            queue.cancelAll()
+            queue.add { runs.add() }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.count == 1)
+        }
+
+        @Test("does not touch what is submitted afterwards", arguments: Surface.all)
+        func later(on surface: Surface) {
+            let (queue, log) = (surface.operations(limit: 1), Log<String>())
+            queue.isSuspended = true
+            queue.add { log.note("early") }
+            queue.cancelAll()
+            queue.add { log.note("late") }
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == ["late"])
+        }
+
+        @Test("may be called by the queue's own closures", arguments: Surface.all)
+        func fromInside(on surface: Surface) {
+            let (queue, log, added) = (surface.operations(limit: 1), Log<Int>(), Gate())
+            queue.add {
+                added.pass()
+                queue.cancelAll()
+                log.note(0)
+            }
+            for number in 1...9 { queue.add { log.note(number) } }
+            added.open()
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == [0])
+        }
+
+        @Test("releases what the closures captured", arguments: Surface.all)
+        func captures(on surface: Surface) {
+            let (queue, deaths) = (surface.operations(limit: 1), Counter())
+            queue.isSuspended = true
+            for _ in 0..<10 {
+                let mortal = Mortal(deaths)
+                queue.add { mortal.touch() }
+            }
+            queue.cancelAll()
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { deaths.count == 10 })
+        }
+
+        @Test("lets the queue be released", arguments: Surface.all)
+        func released(on surface: Surface) {
+            let deaths = Counter()
+            do {
+                let (queue, mortal) = (surface.operations(limit: 1), Mortal(deaths))
+                queue.isSuspended = true
+                queue.add { mortal.touch() }
+                queue.cancelAll()
+                queue.isSuspended = false
+            }
+            #expect(eventually { deaths.count == 1 })
+        }
+
+        @Test("lets each closure run once or never, while others submit", arguments: Surface.all)
+        func race(on surface: Surface) {
+            let queue = surface.operations(limit: 2)
+            let runs = (0..<400).map { _ in Counter() }
+            onThreads(3) { thread in
+                if thread == 2 {
+                    for _ in 0..<20 {
+                        queue.cancelAll()
+                        usleep(50)
+                    }
+                } else {
+                    for index in 0..<200 {
+                        let run = runs[200 * thread + index]
+                        queue.add { run.add() }
+                    }
+                }
+            }
+            queue.waitUntilAllAreFinished()
+            #expect(runs.allSatisfy { $0.count <= 1 })
+        }
+    }
+}

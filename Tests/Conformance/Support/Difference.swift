@@ -1,0 +1,10 @@
+/// What ours does otherwise, on purpose: one row each of the table in docs/differences.md, which has their names.
+enum Difference: String, CaseIterable, Sendable {
+    case labels
+    case cancelledWhileSuspended
+    case sharedQueues
+    case releasedSuspended
+    case limitOfZero
+    case waitingForOneself
+    case misuseSpeaks
+}

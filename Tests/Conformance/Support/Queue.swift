@@ -1,0 +1,58 @@
+import Dispatch
+import OverdriveCore
+
+/// A `DispatchQueue` or a `TaskQueue`.
+enum Queue: Sendable {
+    case theirs(DispatchQueue)
+    case ours(TaskQueue)
+
+    var label: String {
+        switch self {
+        case .theirs(let queue): queue.label
+        case .ours(let queue): queue.label
+        }
+    }
+
+    func async(_ body: @escaping @Sendable () -> Void) {
+        switch self {
+        case .theirs(let queue): queue.async(execute: body)
+        case .ours(let queue): queue.async(execute: body)
+        }
+    }
+
+    func async(qos: QoS, _ body: @escaping @Sendable () -> Void) {
+        switch self {
+        case .theirs(let queue): queue.async(qos: qos.theirs, execute: body)
+        case .ours(let queue): queue.async(qos: qos.ours, execute: body)
+        }
+    }
+
+    func async(group: Group, _ body: @escaping @Sendable () -> Void) {
+        switch (self, group) {
+        case (.theirs(let queue), .theirs(let group)): queue.async(group: group, execute: body)
+        case (.ours(let queue), .ours(let group)): queue.async(group: group, execute: body)
+        default: preconditionFailure("a queue and a group of two surfaces")
+        }
+    }
+
+    func sync<R>(_ body: () throws -> R) rethrows -> R {
+        switch self {
+        case .theirs(let queue): try queue.sync(execute: body)
+        case .ours(let queue): try queue.sync(execute: body)
+        }
+    }
+
+    func suspend() {
+        switch self {
+        case .theirs(let queue): queue.suspend()
+        case .ours(let queue): queue.suspend()
+        }
+    }
+
+    func resume() {
+        switch self {
+        case .theirs(let queue): queue.resume()
+        case .ours(let queue): queue.resume()
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Dispatch
+import OverdriveCore
+import Testing
+
+/// One of the two things that must behave alike: what Linux programs use today, and ours.
+///
+/// Every scenario takes a surface and uses it through ``Queue``, ``Group`` and their like. Where the two differ on
+/// purpose, the scenario asks for ``expects(_:theirs:ours:)`` and so states both behaviours.
+enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertible {
+    /// libdispatch, with Foundation's OperationQueue on top.
+    case libdispatch
+    case overdrive
+
+    static let all = allCases
+
+    var testDescription: String { rawValue }
+
+    /// What this surface does where the two differ on purpose. The difference stands in docs/differences.md.
+    func expects<Value>(_: Difference, theirs: @autoclosure () -> Value, ours: @autoclosure () -> Value) -> Value {
+        switch self {
+        case .libdispatch: theirs()
+        case .overdrive: ours()
+        }
+    }
+
+    func serial(_ label: String = "serial", qos: QoS? = nil) -> Queue {
+        switch self {
+        case .libdispatch: .theirs(DispatchQueue(label: label, qos: qos?.theirs ?? .unspecified))
+        case .overdrive: .ours(.serial(label: label, qos: qos?.ours ?? .default))
+        }
+    }
+
+    func concurrent(_ label: String = "concurrent", qos: QoS? = nil) -> Queue {
+        switch self {
+        case .libdispatch:
+            .theirs(DispatchQueue(label: label, qos: qos?.theirs ?? .unspecified, attributes: .concurrent))
+        case .overdrive: .ours(.concurrent(label: label, qos: qos?.ours ?? .default))
+        }
+    }
+
+    func queue(_ kind: QueueKind, _ label: String = "queue") -> Queue {
+        switch kind {
+        case .serial: serial(label)
+        case .concurrent: concurrent(label)
+        }
+    }
+
+    func global(_ qos: QoS = .default) -> Queue {
+        switch self {
+        case .libdispatch: .theirs(.global(qos: qos.theirs.qosClass))
+        case .overdrive: .ours(.global(qos: qos.ours))
+        }
+    }
+
+    var main: Queue {
+        switch self {
+        case .libdispatch: .theirs(.main)
+        case .overdrive: .ours(.main)
+        }
+    }
+
+    func group() -> Group {
+        switch self {
+        case .libdispatch: .theirs(DispatchGroup())
+        case .overdrive: .ours(WaitGroup())
+        }
+    }
+
+    func operations(limit: Int? = nil) -> Operations {
+        Operations(self, limit: limit)
+    }
+}
+
+/// A kind of queue that both surfaces make.
+enum QueueKind: String, CaseIterable, Codable, Sendable {
+    case serial, concurrent
+}
+
+/// The five bands that both surfaces name alike.
+enum QoS: String, CaseIterable, Codable, Sendable {
+    case userInteractive, userInitiated, `default`, utility, background
+
+    var theirs: DispatchQoS {
+        switch self {
+        case .userInteractive: .userInteractive
+        case .userInitiated: .userInitiated
+        case .default: .default
+        case .utility: .utility
+        case .background: .background
+        }
+    }
+
+    var ours: TaskQueue.QoS {
+        switch self {
+        case .userInteractive: .userInteractive
+        case .userInitiated: .userInitiated
+        case .default: .default
+        case .utility: .utility
+        case .background: .background
+        }
+    }
+}

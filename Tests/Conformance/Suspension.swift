@@ -1,0 +1,154 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    @Suite("A suspended queue")
+    struct Suspension {
+        @Test("starts nothing until it is resumed", arguments: Surface.all, QueueKind.allCases)
+        func holds(on surface: Surface, kind: QueueKind) {
+            let (queue, group, runs) = (surface.queue(kind), surface.group(), Counter())
+            queue.suspend()
+            for _ in 0..<20 { queue.async(group: group) { runs.add() } }
+            #expect(!group.wait(milliseconds: 10))
+            #expect(runs.count == 0)
+            queue.resume()
+            group.wait()
+            #expect(runs.count == 20)
+        }
+
+        @Test("needs as many resumes as suspends", arguments: Surface.all, [1, 2, 100])
+        func nesting(on surface: Surface, depth: Int) {
+            let (queue, group, runs) = (surface.serial(), surface.group(), Counter())
+            for _ in 0..<depth { queue.suspend() }
+            queue.async(group: group) { runs.add() }
+            for _ in 1..<depth { queue.resume() }
+            #expect(!group.wait(milliseconds: 5))
+            queue.resume()
+            group.wait()
+            #expect(runs.count == 1)
+        }
+
+        @Test("lets what runs go on to its end", arguments: Surface.all, QueueKind.allCases)
+        func inFlight(on surface: Surface, kind: QueueKind) {
+            let (queue, group, gate, started) = (surface.queue(kind), surface.group(), Gate(), Gate())
+            queue.async(group: group) {
+                started.open()
+                gate.pass()
+            }
+            started.pass()
+            queue.suspend()
+            gate.open()
+            group.wait()
+            queue.resume()
+        }
+
+        @Test("may have been suspended by its own closure, which holds back the next", arguments: Surface.all)
+        func fromInside(on surface: Surface) {
+            let (queue, group, log) = (surface.serial(), surface.group(), Log<Int>())
+            let suspended = Gate()
+            queue.async(group: group) {
+                queue.suspend()
+                log.note(1)
+                suspended.open()
+            }
+            queue.async(group: group) { log.note(2) }
+            suspended.pass()
+            #expect(!group.wait(milliseconds: 10))
+            #expect(log.all == [1])
+            queue.resume()
+            group.wait()
+            #expect(log.all == [1, 2])
+        }
+
+        @Test("keeps the order of what waits", arguments: Surface.all)
+        func order(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            for number in 0..<50 { queue.async { log.note(number) } }
+            queue.suspend()
+            for number in 50..<100 { queue.async { log.note(number) } }
+            queue.resume()
+            for number in 100..<150 { queue.async { log.note(number) } }
+            queue.sync {}
+            #expect(log.all == Array(0..<150))
+        }
+
+        @Test("does not hold back other queues", arguments: Surface.all)
+        func others(on surface: Surface) {
+            let (held, free, group) = (surface.serial("held"), surface.serial("free"), surface.group())
+            held.suspend()
+            held.async {}
+            free.async(group: group) {}
+            group.wait()
+            #expect(free.sync { 1 } == 1)
+            held.resume()
+            held.sync {}
+        }
+
+        @Test("takes closures from closures that were let through", arguments: Surface.all)
+        func again(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            for round in 1...30 {
+                queue.suspend()
+                queue.async { runs.add() }
+                queue.resume()
+                queue.sync {}
+                #expect(runs.count == round)
+            }
+        }
+
+        @Test("stays suspended when it is suspended and resumed inside", arguments: Surface.all)
+        func balancedInside(on surface: Surface) {
+            let (queue, group) = (surface.serial(), surface.group())
+            queue.suspend()
+            queue.async(group: group) {}
+            queue.suspend()
+            queue.resume()
+            #expect(!group.wait(milliseconds: 5))
+            queue.resume()
+            group.wait()
+        }
+
+        @Test("loses nothing while many suspend and resume it", arguments: Surface.all, QueueKind.allCases)
+        func race(on surface: Surface, kind: QueueKind) {
+            let (queue, group, runs) = (surface.queue(kind), surface.group(), Counter())
+            onThreads(3) { _ in
+                for _ in 0..<100 {
+                    queue.suspend()
+                    queue.async(group: group) { runs.add() }
+                    queue.resume()
+                }
+            }
+            group.wait()
+            #expect(runs.count == 300)
+        }
+
+        @Test("may be resumed by another thread", arguments: Surface.all)
+        func otherThread(on surface: Surface) {
+            let (queue, runs, other) = (surface.serial(), Counter(), surface.serial("other"))
+            queue.suspend()
+            queue.async { runs.add() }
+            other.async { queue.resume() }
+            queue.sync {}
+            #expect(runs.count == 1)
+        }
+
+        @Test("is resumed while a closure of its still runs", arguments: Surface.all)
+        func resumedWhileRunning(on surface: Surface) {
+            let (queue, crowd, gate, started) = (surface.serial(), Crowd(), Gate(), Gate())
+            queue.async {
+                crowd.visit {
+                    started.open()
+                    gate.pass()
+                }
+            }
+            started.pass()
+            queue.suspend()
+            queue.async { crowd.visit() }
+            queue.resume()
+            linger(milliseconds: 5)
+            gate.open()
+            queue.sync {}
+            #expect(crowd.most == 1)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    @Suite("sync")
+    struct Sync {
+        private struct Trouble: Error, Equatable {
+            let code: Int
+        }
+
+        @Test("runs on the calling thread", arguments: Surface.all, QueueKind.allCases)
+        func thread(on surface: Surface, kind: QueueKind) {
+            #expect(surface.queue(kind).sync { threadIdentity() } == threadIdentity())
+        }
+
+        @Test("runs on the calling thread, on a queue that everybody shares", arguments: Surface.all)
+        func globalThread(on surface: Surface) {
+            #expect(surface.global().sync { threadIdentity() } == threadIdentity())
+        }
+
+        @Test("runs on the calling thread although it had to wait", arguments: Surface.all)
+        func threadAfterWaiting(on surface: Surface) {
+            let (queue, gate) = (surface.serial(), Gate())
+            queue.async { gate.pass() }
+            onThreads(1) { _ in
+                linger(milliseconds: 5)
+                gate.open()
+            }
+            #expect(queue.sync { threadIdentity() } == threadIdentity())
+        }
+
+        @Test("returns what the closure returns", arguments: Surface.all, QueueKind.allCases)
+        func result(on surface: Surface, kind: QueueKind) {
+            #expect(surface.queue(kind).sync { [1, 2, 3].map(String.init) } == ["1", "2", "3"])
+        }
+
+        @Test("throws what the closure throws", arguments: Surface.all, QueueKind.allCases)
+        func failure(on surface: Surface, kind: QueueKind) {
+            let queue = surface.queue(kind)
+            #expect(throws: Trouble(code: 7)) { try queue.sync { throw Trouble(code: 7) } }
+            #expect(queue.sync { 1 } == 1)
+        }
+
+        @Test("runs after what was submitted to a serial queue before", arguments: Surface.all)
+        func afterEarlier(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            for number in 0..<100 { queue.async { log.note(number) } }
+            queue.sync { log.note(100) }
+            #expect(log.all == Array(0...100))
+        }
+
+        @Test("runs before what is submitted to a serial queue after", arguments: Surface.all)
+        func beforeLater(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            for number in 0..<50 {
+                queue.sync { log.note(2 * number) }
+                queue.async { log.note(2 * number + 1) }
+            }
+            queue.sync {}
+            #expect(log.all == Array(0..<100))
+        }
+
+        @Test("on a serial queue excludes its closures", arguments: Surface.all)
+        func exclusive(on surface: Surface) {
+            let (queue, crowd) = (surface.serial(), Crowd())
+            onThreads(4) { _ in
+                for _ in 0..<100 {
+                    queue.async { crowd.visit() }
+                    queue.sync { crowd.visit() }
+                }
+            }
+            queue.sync {}
+            #expect(crowd.most == 1)
+        }
+
+        @Test("protects a variable of many threads", arguments: Surface.all)
+        func counter(on surface: Surface) {
+            let (queue, total) = (surface.serial(), Plain(0))
+            onThreads(4) { _ in
+                for _ in 0..<1000 { queue.sync { total.value += 1 } }
+            }
+            #expect(total.value == 4000)
+        }
+
+        @Test("on a concurrent queue waits for nobody", arguments: Surface.all)
+        func concurrentDoesNotWait(on surface: Surface) {
+            let (queue, gate, group) = (surface.concurrent(), Gate(), surface.group())
+            for _ in 0..<3 { queue.async(group: group) { gate.pass() } }
+            #expect(queue.sync { 5 } == 5)
+            gate.open()
+            group.wait()
+        }
+
+        @Test("on a concurrent queue runs beside another", arguments: Surface.all)
+        func concurrentAtOnce(on surface: Surface) {
+            let (queue, meeting, met) = (surface.concurrent(), Meeting(of: 3), Counter())
+            onThreads(3) { _ in queue.sync { if meeting.attend() { met.add() } } }
+            #expect(met.count == 3)
+        }
+
+        @Test("on a concurrent queue may be called from its own closures", arguments: Surface.all)
+        func concurrentRecursion(on surface: Surface) {
+            let (queue, group, results) = (surface.concurrent(), surface.group(), Log<Int>())
+            queue.async(group: group) { results.note(queue.sync { queue.sync { 9 } }) }
+            group.wait()
+            #expect(results.all == [9])
+        }
+
+        @Test("nests over several serial queues", arguments: Surface.all)
+        func nesting(on surface: Surface) {
+            let (a, b, c) = (surface.serial("a"), surface.serial("b"), surface.serial("c"))
+            #expect(a.sync { b.sync { c.sync { "inside" } } } == "inside")
+            #expect(a.sync { 1 } + b.sync { 2 } + c.sync { 3 } == 6)
+        }
+
+        @Test("passes a throw through several queues", arguments: Surface.all)
+        func nestedFailure(on surface: Surface) {
+            let (a, b) = (surface.serial("a"), surface.serial("b"))
+            #expect(throws: Trouble(code: 2)) { try a.sync { try b.sync { throw Trouble(code: 2) } } }
+            #expect(a.sync { b.sync { true } })
+        }
+
+        @Test("from a queue's closures to a serial queue: all get their turn", arguments: Surface.all)
+        func fromClosures(on surface: Surface) {
+            let (workers, owner, group, total) = (surface.concurrent(), surface.serial(), surface.group(), Plain(0))
+            for _ in 0..<200 { workers.async(group: group) { owner.sync { total.value += 1 } } }
+            group.wait()
+            #expect(owner.sync { total.value } == 200)
+        }
+
+        @Test("from closures that all wait for one that has not started", arguments: Surface.all)
+        func waitersDoNotStarve(on surface: Surface) {
+            let (workers, owner, group, gate) = (surface.concurrent(), surface.serial(), surface.group(), Gate())
+            let results = Counter()
+            owner.async { gate.pass() }
+            for _ in 0..<3 { workers.async(group: group) { owner.sync { _ = results.add() } } }
+            workers.async { gate.open() }
+            #expect(group.wait(milliseconds: Int(patience * 1000)))
+            #expect(results.count == 3)
+        }
+
+        @Test("from a serial queue's closure to another serial queue", arguments: Surface.all)
+        func fromSerial(on surface: Surface) {
+            let (a, b, log) = (surface.serial("a"), surface.serial("b"), Log<String>())
+            b.async { log.note("first on b") }
+            a.async {
+                b.sync { log.note("from a") }
+                log.note("back on a")
+            }
+            a.sync {}
+            #expect(log.all == ["first on b", "from a", "back on a"])
+        }
+
+        @Test("to a suspended queue waits for its resume", arguments: Surface.all)
+        func suspended(on surface: Surface) {
+            let (queue, isResumed, done) = (surface.serial(), Counter(), Gate())
+            let seen = Log<Int>()
+            queue.suspend()
+            Thread.detachNewThread {
+                queue.sync { seen.note(isResumed.count) }
+                done.open()
+            }
+            linger()
+            #expect(seen.all == [])
+            isResumed.add()
+            queue.resume()
+            #expect(done.pass())
+            #expect(seen.all == [1])
+        }
+
+        @Test("sees what async closures wrote, and they what it wrote", arguments: Surface.all)
+        func visibility(on surface: Surface) {
+            let (queue, list) = (surface.serial(), Plain([Int]()))
+            for number in 0..<100 {
+                queue.async { list.value.append(2 * number) }
+                queue.sync { list.value.append(2 * number + 1) }
+            }
+            #expect(queue.sync { list.value } == Array(0..<200))
+        }
+
+        @Test("hands values that only one thread may use back and forth", arguments: Surface.all)
+        func inout_(on surface: Surface) {
+            let queue = surface.serial()
+            var words = ["a"]
+            queue.sync { words.append("b") }
+            queue.sync { words.append("c") }
+            #expect(words == ["a", "b", "c"])
+        }
+    }
+}
