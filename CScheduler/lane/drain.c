@@ -161,11 +161,40 @@ void odi_lane_take_turn(od_queue *queue)
     odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
 }
 
+/* The lane's next entry, without taking it. Lock held. */
+static bool peek(od_queue *queue, odi_entry *entry)
+{
+    return odi_fifo_peek(&queue->lane, entry) ||
+           (odi_inbox_empty_into(&queue->inbox, &queue->lane) &&
+            odi_fifo_peek(&queue->lane, entry));
+}
+
+/* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place
+ * as it is. A drainer would have to find a worker first, and all of them may wait here. */
+static bool next_turn(od_queue *queue, odi_entry *entry)
+{
+    if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
+        queue->early.count > 0 || odi_hand_count(&queue->hand) > 0)
+        return false;
+    while (peek(queue, entry) && is_turn(*entry)) {
+        (void)odi_fifo_pop(&queue->lane, entry);
+        if (call(*entry, NULL))
+            return true;
+    }
+    return false;
+}
+
 void odi_lane_end_turn(od_queue *queue)
 {
     odi_settlement settlement = {0};
+    odi_entry next;
 
     odi_lock_acquire(&queue->watch.lock);
+    if (next_turn(queue, &next)) {
+        odi_lock_release(&queue->watch.lock);
+        grant(next);
+        return;
+    }
     queue->running--;
     odi_lane_open_if_clear(queue);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it. */
@@ -179,14 +208,6 @@ void odi_lane_end_turn(od_queue *queue)
 }
 
 /* ---- draining ---- */
-
-/* The lane's next entry, without taking it. Lock held. */
-static bool peek(od_queue *queue, odi_entry *entry)
-{
-    return odi_fifo_peek(&queue->lane, entry) ||
-           (odi_inbox_empty_into(&queue->inbox, &queue->lane) &&
-            odi_fifo_peek(&queue->lane, entry));
-}
 
 /* The next of the lane, leaving out the turns of threads that are away. Lock held. */
 static bool pop(od_queue *queue, odi_entry *entry, const odi_turn *below)

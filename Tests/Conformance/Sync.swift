@@ -123,9 +123,9 @@ extension Conformance {
         @Test("from a queue's closures to a serial queue: all get their turn", arguments: Surface.all)
         func fromClosures(on surface: Surface) {
             let (workers, owner, group, total) = (surface.concurrent(), surface.serial(), surface.group(), Plain(0))
-            for _ in 0..<40 { workers.async(group: group) { owner.sync { total.value += 1 } } }
+            for _ in 0..<200 { workers.async(group: group) { owner.sync { total.value += 1 } } }
             group.wait()
-            #expect(owner.sync { total.value } == 40)
+            #expect(owner.sync { total.value } == 200)
         }
 
         @Test("from closures that all wait for one that has not started", arguments: Surface.all)

@@ -4,6 +4,7 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
+#include <sched.h>
 #include <pthread.h>
 
 #include "topology/topology.h"
@@ -346,6 +347,45 @@ static void a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial(void **st
     od_pool_free(pool);
 }
 
+/* ---- waiting for a turn ---- */
+
+static struct {
+    od_queue *serial;
+    long visits; /* under the turn */
+} turns;
+
+static void visit_the_serial_queue(void *unused)
+{
+    od_stay stay = {0};
+
+    (void)unused;
+    od_queue_sync_begin(turns.serial, &stay);
+    turns.visits++;
+    sched_yield(); /* the others come meanwhile, and have to wait */
+    od_queue_sync_end(&stay);
+}
+
+/* The place went back to the pool after each turn, as a drainer; when all workers waited for
+ * their turns by then, and no more could be had, nobody was left to run it. */
+static void a_turn_passes_to_the_next_although_all_workers_wait_for_theirs(void **state)
+{
+    enum { VISITS = 20000 };
+    od_pool_options options = options_for(2);
+    options.spare_workers = 0;
+    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+
+    (void)state;
+    turns.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    for (int i = 0; i < VISITS; i++)
+        od_queue_async(open, NULL, OD_QUEUE_BAND, visit_the_serial_queue, NULL);
+    assert_true(od_queue_wait(open, HANG_NS));
+    assert_int_equal(turns.visits, VISITS);
+    od_queue_release(turns.serial);
+    od_queue_release(open);
+    od_pool_free(pool);
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -360,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_job_is_not_told_as_done_while_a_stopped_pools_job_runs_inside_it),
         cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
         cmocka_unit_test(a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial),
+        cmocka_unit_test(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs),
     };
     return run_guarded(tests);
 }
