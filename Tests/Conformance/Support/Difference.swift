@@ -7,4 +7,7 @@ enum Difference: String, CaseIterable, Sendable {
     case limitOfZero
     case waitingForOneself
     case misuseSpeaks
+    case fairSemaphores
+    case cancelledUnsubmitted
+    case itemReuse
 }

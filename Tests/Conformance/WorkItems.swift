@@ -1,0 +1,544 @@
+import Foundation
+import OverdriveCore
+import Testing
+
+extension Conformance {
+    @Suite("A work item")
+    struct WorkItems {
+        @Test("runs on the calling thread when it is performed", arguments: Surface.all)
+        func perform(on surface: Surface) {
+            let threads = Log<UInt>()
+            surface.item { threads.note(threadIdentity()) }.perform()
+            #expect(threads.all == [threadIdentity()])
+        }
+
+        @Test("runs once for one submission", arguments: Surface.all, QueueKind.allCases)
+        func async(on surface: Surface, kind: QueueKind) {
+            let (queue, runs) = (surface.queue(kind), Counter())
+            let item = surface.item { runs.add() }
+            queue.async(item)
+            item.wait()
+            #expect(runs.count == 1)
+            #expect(!item.isCancelled)
+        }
+
+        @Test("runs on the calling thread in sync, in the queue's order", arguments: Surface.all)
+        func sync(on surface: Surface) {
+            let (queue, log, threads) = (surface.serial(), Log<Int>(), Log<UInt>())
+            queue.async { log.note(1) }
+            queue.sync(surface.item {
+                log.note(2)
+                threads.note(threadIdentity())
+            })
+            #expect(log.all == [1, 2])
+            #expect(threads.all == [threadIdentity()])
+        }
+
+        @Test("runs once for each of several submissions", arguments: Surface.all)
+        func reuse(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            let item = surface.item { runs.add() }
+            for _ in 0..<10 { queue.async(item) }
+            for _ in 0..<5 { item.perform() }
+            queue.sync {}
+            #expect(runs.count == 15)
+        }
+
+        @Test("runs on several queues", arguments: Surface.all)
+        func severalQueues(on surface: Surface) {
+            let (group, runs) = (surface.group(), Counter())
+            let item = surface.item { runs.add() }
+            for _ in 0..<5 { surface.serial().async(group: group, item) }
+            group.wait()
+            #expect(runs.count == 5)
+        }
+
+        @Test("is counted by a group", arguments: Surface.all)
+        func group(on surface: Surface) {
+            let (queue, group, gate, runs) = (surface.concurrent(), surface.group(), Gate(), Counter())
+            queue.async(group: group, surface.item {
+                gate.pass()
+                runs.add()
+            })
+            #expect(!group.wait(milliseconds: 5))
+            gate.open()
+            group.wait()
+            #expect(runs.count == 1)
+        }
+
+        @Test("that was cancelled before its turn does not run", arguments: Surface.all, QueueKind.allCases)
+        func cancelledBefore(on surface: Surface, kind: QueueKind) {
+            let (queue, group, runs, others) = (surface.queue(kind), surface.group(), Counter(), Counter())
+            queue.suspend()
+            let item = surface.item { runs.add() }
+            queue.async(group: group) { others.add() }
+            queue.async(group: group, item)
+            queue.async(group: group) { others.add() }
+            item.cancel()
+            queue.resume()
+            group.wait()
+            #expect(runs.count == 0)
+            #expect(others.count == 2)
+        }
+
+        @Test("that was cancelled before it is submitted does not run", arguments: Surface.all)
+        func cancelledUnsubmitted(on surface: Surface) {
+            let (queue, group, runs) = (surface.serial(), surface.group(), Counter())
+            let item = surface.item { runs.add() }
+            item.cancel()
+            queue.async(group: group, item)
+            queue.sync(item)
+            item.perform()
+            group.wait()
+            #expect(runs.count == 0)
+            #expect(item.isCancelled)
+        }
+
+        @Test("that is cancelled while it runs goes on to its end", arguments: Surface.all)
+        func cancelledWhileRunning(on surface: Surface) {
+            let (queue, started, gate, ends) = (surface.serial(), Gate(), Gate(), Counter())
+            let item = surface.item {
+                started.open()
+                gate.pass()
+                ends.add()
+            }
+            queue.async(item)
+            started.pass()
+            item.cancel()
+            #expect(item.isCancelled)
+            gate.open()
+            item.wait()
+            #expect(ends.count == 1)
+        }
+
+        @Test("may look whether it was cancelled", arguments: Surface.all)
+        func polls(on surface: Surface) {
+            let (queue, rounds, started, done) = (surface.serial(), Counter(), Gate(), Gate())
+            let own = Plain<Item?>(nil)
+            let item = surface.item {
+                started.open()
+                while own.value?.isCancelled == false { usleep(100) }
+                rounds.add()
+                done.open()
+            }
+            own.value = item
+            queue.async(item)
+            started.pass()
+            item.cancel()
+            #expect(done.pass())
+            queue.sync {}
+            own.value = nil
+            #expect(rounds.count == 1)
+        }
+
+        @Test("may be cancelled twice, and after its end", arguments: Surface.all)
+        func cancelledTwice(on surface: Surface) {
+            let runs = Counter()
+            let item = surface.item { runs.add() }
+            item.perform()
+            item.cancel()
+            item.cancel()
+            #expect(item.isCancelled)
+            item.perform()
+            #expect(runs.count == 1)
+        }
+
+        @Test("is waited for", arguments: Surface.all)
+        func waiting(on surface: Surface) {
+            let (queue, value) = (surface.concurrent(), Plain(0))
+            let item = surface.item { value.value = 5 }
+            queue.async(item)
+            item.wait()
+            #expect(value.value == 5)
+        }
+
+        @Test("that did not end in time may be waited for again", arguments: Surface.all)
+        func timeout(on surface: Surface) {
+            let (queue, gate) = (surface.serial(), Gate())
+            let item = surface.item { gate.pass() }
+            queue.async(item)
+            #expect(!item.wait(milliseconds: 5))
+            #expect(!item.wait(milliseconds: 0))
+            gate.open()
+            #expect(item.wait(milliseconds: Int(patience * 1000)))
+        }
+
+        @Test("that is cancelled in a queue has ended after its turn", arguments: Surface.all)
+        func waitingForCancelled(on surface: Surface) {
+            let queue = surface.serial()
+            let item = surface.item {}
+            item.cancel()
+            queue.async(item)
+            #expect(item.wait(milliseconds: Int(patience * 1000)))
+        }
+
+        @Test("that is cancelled and never submitted", arguments: Surface.all)
+        func cancelledNeverSubmitted(on surface: Surface) {
+            let (queue, notified) = (surface.serial(), Counter())
+            let item = surface.item {}
+            item.notify(on: queue) { notified.add() }
+            item.cancel()
+            let ends = surface.expects(.cancelledUnsubmitted, theirs: false, ours: true)
+            #expect(item.wait(milliseconds: 10) == ends)
+            queue.sync {}
+            #expect(notified.count == (ends ? 1 : 0))
+        }
+
+        @Test("that is cancelled in a suspended queue", arguments: Surface.all)
+        func cancelledWhileSuspended(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            let item = surface.item { runs.add() }
+            queue.suspend()
+            queue.async(item)
+            item.cancel()
+            #expect(
+                item.wait(milliseconds: 10) == surface.expects(.cancelledUnsubmitted, theirs: false, ours: true))
+            queue.resume()
+            queue.sync {}
+            #expect(runs.count == 0)
+        }
+
+        @Test("releases what it captured with it", arguments: Surface.all)
+        func captures(on surface: Surface) {
+            let deaths = Counter()
+            do {
+                let (queue, mortal) = (surface.serial(), Mortal(deaths))
+                let item = surface.item { mortal.touch() }
+                queue.async(item)
+                item.wait()
+            }
+            #expect(eventually { deaths.count == 1 })
+        }
+
+        @Test("one of ten that is cancelled: the nine others run", arguments: Surface.all)
+        func oneOfTen(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            let items = (0..<10).map { number in surface.item { log.note(number) } }
+            queue.suspend()
+            for item in items { queue.async(item) }
+            items[4].cancel()
+            queue.resume()
+            queue.sync {}
+            #expect(log.all == [0, 1, 2, 3, 5, 6, 7, 8, 9])
+        }
+
+        @Test("may cancel the items behind it", arguments: Surface.all)
+        func cancelsOthers(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            let later = (1...5).map { number in surface.item { log.note(number) } }
+            queue.suspend()
+            queue.async(surface.item {
+                log.note(0)
+                for item in later { item.cancel() }
+            })
+            for item in later { queue.async(item) }
+            queue.resume()
+            queue.sync {}
+            #expect(log.all == [0])
+        }
+
+        @Test("is run or skipped, never both, when a cancel races with it", arguments: Surface.all)
+        func race(on surface: Surface) {
+            let queue = surface.concurrent()
+            for _ in 0..<100 {
+                let runs = Counter()
+                let item = surface.item { runs.add() }
+                queue.async(item)
+                item.cancel()
+                item.wait()
+                let seen = runs.count
+                linger(milliseconds: 0)
+                #expect(runs.count == seen && seen <= 1)
+            }
+        }
+    }
+
+    @Suite("A work item's notification")
+    struct ItemNotifications {
+        @Test("comes after the run", arguments: Surface.all)
+        func after(on surface: Surface) {
+            let (queue, log, done) = (surface.concurrent(), Log<String>(), Gate())
+            let item = surface.item { log.note("run") }
+            item.notify(on: surface.serial()) {
+                log.note("notified")
+                done.open()
+            }
+            #expect(log.all == [])
+            queue.async(item)
+            #expect(done.pass())
+            #expect(log.all == ["run", "notified"])
+        }
+
+        @Test("comes at once when the item has ended", arguments: Surface.all)
+        func late(on surface: Surface) {
+            let (done, item) = (Gate(), surface.item {})
+            item.perform()
+            item.notify(on: surface.serial()) { done.open() }
+            #expect(done.pass())
+        }
+
+        @Test("comes for each who asked", arguments: Surface.all)
+        func several(on surface: Surface) {
+            let (count, item) = (Counter(), surface.item {})
+            for _ in 0..<5 { item.notify(on: surface.serial()) { count.add() } }
+            item.perform()
+            #expect(eventually { count.count == 5 })
+        }
+
+        @Test("comes for a cancelled item too", arguments: Surface.all)
+        func cancelled(on surface: Surface) {
+            let (queue, done, runs) = (surface.serial(), Gate(), Counter())
+            let item = surface.item { runs.add() }
+            item.notify(on: queue) { done.open() }
+            item.cancel()
+            queue.async(item)
+            #expect(done.pass())
+            #expect(runs.count == 0)
+        }
+
+        @Test("runs on the queue that was named", arguments: Surface.all)
+        func onItsQueue(on surface: Surface) {
+            let (done, seen, item) = (Gate(), Log<Bool>(), surface.item {})
+            item.notify(on: surface.main) {
+                seen.note(isOnMain())
+                done.open()
+            }
+            item.perform()
+            #expect(done.pass())
+            #expect(seen.all == [true])
+        }
+
+        @Test("may be another item", arguments: Surface.all)
+        func item(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<String>())
+            let (first, second) = (surface.item { log.note("first") }, surface.item { log.note("second") })
+            first.notify(on: queue, second)
+            queue.async(first)
+            second.wait()
+            #expect(log.all == ["first", "second"])
+        }
+
+        @Test("that is another item may be cancelled", arguments: Surface.all)
+        func cancelledItem(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<String>())
+            let (first, second) = (surface.item { log.note("first") }, surface.item { log.note("second") })
+            first.notify(on: queue, second)
+            second.cancel()
+            queue.async(first)
+            second.wait()
+            queue.sync {}
+            #expect(log.all == ["first"])
+        }
+
+        @Test("comes when the item is let go before it ever ran", arguments: Surface.all)
+        func released(on surface: Surface) {
+            let done = Gate()
+            do {
+                let item = surface.item {}
+                item.notify(on: surface.serial()) { done.open() }
+            }
+            #expect(done.pass())
+        }
+
+        @Test("sees what the run wrote", arguments: Surface.all)
+        func visibility(on surface: Surface) {
+            let (value, seen, done) = (Plain(0), Log<Int>(), Gate())
+            let item = surface.item { value.value = 7 }
+            item.notify(on: surface.concurrent()) {
+                seen.note(value.value)
+                done.open()
+            }
+            surface.concurrent().async(item)
+            done.pass()
+            #expect(seen.all == [7])
+        }
+
+        @Test("of a group may be an item", arguments: Surface.all)
+        func ofGroup(on surface: Surface) {
+            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
+            let item = surface.item { runs.add(10) }
+            for _ in 0..<10 { queue.async(group: group) { runs.add() } }
+            group.notify(on: queue, item)
+            item.wait()
+            #expect(runs.count == 20)
+        }
+    }
+
+    /// libdispatch lets an item be waited for once, after one run; ours as often as one likes.
+    @Suite("A work item that is used again")
+    struct ItemReuse {
+        @Test("waited for twice", arguments: Surface.all)
+        func waitTwice(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.itemReuse, theirs: .failure, ours: .success),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let item = surface.item {}
+                surface.serial().async(item)
+                item.wait()
+                item.wait()
+            }
+            expectDeath(result, on: surface, saying: nil)
+        }
+
+        @Test("run after it was waited for", arguments: Surface.all)
+        func runAfterWait(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.itemReuse, theirs: .failure, ours: .success),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let item = surface.item {}
+                surface.serial().async(item)
+                item.wait()
+                item.perform()
+            }
+            expectDeath(result, on: surface, saying: nil)
+        }
+
+        @Test("waited for after two runs", arguments: Surface.all)
+        func waitAfterTwo(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.itemReuse, theirs: .failure, ours: .success),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let item = surface.item {}
+                item.perform()
+                item.perform()
+                item.wait()
+            }
+            expectDeath(result, on: surface, saying: nil)
+        }
+
+        @Test("asked for a notification after two runs", arguments: Surface.all)
+        func notifyAfterTwo(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.itemReuse, theirs: .failure, ours: .success),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let (item, done) = (surface.item {}, Gate())
+                item.perform()
+                item.perform()
+                item.notify(on: surface.serial()) { done.open() }
+                guard done.pass() else { exit(1) }
+            }
+            expectDeath(result, on: surface, saying: nil)
+        }
+
+        @Test("waited for by its own body", arguments: Surface.all)
+        func selfWait(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.waitingForOneself, theirs: .exitCode(hangs), ours: .failure),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let own = Plain<Item?>(nil)
+                let item = surface.item { own.value?.wait() }
+                own.value = item
+                orHangs(on: surface) { item.perform() }
+            }
+            expectDeath(
+                result, on: surface, theirs: .exit,
+                saying: "WorkItem.wait() from the item's own body would wait for itself")
+        }
+
+        @Test("that nobody ever submits", arguments: Surface.all)
+        func neverSubmitted(on surface: Surface) {
+            let item = surface.item {}
+            #expect(!item.wait(milliseconds: 5))
+            item.perform()
+            #expect(item.wait(milliseconds: 0))
+        }
+    }
+
+    @Suite("A semaphore that is misused")
+    struct SemaphoreMisuse {
+        @Test("goes away with fewer permits than it began with", arguments: Surface.all)
+        func release(on surface: Surface) async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
+                let semaphore = surface.semaphore(2)
+                semaphore.wait()
+            }
+            expectDeath(result, on: surface,
+                saying: "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() "
+                    + "before letting it go")
+        }
+
+        @Test("has a negative number of permits", arguments: Surface.all)
+        func negative(on surface: Surface) async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
+                let semaphore = surface.semaphore(-1)
+                semaphore.signal()
+            }
+            expectDeath(
+                result, on: surface, theirs: .anyDeath,
+                saying: "CountingSemaphore(value: -1): choose 0 or more permits")
+        }
+    }
+
+    @Suite("concurrentPerform")
+    struct ConcurrentPerform {
+        @Test("calls the body once for each number", arguments: Surface.all, [1, 2, 1000])
+        func exact(on surface: Surface, iterations: Int) {
+            let calls = (0..<iterations).map { _ in Counter() }
+            surface.concurrentPerform(iterations) { calls[$0].add() }
+            #expect(calls.allSatisfy { $0.count == 1 })
+        }
+
+        @Test("of nothing does nothing", arguments: Surface.all)
+        func nothing(on surface: Surface) {
+            let calls = Counter()
+            surface.concurrentPerform(0) { _ in calls.add() }
+            #expect(calls.count == 0)
+        }
+
+        @Test("returns when all is done, and shows what was written", arguments: Surface.all)
+        func results(on surface: Surface) {
+            let squares = (0..<300).map { _ in Plain(0) }
+            surface.concurrentPerform(300) { squares[$0].value = $0 * $0 }
+            #expect(squares.map(\.value) == (0..<300).map { $0 * $0 })
+        }
+
+        @Test("nests", arguments: Surface.all)
+        func nested(on surface: Surface) {
+            let calls = Counter()
+            surface.concurrentPerform(8) { _ in
+                surface.concurrentPerform(8) { _ in surface.concurrentPerform(4) { _ in calls.add() } }
+            }
+            #expect(calls.count == 256)
+        }
+
+        @Test("is called by many threads at once", arguments: Surface.all)
+        func contended(on surface: Surface) {
+            let calls = Counter()
+            onThreads(4) { _ in
+                for _ in 0..<10 { surface.concurrentPerform(50) { _ in calls.add() } }
+            }
+            #expect(calls.count == 2000)
+        }
+
+        @Test("is called inside a queue's closures", arguments: Surface.all, QueueKind.allCases)
+        func insideClosures(on surface: Surface, kind: QueueKind) {
+            let (queue, group, calls) = (surface.queue(kind), surface.group(), Counter())
+            for _ in 0..<10 {
+                queue.async(group: group) { surface.concurrentPerform(20) { _ in calls.add() } }
+            }
+            group.wait()
+            #expect(calls.count == 200)
+        }
+
+        @Test("lets the caller take part", arguments: Surface.all)
+        func callerTakesPart(on surface: Surface) {
+            // Whoever comes first, a body runs at least once on the caller, or all of them elsewhere: with one number
+            // it is the caller's.
+            let threads = Log<UInt>()
+            surface.concurrentPerform(1) { _ in threads.note(threadIdentity()) }
+            #expect(threads.all == [threadIdentity()])
+        }
+
+        @Test("runs bodies at the same time", arguments: Surface.all)
+        func atOnce(on surface: Surface) {
+            let (meeting, met) = (Meeting(of: 2), Counter())
+            surface.concurrentPerform(2) { _ in if meeting.attend() { met.add() } }
+            #expect(met.count == 2)
+        }
+    }
+}
