@@ -46,7 +46,7 @@
     X(F2, "fork, pop <-> claim, want: the owner sees the limit, or they see its head")    \
     X(F3, "migrate -> owner: the limit says that the word is the owner's again")          \
     X(F4, "thief <-> joiner: who runs the slot, and what the branch wrote")               \
-    X(F5, "asker, ring -> joiner: whom to wake, and why it was woken")                    \
+    X(F5, "ring -> joiner: why it was woken")                                             \
     X(F6, "leave -> enter: a guest's place is free")                                      \
     /* pool, lane */                                                                      \
     X(P1, "refresh -> refresh: one reader of the limits at a time")                       \

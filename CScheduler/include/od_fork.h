@@ -60,7 +60,10 @@ typedef struct od_forks {
 } od_forks;
 
 /* The calling thread's; NULL where it has never forked and is no worker. */
+#ifndef OD_FORK_SELF
+#define OD_FORK_SELF od_forks_self
 extern _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
+#endif
 
 /* The rare ways of fork and join; not for direct use. */
 od_fork_slot *od_fork_first(uint64_t code, void *context);
@@ -77,7 +80,7 @@ static inline __attribute__((always_inline)) od_forks *od_forks_here(void)
                      : "=r"(forks));
     return forks;
 #else
-    return od_forks_self;
+    return OD_FORK_SELF;
 #endif
 }
 
@@ -154,7 +157,7 @@ struct od_fork_stay {
 void od_forks_enter(od_pool *pool, od_fork_stay *stay);
 void od_forks_leave(od_fork_stay *stay);
 
-#if defined(__has_attribute)
+#if defined(__has_attribute) && !defined(OD_FORK_ENGINE)
 #if __has_attribute(swiftcall)
 /* The doors for Swift closures: a closure that does not escape is two words, the address of
  * a function in Swift's convention and a context. See Parallel+Doors.swift for the other side. */

@@ -192,6 +192,8 @@ static odi_worker *make_worker(odi_crew *crew, int slot)
     worker->random = odi_rng_seed((uint64_t)slot);
     for (int band = 0; band < ODI_BANDS; band++)
         odi_deque_init(&worker->deques[band], crew->first_index, node);
+    /* Without one its forks run where they are. */
+    (void)odi_forks_make(&worker->forks, crew, worker, crew->stack_bytes);
     odi_store_release(&crew->slots[slot], worker, W1);
     return worker;
 }

@@ -3,7 +3,6 @@
 #include "base/invariant.h"
 #include "job/job.h"
 #include "os/clock.h"
-#include "os/membarrier.h"
 #include "os/pages.h"
 #include "os/thread.h"
 
@@ -19,7 +18,11 @@ enum { JOIN_PAUSES = 64, CLAIM_SPINS = 100, LOOK_PAUSES = 8 };
 
 #define SLOTS_MINIMUM ((size_t)1 << 20)
 
+#ifdef ODI_MODEL
+od_forks *odi_model_forks[MODEL_ROWS];
+#else
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
+#endif
 
 /* ---- the word ---- */
 
@@ -52,7 +55,7 @@ static uintptr_t limit_at(const odi_forks *forks, uint32_t split)
 
 static odi_forks *forks_here(void)
 {
-    return (odi_forks *)od_forks_self;
+    return (odi_forks *)OD_FORK_SELF;
 }
 
 static void call(uint64_t code, void *context)
@@ -126,10 +129,11 @@ static void ring(odi_forks *sleeper)
 /* More is shared: tells the joiner that went to sleep wishing for it. */
 static void ring_asker(odi_forks *victim)
 {
-    odi_forks *asker = odi_load_relaxed(&victim->asker); /* relaxed: F2's fence; see swap */
+    /* relaxed, both: F2's fence has shown it, and only its bell is touched */
+    odi_forks *asker = odi_load_relaxed(&victim->asker);
 
     if (asker != NULL)
-        asker = odi_swap_acquire(&victim->asker, (odi_forks *)NULL, F5);
+        asker = odi_swap_relaxed(&victim->asker, (odi_forks *)NULL);
     if (asker != NULL)
         ring(asker);
 }
@@ -324,7 +328,7 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
     uint32_t bell = odi_load_acquire(&forks->bell, F5), state = 0;
 
     if (thief != NULL) {
-        odi_store_release(&thief->asker, forks, F5);
+        odi_store_relaxed(&thief->asker, forks); /* relaxed: the heavy fence follows (F2) */
         odi_forks_want(thief);
         odi_fence_heavy(F2);
         uint64_t word = odi_load_relaxed(&thief->word); /* relaxed: F2's fence */
@@ -415,7 +419,7 @@ ODI_COLD void od_join_slow(void)
         /* It ran when it was forked. */
         odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
         if (--forks->depth == 0)
-            od_forks_self = NULL;
+            OD_FORK_SELF = NULL;
         return;
     }
     od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
@@ -431,6 +435,8 @@ ODI_COLD void od_join_slow(void)
 
 #ifdef ODI_SWIFT_CLOSURES
 /* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
+__attribute__((swiftcall)) void od_join_closure(void *code, void *context);
+
 ODI_COLD __attribute__((swiftcall)) void od_join_closure(void *code, void *context)
 {
     (void)code;

@@ -33,6 +33,26 @@ bool odi_crew_has_jobs(odi_crew *whose)
     return has_work();
 }
 
+bool odi_crew_has_jobs(odi_crew *whose)
+{
+    (void)whose;
+    return has_work();
+}
+
+/* Nobody forks here: forks.c. */
+od_forks *odi_model_forks[MODEL_ROWS];
+
+void odi_worker_want_forks(odi_worker *worker)
+{
+    (void)worker;
+}
+
+bool odi_worker_could_hunt(odi_worker *worker)
+{
+    (void)worker;
+    return false;
+}
+
 bool odi_crew_seems_to_have_work(odi_crew *whose)
 {
     (void)whose;

@@ -1,0 +1,373 @@
+/* branches_test.c — fork and join (include/od_fork.h): answers, who may run what, and that no
+ * thief starves while an owner is busy below its forks. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "worker/forks.h"
+
+CHILDREN_MAY_START_THREADS
+
+/* ---- a tree of forks with a known answer ---- */
+
+typedef struct {
+    long n, result;
+} fib_frame;
+
+static void fib_branch(void *raw);
+
+static long fib(long n)
+{
+    if (n < 2)
+        return n;
+    fib_frame right = {n - 2, 0};
+    od_fork_slot *branch = od_fork(fib_branch, &right);
+    long left = fib(n - 1);
+    od_join(branch, fib_branch, &right);
+    return left + right.result;
+}
+
+static void fib_branch(void *raw)
+{
+    fib_frame *frame = raw;
+
+    frame->result = fib(frame->n);
+}
+
+enum { FIB_N = UNLESS_SANITIZED(27, 20), FIB = UNLESS_SANITIZED(196418, 6765) };
+
+static void guests_and_workers_get_the_right_answer(void **state)
+{
+    (void)state;
+    for (int workers = 1; workers <= 16; workers *= 2) {
+        od_pool *pool = pool_of(workers);
+        od_fork_stay stay;
+        fib_frame frame = {FIB_N, 0};
+
+        for (int round = 0; round < 20; round++) {
+            od_forks_enter(pool, &stay);
+            assert_int_equal(fib(FIB_N), FIB);
+            od_forks_leave(&stay);
+        }
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "fib");
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, fib_branch, &frame);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(frame.result, FIB);
+        od_queue_release(queue);
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+}
+
+static void *be_a_guest(void *raw)
+{
+    od_fork_stay stay;
+    long right = 0;
+
+    for (int round = 0; round < 10; round++) {
+        od_forks_enter(raw, &stay);
+        right += fib(FIB_N - 4) == (FIB == 196418 ? 28657 : 987);
+        od_forks_leave(&stay);
+    }
+    return (void *)right;
+}
+
+static void many_guests_share_a_pool(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    pthread_t guests[8];
+    void *right;
+
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&guests[i], NULL, be_a_guest, pool), 0);
+    for (int i = 0; i < 8; i++) {
+        pthread_join(guests[i], &right);
+        assert_int_equal((long)right, 10);
+    }
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void a_thread_that_forks_becomes_a_guest_of_the_default_pool(void **state)
+{
+    (void)state;
+    assert_null(od_forks_self);
+    assert_int_equal(fib(FIB_N), FIB);
+    assert_null(od_forks_self); /* it has left */
+}
+
+/* ---- no thief starves ---- */
+
+enum { ABOVE = 10 };
+
+static struct {
+    od_pool *pool;
+    atomic_int started;
+    _Atomic(int64_t) began[ABOVE];
+    int64_t leaf_began;
+    int pipe[2];
+    bool reads;
+} above;
+
+static void note_start(void *raw)
+{
+    atomic_store(&above.began[(intptr_t)raw], odi_clock_now());
+    atomic_fetch_add(&above.started, 1);
+}
+
+/* The leaf ends when all forks above it have started, or after a hang's time. */
+static void leaf(void)
+{
+    char byte;
+
+    above.leaf_began = odi_clock_now();
+    if (above.reads)
+        (void)!read(above.pipe[0], &byte, 1);
+    else
+        (void)COMES_TRUE(atomic_load(&above.started) == ABOVE);
+}
+
+static void fork_above(intptr_t level)
+{
+    if (level == ABOVE) {
+        leaf();
+        return;
+    }
+    od_fork_slot *branch = od_fork(note_start, (void *)level);
+    fork_above(level + 1);
+    od_join(branch, note_start, (void *)level);
+}
+
+static void fork_all_above(void *unused)
+{
+    (void)unused;
+    fork_above(0);
+}
+
+static void check_above(bool reads)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "above");
+
+    memset(&above, 0, sizeof above);
+    above.reads = reads;
+    if (reads)
+        assert_int_equal(pipe(above.pipe), 0);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_all_above, NULL);
+    bool all = COMES_TRUE(atomic_load(&above.started) == ABOVE);
+    if (reads)
+        assert_int_equal(write(above.pipe[1], "x", 1), 1);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_true(all); /* by the other worker: the owner was in the leaf */
+    int64_t last = 0;
+    for (int i = 0; i < ABOVE; i++)
+        last = atomic_load(&above.began[i]) > last ? atomic_load(&above.began[i]) : last;
+    print_message("the last of %d started %lld us after the leaf\n", ABOVE,
+                  (long long)(last - above.leaf_began) / 1000);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void forks_above_a_long_leaf_are_taken(void **state)
+{
+    (void)state;
+    check_above(false);
+}
+
+static void forks_above_a_blocked_leaf_are_taken(void **state)
+{
+    (void)state;
+    check_above(true);
+}
+
+/* ---- a joiner runs no stranger's job ---- */
+
+static struct {
+    od_pool *pool;
+    pthread_mutex_t lock;
+    _Atomic(pthread_t) holder;
+    atomic_bool holds;
+    atomic_int strangers, on_the_holder;
+} locked;
+
+/* A stranger that the holder ran would wait for the lock that it holds. */
+static void stranger(void *unused)
+{
+    (void)unused;
+    if (atomic_load(&locked.holds) && pthread_equal(atomic_load(&locked.holder), pthread_self()))
+        atomic_fetch_add(&locked.on_the_holder, 1);
+    else {
+        pthread_mutex_lock(&locked.lock);
+        pthread_mutex_unlock(&locked.lock);
+    }
+    atomic_fetch_add(&locked.strangers, 1);
+}
+
+static void spawning_branch(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 4; i++)
+        od_pool_submit(locked.pool, OD_BAND_DEFAULT, stranger, NULL);
+    odi_clock_sleep(20 * ODI_MICROSECOND); /* long enough to be waited for */
+}
+
+static void hold_and_join(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&locked.lock);
+    atomic_store(&locked.holder, pthread_self());
+    atomic_store(&locked.holds, true);
+    od_fork_slot *branch = od_fork(spawning_branch, NULL);
+    spawning_branch(NULL);
+    od_join(branch, spawning_branch, NULL);
+    atomic_store(&locked.holds, false);
+    pthread_mutex_unlock(&locked.lock);
+}
+
+/* The shape of a deadlock that a pool which runs anything while it waits has (rayon #592). */
+static void a_joiner_that_holds_a_lock_runs_no_stranger(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(3);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "holders");
+    enum { TIMES = UNLESS_SANITIZED(500, 100) };
+
+    memset(&locked, 0, sizeof locked);
+    pthread_mutex_init(&locked.lock, NULL);
+    locked.pool = pool;
+    for (int i = 0; i < TIMES; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, hold_and_join, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_comes_true(atomic_load(&locked.strangers) == TIMES * 8);
+    assert_int_equal(atomic_load(&locked.on_the_holder), 0);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- depth ---- */
+
+enum { DEEP = UNLESS_SANITIZED(17844, 3000) };
+
+static void count_branch(void *counter)
+{
+    atomic_fetch_add((atomic_int *)counter, 1);
+}
+
+static int deep(int level, atomic_int *counter)
+{
+    if (level == 0)
+        return 0;
+    od_fork_slot *branch = od_fork(count_branch, counter);
+    int below = deep(level - 1, counter);
+    od_join(branch, count_branch, counter);
+    return below + 1;
+}
+
+static void go_deep(void *counter)
+{
+    (void)deep(DEEP, counter);
+}
+
+static void forks_nest_as_deep_as_the_stack(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "deep");
+    atomic_int counter = 0;
+
+    for (int round = 1; round <= 5; round++) {
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, go_deep, &counter);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&counter), round * DEEP);
+    }
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- what branches inherit ---- */
+
+static atomic_int inherited, elsewhere;
+static pthread_t owner_thread;
+
+static void look_at_work(void *word)
+{
+    atomic_fetch_add(&inherited, od_thread_work() == word);
+    atomic_fetch_add(&elsewhere, !pthread_equal(owner_thread, pthread_self()));
+}
+
+static void a_stolen_branch_works_for_its_owners_work(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_fork_stay stay;
+    int word, rounds = 0;
+
+    owner_thread = pthread_self();
+    od_thread_set_work(&word);
+    while (atomic_load(&elsewhere) == 0 && ++rounds < 100000) {
+        od_forks_enter(pool, &stay);
+        od_fork_slot *branch = od_fork(look_at_work, &word);
+        for (int i = 0; i < 2000; i++)
+            odi_spin_pause();
+        od_join(branch, look_at_work, &word);
+        od_forks_leave(&stay);
+    }
+    od_thread_set_work(NULL);
+    assert_true(atomic_load(&elsewhere) > 0);
+    assert_int_equal(atomic_load(&inherited), rounds);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- after fork(2) ---- */
+
+static void child_goes_on(void *unused)
+{
+    (void)unused;
+    child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
+}
+
+static void a_forked_child_forks_branches_of_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(fib(FIB_N), FIB);
+    assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
+}
+
+/* ---- without membarrier ---- */
+
+static void without_membarrier(void *unused)
+{
+    (void)unused;
+    odi_membarrier_refuse();
+    od_pool *pool = pool_of(3);
+    od_fork_stay stay;
+
+    od_forks_enter(pool, &stay);
+    for (int round = 0; round < 20; round++)
+        child_expects(fib(FIB_N - 4) == (FIB == 196418 ? 28657 : 987));
+    od_forks_leave(&stay);
+    child_expects(od_pool_free(pool) == OD_OK);
+}
+
+static void forks_need_no_membarrier(void **state)
+{
+    (void)state;
+    assert_int_equal(in_a_child(without_membarrier, NULL, 60).status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forks_need_no_membarrier),
+        cmocka_unit_test(a_thread_that_forks_becomes_a_guest_of_the_default_pool),
+        cmocka_unit_test(guests_and_workers_get_the_right_answer),
+        cmocka_unit_test(many_guests_share_a_pool),
+        cmocka_unit_test(forks_above_a_long_leaf_are_taken),
+        cmocka_unit_test(forks_above_a_blocked_leaf_are_taken),
+        cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
+        cmocka_unit_test(forks_nest_as_deep_as_the_stack),
+        cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
+        cmocka_unit_test(a_forked_child_forks_branches_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,349 @@
+/* forks.c — fork, join, steal, migrate and leapfrog (worker/forks.c, include/od_fork.h): every
+ * branch runs once, where it may.
+ *
+ * A branch is a plain function that notes its number; `up` to four of them exist. An owner's
+ * stack is made by `prepare`, and its thread goes on from there.
+ */
+#include "worker/forks.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "model/scenario.h"
+
+enum { BRANCHES = 4, SLOTS = 6 };
+
+static odi_forks forks[MODEL_ROWS];
+static od_fork_slot *branch[BRANCHES];
+static int number[BRANCHES] = {0, 1, 2, 3};
+static int written[BRANCHES]; /* plain: the joiner must see what the branch wrote */
+static unsigned ran[MODEL_ROWS][BRANCHES];
+static odi_atomic(uint32_t) published;
+
+/* ---- the rest of the engine ---- */
+
+void odi_forks_published(odi_forks *whose)
+{
+    (void)whose;
+    odi_add_release(&published, 1, none);
+}
+
+void odi_guest_leave(odi_forks *whose)
+{
+    (void)whose;
+}
+
+void *odi_pages_reserve_guarded(size_t bytes)
+{
+    (void)bytes;
+    return model_calloc(SLOTS, sizeof(od_fork_slot));
+}
+
+void odi_pages_free_reserved(void *pages, size_t bytes)
+{
+    (void)bytes;
+    model_free(pages);
+}
+
+void odi_trap(const char *format, ...)
+{
+    (void)format;
+    model_check(false);
+    __builtin_unreachable();
+}
+
+void odi_thread_yield(void)
+{
+    odi_spin_pause();
+}
+
+void *od_thread_work(void)
+{
+    return NULL;
+}
+
+void od_thread_set_work(void *work)
+{
+    (void)work;
+}
+
+od_fork_slot *od_fork_first(uint64_t code, void *context)
+{
+    (void)code;
+    (void)context;
+    model_check(false);
+    return NULL;
+}
+
+/* ---- branches ---- */
+
+static void body(void *raw)
+{
+    int which = *(int *)raw;
+
+    ran[model_thread()][which]++;
+    written[which] = which + 1;
+}
+
+static void fork_branch(int which)
+{
+    branch[which] = od_fork(body, &number[which]);
+}
+
+static void join_branch(int which)
+{
+    od_join(branch[which], body, &number[which]);
+    model_check(written[which] == which + 1);
+}
+
+static void settle(int branches)
+{
+    for (int which = 0; which < branches; which++) {
+        unsigned times = 0;
+
+        for (unsigned row = 0; row < MODEL_ROWS; row++)
+            times += ran[row][which];
+        model_check(times == 1); /* 0: lost, 2: doubled */
+    }
+}
+
+/* Thread `row` owns a stack. `prepare` makes it as if it were that thread. */
+static void own(unsigned row)
+{
+    model_check(odi_forks_make(&forks[row], (odi_crew *)&forks, NULL, SLOTS_MINIMUM));
+    odi_model_forks[row] = &forks[row].owner;
+    model_hint(&forks[row].word, sizeof forks[row].word);   /* rechecked by a CAS */
+    model_hint(&forks[row].asker, sizeof forks[row].asker); /* rechecked by a swap */
+    model_hint(&forks[row].bell, sizeof forks[row].bell);   /* the kernel compares it, locked */
+    model_hint(&forks[row].owner.limit, sizeof forks[row].owner.limit); /* CAS, or F2 */
+}
+
+static void as_owner_0(void (*act)(void))
+{
+    unsigned me = model_thread();
+
+    own(0);
+    odi_model_forks[me] = &forks[0].owner;
+    act();
+    odi_model_forks[me] = NULL;
+}
+
+static void steal_and_run(unsigned me)
+{
+    od_fork_slot *slot = odi_forks_steal(&forks[0], 0);
+
+    if (slot != NULL)
+        odi_forks_run(&forks[me], &forks[0], slot);
+}
+
+/* ---- one shared fork: join against steal ---- */
+
+static void nothing(void)
+{
+}
+static void prepare_empty(void)
+{
+    as_owner_0(nothing);
+    own(1);
+    own(2);
+}
+static void fork_and_join(void)
+{
+    fork_branch(0);
+    join_branch(0);
+}
+static void thief_1(void)
+{
+    steal_and_run(1);
+}
+static void thief_2(void)
+{
+    steal_and_run(2);
+}
+static void verify_1(void)
+{
+    settle(1);
+}
+MODEL_SCENARIO(forks_root, prepare_empty, verify_1, fork_and_join, thief_1)
+
+/* The stack is used again at the same places while thieves are about. */
+static void fork_and_join_twice(void)
+{
+    fork_branch(0);
+    join_branch(0);
+    fork_branch(1);
+    join_branch(1);
+}
+static void verify_2(void)
+{
+    settle(2);
+}
+MODEL_SCENARIO(forks_reuse, prepare_empty, verify_2, fork_and_join_twice, thief_1, thief_2)
+
+/* ---- private forks: pop against a thief that helps itself ---- */
+
+static void fork_two(void)
+{
+    fork_branch(0);
+    fork_branch(1);
+}
+static void prepare_private(void)
+{
+    as_owner_0(fork_two);
+    model_check(split_of(odi_load_relaxed(&forks[0].word)) == 1);
+    own(1);
+    own(2);
+}
+static void pop_both(void)
+{
+    join_branch(1);
+    join_branch(0);
+}
+static void help_oneself(unsigned me)
+{
+    odi_forks_want(&forks[0]);
+    migrate(&forks[0]);
+    steal_and_run(me);
+    steal_and_run(me);
+}
+static void migrant_1(void)
+{
+    help_oneself(1);
+}
+MODEL_SCENARIO(forks_migrate, prepare_private, verify_2, pop_both, migrant_1)
+
+/* The owner's stack goes down and up again meanwhile: its third fork is at the second's place. */
+static void pop_fork_pop(void)
+{
+    join_branch(1);
+    fork_branch(2);
+    join_branch(2);
+    join_branch(0);
+}
+static void verify_3(void)
+{
+    settle(3);
+}
+MODEL_SCENARIO(forks_migrate_reuse, prepare_private, verify_3, pop_fork_pop, migrant_1)
+
+static void want_and_steal(void)
+{
+    odi_forks_want(&forks[0]);
+    steal_and_run(2);
+}
+MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1,
+               want_and_steal)
+
+/* ---- a thief goes to sleep: the next fork is seen, or announced ---- */
+
+static bool saw_work;
+
+static void go_to_sleep(void)
+{
+    odi_forks_want(&forks[0]);
+    odi_fence_heavy(F2);
+    saw_work = odi_forks_hold_work(&forks[0]);
+}
+static void prepare_stolen_root(void)
+{
+    as_owner_0(nothing);
+    unsigned me = model_thread();
+    odi_model_forks[me] = &forks[0].owner;
+    fork_branch(0);
+    odi_model_forks[me] = NULL;
+    odi_store_relaxed(&published, 0);
+    /* Somebody has the root: nothing is to be had. */
+    model_check(odi_forks_steal(&forks[0], 0) == branch[0]);
+}
+static void fork_one_more(void)
+{
+    fork_branch(1);
+}
+static void verify_seen(void)
+{
+    model_check(saw_work || odi_load_relaxed(&published) == 1);
+}
+MODEL_SCENARIO(forks_sleep, prepare_stolen_root, verify_seen, fork_one_more, go_to_sleep)
+
+/* ---- waiting ---- */
+
+/* Thread 1 has thread 0's root. Thread 0 sleeps in the join until it is done. */
+static void prepare_taken(void)
+{
+    prepare_empty();
+    unsigned me = model_thread();
+    odi_model_forks[me] = &forks[0].owner;
+    fork_branch(0);
+    odi_model_forks[me] = NULL;
+    model_check(odi_forks_steal(&forks[0], 0) == branch[0]);
+}
+static void run_taken(void)
+{
+    odi_forks_run(&forks[1], &forks[0], branch[0]);
+}
+static void sleep_until_done(void)
+{
+    od_fork_slot *slot = branch[0];
+
+    odi_store_release(&forks[0].owner.head, slot + 1, F1);
+    while (!is_over(slot))
+        sleep_in_join(&forks[0], slot);
+    model_check(written[0] == 1);
+}
+MODEL_SCENARIO(forks_sleeping_join, prepare_taken, verify_1, sleep_until_done, run_taken)
+
+/* The branch that thread 1 runs forks two more: the sleeper is woken for one of them, or for
+ * the end. It takes back at most what it may. */
+static void forking_body(void *unused)
+{
+    (void)unused;
+    ran[model_thread()][0]++;
+    fork_branch(1);
+    join_branch(1);
+    written[0] = 1;
+}
+static void prepare_taken_forking(void)
+{
+    prepare_empty();
+    unsigned me = model_thread();
+    odi_model_forks[me] = &forks[0].owner;
+    branch[0] = od_fork(forking_body, &number[0]);
+    odi_model_forks[me] = NULL;
+    model_check(odi_forks_steal(&forks[0], 0) == branch[0]);
+}
+static void sleep_or_leapfrog(void)
+{
+    od_fork_slot *slot = branch[0];
+    odi_forks_press press = {0};
+
+    odi_store_release(&forks[0].owner.head, slot + 1, F1);
+    for (int turn = 0; turn < 2 && !is_over(slot); turn++) {
+        if (!leapfrog(&forks[0], slot, &press))
+            sleep_in_join(&forks[0], slot);
+    }
+    model_assume(is_over(slot)); /* no more turns than these */
+    model_check(written[0] == 1);
+}
+MODEL_SCENARIO(forks_sleeping_leapfrog, prepare_taken_forking, verify_2, sleep_or_leapfrog,
+               run_taken)
+
+/* Thread 1 ends the branch and begins another root: what thread 0 wins of that is given back. */
+static void run_taken_then_another(void)
+{
+    run_taken();
+    fork_branch(2);
+    join_branch(2);
+}
+static void leapfrog_once(void)
+{
+    odi_forks_press press = {0};
+
+    odi_store_release(&forks[0].owner.head, branch[0] + 1, F1);
+    (void)leapfrog(&forks[0], branch[0], &press);
+}
+static void verify_no_stranger(void)
+{
+    settle(3);
+    model_check(ran[0][2] == 0);
+}
+MODEL_SCENARIO(forks_no_stranger, prepare_taken_forking, verify_no_stranger, leapfrog_once,
+               run_taken_then_another)
