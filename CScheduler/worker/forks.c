@@ -186,11 +186,11 @@ ODI_COLD void od_fork_asked(void)
 
 /* ---- the thief ---- */
 
-od_fork_slot *odi_forks_steal(odi_forks *victim, uint32_t least)
+od_fork_slot *odi_forks_steal(odi_forks *victim)
 {
     uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
 
-    while (tail_of(word) < split_of(word) && tail_of(word) >= least) {
+    while (tail_of(word) < split_of(word)) {
         if (odi_cas_acquire(&victim->word, &word, word + 1, F1))
             return &victim->slots[tail_of(word)];
     }
@@ -307,7 +307,7 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *pres
 
     if (thief == NULL)
         return false;
-    od_fork_slot *won = odi_forks_steal(thief, slot->base);
+    od_fork_slot *won = odi_forks_steal(thief);
     if (won == NULL) {
         odi_forks_ask(thief, press, odi_clock_now());
         return false;
@@ -315,8 +315,11 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *pres
     /* It is a descendant's if the thief was still at it when the fork was exposed. */
     if (is_over(slot))
         finish(thief, won, ODI_FORK_GIVEN_BACK);
-    else
+    else {
+        /* What lies below was stolen before, or the thief would not be at ours. */
+        odi_invariant(place_of(thief, won) >= slot->base);
         odi_forks_run(forks, thief, won);
+    }
     return true;
 }
 
@@ -331,8 +334,7 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
         odi_store_relaxed(&thief->asker, forks); /* relaxed: the heavy fence follows (F2) */
         odi_forks_want(thief);
         odi_fence_heavy(F2);
-        uint64_t word = odi_load_relaxed(&thief->word); /* relaxed: F2's fence */
-        if (tail_of(word) >= slot->base && odi_forks_hold_work(thief))
+        if (odi_forks_hold_work(thief))
             return;
     }
     /* relaxed: the bell was read before, and finish rings after its swap */

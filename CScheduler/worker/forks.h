@@ -31,9 +31,9 @@
  *
  * -> LOST (the parent's, in a forked child): the join traps.
  *
- * A joiner whose fork was taken takes forks back from that thief (leapfrogging), but only such
- * as lie above the thief's stack when it began: these are descendants of the joined one. If
- * the thief was done meanwhile, what was won may be a stranger's: it is given back. So a join
+ * A joiner whose fork was taken takes forks back from that thief (leapfrogging): while the
+ * thief is at it, all that it has to give are descendants of the joined fork, because a thread
+ * steals only with nothing of its own left to give. If the thief was done meanwhile, what was won may be a stranger's: it is given back. So a join
  * runs nothing but its own descendants, and a thread's stack never holds more than one path
  * of the tree of forks, each frame at most twice.
  *
@@ -112,8 +112,8 @@ typedef struct {
 bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes);
 void odi_forks_free(odi_forks *forks);
 
-/* Takes the oldest shared fork whose place is at least `least`. NULL: there is none. */
-od_fork_slot *odi_forks_steal(odi_forks *victim, uint32_t least);
+/* Takes the oldest shared fork. NULL: there is none. */
+od_fork_slot *odi_forks_steal(odi_forks *victim);
 
 /* Asks a victim that has nothing shared for more; later, if it has not answered, takes it.
  * `now` is the clock. Never waits. */

@@ -102,7 +102,7 @@ static bool take_shared(odi_forks *victim, void *raw)
 {
     hunt *it = raw;
 
-    it->slot = odi_forks_steal(victim, 0);
+    it->slot = odi_forks_steal(victim);
     it->victim = victim;
     return it->slot != NULL;
 }
@@ -150,7 +150,7 @@ static void run_loot(void *raw)
         else if (worker->rest_ns < LONGEST_REST_NS)
             worker->rest_ns = worker->rest_ns == 0 ? FIRST_REST_NS : 2 * worker->rest_ns;
         more = odi_forks_untouched(victim, slot) &&
-               (slot = odi_forks_steal(victim, 0)) != NULL;
+               (slot = odi_forks_steal(victim)) != NULL;
     } while (more);
     worker->hunt_again_ns = worker->rest_ns == 0 ? 0 : odi_clock_after(worker->rest_ns);
 }

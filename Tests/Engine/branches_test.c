@@ -180,6 +180,46 @@ static void forks_above_a_blocked_leaf_are_taken(void **state)
     check_above(true);
 }
 
+/* ---- sleepers ---- */
+
+static struct {
+    atomic_int done[2];
+    bool seen[2];
+} later;
+
+static void note_done(void *raw)
+{
+    atomic_store(&later.done[(intptr_t)raw], 1);
+}
+
+/* Both forks run elsewhere, because this one does not come back before they have. */
+static void fork_now_and_later(void *unused)
+{
+    (void)unused;
+    od_fork_slot *root = od_fork(note_done, (void *)0);
+    later.seen[0] = COMES_TRUE(atomic_load(&later.done[0]));
+    odi_clock_sleep(MILLISECONDS(30)); /* the thief has gone to sleep */
+    od_fork_slot *second = od_fork(note_done, (void *)1);
+    later.seen[1] = COMES_TRUE(atomic_load(&later.done[1]));
+    od_join(second, note_done, (void *)1);
+    od_join(root, note_done, (void *)0);
+}
+
+static void a_sleeper_is_woken_for_a_fork_that_comes_later(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "later");
+
+    memset(&later, 0, sizeof later);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_true(later.seen[0]);
+    assert_true(later.seen[1]);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a joiner runs no stranger's job ---- */
 
 static struct {
@@ -364,6 +404,7 @@ int main(void)
         cmocka_unit_test(many_guests_share_a_pool),
         cmocka_unit_test(forks_above_a_long_leaf_are_taken),
         cmocka_unit_test(forks_above_a_blocked_leaf_are_taken),
+        cmocka_unit_test(a_sleeper_is_woken_for_a_fork_that_comes_later),
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),

@@ -129,7 +129,7 @@ static void as_owner_0(void (*act)(void))
 
 static void steal_and_run(unsigned me)
 {
-    od_fork_slot *slot = odi_forks_steal(&forks[0], 0);
+    od_fork_slot *slot = odi_forks_steal(&forks[0]);
 
     if (slot != NULL)
         odi_forks_run(&forks[me], &forks[0], slot);
@@ -252,7 +252,7 @@ static void prepare_stolen_root(void)
     odi_model_forks[me] = NULL;
     odi_store_relaxed(&published, 0);
     /* Somebody has the root: nothing is to be had. */
-    model_check(odi_forks_steal(&forks[0], 0) == branch[0]);
+    model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void fork_one_more(void)
 {
@@ -274,7 +274,7 @@ static void prepare_taken(void)
     odi_model_forks[me] = &forks[0].owner;
     fork_branch(0);
     odi_model_forks[me] = NULL;
-    model_check(odi_forks_steal(&forks[0], 0) == branch[0]);
+    model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void run_taken(void)
 {
@@ -308,7 +308,7 @@ static void prepare_taken_forking(void)
     odi_model_forks[me] = &forks[0].owner;
     branch[0] = od_fork(forking_body, &number[0]);
     odi_model_forks[me] = NULL;
-    model_check(odi_forks_steal(&forks[0], 0) == branch[0]);
+    model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void sleep_or_leapfrog(void)
 {
