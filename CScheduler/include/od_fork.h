@@ -60,10 +60,7 @@ typedef struct od_forks {
 } od_forks;
 
 /* The calling thread's; NULL where it has never forked and is no worker. */
-#ifndef OD_FORK_SELF
-#define OD_FORK_SELF od_forks_self
 extern _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
-#endif
 
 /* The rare ways of fork and join; not for direct use. */
 od_fork_slot *od_fork_first(uint64_t code, void *context);
@@ -80,7 +77,7 @@ static inline __attribute__((always_inline)) od_forks *od_forks_here(void)
                      : "=r"(forks));
     return forks;
 #else
-    return OD_FORK_SELF;
+    return od_forks_self;
 #endif
 }
 

@@ -24,30 +24,30 @@ ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
 
     if (guest != NULL)
         guest->leaves_at_root = true;
-    OD_FORK_SELF = guest != NULL ? &guest->owner : go_alone();
+    od_forks_self = guest != NULL ? &guest->owner : go_alone();
     return od_fork_push(code, context);
 }
 
 void od_forks_enter(od_pool *pool, od_fork_stay *stay)
 {
     odi_crew *crew = &pool->crew;
-    odi_forks *outer = (odi_forks *)OD_FORK_SELF;
+    odi_forks *outer = (odi_forks *)od_forks_self;
 
-    *stay = (od_fork_stay){OD_FORK_SELF, NULL};
+    *stay = (od_fork_stay){od_forks_self, NULL};
     if (outer != NULL && outer->crew == crew)
         return;
     odi_forks *guest = odi_guest_enter(crew);
     if (guest != NULL)
         guest->leaves_at_root = false;
     stay->here = guest != NULL ? &guest->owner : go_alone();
-    OD_FORK_SELF = stay->here;
+    od_forks_self = stay->here;
 }
 
 void od_forks_leave(od_fork_stay *stay)
 {
     if (stay->here == NULL)
         return;
-    OD_FORK_SELF = stay->outer;
+    od_forks_self = stay->outer;
     if (((odi_forks *)stay->here)->crew != NULL)
         odi_guest_give_up((odi_forks *)stay->here);
 }

@@ -60,7 +60,7 @@ static void set_up(odi_worker *worker)
     odi_worker_self = worker;
     odi_reader_join();
     if (worker->forks.slots != NULL)
-        OD_FORK_SELF = &worker->forks.owner;
+        od_forks_self = &worker->forks.owner;
     worker->thread_id = odi_thread_id();
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->spin_ns = SPIN_FIRST_NS;
@@ -242,7 +242,7 @@ static void retire(odi_worker *worker, bool from_bench)
     (void)give_up_search(worker);
     discard_own(worker);
     odi_worker_self = NULL;
-    OD_FORK_SELF = NULL;
+    od_forks_self = NULL;
     odi_reader_leave();
     odi_crew_depart(worker, from_bench);
 }

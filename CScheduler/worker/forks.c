@@ -18,11 +18,7 @@ enum { JOIN_PAUSES = 64, CLAIM_SPINS = 100, LOOK_PAUSES = 8 };
 
 #define SLOTS_MINIMUM ((size_t)1 << 20)
 
-#ifdef ODI_MODEL
-od_forks *odi_model_forks[MODEL_ROWS];
-#else
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
-#endif
 
 /* ---- the word ---- */
 
@@ -55,7 +51,7 @@ static uintptr_t limit_at(const odi_forks *forks, uint32_t split)
 
 static odi_forks *forks_here(void)
 {
-    return (odi_forks *)OD_FORK_SELF;
+    return (odi_forks *)od_forks_self;
 }
 
 static void call(uint64_t code, void *context)
@@ -421,7 +417,7 @@ ODI_COLD void od_join_slow(void)
         /* It ran when it was forked. */
         odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
         if (--forks->depth == 0)
-            OD_FORK_SELF = NULL;
+            od_forks_self = NULL;
         return;
     }
     od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */

@@ -69,11 +69,6 @@
 #define OD_FORK_LOAD(place) odi_load_relaxed(place) /* relaxed: owner's, or F2's fence before */
 #define OD_FORK_PUBLISH(place, value) odi_store_release((place), (value), F1)
 #define OD_FORK_BARRIER() odi_fence_light(F2)
-#ifdef ODI_MODEL
-#include "model/scenario.h"
-extern struct od_forks *odi_model_forks[MODEL_ROWS];
-#define OD_FORK_SELF odi_model_forks[model_thread()]
-#endif
 #include "include/od_fork.h"
 
 typedef struct odi_crew odi_crew;

@@ -57,7 +57,7 @@ odi_forks *odi_guest_enter(odi_crew *crew)
 
 void odi_guest_leave(odi_forks *guest)
 {
-    OD_FORK_SELF = NULL;
+    od_forks_self = NULL;
     odi_guest_give_up(guest);
 }
 
@@ -83,7 +83,7 @@ void odi_guests_forked(odi_crew *crew)
     for (int i = 0; i < odi_guests_seen(crew); i++) {
         odi_forks *guest = odi_guest_at(crew, i);
 
-        if (&guest->owner != OD_FORK_SELF)
+        if (&guest->owner != od_forks_self)
             odi_store_relaxed(&guest->taken, 0); /* relaxed: one thread exists */
     }
 }

@@ -49,14 +49,20 @@ bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
     return false;
 }
 
+static _Thread_local bool no_forks_wanted;
+
 void odi_worker_want_forks(odi_worker *worker)
 {
     (void)worker;
+    no_forks_wanted = true;
 }
 
+/* The last look for forks says nothing, unless they were asked for before. */
 bool odi_worker_could_hunt(odi_worker *worker)
 {
     (void)worker;
+    model_check(no_forks_wanted);
+    no_forks_wanted = false;
     return false;
 }
 

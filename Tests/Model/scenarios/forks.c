@@ -106,11 +106,16 @@ static void settle(int branches)
     }
 }
 
-/* Thread `row` owns a stack. `prepare` makes it as if it were that thread. */
+/* The calling thread's stack is that of thread `row`. */
+static void be(unsigned row)
+{
+    od_forks_self = &forks[row].owner;
+}
+
+/* Makes a stack for thread `row`. */
 static void own(unsigned row)
 {
     model_check(odi_forks_make(&forks[row], (odi_crew *)&forks, NULL, SLOTS_MINIMUM));
-    odi_model_forks[row] = &forks[row].owner;
     model_hint(&forks[row].word, sizeof forks[row].word);   /* rechecked by a CAS */
     model_hint(&forks[row].asker, sizeof forks[row].asker); /* rechecked by a swap */
     model_hint(&forks[row].bell, sizeof forks[row].bell);   /* the kernel compares it, locked */
@@ -119,12 +124,9 @@ static void own(unsigned row)
 
 static void as_owner_0(void (*act)(void))
 {
-    unsigned me = model_thread();
-
     own(0);
-    odi_model_forks[me] = &forks[0].owner;
+    be(0);
     act();
-    odi_model_forks[me] = NULL;
 }
 
 static void steal_and_run(unsigned me)
@@ -148,6 +150,7 @@ static void prepare_empty(void)
 }
 static void fork_and_join(void)
 {
+    be(0);
     fork_branch(0);
     join_branch(0);
 }
@@ -168,6 +171,7 @@ MODEL_SCENARIO(forks_root, prepare_empty, verify_1, fork_and_join, thief_1)
 /* The stack is used again at the same places while thieves are about. */
 static void fork_and_join_twice(void)
 {
+    be(0);
     fork_branch(0);
     join_branch(0);
     fork_branch(1);
@@ -195,6 +199,7 @@ static void prepare_private(void)
 }
 static void pop_both(void)
 {
+    be(0);
     join_branch(1);
     join_branch(0);
 }
@@ -214,6 +219,7 @@ MODEL_SCENARIO(forks_migrate, prepare_private, verify_2, pop_both, migrant_1)
 /* The owner's stack goes down and up again meanwhile: its third fork is at the second's place. */
 static void pop_fork_pop(void)
 {
+    be(0);
     join_branch(1);
     fork_branch(2);
     join_branch(2);
@@ -246,16 +252,15 @@ static void go_to_sleep(void)
 static void prepare_stolen_root(void)
 {
     as_owner_0(nothing);
-    unsigned me = model_thread();
-    odi_model_forks[me] = &forks[0].owner;
+    be(0);
     fork_branch(0);
-    odi_model_forks[me] = NULL;
     odi_store_relaxed(&published, 0);
     /* Somebody has the root: nothing is to be had. */
     model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void fork_one_more(void)
 {
+    be(0);
     fork_branch(1);
 }
 static void verify_seen(void)
@@ -270,20 +275,20 @@ MODEL_SCENARIO(forks_sleep, prepare_stolen_root, verify_seen, fork_one_more, go_
 static void prepare_taken(void)
 {
     prepare_empty();
-    unsigned me = model_thread();
-    odi_model_forks[me] = &forks[0].owner;
+    be(0);
     fork_branch(0);
-    odi_model_forks[me] = NULL;
     model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void run_taken(void)
 {
+    be(1);
     odi_forks_run(&forks[1], &forks[0], branch[0]);
 }
 static void sleep_until_done(void)
 {
     od_fork_slot *slot = branch[0];
 
+    be(0);
     odi_store_release(&forks[0].owner.head, slot + 1, F1);
     while (!is_over(slot))
         sleep_in_join(&forks[0], slot);
@@ -304,17 +309,17 @@ static void forking_body(void *unused)
 static void prepare_taken_forking(void)
 {
     prepare_empty();
-    unsigned me = model_thread();
-    odi_model_forks[me] = &forks[0].owner;
+    be(0);
     branch[0] = od_fork(forking_body, &number[0]);
-    odi_model_forks[me] = NULL;
     model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
 static void sleep_or_leapfrog(void)
 {
     od_fork_slot *slot = branch[0];
+
     odi_forks_press press = {0};
 
+    be(0);
     odi_store_release(&forks[0].owner.head, slot + 1, F1);
     for (int turn = 0; turn < 2 && !is_over(slot); turn++) {
         if (!leapfrog(&forks[0], slot, &press))
@@ -337,6 +342,7 @@ static void leapfrog_once(void)
 {
     odi_forks_press press = {0};
 
+    be(0);
     odi_store_release(&forks[0].owner.head, branch[0] + 1, F1);
     (void)leapfrog(&forks[0], branch[0], &press);
 }

@@ -33,30 +33,6 @@ bool odi_crew_has_jobs(odi_crew *whose)
     return has_work();
 }
 
-bool odi_crew_has_jobs(odi_crew *whose)
-{
-    (void)whose;
-    return has_work();
-}
-
-/* Nobody forks here: forks.c. */
-od_forks *odi_model_forks[MODEL_ROWS];
-
-static bool wanted[2];
-
-void odi_worker_want_forks(odi_worker *worker)
-{
-    wanted[worker->slot] = true;
-}
-
-/* The last look for forks says nothing, unless they were asked for before. */
-bool odi_worker_could_hunt(odi_worker *worker)
-{
-    model_check(wanted[worker->slot]);
-    wanted[worker->slot] = false;
-    return false;
-}
-
 bool odi_crew_seems_to_have_work(odi_crew *whose)
 {
     (void)whose;

@@ -32,13 +32,6 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
     return 0;
 }
 
-bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
-{
-    (void)worker;
-    (void)job;
-    return false; /* nobody forks here: forks.c */
-}
-
 bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
 {
     (void)whose;
