@@ -29,10 +29,11 @@ typedef enum {
     IDLE,      /* it is between jobs */
     FRESH,     /* it has begun its job since: too early to tell */
     COMPUTING, /* it used the CPU, or finished several jobs */
+    QUIET,     /* it did not: the kernel knows whether it sleeps */
     BLOCKED    /* it slept in the kernel, in one job */
 } doing;
 
-/* Lock held. */
+/* Lock held. Without the question to the kernel, which takes its time. */
 static doing look_at(odi_worker *worker)
 {
     uint64_t jobs = odi_worker_activity(worker), before = worker->watched_jobs;
@@ -50,21 +51,50 @@ static doing look_at(odi_worker *worker)
     /* relaxed: an explicit blocking section is counted by itself */
     if (odi_load_relaxed(&worker->says_blocking))
         return IDLE;
-    /* Unknown (no descriptor to be had) is taken for asleep: the clock has said so. */
-    return odi_thread_sleeps(worker->thread_id) != 0 ? BLOCKED : COMPUTING;
+    return QUIET;
 }
 
-/* Looks at every worker and adjusts the number of spares. Lock held. */
-static void look(odi_crew *crew, bool work_waits)
+/* The quiet ones of a tick. Of a thread that has ended meanwhile the kernel knows nothing, and
+ * a worker that has gone on meanwhile is not asked after. */
+typedef struct {
+    odi_worker *worker;
+    uint64_t jobs;
+    int thread_id;
+} quiet_one;
+
+/* Looks at every worker. Returns how many are quiet. Lock held. */
+static int look_at_all(odi_crew *crew, int *count, quiet_one *quiet)
 {
-    int count[BLOCKED + 1] = {0};
+    int quiet_count = 0;
 
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
 
-        if (worker != NULL && worker->present && !worker->benched)
-            count[look_at(worker)]++;
+        if (worker == NULL || !worker->present || worker->benched)
+            continue;
+        doing what = look_at(worker);
+        if (what == QUIET)
+            quiet[quiet_count++] = (quiet_one){worker, worker->watched_jobs,
+                                               worker->thread_id};
+        else
+            count[what]++;
     }
+    return quiet_count;
+}
+
+/* Unknown (no descriptor to be had) is taken for asleep: the clock has said so. No lock. */
+static doing ask_kernel(const quiet_one *quiet)
+{
+    bool sleeps = odi_thread_sleeps(quiet->thread_id) != 0;
+
+    if (odi_load_acquire(&quiet->worker->jobs, W2) != quiet->jobs)
+        return FRESH;
+    return sleeps ? BLOCKED : COMPUTING;
+}
+
+/* Adjusts the number of spares to what the workers are doing. Lock held. */
+static void adjust(odi_crew *crew, const int *count, bool work_waits)
+{
     int wanted = count[BLOCKED];
     if (work_waits && wanted > 0 && count[COMPUTING] == 0 && wanted < 2 * crew->allowance)
         wanted = 2 * crew->allowance;
@@ -89,10 +119,17 @@ static bool stopping(odi_crew *crew)
 /* One look at the crew. Returns whether there was a reason to look. */
 static bool tick(odi_crew *crew)
 {
+    quiet_one quiet[ODI_MOST_WORKERS + ODI_MOST_SPARES];
+    int count[BLOCKED + 1] = {0};
     bool work_waits = odi_crew_has_work(crew);
 
     odi_lock_acquire(&crew->lock);
-    look(crew, work_waits);
+    int quiet_count = look_at_all(crew, count, quiet);
+    odi_lock_release(&crew->lock);
+    for (int i = 0; i < quiet_count; i++)
+        count[ask_kernel(&quiet[i])]++;
+    odi_lock_acquire(&crew->lock);
+    adjust(crew, count, work_waits);
     odi_lock_release(&crew->lock);
     if (work_waits)
         (void)odi_crew_publish(crew, &crew->sites[0]);

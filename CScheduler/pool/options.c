@@ -8,7 +8,6 @@
 #include "topology/placement.h"
 #include "topology/setting.h"
 
-enum { MOST_SPARES = 1024 };
 #define MOST_STACK ((size_t)64 << 30)
 
 void od_pool_options_init(od_pool_options *options)
@@ -43,7 +42,7 @@ od_status odi_options_check(const od_pool_options *options, char *message, size_
         return refuse(message, capacity,
                       "stackSize is %lld bytes: choose 65536 to 64 GiB (it is address space, "
                       "touched lazily)", (long long)options->stack_bytes);
-    if (options->spare_workers < -1 || options->spare_workers > MOST_SPARES)
+    if (options->spare_workers < -1 || options->spare_workers > ODI_MOST_SPARES)
         return refuse(message, capacity,
                       "the cap on spare workers is %lld: choose 0 to 1024",
                       options->spare_workers);

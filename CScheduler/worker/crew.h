@@ -35,7 +35,13 @@
 #include "sleep/lock.h"
 #include "topology/placement.h"
 
-enum { ODI_BANDS = 5, ODI_MOST_WORKERS = 1024, ODI_MOST_SITES = 64, ODI_MOST_GUESTS = 256 };
+enum {
+    ODI_BANDS = 5,
+    ODI_MOST_WORKERS = 1024,
+    ODI_MOST_SPARES = 1024,
+    ODI_MOST_SITES = 64,
+    ODI_MOST_GUESTS = 256
+};
 
 typedef struct odi_worker odi_worker;
 typedef struct odi_forks odi_forks;

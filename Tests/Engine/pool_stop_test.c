@@ -5,26 +5,6 @@
 
 #include <pthread.h>
 
-/* One worker and no spare: what waits behind a job waits. */
-static od_pool *lone_worker(void)
-{
-    od_pool_options options = options_for(1);
-
-    options.spare_workers = 0;
-    return pool_with(options, (odi_pool_world){0});
-}
-
-static void assert_report(const od_stop_report *report, uint64_t ran, uint64_t cancelled,
-                          uint64_t stuck)
-{
-    if (report->ran != ran || report->cancelled != cancelled || report->stuck != stuck)
-        print_error("ran %llu, cancelled %llu, stuck %llu\n", (unsigned long long)report->ran,
-                    (unsigned long long)report->cancelled, (unsigned long long)report->stuck);
-    assert_int_equal(report->ran, ran);
-    assert_int_equal(report->cancelled, cancelled);
-    assert_int_equal(report->stuck, stuck);
-}
-
 static void without_a_deadline_everything_accepted_runs(void **state)
 {
     (void)state;

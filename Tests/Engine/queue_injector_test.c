@@ -9,49 +9,12 @@
 #define ODI_INJECTOR_BLOCK 8
 #define ODI_INJECTOR_DIRECTORY 4
 #define ODI_INJECTOR_SPARES 2
-#define odi_injector_init small_init
-#define odi_injector_free small_free
-#define odi_injector_push small_push
-#define odi_injector_claim small_claim
-#define odi_injector_has_claimable small_has_claimable
-#define odi_injector_pushed small_pushed
-#include "queue/injector.c"
-
-static odi_injector injector;
-
-static int set_up(void **state)
-{
-    (void)state;
-    odi_reader_join();
-    return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    odi_reclaim_drain();
-    odi_injector_free(&injector);
-    odi_reader_leave();
-    return 0;
-}
-
-static odi_entry entry_of(uint64_t number)
-{
-    return (odi_entry){number + 1, ~number};
-}
+#include "Support/small_injector.h"
 
 static void push_all(uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i++)
         assert_true(odi_injector_push(&injector, entry_of(i)));
-}
-
-static size_t claim(odi_entry *entries, size_t most)
-{
-    odi_read_begin();
-    size_t count = odi_injector_claim(&injector, entries, most);
-    odi_read_end();
-    return count;
 }
 
 static bool has_claimable(void)
@@ -295,7 +258,6 @@ static void every_entry_is_claimed_once_and_each_producers_in_order(void **state
 
 int main(void)
 {
-#define INJECTOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         INJECTOR_TEST(an_empty_injector_gives_nothing),
         INJECTOR_TEST(entries_come_out_in_order_across_blocks),

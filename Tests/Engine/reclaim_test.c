@@ -270,6 +270,47 @@ static void threads_that_retire_at_once_lose_nothing(void **state)
     assert_int_equal(atomic_load(&destroyed_by_many), 4 * UNLESS_SANITIZED(20000, 3000));
 }
 
+static int fail_now_and_then(void)
+{
+    static atomic_uint attempts;
+
+    return atomic_fetch_add(&attempts, 1) % 7 != 0 ? EAGAIN : 0;
+}
+
+static void *retire_and_drain(void *unused)
+{
+    atomic_int destroyed = 0;
+    bool all = true;
+
+    (void)unused;
+    while (atomic_load(&before_thread) == NULL) /* by then every one of these has started */
+        sched_yield();
+    for (int round = 1; round <= 500; round++) {
+        retire_one(&destroyed);
+        odi_reclaim_drain();
+        all &= atomic_load(&destroyed) == round;
+    }
+    return all ? &destroyed_by_many : NULL;
+}
+
+/* Whose thread could not be started, and who drains meanwhile, is a matter of luck. */
+static void drains_end_while_reclaimers_fail_to_start_now_and_then(void **state)
+{
+    pthread_t threads[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, retire_and_drain, NULL);
+    atomic_store(&before_thread, fail_now_and_then);
+    for (int i = 0; i < 4; i++) {
+        void *all;
+
+        pthread_join(threads[i], &all);
+        assert_non_null(all);
+    }
+    atomic_store(&before_thread, NULL);
+}
+
 /* ---- fork ---- */
 
 static void retire_in_a_child(void *unused)
@@ -307,6 +348,7 @@ int main(void)
         cmocka_unit_test(without_a_thread_the_drain_reclaims_itself),
         cmocka_unit_test(the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start),
         cmocka_unit_test(no_reader_sees_an_object_that_is_older_than_one_grace_period),
+        cmocka_unit_test(drains_end_while_reclaimers_fail_to_start_now_and_then),
         cmocka_unit_test(threads_that_retire_at_once_lose_nothing),
         cmocka_unit_test(a_forked_child_keeps_what_it_retires),
     };

@@ -5,36 +5,7 @@
 
 #define ODI_INJECTOR_BLOCK 4
 #define ODI_INJECTOR_DIRECTORY 4
-#define odi_injector_init small_init
-#define odi_injector_free small_free
-#define odi_injector_push small_push
-#define odi_injector_claim small_claim
-#define odi_injector_has_claimable small_has_claimable
-#define odi_injector_pushed small_pushed
-#include "queue/injector.c"
-
-static odi_injector injector;
-
-static int set_up(void **state)
-{
-    (void)state;
-    odi_reader_join();
-    return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    odi_reclaim_drain();
-    odi_injector_free(&injector);
-    odi_reader_leave();
-    return 0;
-}
-
-static odi_entry entry_of(uint64_t number)
-{
-    return (odi_entry){number + 1, number};
-}
+#include "Support/small_injector.h"
 
 static uint64_t pushed, claimed;
 
@@ -42,11 +13,9 @@ static void assert_claims_next(void)
 {
     odi_entry entry;
 
-    odi_read_begin();
-    size_t count = odi_injector_claim(&injector, &entry, 1);
-    odi_read_end();
-    assert_int_equal(count, 1);
-    assert_int_equal(entry.context, claimed++);
+    assert_int_equal(claim(&entry, 1), 1);
+    assert_true(entry.context == ~claimed);
+    claimed++;
 }
 
 /* A consumer has claimed the first block and comes to a stop before it says so: the block is
@@ -109,7 +78,6 @@ static void behind_a_block_in_hand_a_full_directory_keeps_its_entries(void **sta
 
 int main(void)
 {
-#define INJECTOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         INJECTOR_TEST(a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds),
         INJECTOR_TEST(behind_a_block_in_hand_a_full_directory_keeps_its_entries),

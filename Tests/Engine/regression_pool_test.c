@@ -146,6 +146,57 @@ static void a_worker_that_stops_another_pool_hands_its_place_over(void **state)
     od_pool_free(pool);
 }
 
+/* ---- the monitor ---- */
+
+static struct {
+    _Atomic(od_pool *) pool;
+    atomic_int asked, locked;
+} watched;
+
+static bool is_free(odi_lock *lock)
+{
+    uint32_t is_free = ODI_LOCK_FREE;
+
+    if (!odi_cas_acquire(&lock->word, &is_free, ODI_LOCK_HELD, K1))
+        return false;
+    odi_lock_release(lock);
+    return true;
+}
+
+/* In front of the C library's: the engine asks the kernel what a thread does. */
+int open(const char *path, int flags, ...)
+{
+    od_pool *pool = atomic_load(&watched.pool);
+
+    if (pool != NULL && strstr(path, "/self/task/") != NULL) {
+        atomic_fetch_add(&watched.asked, 1);
+        if (!COMES_TRUE(is_free(&pool->crew.lock)))
+            atomic_fetch_add(&watched.locked, 1);
+    }
+    return openat(AT_FDCWD, path, flags, 0);
+}
+
+/* With many blocked workers that takes milliseconds, for which nobody could start one. */
+static void the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel(void **state)
+{
+    od_pool *pool = pool_of(2);
+    gate doors[4] = {0};
+
+    (void)state;
+    atomic_store(&watched.pool, pool);
+    for (int i = 0; i < 4; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
+    for (int i = 0; i < 4; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    for (int i = 0; i < 4; i++)
+        gate_open(&doors[i]);
+    assert_comes_true(all_done(pool) == 4);
+    od_pool_free(pool);
+    atomic_store(&watched.pool, NULL);
+    assert_true(atomic_load(&watched.asked) > 0);
+    assert_int_equal(atomic_load(&watched.locked), 0);
+}
+
 /* ---- who waits while a pool goes ---- */
 
 static struct {
@@ -198,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_long_chain_through_two_stopped_pools_needs_no_deep_stack),
         cmocka_unit_test(a_job_on_its_submitter_cannot_free_its_pool),
         cmocka_unit_test(a_worker_that_stops_another_pool_hands_its_place_over),
+        cmocka_unit_test(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel),
         cmocka_unit_test(a_group_may_be_waited_for_while_its_last_jobs_pool_goes),
     };
     return run_guarded(tests);

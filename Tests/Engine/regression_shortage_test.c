@@ -208,14 +208,12 @@ static void submit_the_opener_and_wait(void *unused)
 /* Nobody submits any more when threads are to be had again: the monitor tries it. */
 static void a_worker_that_was_missed_comes_when_threads_are_to_be_had_again(void **state)
 {
-    od_pool_options options = options_for(1);
     gate door = {0};
     atomic_ullong ran = 0;
 
     (void)state;
-    options.spare_workers = 0;
     memset(&inside, 0, sizeof inside);
-    inside.pool = pool_with(options, (odi_pool_world){0});
+    inside.pool = lone_worker();
     od_pool_submit(inside.pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_pool_submit(inside.pool, OD_BAND_DEFAULT, count_job, &ran); /* arms the monitor */

@@ -7,26 +7,6 @@
 
 #include <pthread.h>
 
-/* One worker and no spare: what waits behind a job waits. */
-static od_pool *lone_worker(void)
-{
-    od_pool_options options = options_for(1);
-
-    options.spare_workers = 0;
-    return pool_with(options, (odi_pool_world){0});
-}
-
-static void assert_report(const od_stop_report *report, uint64_t ran, uint64_t cancelled,
-                          uint64_t stuck)
-{
-    if (report->ran != ran || report->cancelled != cancelled || report->stuck != stuck)
-        print_error("ran %llu, cancelled %llu, stuck %llu\n", (unsigned long long)report->ran,
-                    (unsigned long long)report->cancelled, (unsigned long long)report->stuck);
-    assert_int_equal(report->ran, ran);
-    assert_int_equal(report->cancelled, cancelled);
-    assert_int_equal(report->stuck, stuck);
-}
-
 /* ---- at the deadline ---- */
 
 /* A serial queue's drainer takes several jobs at once: those that it has not begun are in no

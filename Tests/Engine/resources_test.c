@@ -24,14 +24,6 @@ static void hold_the_worker(void)
     assert_comes_true(atomic_load(&door.waiting) == 1);
 }
 
-static od_pool *lone_worker(void)
-{
-    od_pool_options options = options_for(1);
-
-    options.spare_workers = 0;
-    return pool_with(options, (odi_pool_world){0});
-}
-
 static void print_bytes(const char *where, long jobs, long kib)
 {
     print_message("%s: %ld jobs, %.1f bytes each\n", where, jobs, (double)kib * 1024.0 / (double)jobs);

@@ -44,6 +44,15 @@ static inline od_pool *pool_of(int workers)
     return pool_with(options_for(workers), (odi_pool_world){0});
 }
 
+/* One worker and no spare: what waits behind a job waits. */
+static inline od_pool *lone_worker(void)
+{
+    od_pool_options options = options_for(1);
+
+    options.spare_workers = 0;
+    return pool_with(options, (odi_pool_world){0});
+}
+
 static inline od_metrics metrics_of(od_pool *pool)
 {
     od_metrics metrics;
@@ -70,6 +79,17 @@ static inline bool nothing_runs(od_pool *pool)
         nothing &= worker == NULL || !(odi_load_acquire(&worker->jobs, W2) & 1);
     }
     return nothing;
+}
+
+static inline void assert_report(const od_stop_report *report, uint64_t ran, uint64_t cancelled,
+                          uint64_t stuck)
+{
+    if (report->ran != ran || report->cancelled != cancelled || report->stuck != stuck)
+        print_error("ran %llu, cancelled %llu, stuck %llu\n", (unsigned long long)report->ran,
+                    (unsigned long long)report->cancelled, (unsigned long long)report->stuck);
+    assert_int_equal(report->ran, ran);
+    assert_int_equal(report->cancelled, cancelled);
+    assert_int_equal(report->stuck, stuck);
 }
 
 /* A job that counts itself. */

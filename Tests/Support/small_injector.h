@@ -1,0 +1,51 @@
+/* small_injector.h — the file queue/injector.c itself, with blocks and a directory so small that
+ * every few entries cross a boundary: who includes this has defined ODI_INJECTOR_BLOCK and
+ * ODI_INJECTOR_DIRECTORY. Its functions have names of their own, beside the engine's.
+ */
+#ifndef SUPPORT_SMALL_INJECTOR_H
+#define SUPPORT_SMALL_INJECTOR_H
+
+#include "Support/check.h"
+
+#define odi_injector_init small_init
+#define odi_injector_free small_free
+#define odi_injector_push small_push
+#define odi_injector_claim small_claim
+#define odi_injector_has_claimable small_has_claimable
+#define odi_injector_pushed small_pushed
+#include "queue/injector.c"
+
+static odi_injector injector;
+
+static int set_up(void **state)
+{
+    (void)state;
+    odi_reader_join();
+    return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    odi_reclaim_drain();
+    odi_injector_free(&injector);
+    odi_reader_leave();
+    return 0;
+}
+
+#define INJECTOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static inline odi_entry entry_of(uint64_t number)
+{
+    return (odi_entry){number + 1, ~number};
+}
+
+static inline size_t claim(odi_entry *entries, size_t most)
+{
+    odi_read_begin();
+    size_t count = odi_injector_claim(&injector, entries, most);
+    odi_read_end();
+    return count;
+}
+
+#endif
