@@ -1,15 +1,76 @@
+/* limits.c — how many workers there are and where they live, while the pool runs. */
 #include "os/clock.h"
 #include "pool/pool.h"
 
 /* Limits are read again at most this often, and only while something happens. */
 #define REFRESH_NS ODI_SECOND
 
+/* So many workers under these limits: plans anew, and the crew follows. Where memory is too
+ * short for a plan the old one stays. Plan lock held. */
+static void replan(od_pool *pool, int workers, const odi_limits *limits)
+{
+    odi_topology *topology = pool->topology, *over = NULL;
+    bool other_cpus = !odi_cpu_mask_equal(&limits->cpus, &pool->limits.cpus);
+
+    if (other_cpus && !pool->made_up)
+        topology = odi_topology_discover(pool->source, limits);
+    odi_plan *plan = topology != NULL
+                         ? odi_plan_make(topology, limits, workers, pool->placement)
+                         : NULL;
+    if (plan != NULL) {
+        /* relaxed: looked at on its own */
+        odi_store_relaxed(&pool->pins, plan->pins);
+        pool->limits = *limits;
+        over = topology != pool->topology ? pool->topology : NULL;
+        pool->topology = topology;
+    } else if (topology != pool->topology)
+        over = topology;
+    odi_plan_free(odi_crew_set_target(&pool->crew, workers, plan));
+    odi_topology_free(over); /* the plan that borrowed it is gone */
+}
+
+/* What waits starts workers, now that there may be more: what was published while there was
+ * room for none, as its publishers' fence is light (S4). It may also run on this thread, so no
+ * lock is held. */
+static void publish_what_waits(odi_crew *crew)
+{
+    odi_fence_heavy(S4);
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, &crew->sites[0]);
+}
+
+void odi_pool_resize(od_pool *pool, int workers)
+{
+    odi_lock_acquire(&pool->plan_lock);
+    odi_limits limits = pool->limits;
+    replan(pool, workers, &limits);
+    odi_lock_release(&pool->plan_lock);
+    publish_what_waits(&pool->crew);
+}
+
+/* The limits as they are now. False: nothing follows from them. Plan lock held. */
+static bool follow(od_pool *pool, const odi_limits *limits)
+{
+    odi_worker_advice advice = odi_limits_workers(limits, pool->rounding, 0);
+    int workers = od_pool_workers(pool);
+
+    odi_store_relaxed(&pool->crew.may_spin, advice.may_spin); /* relaxed: looked at on its own */
+    /* relaxed: who has set a number meanwhile wins */
+    if (odi_load_relaxed(&pool->follows_limits))
+        workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
+    if (workers == od_pool_workers(pool) && odi_limits_equal(limits, &pool->limits))
+        return false;
+    replan(pool, workers, limits);
+    return true;
+}
+
 void odi_pool_refresh(odi_crew *crew)
 {
     od_pool *pool = crew->pool;
     bool nobody = false;
 
-    if (!odi_load_relaxed(&pool->follows_limits)) /* relaxed: looked at on its own */
+    /* relaxed, both: looked at on their own */
+    if (!odi_load_relaxed(&pool->follows_limits) && !odi_load_relaxed(&pool->pins))
         return;
     int64_t now = odi_clock_now();
     /* relaxed: a hint; the flag below admits one */
@@ -19,13 +80,11 @@ void odi_pool_refresh(odi_crew *crew)
 
     odi_limits limits;
     odi_limits_read(pool->source, &limits);
-    odi_worker_advice advice = odi_limits_workers(&limits, pool->rounding, 0);
-    /* relaxed: each is looked at on its own */
-    odi_store_relaxed(&crew->may_spin, advice.may_spin);
-    odi_store_relaxed(&pool->next_refresh_ns, now + REFRESH_NS);
-    /* relaxed: who has set a number meanwhile wins */
-    if (odi_load_relaxed(&pool->follows_limits) && advice.workers != od_pool_workers(pool))
-        odi_crew_set_target(crew, advice.workers < ODI_MOST_WORKERS ? advice.workers
-                                                                    : ODI_MOST_WORKERS);
+    odi_lock_acquire(&pool->plan_lock);
+    bool follows = follow(pool, &limits);
+    odi_lock_release(&pool->plan_lock);
+    odi_store_relaxed(&pool->next_refresh_ns, now + REFRESH_NS); /* relaxed: a hint */
     odi_store_release(&pool->refreshing, false, P1);
+    if (follows)
+        publish_what_waits(crew);
 }

@@ -7,6 +7,7 @@
 
 #include "base/invariant.h"
 #include "os/clock.h"
+#include "os/numa.h"
 #include "os/pages.h"
 #include "pool/options.h"
 #include "worker/worker.h"
@@ -71,6 +72,9 @@ static bool make_sites(od_pool *pool)
         return false;
     }
     for (int site = 0; site < crew->site_count; site++) {
+        if (topology != NULL && crew->site_count > 1) /* a wish, before the first touch */
+            (void)odi_numa_bind(&crew->sites[site], sizeof crew->sites[site],
+                                topology->nodes[site].id, ODI_NUMA_PREFER);
         crew->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
         if (topology != NULL)
             rank_sites(topology, site, crew->site_count, order[site], classes[site]);
@@ -138,6 +142,8 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     odi_membarrier_prepare();
 
     odi_limits limits;
+    pool->placement = (odi_placement)options->placement;
+    pool->made_up = world != NULL && world->topology != NULL;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();
     pool->rounding = options->round_quota_down ? ODI_ROUND_DOWN : ODI_ROUND_UP;
     odi_store_relaxed(&pool->follows_limits, options->workers == 0); /* relaxed: new */
@@ -145,12 +151,13 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     odi_worker_advice advice = odi_limits_workers(&limits, pool->rounding, options->workers);
     int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
 
-    pool->topology = world != NULL && world->topology != NULL
-                         ? world->topology
-                         : odi_topology_discover(pool->source, &limits);
+    pool->limits = limits;
+    pool->topology =
+        pool->made_up ? world->topology : odi_topology_discover(pool->source, &limits);
     if (pool->topology != NULL)
-        pool->crew.plan = odi_plan_make(pool->topology, &limits, workers,
-                                        (odi_placement)options->placement);
+        pool->crew.plan = odi_plan_make(pool->topology, &limits, workers, pool->placement);
+    /* relaxed: nobody else knows the pool yet */
+    odi_store_relaxed(&pool->pins, pool->crew.plan != NULL && pool->crew.plan->pins);
     pool->crew.first_index = world != NULL ? world->first_index : 0;
     set_constants(pool, options, workers);
     /* relaxed: nobody else knows the pool yet */
@@ -184,10 +191,11 @@ od_status od_pool_set_workers(od_pool *pool, int workers)
     if (workers < 0 || workers > ODI_MOST_WORKERS)
         return OD_INVALID;
     odi_store_relaxed(&pool->follows_limits, workers == 0); /* relaxed: looked at on its own */
-    if (workers == 0)
+    if (workers == 0) {
+        odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a hint. Now. */
         odi_pool_refresh(&pool->crew);
-    else
-        odi_crew_set_target(&pool->crew, workers);
+    } else
+        odi_pool_resize(pool, workers);
     return OD_OK;
 }
 

@@ -21,14 +21,21 @@
 #include "include/od_pool.h"
 #include "job/job.h"
 #include "sleep/lock.h"
+#include "topology/limits.h"
+#include "topology/placement.h"
 #include "topology/topology.h"
 #include "worker/crew.h"
 
 struct od_pool {
     odi_crew crew;
-    odi_topology *topology;
+    odi_topology *topology;   /* with the plan's borrower: replaced under plan_lock */
     const odi_source *source; /* where limits are read */
+    odi_placement placement;  /* as asked for */
+    bool made_up;             /* the topology is a test's, and stays */
+    odi_lock plan_lock;       /* around a change of limits, plan and number of workers */
+    odi_limits limits;        /* what the plan was made for; under plan_lock */
     odi_atomic(bool) follows_limits;
+    odi_atomic(bool) pins;    /* so it follows at least the CPUs */
     odi_rounding rounding;
     odi_atomic(int64_t) next_refresh_ns;
     odi_atomic(bool) refreshing;
@@ -68,6 +75,9 @@ void odi_pool_help(odi_crew *crew);
 
 /* limits.c: follows the machine's limits, at most once a second. The crew's `refresh`. */
 void odi_pool_refresh(odi_crew *crew);
+
+/* limits.c: so many workers, placed for them. */
+void odi_pool_resize(od_pool *pool, int workers);
 
 /* monitor.c: the crew's `arm_monitor`. */
 void odi_pool_arm_monitor(odi_crew *crew);

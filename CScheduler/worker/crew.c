@@ -13,6 +13,7 @@
 #include "os/pages.h"
 #include "os/thread.h"
 #include "worker/guest.h"
+#include "worker/homes.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -30,8 +31,8 @@ static void table_destroy(odi_retired *retired)
     free(retired);
 }
 
-/* Lists the workers that are present, sorted by site. False: memory is short. */
-static bool rebuild_table(odi_crew *crew)
+/* Lists those that are present, sorted by site. */
+bool odi_crew_list_workers(odi_crew *crew)
 {
     odi_table *table = malloc(sizeof *table + (size_t)crew->capacity * sizeof(odi_worker *));
     int count = 0;
@@ -74,15 +75,18 @@ static bool init_site(odi_crew *crew, odi_site *site)
 bool odi_crew_init(odi_crew *crew)
 {
     crew->slots = calloc((size_t)crew->capacity, sizeof *crew->slots);
-    if (crew->slots == NULL)
+    if (crew->slots == NULL || !odi_homes_init(crew)) {
+        odi_homes_free(crew);
+        free(crew->slots);
         return false;
+    }
     for (int site = 0; site < crew->site_count; site++) {
         if (!init_site(crew, &crew->sites[site])) {
             odi_crew_free(crew);
             return false;
         }
     }
-    if (!rebuild_table(crew)) {
+    if (!odi_crew_list_workers(crew)) {
         odi_crew_free(crew);
         return false;
     }
@@ -116,6 +120,7 @@ void odi_crew_free(odi_crew *crew)
     }
     odi_guests_free(crew);
     free(odi_load_relaxed(&crew->table)); /* relaxed: alone */
+    odi_homes_free(crew);
     free(crew->slots);
 }
 
@@ -151,35 +156,27 @@ void odi_crew_counts_changed(odi_crew *crew)
     }
 }
 
-void odi_crew_set_target(odi_crew *crew, int target)
+odi_plan *odi_crew_set_target(odi_crew *crew, int target, odi_plan *plan)
 {
     odi_lock_acquire(&crew->lock);
-    bool fewer = target < crew->target;
+    bool wakes = target < crew->target;
     crew->target = target;
+    odi_plan *over = odi_homes_replan(crew, plan);
+    wakes |= crew->moving > 0;
     odi_crew_counts_changed(crew);
     odi_lock_release(&crew->lock);
 
-    /* Sleepers that are too many leave now; with more workers, waiting work starts them: what
-     * was published while there was room for none, as its publishers' fence is light (S4). */
-    for (int site = 0; site < crew->site_count && fewer; site++)
+    /* Sleepers that are too many leave now, and those that have to move do. */
+    for (int site = 0; site < crew->site_count && wakes; site++)
         odi_idle_wake_all(&crew->sites[site].idle);
-    if (!fewer)
-        odi_fence_heavy(S4);
-    if (!fewer && odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, &crew->sites[0]);
+    return over;
 }
 
 /* ---- starting ---- */
 
-static int site_of_slot(const odi_crew *crew, int slot)
-{
-    return crew->plan != NULL ? odi_plan_place(crew->plan, slot).node % crew->site_count
-                              : slot % crew->site_count;
-}
-
 static odi_worker *make_worker(odi_crew *crew, int slot)
 {
-    int site = site_of_slot(crew, slot);
+    int site = odi_home_site(crew, slot);
     int node = memory_node(crew, &crew->sites[site]);
     odi_worker *worker = odi_pages_new(odi_pages_size(sizeof *worker, node), node);
 
@@ -198,29 +195,29 @@ static odi_worker *make_worker(odi_crew *crew, int slot)
     return worker;
 }
 
-/* The lowest slot below `end` without a thread, at home on a site (-1: any). Lock held. */
-static int free_slot(odi_crew *crew, int end, int site)
+/* The lowest slot without a thread, with a home of its own on a site (-1: any slot). Lock held. */
+static int free_slot(odi_crew *crew, int site)
 {
-    for (int slot = 0; slot < end; slot++) {
+    for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
 
         if ((worker == NULL || !worker->present) &&
-            (site < 0 || site_of_slot(crew, slot) == site))
+            (site < 0 || (odi_home_is_own(crew, slot) && odi_home_site(crew, slot) == site)))
             return slot;
     }
     return -1;
 }
 
-/* A slot without a thread: of those that are meant to be used, one at home on the site or
- * near it; with several sites and in no other case that need not be the lowest. Lock held. */
+/* A slot without a thread: of those with a home of their own, one on the site or near it.
+ * Lock held. */
 static odi_worker *take_slot(odi_crew *crew, int site)
 {
     int slot = -1;
 
-    for (int rank = 0; rank < crew->site_count && crew->site_count > 1 && slot < 0; rank++)
-        slot = free_slot(crew, crew->target, crew->site_order[site][rank]);
+    for (int rank = 0; rank < crew->site_count && slot < 0; rank++)
+        slot = free_slot(crew, crew->site_order[site][rank]);
     if (slot < 0)
-        slot = free_slot(crew, crew->capacity, -1);
+        slot = free_slot(crew, -1);
     if (slot < 0)
         return NULL;
     odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
@@ -244,6 +241,11 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
     odi_worker *worker = *benched != NULL ? *benched : take_slot(crew, site);
 
     *short_of_memory = worker == NULL;
+    if (worker != NULL) {
+        odi_home_take(crew, worker->slot);
+        if (!worker->present)
+            odi_home_put(worker);
+    }
     odi_fence_seqcst(S2); /* a search that is under way covers what was published before */
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;
@@ -253,7 +255,7 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
         worker->benched = false;
     } else {
         worker->present = true;
-        if (!rebuild_table(crew)) {
+        if (!odi_crew_list_workers(crew)) {
             worker->present = worker->searching = false;
             odi_idle_found(&worker->site->idle);
             *short_of_memory = true;
@@ -307,11 +309,12 @@ ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
 ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
 {
     odi_lock_acquire(&crew->lock);
+    odi_home_forget(worker);
     worker->present = worker->searching = false;
     odi_idle_found(&worker->site->idle);
     crew->active--;
     crew->present--;
-    (void)rebuild_table(crew); /* a worker without a thread in the table does no harm */
+    (void)odi_crew_list_workers(crew); /* a worker without a thread in the table does no harm */
     note_failure(crew);
     odi_lock_release(&crew->lock);
     say_failure(crew, strerror(error));
@@ -561,13 +564,27 @@ static bool hand_over_jobs(odi_worker *worker)
     return true;
 }
 
-/* Gives the token back on the way to the bench. */
+/* Gives the token back on the way to the bench, or to another site. */
 static void stop_searching(odi_worker *worker)
 {
     if (worker->searching) {
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
     }
+}
+
+void odi_crew_move(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+
+    if (!odi_load_relaxed(&worker->moves)) /* relaxed: a hint, looked at under the lock */
+        return;
+    stop_searching(worker);
+    if (odi_home_move(worker))
+        odi_home_settle(worker);
+    /* What it was woken for is anybody's now. */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, worker->site);
 }
 
 /* Takes a worker off the bench's list whose time there is over. Lock held. */
@@ -597,6 +614,7 @@ static bool take_a_seat(odi_crew *crew, odi_worker *worker)
     if (surplus) {
         crew->active--;
         odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
+        odi_home_give(crew, worker->slot);
         worker->benched = true;
         worker->next_benched = crew->bench;
         crew->bench = worker;
@@ -643,8 +661,9 @@ void odi_crew_depart(odi_worker *worker, bool from_bench)
     odi_crew *crew = worker->crew;
 
     odi_lock_acquire(&crew->lock);
-    worker->present = false;
-    (void)rebuild_table(crew); /* an absent worker in the table does no harm */
+    odi_home_forget(worker);
+    worker->present = worker->pinned = false;
+    (void)odi_crew_list_workers(crew); /* an absent worker in the table does no harm */
     crew->present--;
     crew->active -= !from_bench;
     odi_add_release(&crew->departures, 1, S3);
@@ -680,6 +699,7 @@ void odi_crew_forked(odi_crew *crew)
     crew->lock = (odi_lock){0};
     crew->active = crew->present = crew->blocked = crew->allowance = 0;
     crew->bench = NULL;
+    odi_homes_forked(crew);
     /* relaxed, all: one thread exists */
     for (int slot = 0; slot < crew->capacity; slot++)
         odi_store_relaxed(&crew->slots[slot], (odi_worker *)NULL); /* never freed here */
@@ -687,6 +707,6 @@ void odi_crew_forked(odi_crew *crew)
         (void)init_site(crew, &crew->sites[site]);
     odi_guests_forked(crew);
     crew->next_start_ns = 0;
-    (void)rebuild_table(crew);
+    (void)odi_crew_list_workers(crew);
     odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF);
 }

@@ -47,14 +47,19 @@ typedef struct odi_worker odi_worker;
 typedef struct odi_forks odi_forks;
 typedef struct odi_crew odi_crew;
 
-typedef struct {
-    odi_idle idle;
-    odi_injector injectors[ODI_BANDS];
-    /* Bands whose injector may hold something. Set by submitters; cleared by workers that
-     * are about to sleep and look once more afterwards. */
-    ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands;
-    odi_atomic(int) searcher_cpu; /* where the token's holder last waited awake */
-    int node;                     /* the kernel's number, for memory */
+typedef union {
+    struct {
+        odi_idle idle;
+        odi_injector injectors[ODI_BANDS];
+        /* Bands whose injector may hold something. Set by submitters; cleared by workers that
+         * are about to sleep and look once more afterwards. */
+        ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands;
+        odi_atomic(int) searcher_cpu; /* where the token's holder last waited awake */
+        int node;                     /* the kernel's number, for memory */
+    };
+    /* The kernel's largest page, so that each site's lies on its node. What is not touched of
+     * it costs address space only. */
+    char pages[64 * 1024];
 } odi_site;
 
 typedef struct {
@@ -70,7 +75,8 @@ enum {
     ODI_SURPLUS = 4,     /* more workers than the limit */
     ODI_STOPPING = 8,    /* workers leave when they find nothing; submitters run their own */
     ODI_CANCELLING = 16, /* workers leave before the next job */
-    ODI_NO_THREADS = 32  /* no worker could be started: submitters run their own */
+    ODI_NO_THREADS = 32, /* no worker could be started: submitters run their own */
+    ODI_MOVES = 64       /* some worker's home has changed (homes.h) */
 };
 
 struct odi_crew {
@@ -80,7 +86,6 @@ struct odi_crew {
     const int (*site_order)[ODI_MOST_SITES]; /* [site][rank]: the others by distance */
     const uint8_t (*site_classes)[ODI_MOST_SITES]; /* [site][rank]: how far that is, as
                                                       counters.h counts it */
-    odi_plan *plan;                          /* where workers live; NULL: anywhere */
     size_t stack_bytes;
     int capacity; /* slots: workers and spares */
     int spare_cap;
@@ -104,6 +109,9 @@ struct odi_crew {
     ODI_PAIR_ALIGNED odi_lock lock;
     int64_t next_monitor_ns; /* after a failed start of the monitor: not before this */
     int target, blocked, allowance;
+    odi_plan *plan;         /* where workers live; NULL: anywhere. With homes.h's like these: */
+    int *homes, *new_homes; /* [capacity] each slot's place; room for the next plan's */
+    int moving;             /* workers that have to move */
     int active;  /* workers that are not on the bench */
     int present; /* threads of the crew that have not left */
     odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */
@@ -128,7 +136,13 @@ int odi_crew_limit(const odi_crew *crew);
 /* Writes attention's CAN_START and SURPLUS anew after a change of the counts. Lock held. */
 void odi_crew_counts_changed(odi_crew *crew);
 
-void odi_crew_set_target(odi_crew *crew, int target);
+/* So many workers from now on, at the places of `plan` (NULL: the one there is). Returns the
+ * plan that is over, for the caller to free. The caller publishes what waits, so that it starts
+ * them. */
+odi_plan *odi_crew_set_target(odi_crew *crew, int target, odi_plan *plan);
+
+/* Makes the table anew after workers changed. False: memory is short, and it stays. Lock held. */
+bool odi_crew_list_workers(odi_crew *crew);
 
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site);
 
@@ -198,6 +212,9 @@ typedef enum {
 /* A worker at a job boundary saw ODI_SURPLUS: it goes to the bench if it still is one too
  * many and can hand its jobs over. */
 odi_bench_result odi_crew_bench(odi_worker *worker);
+
+/* A worker at a job boundary saw ODI_MOVES: if it is meant, it goes to its new home. */
+void odi_crew_move(odi_worker *worker);
 
 /* A worker's thread ends: it is taken off the table and its slot is free. */
 void odi_crew_depart(odi_worker *worker, bool from_bench);

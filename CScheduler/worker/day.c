@@ -12,10 +12,9 @@
  */
 #include "worker/worker.h"
 
-#include "os/affinity.h"
 #include "os/clock.h"
-#include "os/numa.h"
 #include "os/thread.h"
+#include "worker/homes.h"
 #include "worker/run.h"
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
@@ -30,31 +29,6 @@ static uint32_t attention(odi_worker *worker)
     return odi_load_relaxed(&worker->crew->attention); /* relaxed: rechecked every round */
 }
 
-/* The first pages of a stack were written by whoever created the thread, and by the thread
- * before it was on its node. With huge pages these are megabytes. */
-static void bring_stack_home(odi_worker *worker)
-{
-    size_t bytes;
-    void *stack = odi_thread_stack_in_use(&bytes);
-
-    if (stack != NULL)
-        (void)odi_numa_move(stack, bytes, worker->site->node); /* a wish */
-}
-
-/* Goes where the plan says. */
-static void settle(odi_worker *worker)
-{
-    odi_crew *crew = worker->crew;
-    odi_cpu_mask mask;
-
-    if (crew->plan == NULL || !odi_plan_mask(crew->plan, worker->slot, &mask))
-        return;
-    if (odi_affinity_set(&mask) != 0)
-        odi_add_relaxed(&crew->warnings, 1); /* relaxed: a counter. It runs unpinned. */
-    else if (crew->site_count > 1)
-        bring_stack_home(worker);
-}
-
 static void set_up(odi_worker *worker)
 {
     odi_worker_self = worker;
@@ -66,7 +40,7 @@ static void set_up(odi_worker *worker)
     worker->spin_ns = SPIN_FIRST_NS;
     worker->slept_briefly = true;
     worker->woken = false;
-    settle(worker);
+    odi_home_settle(worker);
 }
 
 /* The worker has a job in hand. If it searched, the next sleeper is woken as long as there
@@ -178,7 +152,8 @@ static void park(odi_worker *worker)
 
     bool work = odi_crew_has_jobs(worker->crew) || odi_worker_could_hunt(worker);
     /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
-    if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING))) {
+    if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
+        !odi_load_relaxed(&worker->moves)) { /* relaxed: likewise */
         int64_t before = odi_clock_now();
 
         odi_count(&worker->counters.parks, 1);
@@ -257,9 +232,11 @@ void odi_worker_main(void *raw)
     while (stays) {
         uint32_t now = attention(worker);
 
-        if (ODI_UNLIKELY(now & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING))) {
+        if (ODI_UNLIKELY(now & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING | ODI_MOVES))) {
             if (now & ODI_CANCELLING)
                 break;
+            if (now & ODI_MOVES)
+                odi_crew_move(worker);
             if (now & ODI_SURPLUS && !(now & ODI_STOPPING)) {
                 odi_bench_result result = odi_crew_bench(worker);
 

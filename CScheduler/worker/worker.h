@@ -23,11 +23,14 @@
 struct odi_worker {
     /* Constant while the worker runs. */
     odi_crew *crew;
-    odi_site *site;
-    int site_index;
     int slot;
     int thread_id;
     int cpu_clock;
+
+    /* The owner's; read and, while it has no thread, written by others under the lock. */
+    odi_site *site;
+    int site_index;
+    bool pinned; /* its thread has a mask of its own */
 
     /* The owner's, unread by others. */
     ODI_PAIR_ALIGNED odi_record *run_record; /* the record of the present run, or NULL */
@@ -61,6 +64,7 @@ struct odi_worker {
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bench_word; /* set when called back */
     odi_worker *next_benched;                         /* under the crew's lock, like these */
     bool present, benched;
+    odi_atomic(bool) moves; /* its home has changed; a hint for the owner */
     /* The monitor's own notes. */
     uint64_t watched_jobs;
     int64_t watched_cpu;

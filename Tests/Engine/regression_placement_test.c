@@ -1,0 +1,274 @@
+/* Placement that went wrong once: pools that grew onto one node, workers pinned to where the
+ * process was no longer allowed, and meeting places of all nodes on one. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include "os/affinity.h"
+#include "os/source.h"
+
+enum { MOST = 16 };
+
+static gate doors[MOST];
+
+static od_pool *pool_on(odi_topology *topology, int workers)
+{
+    od_pool_options options = options_for(workers);
+
+    options.placement = OD_PLACEMENT_NODE;
+    options.spare_workers = 0;
+    return pool_with(options, (odi_pool_world){.topology = topology});
+}
+
+/* So many workers are each in a job, and stay there. */
+static void hold_workers(od_pool *pool, int workers)
+{
+    for (int i = 0; i < workers; i++) {
+        doors[i] = (gate){0};
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
+    }
+    for (int i = 0; i < workers; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+}
+
+static void let_workers_go(od_pool *pool, int workers)
+{
+    for (int i = 0; i < workers; i++)
+        gate_open(&doors[i]);
+    assert_comes_true(nothing_runs(pool));
+}
+
+/* Workers that work, by site. */
+static int workers_at(od_pool *pool, int site)
+{
+    int count = 0;
+
+    odi_lock_acquire(&pool->crew.lock);
+    for (int slot = 0; slot < pool->crew.capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&pool->crew.slots[slot]);
+
+        count += worker != NULL && worker->present && !worker->benched &&
+                 worker->site_index == site;
+    }
+    odi_lock_release(&pool->crew.lock);
+    return count;
+}
+
+static int still_to_move(od_pool *pool)
+{
+    odi_lock_acquire(&pool->crew.lock);
+    int moving = pool->crew.moving;
+    odi_lock_release(&pool->crew.lock);
+    return moving;
+}
+
+static void a_pool_that_grows_fills_the_nodes_of_its_plan(void **state)
+{
+    static const int before[] = {1, 2, 3, 5, 7};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+        od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), before[i]);
+
+        hold_workers(pool, before[i]);
+        int first = workers_at(pool, 0);
+        assert_int_equal(first, before[i] <= 4 ? before[i] : (before[i] + 1) / 2);
+        let_workers_go(pool, before[i]);
+        od_pool_set_workers(pool, 8);
+        hold_workers(pool, 8);
+        assert_int_equal(workers_at(pool, 0), 4);
+        assert_int_equal(workers_at(pool, 1), 4);
+        let_workers_go(pool, 8);
+        od_pool_free(pool);
+    }
+}
+
+/* Also while they work: those that are there stay where they are. */
+static void a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room(void **state)
+{
+    od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), 5);
+    gate more[3] = {0};
+
+    (void)state;
+    hold_workers(pool, 5);
+    od_pool_set_workers(pool, 8);
+    for (int i = 0; i < 3; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &more[i]);
+    for (int i = 0; i < 3; i++)
+        assert_comes_true(atomic_load(&more[i].waiting) == 1);
+    assert_int_equal(workers_at(pool, 0), 4);
+    assert_int_equal(workers_at(pool, 1), 4);
+    for (int i = 0; i < 3; i++)
+        gate_open(&more[i]);
+    let_workers_go(pool, 5);
+    od_pool_free(pool);
+}
+
+static void a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan(void **state)
+{
+    atomic_ullong ran = 0;
+    uint64_t submitted = 0;
+
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), 8);
+
+        hold_workers(pool, 8);
+        let_workers_go(pool, 8);
+        od_pool_set_workers(pool, 3); /* one node has enough cores for these */
+        for (int i = 0; i < 200; i++, submitted++)
+            od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        assert_comes_true(atomic_load(&ran) == submitted);
+        assert_comes_true(metrics_of(pool).active <= 3 && workers_at(pool, 1) == 0);
+        hold_workers(pool, 3);
+        assert_int_equal(workers_at(pool, 0), 3);
+        let_workers_go(pool, 3);
+        assert_comes_true(still_to_move(pool) == 0);
+        od_pool_free(pool);
+    }
+}
+
+/* ---- on this machine ---- */
+
+static odi_cpu_mask allowed; /* read and written with pools at rest, or by the lock below */
+static odi_lock allowed_lock;
+
+static odi_read_status ask_allowed(const odi_source *source, odi_cpu_mask *mask)
+{
+    (void)source;
+    odi_lock_acquire(&allowed_lock);
+    *mask = allowed;
+    odi_lock_release(&allowed_lock);
+    return ODI_READ_OK;
+}
+
+static void allow_only(int first, int second)
+{
+    odi_lock_acquire(&allowed_lock);
+    odi_cpu_mask_clear(&allowed);
+    odi_cpu_mask_add(&allowed, first);
+    if (second >= 0)
+        odi_cpu_mask_add(&allowed, second);
+    odi_lock_release(&allowed_lock);
+}
+
+static atomic_int pinned_to;
+
+/* The CPU that the calling thread is pinned to, or -1. */
+static int own_cpu(void)
+{
+    odi_cpu_mask mask;
+
+    if (odi_affinity_get(ODI_AFFINITY_CALLER, &mask) != 0 || odi_cpu_mask_count(&mask) != 1)
+        return -1;
+    return odi_cpu_mask_next(&mask, 0);
+}
+
+static void note_cpu(void *unused)
+{
+    (void)unused;
+    atomic_store(&pinned_to, own_cpu());
+}
+
+static bool runs_pinned_to(od_pool *pool, int cpu)
+{
+    uint64_t before = all_done(pool);
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, note_cpu, NULL);
+    return COMES_TRUE(all_done(pool) > before) && atomic_load(&pinned_to) == cpu;
+}
+
+static od_pool *pool_of_allowed(odi_source *source, int workers)
+{
+    od_pool_options options = options_for(workers);
+
+    *source = odi_source_live();
+    source->affinity = ask_allowed;
+    options.placement = OD_PLACEMENT_CORE;
+    options.spare_workers = 0;
+    return pool_with(options, (odi_pool_world){.source = source});
+}
+
+static bool two_cpus(int *first, int *second)
+{
+    odi_cpu_mask mask;
+
+    if (odi_affinity_get(ODI_AFFINITY_PROCESS, &mask) != 0)
+        return false;
+    *first = odi_cpu_mask_next(&mask, 0);
+    *second = *first >= 0 ? odi_cpu_mask_next(&mask, *first + 1) : -1;
+    return *second >= 0;
+}
+
+/* Whether the number of workers follows the limits or was asked for. */
+static void a_pinned_worker_follows_the_cpus_that_are_left_to_the_process(void **state)
+{
+    odi_source source;
+    int first, second;
+
+    (void)state;
+    if (!two_cpus(&first, &second))
+        skip();
+    for (int workers = 0; workers <= 1; workers++) {
+        allow_only(first, -1);
+        od_pool *pool = pool_of_allowed(&source, workers);
+        assert_true(runs_pinned_to(pool, first));
+        allow_only(second, -1);
+        assert_comes_true(runs_pinned_to(pool, second));
+        od_pool_free(pool);
+    }
+}
+
+static void each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own(void **state)
+{
+    odi_source source;
+    int first, second, seen[2];
+
+    (void)state;
+    if (!two_cpus(&first, &second))
+        skip();
+    allow_only(first, second);
+    od_pool *pool = pool_of_allowed(&source, 1);
+    assert_true(runs_pinned_to(pool, first));
+    od_pool_set_workers(pool, 2);
+    assert_comes_true(still_to_move(pool) == 0);
+    hold_workers(pool, 2);
+    for (int slot = 0; slot < 2; slot++) {
+        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+        odi_cpu_mask mask;
+
+        odi_lock_acquire(&pool->crew.lock);
+        assert_true(odi_plan_mask(pool->crew.plan, pool->crew.homes[worker->slot], &mask));
+        odi_lock_release(&pool->crew.lock);
+        seen[slot] = odi_cpu_mask_next(&mask, 0);
+    }
+    assert_int_not_equal(seen[0], seen[1]);
+    let_workers_go(pool, 2);
+    od_pool_free(pool);
+}
+
+/* ---- memory ---- */
+
+static void no_two_nodes_share_a_page_of_their_meeting_places(void **state)
+{
+    od_pool *pool = pool_on(odi_topology_synthetic(4, 2, 1), 8);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    (void)state;
+    for (int site = 0; site < 4; site++)
+        assert_int_equal((uintptr_t)&pool->crew.sites[site] % page, 0);
+    od_pool_free(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_that_grows_fills_the_nodes_of_its_plan),
+        cmocka_unit_test(a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room),
+        cmocka_unit_test(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan),
+        cmocka_unit_test(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process),
+        cmocka_unit_test(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own),
+        cmocka_unit_test(no_two_nodes_share_a_page_of_their_meeting_places),
+    };
+    return run_guarded(tests);
+}
