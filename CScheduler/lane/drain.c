@@ -46,7 +46,7 @@ ODI_COLD static void serve(odi_turn *waiting)
     odi_worker *worker = odi_worker_self;
     odi_entry job;
 
-    if (worker == NULL || !odi_crew_has_work(worker->crew) ||
+    if (worker == NULL || !odi_crew_has_jobs(worker->crew) ||
         odi_crew_hand_over(worker->crew, worker->site) || !odi_worker_find_local(worker, &job))
         return;
     right_below = odi_job_tag(job) == ODI_TAG_INTERNAL ? waiting : NULL;
