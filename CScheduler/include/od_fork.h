@@ -138,6 +138,33 @@ od_join(od_fork_slot *branch, void (*function)(void *), void *context)
         od_join_slow();
 }
 
+/* ---- loops ---- */
+
+/* The processor's own clock, in ticks of its own, for chunks of loops; where it has none that
+ * is cheap, each chunk counts as long enough. */
+static inline __attribute__((always_inline)) uint64_t od_loop_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+
+/* About two microseconds of them, on machines of today. */
+static inline __attribute__((always_inline)) uint64_t od_loop_unit(void)
+{
+#if defined(__aarch64__)
+    return 64;
+#else
+    return 5000;
+#endif
+}
+
 /* ---- threads that are no workers ---- */
 
 /* The pool that a thread which is no worker forks in: made at the first such fork, with the
