@@ -29,23 +29,13 @@ static void replan(od_pool *pool, int workers, const odi_limits *limits)
     odi_topology_free(over); /* the plan that borrowed it is gone */
 }
 
-/* What waits starts workers, now that there may be more: what was published while there was
- * room for none, as its publishers' fence is light (S4). It may also run on this thread, so no
- * lock is held. */
-static void publish_what_waits(odi_crew *crew)
-{
-    odi_fence_heavy(S4);
-    if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, &crew->sites[0]);
-}
-
 void odi_pool_resize(od_pool *pool, int workers)
 {
     odi_lock_acquire(&pool->plan_lock);
     odi_limits limits = pool->limits;
     replan(pool, workers, &limits);
     odi_lock_release(&pool->plan_lock);
-    publish_what_waits(&pool->crew);
+    odi_crew_publish_waiting(&pool->crew); /* may run jobs: no lock is held */
 }
 
 /* The limits as they are now. False: nothing follows from them. Plan lock held. */
@@ -86,5 +76,5 @@ void odi_pool_refresh(odi_crew *crew)
     odi_store_relaxed(&pool->next_refresh_ns, now + REFRESH_NS); /* relaxed: a hint */
     odi_store_release(&pool->refreshing, false, P1);
     if (follows)
-        publish_what_waits(crew);
+        odi_crew_publish_waiting(crew);
 }

@@ -172,6 +172,13 @@ odi_plan *odi_crew_set_target(odi_crew *crew, int target, odi_plan *plan)
     return over;
 }
 
+void odi_crew_publish_waiting(odi_crew *crew)
+{
+    odi_fence_heavy(S4); /* what was published while there was room for no worker is seen */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, &crew->sites[0]);
+}
+
 /* ---- starting ---- */
 
 static odi_worker *make_worker(odi_crew *crew, int slot)

@@ -137,9 +137,12 @@ int odi_crew_limit(const odi_crew *crew);
 void odi_crew_counts_changed(odi_crew *crew);
 
 /* So many workers from now on, at the places of `plan` (NULL: the one there is). Returns the
- * plan that is over, for the caller to free. The caller publishes what waits, so that it starts
- * them. */
+ * plan that is over, for the caller to free. odi_crew_publish_waiting follows. */
 odi_plan *odi_crew_set_target(odi_crew *crew, int target, odi_plan *plan);
+
+/* Waiting work starts workers, now that there may be more: also what was published while there
+ * was room for none, as its publishers' fence is light (S4). It may run on this thread. */
+void odi_crew_publish_waiting(odi_crew *crew);
 
 /* Makes the table anew after workers changed. False: memory is short, and it stays. Lock held. */
 bool odi_crew_list_workers(odi_crew *crew);

@@ -17,6 +17,8 @@
 
 #include "worker/crew.c"
 
+#include "worker/homes.c"
+
 #include "worker/run.c"
 
 #define discard_own submit_discard_own
@@ -172,7 +174,7 @@ static odi_worker *make_present(void)
 
     worker->present = true;
     pool.crew.active = pool.crew.present = 1;
-    model_check(rebuild_table(&pool.crew));
+    model_check(odi_crew_list_workers(&pool.crew));
     model_hint(&worker->bands, sizeof worker->bands);
     return worker;
 }

@@ -71,7 +71,8 @@ MODEL_SCENARIO(blocking_against_submit, prepare, verify, wait_for_it, submitter,
 /* A worker is one too many at first: the number of workers grows instead. */
 static void more_workers(void)
 {
-    odi_crew_set_target(&pool.crew, 2);
+    (void)odi_crew_set_target(&pool.crew, 2, NULL);
+    odi_crew_publish_waiting(&pool.crew);
     while (odi_load_acquire(&done, none) == 0)
         odi_futex_wait(&done, 0, ODI_FOREVER);
 }

@@ -16,6 +16,8 @@
 
 #define start_failed crew_start_failed /* reclaim.c has a word of that name */
 #include "worker/crew.c"
+
+#include "worker/homes.c"
 #undef start_failed
 
 #include "worker/find.c"
@@ -114,7 +116,7 @@ static void prepare(void)
     crew->active = crew->present = 1;
     model_free(odi_load_relaxed(&crew->table)); /* as if it always had been so */
     odi_store_relaxed(&crew->table, (odi_table *)NULL);
-    model_check(rebuild_table(crew));
+    model_check(odi_crew_list_workers(crew));
     model_hint(&crew->attention, sizeof crew->attention); /* bits that are changed one by one */
     grace_readers = 1u << 1;
 }
@@ -185,7 +187,7 @@ static void prepare_two(void)
     pool.crew.active = pool.crew.present = 2;
     model_free(odi_load_relaxed(&pool.crew.table));
     odi_store_relaxed(&pool.crew.table, (odi_table *)NULL);
-    model_check(rebuild_table(&pool.crew));
+    model_check(odi_crew_list_workers(&pool.crew));
     model_check(odi_worker_push(victim, 0, ledger_entry(pushed)));
     pushed++;
 }
