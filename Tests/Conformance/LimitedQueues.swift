@@ -86,6 +86,19 @@ extension Conformance {
             #expect(met.count == 3)
         }
 
+        @Test("runs more at once as soon as the limit is raised, of what waited for its turn too", arguments: Surface.all)
+        func raisedForWaiting(on surface: Surface) {
+            let (queue, meeting, met) = (surface.operations(limit: 1), Meeting(of: 3), Counter())
+            queue.isSuspended = true
+            for _ in 0..<3 { queue.add { if meeting.attend() { met.add() } } }
+            queue.isSuspended = false
+            linger(milliseconds: 5)
+            #expect(met.count == 0)
+            queue.limit = 3
+            queue.waitUntilAllAreFinished()
+            #expect(met.count == 3)
+        }
+
         @Test("runs fewer at once after the limit was lowered", arguments: Surface.all)
         func lowered(on surface: Surface) {
             let (queue, gate, crowd, started) = (surface.operations(limit: 3), Gate(), Crowd(), Meeting(of: 4))

@@ -10,4 +10,7 @@ enum Difference: String, CaseIterable, Sendable {
     case fairSemaphores
     case cancelledUnsubmitted
     case itemReuse
+    case plainQoS
+    case fiveBands
+    case bandsInOrder
 }

@@ -56,3 +56,13 @@ enum Queue: Sendable {
         }
     }
 }
+
+extension Queue {
+    /// nil: the queue was told none.
+    var qos: QoS? {
+        switch self {
+        case .theirs(let queue): QoS.allCases.first { $0.theirs == queue.qos }
+        case .ours(let queue): QoS.allCases.first { $0.ours == queue.qos }
+        }
+    }
+}

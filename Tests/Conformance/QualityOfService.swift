@@ -1,0 +1,82 @@
+import Foundation
+import OverdriveCore
+import Synchronization
+import Testing
+
+extension Conformance {
+    @Suite("Quality of service")
+    struct QualityOfService {
+        @Test("is what a queue was made with", arguments: Surface.all, QoS.allCases)
+        func ofQueue(on surface: Surface, qos: QoS) {
+            let theirs = qos == .userInteractive ? QoS.userInitiated : qos
+            let expected = surface.expects(.fiveBands, theirs: theirs, ours: qos)
+            #expect(surface.concurrent(qos: qos).qos == expected)
+            #expect(surface.serial(qos: qos).qos == expected)
+            let theirGlobal = qos == .default ? nil : theirs
+            #expect(surface.global(qos).qos == surface.expects(.plainQoS, theirs: theirGlobal, ours: qos))
+        }
+
+        @Test("of a queue that was told none", arguments: Surface.all)
+        func plain(on surface: Surface) {
+            #expect(surface.serial().qos == surface.expects(.plainQoS, theirs: nil, ours: .default))
+            #expect(surface.concurrent().qos == surface.expects(.plainQoS, theirs: nil, ours: .default))
+        }
+
+        @Test("of the main queue", arguments: Surface.all)
+        func main(on surface: Surface) {
+            #expect(surface.main.qos == surface.expects(.plainQoS, theirs: nil, ours: .userInteractive))
+        }
+
+        @Test("may be given for one closure", arguments: Surface.all, QoS.allCases)
+        func ofClosure(on surface: Surface, qos: QoS) {
+            let (queue, runs) = (surface.concurrent(), Counter())
+            for _ in 0..<20 { queue.async(qos: qos) { runs.add() } }
+            #expect(eventually { runs.count == 20 })
+        }
+
+        @Test("changes nothing about a serial queue's order", arguments: Surface.all)
+        func serialOrder(on surface: Surface) {
+            let (queue, log) = (surface.serial(qos: .utility), Log<Int>())
+            for number in 0..<100 {
+                queue.async(qos: QoS.allCases[number % 5]) { log.note(number) }
+            }
+            queue.sync {}
+            #expect(log.all == Array(0..<100))
+        }
+
+        @Test("lets closures of all bands run to the last one", arguments: Surface.all)
+        func allBands(on surface: Surface) {
+            let (group, runs) = (surface.group(), Counter())
+            for _ in 0..<50 {
+                for qos in QoS.allCases { surface.global(qos).async(group: group) { runs.add() } }
+            }
+            group.wait()
+            #expect(runs.count == 250)
+        }
+
+        @Test("decides who goes first, where there is more to do than workers", arguments: Surface.all)
+        func priority(on surface: Surface) {
+            let (group, busy, started, log) = (surface.group(), Counter(), Counter(), Log<QoS>())
+            let workers = Scheduler.shared.workerCount
+            busy.add()
+            // These compute: a worker that waits would be replaced.
+            for _ in 0..<workers {
+                surface.global(.userInteractive).async(group: group) {
+                    started.add()
+                    while busy.count > 0 { sched_yield() }
+                }
+            }
+            let occupied = surface == .libdispatch || eventually { started.count == workers }
+            #expect(occupied)
+            for _ in 0..<20 { surface.global(.background).async(group: group) { log.note(.background) } }
+            for _ in 0..<20 { surface.global(.userInteractive).async(group: group) { log.note(.userInteractive) } }
+            busy.add(-1)
+            group.wait()
+            // A worker may note the first background closure before another notes its last interactive one.
+            let first = log.all.prefix(21 - workers)
+            let inOrder = first.allSatisfy { $0 == .userInteractive }
+            #expect(log.all.count == 40)
+            #expect(surface.expects(.bandsInOrder, theirs: true, ours: inOrder))
+        }
+    }
+}
