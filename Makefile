@@ -99,7 +99,7 @@ test-swift: prerequisites
 include Tests/Model/model.mk
 include Tests/Numa/numa.mk
 
-.PHONY: verify verify-quick verify-full bench
+.PHONY: verify verify-quick verify-full museum bench
 
 verify-quick verify verify-full: prerequisites
 	@scripts/verify $(patsubst verify-%,--%,$(filter-out verify,$@))

@@ -383,9 +383,15 @@ static void run(void *raw)
 
 static void every_job_runs_once_or_is_cancelled(void **state)
 {
+    uint64_t jobs = 0;
+
     (void)state;
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         stress_run("exactly_once", scenarios[i].name, run, (void *)(uintptr_t)&scenarios[i]);
+        jobs += stress_count(scenarios[i].plain, scenarios[i].sanitized);
+    }
+    if (getenv("STRESS_ONLY") == NULL)
+        print_message("%llu jobs\n", (unsigned long long)jobs); /* counted by scripts/verify */
 }
 
 int main(void)
