@@ -31,6 +31,8 @@
     X(S3, "signal -> leave: what the signaller wrote is readable by the woken")          \
     X(S4, "publish <-> attention: the submitter sees the flag, or its setter the work")   \
     X(K1, "unlock -> lock: what the section before wrote is readable")                    \
+    /* timer */                                                                           \
+    X(T1, "arm <-> keep, stand by: who arms sees the sleep's end, or the sleeper the alarm") \
     /* job */                                                                             \
     X(L1, "complete -> wait: what the bodies wrote is readable by who waited")            \
     X(L2, "count <-> flag: the submitter sees the flag, or its setter the count")         \
@@ -51,6 +53,8 @@
     /* pool, lane */                                                                      \
     X(P1, "refresh -> refresh: one reader of the limits at a time")                       \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \
+    X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \
+    X(T3, "release -> free: the last reference to a timer sees all uses")                  \
     X(Q1, "grant -> turn: what ran before in the lane is readable by the sync caller")
 
 enum {

@@ -14,9 +14,11 @@
 #ifndef ODI_JOB_JOB_H
 #define ODI_JOB_JOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cache_line.h"
 #include "queue/entry.h"
 
 #if defined(__has_attribute)
@@ -58,6 +60,31 @@ static inline odi_entry odi_job_with_tag(odi_entry job, uint32_t tag)
     return job;
 }
 
+/* A job of an object that must know when its job is over, whether it ran or was discarded: a
+ * closure of C's own. */
+typedef struct odi_owned odi_owned;
+typedef struct {
+    void (*call)(odi_owned *owned);
+    void (*done)(odi_owned *owned); /* once, after the call or instead of it: the last use */
+} odi_owned_kind;
+struct odi_owned {
+    const odi_owned_kind *kind;
+};
+
+/* The function of all such jobs. Weak: the engine's parts are also linked without it. */
+extern void odi_job_call_owned(void *owned) __attribute__((weak));
+
+static inline odi_entry odi_job_owned(odi_owned *owned)
+{
+    return odi_job_plain(odi_job_call_owned, owned, 0);
+}
+
+static inline bool odi_job_is_owned(odi_entry job)
+{
+    return job.code & ODI_JOB_PLAIN && odi_job_call_owned != NULL &&
+           (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)odi_job_call_owned;
+}
+
 #ifdef ODI_SWIFT_CLOSURES
 /* The Swift runtime's, where there is one: absent from programs written in C alone. */
 extern void swift_release(void *object) __attribute__((weak));
@@ -71,9 +98,12 @@ static inline void odi_job_discard(odi_entry job)
 #ifdef ODI_SWIFT_CLOSURES
     if (!(job.code & ODI_JOB_PLAIN) && job.context != 0)
         swift_release((void *)(uintptr_t)job.context);
-#else
-    (void)job;
 #endif
+    if (odi_job_is_owned(job)) {
+        odi_owned *owned = (odi_owned *)(uintptr_t)job.context;
+
+        owned->kind->done(owned);
+    }
 }
 
 /* Calls a job's function on the calling thread; its captures stay. */

@@ -9,11 +9,16 @@
  * nobody computes, the number of spares doubles with every tick, so that a burst of blocking
  * jobs is through in a logarithmic number of them.
  *
- * How its waits end: arm_monitor, odi_pool_wake_monitor (stop), or the tick's deadline.
+ * While no worker sleeps until the earliest alarm is due (timer/agenda.h), it does, and some
+ * more; if it finds that nobody has looked, the alarm is work that waits.
+ *
+ * How its waits end: arm_monitor, stand_by, odi_pool_wake_monitor (stop), the tick's deadline,
+ * or the agenda's.
  */
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pool/pool.h"
+#include "worker/due.h"
 #include "worker/worker.h"
 
 #include "base/invariant.h"
@@ -116,6 +121,16 @@ static bool stopping(odi_crew *crew)
     return odi_load_relaxed(&crew->attention) & ODI_CANCELLING; /* relaxed: woken after it */
 }
 
+/* Something is due, and nobody who sleeps has looked: workers do at their next job's end, and
+ * one more is woken or started. */
+static void see_to_what_is_due(odi_crew *crew)
+{
+    if (!odi_crew_is_due(crew))
+        return;
+    odi_store_relaxed(&crew->agenda.overdue, true); /* relaxed: a hint */
+    (void)odi_crew_publish(crew, &crew->sites[0]);
+}
+
 /* One look at the crew. Returns whether there was a reason to look. */
 static bool tick(odi_crew *crew)
 {
@@ -131,8 +146,10 @@ static bool tick(odi_crew *crew)
     odi_lock_acquire(&crew->lock);
     adjust(crew, count, work_waits);
     odi_lock_release(&crew->lock);
-    if (work_waits)
+    if (work_waits) {
         (void)odi_crew_publish(crew, &crew->sites[0]);
+        see_to_what_is_due(crew);
+    }
     crew->refresh(crew);
     return work_waits;
 }
@@ -155,6 +172,18 @@ static void disarm(odi_crew *crew)
         (void)odi_crew_publish(crew, &crew->sites[0]);
 }
 
+/* Sleeps to the next tick. An alarm that is due before is looked at before. */
+static void rest(od_pool *pool, uint32_t word, int64_t until)
+{
+    odi_crew *crew = &pool->crew;
+    int64_t due = odi_agenda_stand_by(&crew->agenda);
+
+    if (due < until &&
+        odi_futex_wait(&pool->monitor_word, word, due) == ODI_FUTEX_TIMED_OUT)
+        see_to_what_is_due(crew);
+    odi_futex_wait(&pool->monitor_word, word, until);
+}
+
 static void watch(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
@@ -164,8 +193,13 @@ static void watch(od_pool *pool)
         uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
 
         quiet = tick(crew) ? 0 : quiet + 1;
-        odi_futex_wait(&pool->monitor_word, word, odi_clock_after(TICK_NS));
+        rest(pool, word, odi_clock_after(TICK_NS));
     }
+}
+
+static bool is_off(odi_crew *crew)
+{
+    return odi_load_relaxed(&crew->attention) & ODI_MONITOR_OFF; /* relaxed: S4 */
 }
 
 static void monitor_main(void *raw)
@@ -175,13 +209,16 @@ static void monitor_main(void *raw)
 
     odi_reader_join();
     while (!stopping(crew)) {
-        watch(pool);
+        if (!is_off(crew))
+            watch(pool);
         uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
-        disarm(crew);
-        while (!stopping(crew) &&
-               (odi_load_relaxed(&crew->attention) & ODI_MONITOR_OFF)) { /* relaxed: S4 */
-            odi_futex_wait(&pool->monitor_word, word, ODI_FOREVER);
+        if (!is_off(crew))
+            disarm(crew);
+        while (!stopping(crew) && is_off(crew)) {
+            odi_futex_wait(&pool->monitor_word, word, odi_agenda_stand_by(&crew->agenda));
             word = odi_load_acquire(&pool->monitor_word, S3);
+            if (odi_crew_is_due(crew)) /* nobody looked in time: it watches until somebody does */
+                odi_and_seqcst(&crew->attention, ~(uint32_t)ODI_MONITOR_OFF, S4);
         }
     }
     odi_reader_leave();
@@ -220,6 +257,31 @@ static bool may_start(const odi_crew *crew)
     return crew->next_monitor_ns == 0 || odi_clock_now() >= crew->next_monitor_ns;
 }
 
+/* Counts the monitor as present, if it is to be started. Lock held. */
+static bool enlist(od_pool *pool)
+{
+    if (pool->monitor_present || !may_start(&pool->crew))
+        return false;
+    pool->monitor_present = true;
+    pool->crew.present++;
+    return true;
+}
+
+void odi_pool_stand_by(odi_crew *crew)
+{
+    od_pool *pool = crew->pool;
+
+    odi_lock_acquire(&crew->lock);
+    /* relaxed: a stop that has seen the last worker leave sets it under the lock */
+    bool over = odi_load_relaxed(&crew->attention) & ODI_CANCELLING;
+    bool starts = !over && enlist(pool);
+    odi_lock_release(&crew->lock);
+    if (!starts)
+        odi_pool_wake_monitor(pool);
+    else if (odi_thread_start(monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
+        start_failed(pool);
+}
+
 void odi_pool_arm_monitor(odi_crew *crew)
 {
     od_pool *pool = crew->pool;
@@ -231,10 +293,8 @@ void odi_pool_arm_monitor(odi_crew *crew)
     odi_lock_acquire(&crew->lock);
     if (!pool->monitor_present && !may_start(crew))
         waits_on = true;
-    else if (!pool->monitor_present) {
-        starts = pool->monitor_present = true;
-        crew->present++;
-    }
+    else
+        starts = enlist(pool);
     odi_lock_release(&crew->lock);
 
     if (waits_on) {

@@ -114,6 +114,7 @@ static void set_constants(od_pool *pool, const od_pool_options *options, int wor
 
     crew->pool = pool;
     crew->arm_monitor = odi_pool_arm_monitor;
+    crew->stand_by = odi_pool_stand_by;
     crew->refresh = odi_pool_refresh;
     crew->help = odi_pool_help;
     crew->target = workers;

@@ -81,6 +81,7 @@ void odi_pool_resize(od_pool *pool, int workers);
 
 /* monitor.c: the crew's `arm_monitor`. */
 void odi_pool_arm_monitor(odi_crew *crew);
+void odi_pool_stand_by(odi_crew *crew); /* the crew's `stand_by` */
 void odi_pool_wake_monitor(od_pool *pool);
 
 /* fork.c */

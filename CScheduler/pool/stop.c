@@ -156,6 +156,7 @@ static void stop(od_pool *pool, int64_t deadline)
 {
     odi_crew *crew = &pool->crew;
 
+    odi_agenda_close(&crew->agenda); /* what is not due yet was never submitted */
     announce(crew, ODI_STOPPING);
     bool in_time = await_departures(pool, deadline);
     while (in_time && !close_if_empty(pool)) /* what came meanwhile has started workers */

@@ -131,6 +131,24 @@ void odi_idle_wake_all(odi_idle *idle)
     odi_futex_wake(&idle->epoch, INT_MAX);
 }
 
+void odi_idle_rouse(odi_idle *idle, int number)
+{
+    uint64_t state = odi_load_relaxed(&idle->state); /* relaxed, rechecked by the CAS */
+
+    /* The epoch turns back who is on its way to sleep. */
+    while (!odi_cas_seqcst(&idle->state, &state, with_next_epoch(state), S3)) {
+    }
+    odi_futex_wake_named(&idle->epoch, INT_MAX, UINT32_C(1) << (number % 32));
+}
+
+bool odi_idle_renew(odi_idle *idle, uint32_t *epoch)
+{
+    uint64_t state = odi_load_acquire(&idle->state, S3);
+
+    *epoch = epoch_of(state);
+    return (state & TOKEN_MASK) != TOKEN_FLYING;
+}
+
 uint32_t odi_idle_sleepers(odi_idle *idle)
 {
     return sleepers_of(odi_load_relaxed(&idle->state)); /* relaxed: a hint */

@@ -92,6 +92,13 @@ bool odi_idle_leave(odi_idle *idle);
 /* Wakes every sleeper, for the end of a pool or a change of its size. */
 void odi_idle_wake_all(odi_idle *idle);
 
+/* Makes the sleepers called `number` return from wait, token or no token. */
+void odi_idle_rouse(odi_idle *idle, int number);
+
+/* For a sleeper that has returned from wait and is still announced: whether it may wait
+ * again, for the epoch that this writes. False: the token flies, the caller leaves. */
+bool odi_idle_renew(odi_idle *idle, uint32_t *epoch);
+
 /* How many sleep or are about to. A hint. */
 uint32_t odi_idle_sleepers(odi_idle *idle);
 

@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "os/pages.h"
 #include "os/thread.h"
+#include "worker/due.h"
 #include "worker/guest.h"
 #include "worker/homes.h"
 #include "worker/run.h"
@@ -86,7 +87,7 @@ bool odi_crew_init(odi_crew *crew)
             return false;
         }
     }
-    if (!odi_crew_list_workers(crew)) {
+    if (!odi_agenda_init(&crew->agenda, crew->site_count) || !odi_crew_list_workers(crew)) {
         odi_crew_free(crew);
         return false;
     }
@@ -119,6 +120,7 @@ void odi_crew_free(odi_crew *crew)
             odi_injector_free(&crew->sites[site].injectors[band]);
     }
     odi_guests_free(crew);
+    odi_agenda_free(&crew->agenda);
     free(odi_load_relaxed(&crew->table)); /* relaxed: alone */
     odi_homes_free(crew);
     free(crew->slots);
@@ -469,7 +471,7 @@ bool odi_crew_has_work(odi_crew *crew)
     bool has = has_jobs(crew) || odi_crew_holds_forks(crew);
     odi_read_end();
     odi_reader_leave();
-    return has;
+    return has || odi_crew_is_due(crew);
 }
 
 static bool injectors_seem_full(odi_site *site)
@@ -648,6 +650,7 @@ odi_bench_result odi_crew_bench(odi_worker *worker)
     /* What it was woken for is somebody else's now. */
     if (odi_crew_has_work(crew))
         (void)odi_crew_publish(crew, worker->site);
+    odi_crew_watch_agenda(crew, worker->site); /* it may have been the keeper */
 
     int64_t deadline = odi_clock_after(crew->bench_ns);
     odi_futex_result result = ODI_FUTEX_WOKEN;
@@ -713,6 +716,7 @@ void odi_crew_forked(odi_crew *crew)
     for (int site = 0; site < crew->site_count; site++)
         (void)init_site(crew, &crew->sites[site]);
     odi_guests_forked(crew);
+    odi_agenda_forked(&crew->agenda);
     crew->next_start_ns = 0;
     (void)odi_crew_list_workers(crew);
     odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF);

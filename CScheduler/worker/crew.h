@@ -33,6 +33,7 @@
 #include "reclaim/reclaim.h"
 #include "sleep/idle.h"
 #include "sleep/lock.h"
+#include "timer/agenda.h"
 #include "topology/placement.h"
 
 enum {
@@ -93,6 +94,7 @@ struct odi_crew {
     int64_t first_index; /* where deques' indices begin: tests begin next to the wrap */
     char name[12];
     void (*arm_monitor)(odi_crew *crew);  /* attention said ODI_MONITOR_OFF */
+    void (*stand_by)(odi_crew *crew);     /* the monitor is to look at the agenda in time */
     void (*refresh)(odi_crew *crew);      /* a worker passes a slow point */
     void (*help)(odi_crew *crew);         /* there are no workers: the caller runs what waits */
     void *pool;
@@ -104,6 +106,8 @@ struct odi_crew {
     odi_atomic(int) limit_seen, active_seen;   /* the limit and the workers, as hints */
     odi_atomic(int) guests_seen;               /* places of guests that exist */
     odi_atomic(odi_forks *) guests[ODI_MOST_GUESTS]; /* a place stays once it is there (W1) */
+
+    odi_agenda agenda; /* see worker/due.h */
 
     /* Under the lock, all of it. */
     ODI_PAIR_ALIGNED odi_lock lock;

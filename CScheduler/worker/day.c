@@ -4,7 +4,8 @@
  *     WORKING     find_local -> run
  *     SEARCHING   holds the site's token, or makes one sweep without it
  *     ANNOUNCED   counted as a sleeper; looks at every source once more
- *     ASLEEP      on the site's epoch; ended by publish, a change of the crew's size, or stop
+ *     ASLEEP      on the site's epoch; ended by publish, a change of the crew's size, stop, or
+ *                 what is due next (due.h)
  *     BENCHED     one worker too many; ended by start_one or the bench's deadline
  *
  * Every way back from SEARCHING passes through found(), which gives the token on, so that
@@ -14,6 +15,7 @@
 
 #include "os/clock.h"
 #include "os/thread.h"
+#include "worker/due.h"
 #include "worker/homes.h"
 #include "worker/run.h"
 
@@ -51,12 +53,13 @@ static void found(odi_worker *worker)
         worker->woken = false;
         odi_count(&worker->counters.useful_wakes, 1);
     }
-    if (!worker->searching)
-        return;
-    worker->searching = false;
-    odi_idle_found(&worker->site->idle);
-    if (odi_crew_seems_to_have_work(worker->crew))
-        (void)odi_crew_publish(worker->crew, worker->site);
+    if (worker->searching) {
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+        if (odi_crew_seems_to_have_work(worker->crew))
+            (void)odi_crew_publish(worker->crew, worker->site);
+    }
+    odi_crew_mind_agenda(worker->crew); /* it may have been the keeper, or about to be */
 }
 
 static bool look_everywhere(odi_worker *worker, odi_entry *job)
@@ -157,7 +160,7 @@ static void park(odi_worker *worker)
         int64_t before = odi_clock_now();
 
         odi_count(&worker->counters.parks, 1);
-        odi_idle_wait(idle, epoch, ODI_FOREVER, worker->slot);
+        odi_worker_sleep(worker, epoch);
         adapt(worker, odi_clock_now() - before);
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
@@ -179,6 +182,7 @@ static bool search(odi_worker *worker, odi_entry *job)
     /* Not while the crew stops: who leaves with the token would take a promise with it. */
     if (!worker->searching && !stops)
         worker->searching = odi_idle_try_search(&worker->site->idle);
+    odi_worker_fire_due(worker);
     if (look_everywhere(worker, job))
         return true;
     if (may_spin(worker) && spin(worker, job))
@@ -245,6 +249,8 @@ void odi_worker_main(void *raw)
                     continue; /* otherwise it has jobs that it could not hand over */
             }
         }
+        if (ODI_UNLIKELY(odi_agenda_is_used(&worker->crew->agenda)))
+            odi_worker_pass_time(worker);
         if (odi_worker_find_local(worker, &job) || search(worker, &job)) {
             if (ODI_UNLIKELY(worker->searching || worker->woken))
                 found(worker);

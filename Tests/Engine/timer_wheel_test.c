@@ -1,6 +1,7 @@
 /* timer/wheel: against an oracle that looks at every node, with a clock made of a number. */
 #include "Support/check.h"
 #include "Support/prng.h"
+#include "Support/watchdog.h"
 
 #include <inttypes.h>
 
@@ -266,5 +267,5 @@ int main(void)
         cmocka_unit_test_setup(empty_returns_everything_once, set_up),
         cmocka_unit_test_setup(random_operations_agree_with_a_list, set_up),
     };
-    return cmocka_run_group_tests_name("timer_wheel", tests, NULL, NULL);
+    return run_guarded(tests);
 }

@@ -31,6 +31,7 @@
 
 #include "worker/blocking.c"
 
+#include "doubles/no_agenda.h"
 #include "doubles/clock.h"
 #include "doubles/futex_now.h"
 #include "doubles/keep.h"

@@ -9,6 +9,7 @@
 #include "worker/day.c"
 
 #include "doubles/clock.h"
+#include "doubles/no_agenda.h"
 #include "doubles/futex.h"
 #include "doubles/keep.h"
 #include "doubles/no_forks.h"

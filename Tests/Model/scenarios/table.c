@@ -25,6 +25,7 @@
 #include "pool/metrics.c"
 
 #include "doubles/clock.h"
+#include "doubles/no_agenda.h"
 #include "doubles/futex.h"
 #include "doubles/no_forks.h"
 #include "doubles/grace.h"

@@ -1,0 +1,118 @@
+internal import CScheduler
+internal import Dispatch
+
+extension TaskQueue {
+    /// A closure that is submitted later, once or again and again.
+    ///
+    ///     let timer = queue.every(.seconds(1)) { print("still here") }
+    ///     timer.cancel()
+    ///
+    /// A timer lives until its last call, whether it is kept or not, and keeps its queue. It is made by
+    /// ``TaskQueue/asyncAfter(_:execute:)`` and ``TaskQueue/every(_:after:execute:)-(_,_,(Timer.Tick)->Void)``.
+    ///
+    /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
+    ///   ``Cancellation/wasOver``.
+    /// - Threading: Safe from any thread.
+    public final class Timer: Sendable {
+        /// One call of a timer.
+        public struct Tick: Sendable {
+            /// The timer whose call this is.
+            public let timer: Timer
+
+            /// How many calls were left out since the last one, because their time passed while it waited or ran.
+            public let missed: Int
+        }
+
+        /// What ``cancel()`` found.
+        public enum Cancellation: Sendable {
+            /// The next call will not begin.
+            case prevented
+            /// A call runs right now, perhaps the one that cancels. It is the last.
+            case running
+            /// No call was to come: the last one is over, or the timer had been cancelled.
+            case wasOver
+        }
+
+        private let queue: TaskQueue
+        // Written once, before the timer is started; the engine's timer is safe to share between threads.
+        private nonisolated(unsafe) var handle: OpaquePointer?
+        // The engine calls `call` and `over` one after the other, each after what the one before has written.
+        private nonisolated(unsafe) var body: ((Tick) -> Void)?
+
+        init(on queue: TaskQueue, after delay: Int64, every interval: Int64, _ body: sending @escaping (Tick) -> Void) {
+            self.queue = queue
+            self.body = body
+            var options = od_timer_options()
+            options.delay_ns = delay
+            options.interval_ns = interval
+            options.call = { context, missed in Timer.of(context)?.call(missed) }
+            options.over = { context in Timer.of(context)?.over() }
+            // The engine's reference, until `over`.
+            let context = Unmanaged.passRetained(self).toOpaque()
+            options.context = context
+            switch queue.route {
+            case .engine(let queue, _):
+                handle = od_timer_create(queue, &options)
+            case .main:
+                handle = od_timer_create_elsewhere(Scheduler.shared.handle, &options) { context, _ in
+                    Timer.of(context)?.deliverToMain()
+                }
+            }
+            guard let handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer") }
+            od_timer_start(handle)
+        }
+
+        deinit {
+            if let handle { od_timer_release(handle) }
+        }
+
+        private static func of(_ context: UnsafeMutableRawPointer?) -> Timer? {
+            context.map { Unmanaged<Timer>.fromOpaque($0).takeUnretainedValue() }
+        }
+
+        private func call(_ missed: UInt64) {
+            body?(Tick(timer: self, missed: Int(clamping: missed)))
+        }
+
+        private func over() {
+            body = nil
+            Unmanaged.passUnretained(self).release()
+        }
+
+        /// The timer is due: its call waits for the main thread like any other closure there.
+        private func deliverToMain() {
+            guard case .main(let pending) = queue.route else { return }
+            pending.enter()
+            DispatchQueue.main.async {
+                if let handle = self.handle { od_timer_perform(handle) }
+                pending.leave()
+            }
+        }
+
+        /// Calls the timer off: no call begins after this has returned.
+        ///
+        ///     if timer.cancel() == .running { group.wait() }
+        ///
+        /// It waits for nothing: from inside the timer's own closure it returns ``Cancellation/running``.
+        ///
+        /// - Returns: What it found.
+        /// - Threading: Any thread.
+        /// - Cost: One short critical section.
+        @discardableResult
+        public func cancel() -> Cancellation {
+            guard let handle else { return .wasOver }
+            switch od_timer_cancel(handle) {
+            case OD_TIMER_PREVENTED: return .prevented
+            case OD_TIMER_RUNS: return .running
+            default: return .wasOver
+            }
+        }
+
+        /// Whether calls were called off: by ``cancel()``, by ``TaskQueue/cancelAll()`` for the only call of a
+        /// timer, or by a shutdown. False for one whose calls are over by themselves.
+        public var isCancelled: Bool {
+            guard let handle else { return false }
+            return od_timer_is_cancelled(handle)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+internal import CScheduler
+
+extension TaskQueue {
+    /// Submits a closure after a delay.
+    ///
+    ///     let reminder = queue.asyncAfter(.seconds(30)) { remind() }
+    ///     reminder.cancel()
+    ///
+    /// - Parameters:
+    ///   - delay: From now; zero or less is at once. Time in which the machine is suspended does not count.
+    ///   - body: What to run, once.
+    /// - Returns: The timer, with which the closure can be called off. It need not be kept.
+    /// - Ordering: Never before its time. Then the closure is submitted like any other: a suspended queue
+    ///   keeps it, a serial one runs it in its order; of two timers that one thread made for a serial queue
+    ///   the one due first runs first. A shutdown drops what is not due yet, and ``cancelAll()`` leaves it.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations beside the closure's captures and one short critical section, whatever
+    ///   number of timers there is. Waiting costs nothing: no thread, no tick.
+    @discardableResult
+    public func asyncAfter(_ delay: Duration, execute body: sending @escaping () -> Void) -> Timer {
+        timer(after: delay, every: nil) { _ in body() }
+    }
+
+    /// Submits a closure at a time.
+    ///
+    ///     queue.asyncAfter(deadline: .now + .seconds(30)) { giveUp() }
+    ///
+    /// - Parameters:
+    ///   - deadline: When; a time that has passed is at once.
+    ///   - body: What to run, once.
+    /// - Returns: The timer, with which the closure can be called off. It need not be kept.
+    @discardableResult
+    public func asyncAfter(
+        deadline: ContinuousClock.Instant, execute body: sending @escaping () -> Void
+    ) -> Timer {
+        asyncAfter(ContinuousClock.now.duration(to: deadline), execute: body)
+    }
+
+    /// Submits a closure again and again.
+    ///
+    ///     let heartbeat = queue.every(.seconds(5)) { tick in
+    ///         if tick.missed > 0 { log("\(tick.missed) beats left out") }
+    ///         send(.alive)
+    ///     }
+    ///
+    /// The closure's times are whole intervals from the first one on, however long its calls take. Calls never
+    /// overlap: those whose time passes while one waits or runs are left out, and the next one says how many.
+    ///
+    /// - Parameters:
+    ///   - interval: Between two calls; traps unless it is at least a nanosecond.
+    ///   - delay: Until the first call; nil: one interval.
+    ///   - body: What to run.
+    /// - Returns: The timer. It goes on until it is cancelled or the scheduler is shut down, whether it is kept
+    ///   or not.
+    /// - Ordering: As with ``asyncAfter(_:execute:)``. ``cancelAll()`` takes back the call that waits in the
+    ///   queue; the timer goes on.
+    /// - Threading: Any thread.
+    @discardableResult
+    public func every(
+        _ interval: Duration, after delay: Duration? = nil,
+        execute body: sending @escaping (_ tick: Timer.Tick) -> Void
+    ) -> Timer {
+        timer(after: delay ?? interval, every: interval, body)
+    }
+
+    /// Submits a closure again and again, without its asking how often it was left out.
+    ///
+    ///     queue.every(.milliseconds(100)) { redraw() }
+    @discardableResult
+    public func every(
+        _ interval: Duration, after delay: Duration? = nil, execute body: sending @escaping () -> Void
+    ) -> Timer {
+        timer(after: delay ?? interval, every: interval) { _ in body() }
+    }
+
+    /// The door for everything that is submitted later.
+    func timer(
+        after delay: Duration, every interval: Duration?, _ body: sending @escaping (Timer.Tick) -> Void
+    ) -> Timer {
+        if let interval, interval.nanoseconds < 1 {
+            trap("TaskQueue.every: the interval is \(interval): choose a nanosecond or more")
+        }
+        return Timer(on: self, after: delay.nanoseconds, every: interval?.nanoseconds ?? 0, body)
+    }
+}

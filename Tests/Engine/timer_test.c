@@ -1,0 +1,619 @@
+/* Timers on a pool: never early, once each, cancelled or dropped or forked, and nobody who
+ * wakes for nothing. */
+#include "Support/pools.h"
+#include "Support/prng.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/od_timer.h"
+
+CHILDREN_MAY_START_THREADS
+
+static od_pool *pool;
+static od_queue *queue;
+
+static int set_up_of(int workers)
+{
+    pool = pool_of(workers);
+    queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "timers");
+    return pool == NULL || queue == NULL;
+}
+
+static int one_worker(void **state)
+{
+    (void)state;
+    return set_up_of(1);
+}
+
+static int two_workers(void **state)
+{
+    (void)state;
+    return set_up_of(2);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    od_queue_release(queue);
+    return od_pool_free(pool) != OD_OK;
+}
+
+/* ---- a timer that notes what happens to it ---- */
+
+typedef struct {
+    od_timer *timer;
+    int64_t due;
+    atomic_int calls, overs, early;
+    atomic_ullong missed;
+    int64_t last_call;
+    gate *waits_at; /* in its call */
+    od_queue *starts_on;
+    int cancels_itself_at;
+    atomic_int cancel_said;
+} probe;
+
+static void probe_call(void *raw, uint64_t missed)
+{
+    probe *it = raw;
+
+    it->last_call = odi_clock_now();
+    atomic_fetch_add(&it->early, it->last_call < it->due);
+    atomic_fetch_add(&it->missed, missed);
+    int calls = atomic_fetch_add(&it->calls, 1) + 1;
+    if (it->waits_at != NULL)
+        gate_pass(it->waits_at);
+    if (calls == it->cancels_itself_at)
+        atomic_store(&it->cancel_said, (int)od_timer_cancel(it->timer));
+}
+
+static void probe_over(void *raw)
+{
+    atomic_fetch_add(&((probe *)raw)->overs, 1);
+}
+
+static od_timer_options options_of(probe *it, int64_t delay, int64_t interval)
+{
+    return (od_timer_options){delay, interval, probe_call, probe_over, it};
+}
+
+static void start_on(od_queue *where, probe *it, int64_t delay, int64_t interval)
+{
+    od_timer_options options = options_of(it, delay, interval);
+
+    it->due = odi_clock_now() + (delay < INT64_MAX / 2 ? delay : INT64_MAX / 2);
+    it->timer = od_timer_create(where, &options);
+    assert_non_null(it->timer);
+    od_timer_start(it->timer);
+}
+
+/* A timer that nobody keeps. */
+static void start_and_forget(od_queue *where, const od_timer_options *options)
+{
+    od_timer *timer = od_timer_create(where, options);
+
+    if (timer == NULL)
+        abort();
+    od_timer_start(timer);
+    od_timer_release(timer);
+}
+
+static void start(probe *it, int64_t delay, int64_t interval)
+{
+    start_on(queue, it, delay, interval);
+}
+
+static void signal_gate(void *raw, uint64_t missed)
+{
+    (void)missed;
+    gate_open(raw);
+}
+
+/* ---- one call ---- */
+
+static void a_timer_starts_the_first_worker_and_is_never_early(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    assert_int_equal(metrics_of(pool).threads_started, 0);
+    start(&it, MILLISECONDS(20), 0);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    assert_int_equal(atomic_load(&it.calls), 1);
+    assert_int_equal(atomic_load(&it.early), 0);
+    assert_false(od_timer_is_cancelled(it.timer));
+    assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_WAS_OVER);
+    od_timer_release(it.timer);
+    assert_int_equal(metrics_of(pool).threads_started, 1);
+}
+
+static void no_delay_is_at_once_but_not_on_the_caller(void **state)
+{
+    (void)state;
+    probe it = {0}, past = {0};
+
+    start(&it, 0, 0);
+    start(&past, -SECONDS(5), 0);
+    assert_comes_true(atomic_load(&it.overs) == 1 && atomic_load(&past.overs) == 1);
+    od_timer_release(it.timer);
+    od_timer_release(past.timer);
+}
+
+/* The keeper sleeps until the later one. */
+static void what_is_due_sooner_wakes_the_keeper(void **state)
+{
+    (void)state;
+    probe later = {0}, sooner = {0};
+
+    start(&later, SECONDS(3600), 0);
+    odi_clock_sleep(MILLISECONDS(20)); /* the worker sleeps by now */
+    start(&sooner, MILLISECONDS(5), 0);
+    assert_comes_true(atomic_load(&sooner.overs) == 1);
+    assert_int_equal(atomic_load(&later.calls), 0);
+    assert_int_equal(od_timer_cancel(later.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(atomic_load(&later.overs), 1);
+    od_timer_release(later.timer);
+    od_timer_release(sooner.timer);
+}
+
+/* The order of due times is the order of calls, on a serial queue. */
+enum { IN_ORDER = 200 };
+static atomic_int order_next, order_broken;
+
+static void note_order(void *raw, uint64_t missed)
+{
+    (void)missed;
+    if (atomic_fetch_add(&order_next, 1) != (int)(intptr_t)raw)
+        atomic_fetch_add(&order_broken, 1);
+}
+
+static void a_serial_queue_gets_them_in_the_order_of_their_times(void **state)
+{
+    (void)state;
+    od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    int64_t begin = odi_clock_now() + MILLISECONDS(30);
+
+    atomic_store(&order_next, 0);
+    atomic_store(&order_broken, 0);
+    for (int i = IN_ORDER - 1; i >= 0; i--) { /* armed the other way round */
+        od_timer_options options = {begin + i * 20 * ODI_MICROSECOND - odi_clock_now(), 0,
+                                    note_order, NULL, (void *)(intptr_t)i};
+        start_and_forget(serial, &options);
+    }
+    assert_comes_true(atomic_load(&order_next) == IN_ORDER);
+    assert_int_equal(atomic_load(&order_broken), 0);
+    od_queue_release(serial);
+}
+
+static void a_suspended_queue_keeps_it(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    od_queue_suspend(queue);
+    start(&it, MILLISECONDS(5), 0);
+    odi_clock_sleep(MILLISECONDS(40));
+    assert_int_equal(atomic_load(&it.calls), 0);
+    assert_int_equal(od_queue_pending(queue), 1);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    assert_int_equal(atomic_load(&it.calls), 1);
+    od_timer_release(it.timer);
+}
+
+/* ---- while workers are busy or blocked ---- */
+
+/* Jobs that wait for what only a timer does, unknown to the engine, on every worker. */
+static void blocked_workers_do_not_keep_a_timer_from_coming(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        gate door = {0};
+        od_timer_options options = {MILLISECONDS(5), 0, signal_gate, NULL, &door};
+
+        if (round % 2 == 0) { /* armed before everybody blocks, or after */
+            start_and_forget(queue, &options);
+            odi_clock_sleep(MILLISECONDS(1));
+        }
+        for (int i = 0; i < od_pool_workers(pool); i++)
+            od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+        if (round % 2 == 1) {
+            assert_comes_true(atomic_load(&door.waiting) == od_pool_workers(pool));
+            start_and_forget(queue, &options);
+        }
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_true(atomic_load(&door.open));
+    }
+}
+
+/* The same, armed by the very job that waits. */
+static void wait_for_a_timer_of_its_own(void *raw)
+{
+    gate door = {0};
+    od_timer_options options = {MILLISECONDS(2), 0, signal_gate, NULL, &door};
+
+    start_and_forget(queue, &options);
+    gate_pass(&door);
+    atomic_fetch_add((atomic_int *)raw, 1);
+}
+
+static void a_job_may_wait_for_the_timer_that_it_arms(void **state)
+{
+    (void)state;
+    atomic_int done = 0;
+
+    for (int i = 0; i < 3; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, wait_for_a_timer_of_its_own, &done);
+    assert_comes_true(atomic_load(&done) == 3);
+    assert_true(od_queue_wait(queue, HANG_NS));
+}
+
+/* A stream of short jobs never lets the worker search. */
+static atomic_bool stream_ends;
+static void stream(void *unused)
+{
+    (void)unused;
+    if (!atomic_load(&stream_ends))
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, stream, NULL);
+}
+
+static void a_busy_worker_looks_between_jobs(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    atomic_store(&stream_ends, false);
+    for (int i = 0; i < 64; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, stream, NULL);
+    start(&it, MILLISECONDS(10), 0);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    atomic_store(&stream_ends, true);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_timer_release(it.timer);
+}
+
+/* ---- repeating ---- */
+
+static void it_repeats_until_cancelled_and_not_once_more(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    start(&it, MILLISECONDS(2), MILLISECONDS(2));
+    assert_comes_true(atomic_load(&it.calls) >= 5);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    int calls = atomic_load(&it.calls);
+    odi_clock_sleep(MILLISECONDS(20));
+    assert_int_equal(atomic_load(&it.calls), calls);
+    assert_true(od_timer_is_cancelled(it.timer));
+    assert_int_equal(atomic_load(&it.early), 0);
+    od_timer_release(it.timer);
+}
+
+/* Calls and missed ones together are the intervals that have passed: nothing drifts. */
+static void missed_times_are_counted_and_do_not_drift(void **state)
+{
+    (void)state;
+    gate door = {0};
+    probe it = {.waits_at = &door};
+    int64_t interval = MILLISECONDS(5), begin = odi_clock_now() + interval;
+
+    start(&it, interval, interval);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    odi_clock_sleep(10 * interval);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&it.calls) >= 4);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    int64_t passed = (int64_t)atomic_load(&it.calls) + (int64_t)atomic_load(&it.missed);
+    assert_true(atomic_load(&it.missed) >= 8);
+    /* the last one came in its own interval, and no call came before its time */
+    assert_true(it.last_call >= begin + (passed - 1) * interval);
+    assert_true(it.last_call < begin + (passed + 1) * interval);
+    od_timer_release(it.timer);
+}
+
+static void a_suspended_queue_gets_one_call_that_counts_the_others(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    od_queue_suspend(queue);
+    start(&it, MILLISECONDS(3), MILLISECONDS(3));
+    odi_clock_sleep(MILLISECONDS(40));
+    assert_int_equal(od_queue_pending(queue), 1);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&it.calls) >= 2);
+    assert_true(atomic_load(&it.missed) >= 8);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    od_timer_release(it.timer);
+}
+
+static void cancelling_the_queue_does_not_end_one_that_repeats(void **state)
+{
+    (void)state;
+    probe once = {0}, again = {0};
+
+    od_queue_suspend(queue);
+    start(&once, 0, 0);
+    start(&again, 0, MILLISECONDS(2));
+    assert_comes_true(od_queue_pending(queue) == 2);
+    assert_int_equal(od_queue_cancel_all(queue), 2);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&once.overs) == 1);
+    assert_int_equal(atomic_load(&once.calls), 0);
+    assert_true(od_timer_is_cancelled(once.timer));
+    assert_comes_true(atomic_load(&again.calls) >= 2);
+    (void)od_timer_cancel(again.timer);
+    assert_comes_true(atomic_load(&again.overs) == 1);
+    od_timer_release(once.timer);
+    od_timer_release(again.timer);
+}
+
+/* ---- cancelling ---- */
+
+static void a_cancel_says_what_it_found(void **state)
+{
+    (void)state;
+    gate door = {0};
+    probe armed = {0}, queued = {0}, running = {.waits_at = &door};
+
+    start(&armed, SECONDS(3600), 0);
+    assert_int_equal(od_timer_cancel(armed.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(atomic_load(&armed.overs), 1);
+    assert_int_equal(od_timer_cancel(armed.timer), OD_TIMER_WAS_OVER);
+
+    start(&running, 0, MILLISECONDS(1));
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_suspend(queue);
+    start(&queued, 0, 0);
+    assert_comes_true(od_queue_pending(queue) == 2);
+    assert_int_equal(od_timer_cancel(queued.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(od_timer_cancel(queued.timer), OD_TIMER_WAS_OVER);
+    assert_int_equal(od_timer_cancel(running.timer), OD_TIMER_RUNS);
+    gate_open(&door);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&running.overs) == 1 && atomic_load(&queued.overs) == 1);
+    assert_int_equal(atomic_load(&running.calls), 1);
+    assert_int_equal(atomic_load(&queued.calls), 0);
+    od_timer_release(armed.timer);
+    od_timer_release(queued.timer);
+    od_timer_release(running.timer);
+}
+
+static void its_own_call_may_cancel_it(void **state)
+{
+    (void)state;
+    probe it = {.cancels_itself_at = 3, .cancel_said = -1};
+
+    start(&it, MILLISECONDS(1), MILLISECONDS(1));
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    assert_int_equal(atomic_load(&it.calls), 3);
+    assert_int_equal(atomic_load(&it.cancel_said), OD_TIMER_RUNS);
+    od_timer_release(it.timer);
+}
+
+static void a_cancel_may_come_before_the_start(void **state)
+{
+    (void)state;
+    probe it = {0};
+    od_timer_options options = options_of(&it, 0, MILLISECONDS(1));
+
+    it.timer = od_timer_create(queue, &options);
+    assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(atomic_load(&it.overs), 0);
+    od_timer_start(it.timer);
+    assert_int_equal(atomic_load(&it.overs), 1);
+    assert_int_equal(atomic_load(&it.calls), 0);
+    od_timer_release(it.timer);
+}
+
+/* ---- delivered elsewhere ---- */
+
+static _Atomic(od_timer *) delivered;
+static void deliver(void *unused, od_timer *timer)
+{
+    (void)unused;
+    atomic_store(&delivered, timer);
+}
+
+static void a_timer_may_be_delivered_to_another_thread(void **state)
+{
+    (void)state;
+    probe it = {0};
+    od_timer_options options = options_of(&it, MILLISECONDS(1), 0);
+
+    atomic_store(&delivered, NULL);
+    it.timer = od_timer_create_elsewhere(pool, &options, deliver);
+    od_timer_start(it.timer);
+    assert_comes_true(atomic_load(&delivered) == it.timer);
+    assert_int_equal(atomic_load(&it.calls), 0);
+    od_timer_perform(it.timer);
+    assert_int_equal(atomic_load(&it.calls), 1);
+    assert_int_equal(atomic_load(&it.overs), 1);
+    od_timer_release(it.timer);
+}
+
+/* ---- many ---- */
+
+enum { MANY = UNLESS_SANITIZED(1000000, 50000) };
+typedef struct {
+    int64_t due;
+    atomic_uchar calls;
+} slip;
+static atomic_int many_early, many_twice, many_calls, many_overs;
+
+static void many_call(void *raw, uint64_t missed)
+{
+    slip *it = raw;
+
+    (void)missed;
+    if (odi_clock_now() < it->due)
+        atomic_fetch_add(&many_early, 1);
+    if (atomic_fetch_add(&it->calls, 1) != 0)
+        atomic_fetch_add(&many_twice, 1);
+    atomic_fetch_add(&many_calls, 1);
+}
+
+static void many_over(void *raw)
+{
+    (void)raw;
+    atomic_fetch_add(&many_overs, 1);
+}
+
+static void a_million_come_once_each_and_never_early(void **state)
+{
+    (void)state;
+    slip *slips = calloc(MANY, sizeof *slips);
+    prng random = prng_for(5, 0);
+
+    assert_non_null(slips);
+    for (int i = 0; i < MANY; i++) {
+        int64_t delay = (int64_t)prng_below(&random, 1u << 30);
+        od_timer_options options = {delay, 0, many_call, many_over, &slips[i]};
+
+        slips[i].due = odi_clock_now() + delay;
+        start_and_forget(queue, &options);
+    }
+    int64_t give_up = odi_clock_now() + SECONDS(60);
+    while (atomic_load(&many_overs) < MANY && odi_clock_now() < give_up)
+        odi_clock_sleep(MILLISECONDS(5));
+    assert_int_equal(atomic_load(&many_overs), MANY);
+    assert_int_equal(atomic_load(&many_calls), MANY);
+    assert_int_equal(atomic_load(&many_early), 0);
+    assert_int_equal(atomic_load(&many_twice), 0);
+    assert_int_equal(od_pool_timers_armed(pool), 0);
+    free(slips);
+}
+
+/* ---- idleness ---- */
+
+static long switches_of_process(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+}
+
+static void far_timers_wake_nobody(void **state)
+{
+    (void)state;
+    enum { FAR = 1000 };
+    static od_timer *timers[FAR];
+    probe near = {0};
+
+    for (int i = 0; i < FAR; i++) {
+        od_timer_options options = {SECONDS(100 + i), i % 2 ? SECONDS(50) : 0, many_call, NULL,
+                                    NULL};
+        timers[i] = od_timer_create(queue, &options);
+        od_timer_start(timers[i]);
+    }
+    start(&near, MILLISECONDS(1), 0); /* the keeper gets work: the monitor stands by */
+    assert_comes_true(atomic_load(&near.overs) == 1);
+    odi_clock_sleep(MILLISECONDS(300)); /* the bench's and the monitor's own deadlines */
+    long before = switches_of_process();
+    uint64_t parks = metrics_of(pool).parks;
+    odi_clock_sleep(SECONDS(1));
+    if (!UNDER_TSAN) /* which has a thread of its own */
+        assert_in_range(switches_of_process() - before, 0, 2); /* this thread's own sleep */
+    assert_int_equal(metrics_of(pool).parks, parks);
+    for (int i = 0; i < FAR; i++) {
+        assert_int_equal(od_timer_cancel(timers[i]), OD_TIMER_PREVENTED);
+        od_timer_release(timers[i]);
+    }
+    od_timer_release(near.timer);
+}
+
+/* ---- stop and fork ---- */
+
+static void a_stop_drops_what_is_armed(void **state)
+{
+    (void)state;
+    probe far = {0}, again = {0}, late = {0};
+    od_stop_report report;
+
+    start(&far, SECONDS(3600), 0);
+    start(&again, MILLISECONDS(1), MILLISECONDS(1));
+    assert_comes_true(atomic_load(&again.calls) >= 2);
+    assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+    assert_int_equal(atomic_load(&far.calls), 0);
+    assert_int_equal(atomic_load(&far.overs), 1);
+    assert_int_equal(atomic_load(&again.overs), 1);
+    assert_true(od_timer_is_cancelled(far.timer));
+    assert_int_equal(report.cancelled, 0);
+    assert_int_equal(report.ran, atomic_load(&again.calls));
+
+    start(&late, 0, 0);
+    assert_int_equal(atomic_load(&late.overs), 1);
+    assert_int_equal(atomic_load(&late.calls), 0);
+    assert_true(od_timer_is_cancelled(late.timer));
+    assert_int_equal(od_timer_cancel(far.timer), OD_TIMER_WAS_OVER);
+    od_timer_release(far.timer);
+    od_timer_release(again.timer);
+    od_timer_release(late.timer);
+}
+
+static void a_forked_child_has_none_of_its_parents(void **state)
+{
+    (void)state;
+    static probe before, after;
+
+    before = after = (probe){0};
+    start(&before, MILLISECONDS(100), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        od_timer_options options = options_of(&after, MILLISECONDS(5), 0);
+        bool fine = od_pool_timers_armed(pool) == 0;
+
+        (void)od_timer_cancel(before.timer); /* finds nothing to cancel, and does not crash */
+        after.timer = od_timer_create(queue, &options);
+        od_timer_start(after.timer);
+        fine = fine && COMES_TRUE(atomic_load(&after.overs) == 1);
+        odi_clock_sleep(MILLISECONDS(200));
+        _exit(fine && atomic_load(&before.calls) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_comes_true(atomic_load(&before.overs) == 1);
+    assert_int_equal(atomic_load(&before.calls), 1);
+    od_timer_release(before.timer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define ON_ONE(test) cmocka_unit_test_setup_teardown(test, one_worker, tear_down)
+#define ON_TWO(test) cmocka_unit_test_setup_teardown(test, two_workers, tear_down)
+        ON_TWO(a_timer_starts_the_first_worker_and_is_never_early),
+        ON_TWO(no_delay_is_at_once_but_not_on_the_caller),
+        ON_ONE(what_is_due_sooner_wakes_the_keeper),
+        ON_TWO(what_is_due_sooner_wakes_the_keeper),
+        ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times),
+        ON_TWO(a_suspended_queue_keeps_it),
+        ON_ONE(blocked_workers_do_not_keep_a_timer_from_coming),
+        ON_TWO(blocked_workers_do_not_keep_a_timer_from_coming),
+        ON_ONE(a_job_may_wait_for_the_timer_that_it_arms),
+        ON_TWO(a_job_may_wait_for_the_timer_that_it_arms),
+        ON_ONE(a_busy_worker_looks_between_jobs),
+        ON_ONE(it_repeats_until_cancelled_and_not_once_more),
+        ON_TWO(missed_times_are_counted_and_do_not_drift),
+        ON_TWO(a_suspended_queue_gets_one_call_that_counts_the_others),
+        ON_TWO(cancelling_the_queue_does_not_end_one_that_repeats),
+        ON_TWO(a_cancel_says_what_it_found),
+        ON_TWO(its_own_call_may_cancel_it),
+        ON_TWO(a_cancel_may_come_before_the_start),
+        ON_ONE(a_timer_may_be_delivered_to_another_thread),
+        ON_TWO(a_million_come_once_each_and_never_early),
+        ON_TWO(far_timers_wake_nobody),
+        ON_TWO(a_stop_drops_what_is_armed),
+        ON_TWO(a_forked_child_has_none_of_its_parents),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,234 @@
+import Dispatch
+import Foundation
+import OverdriveCore
+import Testing
+
+@Suite("Timers", .timeLimit(.minutes(1)))
+struct TimerTests {
+    let queue = TaskQueue(scheduler: makeScheduler())
+
+    @Test("asyncAfter runs once, not early, and lets go of its captures")
+    func once() {
+        let census = Census()
+        let runs = Counter()
+        let early = Counter()
+        let due = ContinuousClock.now + .milliseconds(20)
+        let timer = { [object = census.newborn()] in
+            queue.asyncAfter(.milliseconds(20)) {
+                object.touch()
+                if ContinuousClock.now < due { early.add() }
+                runs.add()
+            }
+        }()
+        #expect(eventually { census.alive == 0 })
+        #expect(runs.count == 1)
+        #expect(early.count == 0)
+        #expect(!timer.isCancelled)
+        #expect(timer.cancel() == .wasOver)
+    }
+
+    @Test("A deadline that has passed, and delays of nothing and less, are at once")
+    func atOnce() {
+        let runs = Counter()
+        queue.asyncAfter(deadline: .now - .seconds(10)) { runs.add() }
+        queue.asyncAfter(deadline: .now + .milliseconds(1)) { runs.add() }
+        queue.asyncAfter(.zero) { runs.add() }
+        queue.asyncAfter(.seconds(-1)) { runs.add() }
+        #expect(eventually { runs.count == 4 })
+    }
+
+    @Test("A timer for ever, never kept, is dropped with the scheduler")
+    func dropped() {
+        let census = Census()
+        let scheduler = makeScheduler()
+        let other = TaskQueue(scheduler: scheduler)
+        let timers = [Duration.seconds(Int64.max), Duration.seconds(1_000_000_000)].map { delay in
+            let object = census.newborn()
+            return other.asyncAfter(delay) { object.touch() }
+        }
+        #expect(census.alive == 2)
+        let report = scheduler.shutdown(deadline: .seconds(10))
+        #expect(census.alive == 0)
+        #expect(timers.allSatisfy { $0.isCancelled })
+        #expect(report.cancelled == 0)
+        #expect(report.ran == 0)
+        let late = other.asyncAfter(.zero) { Issue.record("after the shutdown") }
+        #expect(late.isCancelled)
+    }
+
+    @Test("An armed timer keeps its queue and scheduler")
+    func keepsItsQueue() {
+        let runs = Counter()
+        TaskQueue(scheduler: makeScheduler()).asyncAfter(.milliseconds(10)) { runs.add() }
+        #expect(eventually { runs.count == 1 })
+    }
+
+    @Test("A cancelled timer never runs and lets go of its captures at once")
+    func cancelled() {
+        let census = Census()
+        let timer = { [object = census.newborn()] in
+            queue.asyncAfter(.seconds(3600)) { object.touch() }
+        }()
+        #expect(census.alive == 1)
+        #expect(timer.cancel() == .prevented)
+        #expect(census.alive == 0)
+        #expect(timer.isCancelled)
+        #expect(timer.cancel() == .wasOver)
+    }
+
+    @Test("A serial queue runs timers in the order of their times")
+    func order() {
+        let serial = TaskQueue.serial(scheduler: makeScheduler())
+        let log = Log<Int>()
+        let begin = ContinuousClock.now + .milliseconds(30)
+        for number in (0..<50).reversed() {
+            serial.asyncAfter(deadline: begin + .microseconds(100 * number)) { log.note(number) }
+        }
+        #expect(eventually { log.all.count == 50 })
+        #expect(log.all == Array(0..<50))
+    }
+
+    @Test("A suspended queue keeps what is due; cancelAll takes it back")
+    func suspended() {
+        let runs = Counter()
+        queue.suspend()
+        queue.asyncAfter(.milliseconds(2)) { runs.add() }
+        #expect(eventually { queue.pendingTaskCount == 1 })
+        queue.resume()
+        #expect(eventually { runs.count == 1 })
+
+        queue.suspend()
+        let taken = queue.asyncAfter(.zero) { runs.add() }
+        #expect(eventually { queue.pendingTaskCount == 1 })
+        #expect(queue.cancelAll() == 1)
+        queue.resume()
+        #expect(eventually { taken.isCancelled })
+        #expect(runs.count == 1)
+    }
+
+    @Test("A timer wakes those that block every worker")
+    func unblocks() throws {
+        let scheduler = try Scheduler(workers: 1, placement: .none, name: "test")
+        let blocked = TaskQueue(scheduler: scheduler)
+        let gate = Gate()
+        blocked.async {
+            blocked.asyncAfter(.milliseconds(3)) { gate.open() }
+            gate.pass()
+        }
+        blocked.waitUntilAllTasksAreFinished()
+    }
+
+    @Test("every repeats, does not overlap, and begins no call after cancel")
+    func every() {
+        let runs = Counter()
+        let crowd = Crowd()
+        let timer = queue.every(.milliseconds(1)) {
+            crowd.visit { usleep(300) }
+            runs.add()
+        }
+        #expect(eventually { runs.count >= 10 })
+        if timer.cancel() == .running { queue.waitUntilAllTasksAreFinished() }
+        let after = runs.count
+        usleep(20_000)
+        #expect(runs.count == after)
+        #expect(crowd.most == 1)
+        #expect(timer.isCancelled)
+    }
+
+    @Test("Calls and missed ones are the intervals that passed")
+    func missed() {
+        let interval = Duration.milliseconds(4)
+        let calls = Log<(missed: Int, at: ContinuousClock.Instant)>()
+        let gate = Gate()
+        let begin = ContinuousClock.now + interval
+        let timer = queue.every(interval) { tick in
+            calls.note((tick.missed, .now))
+            if calls.all.count == 1 { gate.pass() }
+            if calls.all.count == 5 { tick.timer.cancel() }
+        }
+        #expect(eventually { calls.all.count == 1 })
+        usleep(50_000)
+        gate.open()
+        #expect(eventually { calls.all.count == 5 })
+        usleep(20_000)
+        #expect(calls.all.count == 5)
+        #expect(calls.all[1].missed >= 8)
+        var interval_number = -1
+        for call in calls.all {
+            interval_number += call.missed + 1
+            // Neither early nor drifting: each call comes after its own time …
+            #expect(call.at >= begin + interval * interval_number)
+        }
+        #expect(timer.cancel() == .wasOver)
+    }
+
+    @Test("A timer's own closure may cancel it, and hears that it runs")
+    func cancelsItself() {
+        let said = Log<TaskQueue.Timer.Cancellation>()
+        let timer = queue.every(.milliseconds(1), after: .zero) { tick in said.note(tick.timer.cancel()) }
+        #expect(eventually { said.all.count == 1 && timer.cancel() == .wasOver })
+        #expect(said.all == [.running])
+    }
+
+    @Test("cancelAll takes a waiting call back, and the timer goes on")
+    func cancelAllLeavesRepeating() {
+        let runs = Counter()
+        queue.suspend()
+        let timer = queue.every(.milliseconds(2), after: .zero) { runs.add() }
+        #expect(eventually { queue.pendingTaskCount == 1 })
+        #expect(queue.cancelAll() == 1)
+        queue.resume()
+        #expect(eventually { runs.count >= 2 })
+        timer.cancel()
+    }
+
+    @Test("The main queue's timers come on the main actor, and are cancelled there")
+    func main() async {
+        let runs = Counter()
+        let never = TaskQueue.main.asyncAfter(.seconds(3600)) { runs.add(1000) }
+        #expect(never.cancel() == .prevented)
+        await withCheckedContinuation { continuation in
+            TaskQueue.main.asyncAfter(.milliseconds(5)) {
+                MainActor.assertIsolated()
+                runs.add()
+                continuation.resume()
+            }
+        }
+        let timer = TaskQueue.main.every(.milliseconds(2)) { MainActor.assertIsolated(); runs.add() }
+        while runs.count < 5 { await Task.yield() }
+        // The main thread runs this: no call runs now, and none will.
+        let after = await MainActor.run { timer.cancel(); return runs.count }
+        try? await Task.sleep(for: .milliseconds(20))
+        #expect(runs.count == after)
+        await TaskQueue.main.drained()
+    }
+
+    @Test("Arm, cancel and run race: each closure runs once or never, and is let go once")
+    func race() {
+        let census = Census()
+        let ran = (0..<4000).map { _ in Counter() }
+        let prevented = (0..<4000).map { _ in Counter() }
+        onThreads(4) { thread in
+            for index in stride(from: thread, to: 4000, by: 4) {
+                let object = census.newborn()
+                let timer = queue.asyncAfter(.microseconds(index % 7 * 20)) {
+                    object.touch()
+                    ran[index].add()
+                }
+                if index % 3 == 0 { usleep(UInt32(index % 5) * 15) }
+                if index % 2 == 0, timer.cancel() == .prevented { prevented[index].add() }
+            }
+        }
+        #expect(eventually { census.alive == 0 })
+        #expect(census.died == 4000)
+        #expect((0..<4000).allSatisfy { ran[$0].count + prevented[$0].count == 1 })
+    }
+
+    @Test("Timer collides with nobody's name")
+    func names() {
+        // Foundation is imported above: its Timer is the one meant without more words.
+        let foundations: Timer.Type = Foundation.Timer.self
+        let ours: TaskQueue.Timer.Type = TaskQueue.Timer.self
+        #expect(ObjectIdentifier(foundations) != ObjectIdentifier(ours))
+    }
+}
