@@ -10,10 +10,12 @@ enum { LOOK_AT_CLOCK_EVERY = 16 };
 /* The keeper sleeps too long. If it is another one by now, that one has seen what is due. */
 static void rouse(odi_crew *crew, int slot)
 {
-    odi_worker *keeper = odi_load_acquire(&crew->slots[slot], W1);
-
-    if (keeper != NULL)
-        odi_idle_rouse(&keeper->site->idle, slot);
+    odi_lock_acquire(&crew->lock); /* a worker changes its site under it */
+    odi_worker *keeper = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+    odi_site *site = keeper != NULL ? keeper->site : NULL;
+    odi_lock_release(&crew->lock);
+    if (site != NULL)
+        odi_idle_rouse(&site->idle, slot);
 }
 
 void odi_crew_mind_agenda(odi_crew *crew)
@@ -154,7 +156,8 @@ static bool sleeps_on(odi_worker *worker, uint32_t *epoch)
         !odi_idle_renew(&worker->site->idle, epoch))
         return false;
     /* relaxed: who sets these changes the epoch afterwards, which was read before */
-    if (odi_load_relaxed(&worker->crew->attention) & (ODI_SURPLUS | ODI_STOPPING))
+    if (odi_load_relaxed(&worker->crew->attention) & (ODI_SURPLUS | ODI_STOPPING) ||
+        odi_load_relaxed(&worker->moves)) /* relaxed: likewise */
         return false;
     int64_t earliest = odi_agenda_earliest(agenda);
 
