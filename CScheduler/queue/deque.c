@@ -7,6 +7,7 @@ struct odi_ring {
     odi_retired retired; /* first: the reclaimer hands this back */
     odi_ring *older;     /* the next one of a chain that is out of use */
     odi_deque *deque;
+    size_t bytes; /* as it was had: the owner may have moved to another node since */
     int64_t capacity;
     odi_slot slots[];
 };
@@ -29,10 +30,12 @@ static size_t ring_bytes(const odi_deque *deque, int64_t capacity)
 
 static odi_ring *ring_new(odi_deque *deque, int64_t capacity)
 {
-    odi_ring *ring = odi_pages_new(ring_bytes(deque, capacity), deque->node);
+    size_t bytes = ring_bytes(deque, capacity);
+    odi_ring *ring = odi_pages_new(bytes, deque->node);
 
     if (ring != NULL) {
         ring->deque = deque;
+        ring->bytes = bytes;
         ring->capacity = capacity;
     }
     return ring;
@@ -65,7 +68,7 @@ static void free_chain(odi_ring *ring)
     while (ring != NULL) {
         odi_ring *older = ring->older;
 
-        odi_pages_free(ring, ring_bytes(ring->deque, ring->capacity));
+        odi_pages_free(ring, ring->bytes);
         ring = older;
     }
 }

@@ -354,10 +354,26 @@ static void owner_and_thieves_get_every_entry_once_and_in_order(void **state)
     free(chase.seen);
 }
 
+/* The owner moved to another node, while the reclaimer read from the deque how large an old
+ * ring had been. */
+static void a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now(void **state)
+{
+    odi_entry entry = {1, 1};
+
+    (void)state;
+    assert_true(odi_deque_push(&deque, entry));
+    deque.node = 0; /* from here on rings are mapped, which this one is not */
+    for (int i = 0; i < ODI_DEQUE_MINIMUM; i++)
+        assert_true(odi_deque_push(&deque, entry));
+    odi_reclaim_drain();
+    deque.node = ODI_ANY_NODE;
+}
+
 int main(void)
 {
 #define DEQUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        DEQUE_TEST(a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now),
         DEQUE_TEST(an_empty_deque_gives_nothing),
         DEQUE_TEST(the_owner_takes_the_oldest_first),
         DEQUE_TEST(indices_pass_the_wrap_with_everything_in_place),
