@@ -52,6 +52,7 @@ static int create(launch *it, size_t stack_bytes)
         return error;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     error = pthread_attr_setstacksize(&attributes, stack_bytes);
+    (void)pthread_attr_setguardsize(&attributes, ODI_STACK_GUARD);
     if (error == 0)
         error = pthread_create(&thread, &attributes, enter, it);
     pthread_attr_destroy(&attributes);

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ODI_STACK_MINIMUM = 64 * 1024 };
+/* The guard is wider than a page, because large frames step over a page. */
+enum { ODI_STACK_MINIMUM = 64 * 1024, ODI_STACK_GUARD = 64 * 1024 };
 
 /* Starts a detached thread with every asynchronous signal blocked, so that the process's
  * handlers run on the process's own threads. `name` (at most 15 bytes are kept) is for

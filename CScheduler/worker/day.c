@@ -14,6 +14,7 @@
 #include "worker/worker.h"
 
 #include "os/clock.h"
+#include "os/overflow.h"
 #include "os/thread.h"
 #include "worker/due.h"
 #include "worker/homes.h"
@@ -34,6 +35,7 @@ static uint32_t attention(odi_worker *worker)
 static void set_up(odi_worker *worker)
 {
     odi_worker_self = worker;
+    odi_overflow_begin();
     odi_reader_join();
     if (worker->forks.slots != NULL)
         od_forks_self = &worker->forks.owner;
@@ -223,6 +225,7 @@ static void retire(odi_worker *worker, bool from_bench)
     odi_worker_self = NULL;
     od_forks_self = NULL;
     odi_reader_leave();
+    odi_overflow_end();
     odi_crew_depart(worker, from_bench);
 }
 

@@ -1,6 +1,7 @@
 /* branches_test.c — fork and join (include/od_fork.h): answers, who may run what, and that no
  * thief starves while an owner is busy below its forks. */
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "Support/pools.h"
@@ -324,6 +325,43 @@ static void forks_nest_as_deep_as_the_stack(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+static int without_end(volatile int level)
+{
+    volatile char frame[512];
+    frame[0] = (char)level;
+    if (level < 0)
+        return 0; /* never */
+    return without_end(level + 1) + frame[0];
+}
+
+static void recurse_without_end(void *unused)
+{
+    (void)unused;
+    (void)without_end(0);
+}
+
+static void use_up_a_stack(void *unused)
+{
+    (void)unused;
+    od_pool *pool = pool_with((od_pool_options){.workers = 1, .stack_bytes = 1 << 20,
+                                                .spare_workers = -1}, (odi_pool_world){0});
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, recurse_without_end, NULL);
+    odi_clock_sleep(HANG_NS);
+}
+
+static void a_stack_that_is_used_up_says_so(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(use_up_a_stack, NULL, 30);
+
+    if (!SANITIZED) { /* sanitizers report stack overflows themselves */
+        assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+        assert_non_null(strstr(it.said, "stack is used up"));
+    }
+    assert_int_not_equal(it.status, 0);
+}
+
 /* ---- what branches inherit ---- */
 
 static atomic_int inherited, elsewhere;
@@ -398,6 +436,8 @@ static void forks_need_no_membarrier(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: the handler is installed once, and cmocka installs its own for each test. */
+        cmocka_unit_test(a_stack_that_is_used_up_says_so),
         cmocka_unit_test(forks_need_no_membarrier),
         cmocka_unit_test(a_thread_that_forks_becomes_a_guest_of_the_default_pool),
         cmocka_unit_test(guests_and_workers_get_the_right_answer),

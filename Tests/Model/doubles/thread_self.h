@@ -1,5 +1,6 @@
 /* thread_self.h — what a thread asks os/thread.c about itself, for the model: nothing that
  * matters. */
+#include "os/overflow.h"
 #include "os/thread.h"
 
 #include "model/scenario.h"
@@ -28,4 +29,12 @@ void *odi_thread_stack_in_use(size_t *bytes)
 {
     *bytes = 0;
     return NULL;
+}
+
+void odi_overflow_begin(void)
+{
+}
+
+void odi_overflow_end(void)
+{
 }

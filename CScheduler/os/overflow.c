@@ -1,0 +1,100 @@
+#include "os/overflow.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HANDLER_STACK = 32 * 1024 };
+
+typedef struct {
+    uintptr_t from, to;
+} zone;
+
+/* What the handler may read: words of its own thread. */
+static _Thread_local zone below_the_stack __attribute__((tls_model("initial-exec")));
+static _Thread_local void *handler_stack;
+
+static struct sigaction before;
+static pthread_once_t installed = PTHREAD_ONCE_INIT;
+
+static bool lies_in(zone place, uintptr_t address)
+{
+    return address >= place.from && address < place.to;
+}
+
+static void say(const char *sentence)
+{
+    ssize_t ignored = write(STDERR_FILENO, sentence, strlen(sentence));
+
+    (void)ignored;
+}
+
+static void on_fault(int signal, siginfo_t *info, void *machine)
+{
+    uintptr_t address = (uintptr_t)info->si_addr;
+
+    if (lies_in(below_the_stack, address))
+        say("overdrive: a worker's stack is used up: the recursion is too deep, or the "
+            "Scheduler wants a larger stackSize\n");
+    else if (before.sa_flags & SA_SIGINFO) {
+        before.sa_sigaction(signal, info, machine);
+        return;
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(signal);
+        return;
+    }
+    /* The access is tried again, and meets whoever was here before us. */
+    sigaction(SIGSEGV, &before, NULL);
+}
+
+static void install(void)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGSEGV, &action, &before);
+}
+
+/* The guard is what glibc maps below the lowest address of a stack. */
+static zone guard_of_this_thread(void)
+{
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t size = 0, guard = 0;
+
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return (zone){0, 0};
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_getguardsize(&attributes, &guard);
+    pthread_attr_destroy(&attributes);
+    /* Whether the guard counts as a part of the stack depends on the version of glibc. */
+    return (zone){(uintptr_t)lowest - guard, (uintptr_t)lowest + guard};
+}
+
+void odi_overflow_begin(void)
+{
+    stack_t stack = {.ss_size = HANDLER_STACK};
+
+    pthread_once(&installed, install);
+    handler_stack = stack.ss_sp = malloc(HANDLER_STACK);
+    if (handler_stack == NULL)
+        return;
+    if (sigaltstack(&stack, NULL) == 0)
+        below_the_stack = guard_of_this_thread();
+}
+
+void odi_overflow_end(void)
+{
+    stack_t none = {.ss_flags = SS_DISABLE};
+
+    below_the_stack = (zone){0, 0};
+    if (handler_stack != NULL) {
+        (void)sigaltstack(&none, NULL);
+        free(handler_stack);
+        handler_stack = NULL;
+    }
+}
