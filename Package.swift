@@ -88,6 +88,11 @@ let package = Package(
             swiftSettings: swiftSettings
         ),
         .testTarget(
+            name: "OverdriveTests",
+            dependencies: ["Overdrive"],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
             name: "CLITests",
             dependencies: ["OverdriveCore", "overdrive-cli"],
             swiftSettings: swiftSettings

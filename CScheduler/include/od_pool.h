@@ -92,6 +92,10 @@ void *od_pool_current_owner(void);
 void *od_thread_work(void);
 void od_thread_set_work(void *work);
 
+/* Another: what this thread does one after another instead of one inside the other. */
+void *od_thread_bounce(void);
+void od_thread_set_bounce(void *bounce);
+
 /* Whether the calling thread is the process's first. */
 bool od_thread_is_main(void);
 

@@ -37,6 +37,10 @@ void od_queue_release(od_queue *queue);
 void od_queue_async(od_queue *queue, od_group *group, int32_t band,
                     void (*function)(void *), void *context);
 
+/* Submits a task of the layer above, which defines od_task_run(task) and od_task_discard(task):
+ * exactly one of them is called, once; the second by a cancel or a stop. */
+void od_queue_async_task(od_queue *queue, int32_t band, void *task);
+
 /* A stay in a queue's order; lives in the caller's frame. */
 typedef struct od_stay {
     od_queue *queue;

@@ -92,8 +92,13 @@ typedef __attribute__((swiftcall)) void odi_closure(
     __attribute__((swift_context)) void *captures);
 #endif
 
-/* Gives up a job's captures without running it. */
-static inline void odi_job_discard(odi_entry job)
+/* The tasks of the layer above, where there is one: a plain job whose function is od_task_run
+ * owns its context, and has it told when it will never run. */
+extern void od_task_run(void *task) __attribute__((weak));
+extern void od_task_discard(void *task) __attribute__((weak));
+
+/* Gives up the captures of a job that has run. */
+static inline void odi_job_release(odi_entry job)
 {
 #ifdef ODI_SWIFT_CLOSURES
     if (!(job.code & ODI_JOB_PLAIN) && job.context != 0)
@@ -104,6 +109,16 @@ static inline void odi_job_discard(odi_entry job)
 
         owned->kind->done(owned);
     }
+}
+
+/* Gives up a job that will never run. */
+static inline void odi_job_discard(odi_entry job)
+{
+    if (!(job.code & ODI_JOB_PLAIN))
+        odi_job_release(job);
+    else if (od_task_run != NULL &&
+             (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)od_task_run)
+        od_task_discard((void *)(uintptr_t)job.context);
 }
 
 /* Calls a job's function on the calling thread; its captures stay. */
@@ -125,7 +140,7 @@ static inline void odi_job_call(odi_entry job)
 static inline void odi_job_run(odi_entry job)
 {
     odi_job_call(job);
-    odi_job_discard(job);
+    odi_job_release(job);
 }
 
 #endif

@@ -213,6 +213,11 @@ void od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*funct
            odi_job_plain(function, context, 0));
 }
 
+void od_queue_async_task(od_queue *queue, int32_t band, void *task)
+{
+    od_queue_async(queue, NULL, band, od_task_run, task);
+}
+
 #ifdef ODI_SWIFT_CLOSURES
 /* The door for Swift closures: a closure parameter is two words, and `__owned` gives us its
  * context's reference. See Sources/OverdriveCore/ClosureDoor.swift for the other side. */

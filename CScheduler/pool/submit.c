@@ -14,6 +14,7 @@ typedef struct help_given {
 
 static _Thread_local const help_given *helping;
 static _Thread_local void *work;
+static _Thread_local void *bounce;
 
 bool odi_pool_is_helped(const od_pool *pool)
 {
@@ -150,4 +151,14 @@ void *od_thread_work(void)
 void od_thread_set_work(void *now)
 {
     work = now;
+}
+
+void *od_thread_bounce(void)
+{
+    return bounce;
+}
+
+void od_thread_set_bounce(void *now)
+{
+    bounce = now;
 }

@@ -2,7 +2,7 @@ internal import CScheduler
 internal import Synchronization
 
 /// Work that can be cancelled before it starts, and told so while it runs.
-final class CancellableWork: Sendable {
+final class CancellableWork: CurrentWork {
     private enum State {
         case new
         case waiting(onCancel: @Sendable () -> Void)
@@ -69,18 +69,5 @@ final class CancellableWork: Sendable {
         deinit {
             work.cancel()
         }
-    }
-
-    /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
-    func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        let outer = od_thread_work()
-        od_thread_set_work(Unmanaged.passUnretained(self).toOpaque())
-        defer { od_thread_set_work(outer) }
-        return try body()
-    }
-
-    /// The work that the calling thread runs.
-    static var current: CancellableWork? {
-        od_thread_work().map { Unmanaged<CancellableWork>.fromOpaque($0).takeUnretainedValue() }
     }
 }

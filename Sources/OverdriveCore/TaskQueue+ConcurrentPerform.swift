@@ -88,7 +88,7 @@ private final class ConcurrentLoop: Sendable {
     private let left: Atomic<Int>
     private let allDone = WaitGroup()
     // The caller's, who outlives every number.
-    private let work = CancellableWork.current
+    private let work = CurrentWorkPlace.current
 
     init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>) {
         self.body = body

@@ -1,6 +1,6 @@
 internal import CScheduler
 internal import Dispatch
-internal import Synchronization
+package import Synchronization
 
 /// A light handle on a scheduler that gives closures an order, a limit and a name.
 ///
@@ -40,6 +40,10 @@ public final class TaskQueue: Sendable {
         // The process's main queue. The group counts what is pending there.
         case main(WaitGroup)
     }
+
+    /// What `Overdrive` keeps for the queue's tasks, a ``TaskKeeping``; there from the first task on.
+    // Safe to share, because a ``TaskKeeping`` is; the reference is set once.
+    package nonisolated(unsafe) let taskStorage = AtomicLazyReference<AnyObject>()
 
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.
     let suspensionFlag = Mutex(false)

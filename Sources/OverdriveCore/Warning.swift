@@ -13,7 +13,7 @@ func warn(_ sentence: String) {
 
 /// Ends the process with one sentence, which names the call and the promise that its caller broke. Unlike
 /// `preconditionFailure` it says so in release builds too.
-func trap(_ sentence: String) -> Never {
+package func trap(_ sentence: String) -> Never {
     warn(sentence)
     abort()
 }

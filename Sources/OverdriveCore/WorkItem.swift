@@ -169,7 +169,7 @@ public final class WorkItem: Sendable {
     }
 
     private func checkIsOutside(_ call: StaticString) {
-        if CancellableWork.current === work {
+        if CurrentWorkPlace.current === work {
             trap("WorkItem.\(call) from the item's own body would wait for itself")
         }
     }

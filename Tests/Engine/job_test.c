@@ -68,6 +68,29 @@ static void a_closure_is_not_plain_and_keeps_its_words(void **state)
     odi_job_discard(odi_job_plain(remember, NULL, 0)); /* a plain job owns nothing */
 }
 
+static int tasks_run, tasks_discarded;
+
+void od_task_run(void *task)
+{
+    tasks_run += task == &tasks_run;
+}
+
+void od_task_discard(void *task)
+{
+    tasks_discarded += task == &tasks_run;
+}
+
+static void a_task_is_run_or_discarded_but_not_both(void **state)
+{
+    (void)state;
+    odi_job_run(odi_job_plain(od_task_run, &tasks_run, 77));
+    assert_int_equal(tasks_run, 1);
+    assert_int_equal(tasks_discarded, 0);
+    odi_job_discard(odi_job_plain(od_task_run, &tasks_run, 77));
+    assert_int_equal(tasks_run, 1);
+    assert_int_equal(tasks_discarded, 1);
+}
+
 #ifdef ODI_SWIFT_CLOSURES
 static int closure_calls, releases;
 
@@ -490,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_plain_job_says_function_context_and_tag),
         cmocka_unit_test(a_new_tag_replaces_the_old_one_and_nothing_else),
         cmocka_unit_test(a_closure_is_not_plain_and_keeps_its_words),
+        cmocka_unit_test(a_task_is_run_or_discarded_but_not_both),
 #ifdef ODI_SWIFT_CLOSURES
         cmocka_unit_test(a_closure_runs_with_its_captures_and_gives_them_up),
 #endif

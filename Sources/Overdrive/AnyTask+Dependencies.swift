@@ -1,0 +1,244 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// A task did not run, because a task that it required to succeed did not.
+public struct DependencyError: Error, CustomStringConvertible {
+    /// The dependency's name in quotation marks, or its type.
+    public let dependency: String
+    /// What became of it: its error, or `CancellationError`.
+    public let underlying: any Error
+
+    public var description: String { "the dependency \(dependency) did not succeed: \(underlying)" }
+}
+
+extension AnyTask {
+    /// What a dependent asks of a dependency.
+    public enum DependencyRequirement: Sendable {
+        /// That it is over, however it ended.
+        case finish
+        /// That it succeeded; else the dependent fails with ``DependencyError``.
+        case success
+    }
+
+    /// Has this task wait for another.
+    ///
+    ///     cachePhoto.add(dependency: downloadPhoto)
+    ///
+    /// The dependency may be on any queue, and may be shared by many dependents. One that is on none when this
+    /// task is added to a queue is added to the same one. Dependents of a failed or cancelled dependency run,
+    /// unless they require `.success`.
+    ///
+    /// - Parameters:
+    ///   - dependency: The task to wait for. A finished one is waited for no longer.
+    ///   - requirement: What it has to come to.
+    /// - Returns: Whether it counts: false when this task has begun or finished.
+    /// - Threading: Any thread. Traps when the task would wait for itself, in a circle however long; the message
+    ///   shows the path.
+    /// - Cost: One allocation. Where both tasks were part of a graph before, the dependency's ancestors are
+    ///   searched for a circle.
+    @discardableResult
+    public final func add(
+        dependency: AnyTask, requiring requirement: DependencyRequirement = .finish
+    ) -> Bool {
+        if dependency === self {
+            trap("Task.add(dependency:) of \(title) to itself: a task cannot wait for itself")
+        }
+        let edge = Edge(to: dependency, requiring: requirement)
+        dependency.take(.gainDependent)
+        let step = edges.withLock { first -> TaskState.Step? in
+            let step = self.step(.dependOn)
+            guard step.actions.contains(.accept) else { return nil }
+            edge.nextDependency = first
+            first = edge
+            return step
+        }
+        guard let step else { return false }
+        // Both ends were announced before either is looked at, so that of two threads that close a circle one sees it.
+        if standingInFull.hasDependents, dependency.standingInFull.hasDependencies { trapOnCircle(through: dependency) }
+        if step.actions.contains(.link) { edge.link(for: self) }
+        return true
+    }
+
+    private var standingInFull: TaskState {
+        TaskState(word: word.add(0, ordering: .sequentiallyConsistent).newValue)
+    }
+
+    /// Ends the waiting for a task.
+    ///
+    /// - Returns: Whether the task was a dependency, and this one has not begun.
+    @discardableResult
+    public final func remove(dependency: AnyTask) -> Bool {
+        removeDependencies { $0 === dependency } > 0
+    }
+
+    /// Ends the waiting for all tasks of exactly this class.
+    public final func remove<U>(dependency type: Task<U>.Type) {
+        _ = removeDependencies { Swift.type(of: $0) == type }
+    }
+
+    private func removeDependencies(where matches: (AnyTask) -> Bool) -> Int {
+        let removed = edges.withLock { first -> [Edge] in
+            guard standing.phase < .executing, !standing.isSettled else { return [] }
+            var (kept, removed): ([Edge], [Edge]) = ([], [])
+            var next = first
+            while let edge = next {
+                next = edge.nextDependency
+                if let dependency = edge.dependency, matches(dependency) { removed.append(edge) } else { kept.append(edge) }
+            }
+            first = nil
+            for edge in kept.reversed() {
+                edge.nextDependency = first
+                first = edge
+            }
+            for edge in removed { edge.nextDependency = nil }
+            return removed
+        }
+        for edge in removed where edge.remove() { take(.release) }
+        return removed.count
+    }
+
+    /// What the task waits for, or has waited for, in the order in which it was added; none once it is over.
+    public final var dependencies: [AnyTask] {
+        edges.withLock { first in
+            var all: [AnyTask] = []
+            var next = first
+            while let edge = next {
+                if let dependency = edge.dependency { all.append(dependency) }
+                next = edge.nextDependency
+            }
+            return all.reversed()
+        }
+    }
+
+    /// The dependencies of a class, subclasses included, so that a body can read their results.
+    ///
+    ///     let photos = get(dependency: DownloadPhotoTask.self).compactMap { $0.result?.value }
+    ///
+    /// - Returns: The dependencies of that class in the order in which they were added.
+    public final func get<D: AnyTask>(dependency type: D.Type) -> [D] {
+        dependencies.compactMap { $0 as? D }
+    }
+
+    // MARK: - Linking and releasing
+
+    /// The task is on a queue now: its dependencies are told whom to release.
+    final func linkDependencies() {
+        let all = edges.withLock { first in
+            var all: [Edge] = []
+            var next = first
+            while let edge = next {
+                all.append(edge)
+                next = edge.nextDependency
+            }
+            return all
+        }
+        for edge in all.reversed() { edge.link(for: self) }
+        take(.release)
+    }
+
+    /// The end of the list of a task that is over: no edge is there.
+    private static var closedList: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
+
+    /// Puts an edge where the end of this task finds it. False: it is over.
+    final func attach(_ edge: Edge) -> Bool {
+        let entry = Unmanaged.passRetained(edge)
+        var head = dependents.load(ordering: .relaxed)
+        while true {
+            if head == AnyTask.closedList {
+                entry.release()
+                return false
+            }
+            edge.nextDependent = head.map { Unmanaged.fromOpaque($0) }
+            // Releases the edge to whoever takes the list.
+            let (exchanged, found) = dependents.weakCompareExchange(
+                expected: head, desired: entry.toOpaque(), ordering: .acquiringAndReleasing)
+            if exchanged { return true }
+            head = found
+        }
+    }
+
+    /// The task is over, as far as dependents are concerned.
+    final func releaseDependents() {
+        var next = dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing)
+            .map { Unmanaged<Edge>.fromOpaque($0) }
+        // The newest is first: turned round, they are released in the order in which they came.
+        var ordered: Unmanaged<Edge>?
+        while let entry = next {
+            let following = entry._withUnsafeGuaranteedRef { edge in
+                let following = edge.nextDependent
+                edge.nextDependent = ordered
+                return following
+            }
+            ordered = entry
+            next = following
+        }
+        while let entry = ordered {
+            let edge = entry.takeRetainedValue()
+            ordered = edge.nextDependent
+            edge.nextDependent = nil
+            Bounce.run(edge)
+        }
+    }
+
+    /// The task is over: it lets go of what it waited for.
+    final func dropDependencies() {
+        let first = edges.withLock { first in
+            defer { first = nil }
+            return first
+        }
+        var next = first
+        while let edge = next {
+            next = edge.nextDependency
+            edge.nextDependency = nil
+            _ = edge.remove()
+        }
+    }
+
+    /// The task goes without having been started: so may a million before it, one after another.
+    final func dropUnstartedDependencies() {
+        var pending = edges.withLock { first in
+            defer { first = nil }
+            return first.map { [$0] } ?? []
+        }
+        while let edge = pending.popLast() {
+            if let next = edge.nextDependency.take() { pending.append(next) }
+            guard var dependency = edge.dependency.take(), isKnownUniquelyReferenced(&dependency) else { continue }
+            let first = dependency.edges.withLock { first in
+                defer { first = nil }
+                return first
+            }
+            if let first { pending.append(first) }
+        }
+    }
+
+    // MARK: - Circles
+
+    /// Ends the process if `dependency` waits for this task.
+    private func trapOnCircle(through dependency: AnyTask) {
+        var cameFrom: [ObjectIdentifier: AnyTask] = [:]
+        var pending = [dependency]
+        while let task = pending.popLast() {
+            for next in task.dependencies where cameFrom[ObjectIdentifier(next)] == nil {
+                cameFrom[ObjectIdentifier(next)] = task
+                if next === self { trap("Task.add(dependency:) would have \(path(cameFrom, to: dependency)): a circle never starts") }
+                pending.append(next)
+            }
+        }
+    }
+
+    /// "a wait for b, b for c, c for a".
+    private func path(_ cameFrom: [ObjectIdentifier: AnyTask], to dependency: AnyTask) -> String {
+        var tasks = [self]
+        var last: AnyTask = self
+        while last !== dependency, let previous = cameFrom[ObjectIdentifier(last)] {
+            tasks.append(previous)
+            last = previous
+        }
+        tasks.append(self)
+        let titles = tasks.reversed().map(\.title)
+        // titles: self, dependency, …, self
+        return zip(titles, titles.dropFirst()).enumerated()
+            .map { $0.offset == 0 ? "\($0.element.0) wait for \($0.element.1)" : "\($0.element.0) for \($0.element.1)" }
+            .joined(separator: ", ")
+    }
+}

@@ -1,0 +1,122 @@
+internal import OverdriveCore
+
+extension Task {
+    /// What a progressive body says about its task.
+    public enum Event: Sendable {
+        /// There is a value, and there may be others.
+        case update(T)
+        /// There is a value, and it is the outcome.
+        case value(T)
+        /// It failed.
+        case failure(any Error)
+        /// The last update was the outcome.
+        case completion
+
+        /// The same as `failure`.
+        public static func error(_ error: any Error) -> Event { .failure(error) }
+    }
+
+    /// How a progressive body speaks: `emit(.update(x))`.
+    ///
+    /// An emitter belongs to one attempt, and does not keep its task: what it says after the attempt's end is
+    /// ignored.
+    ///
+    /// - Threading: Any thread, any number of them.
+    public final class Emitter: Sendable {
+        // Read only; weak references are safe to read.
+        private nonisolated(unsafe) weak var task: Task<T>?
+        private let attempt: UInt16
+
+        init(of task: Task<T>, attempt: UInt16) {
+            self.task = task
+            self.attempt = attempt
+        }
+
+        /// Says something about the task.
+        public func callAsFunction(_ event: Event) {
+            task?.accept(event, attempt: attempt)
+        }
+
+        /// Whether anybody still listens.
+        public var isActive: Bool {
+            task?.isUnderWay(attempt) ?? false
+        }
+    }
+
+    /// A progressive task: any number of values, then the end.
+    ///
+    ///     let issues = Task<[Issue]> { emit in
+    ///         emit(.update(database.issues))
+    ///         let request = client.issues { result in
+    ///             switch result {
+    ///             case .success(let issues): emit(.value(issues))
+    ///             case .failure(let error): emit(.failure(error))
+    ///             }
+    ///         }
+    ///         return { request.cancel() }
+    ///     }
+    ///
+    /// - Parameter start: Begins the work, and returns what cleans up after it. The cleanup runs once at the end of
+    ///   the attempt, whatever it is: outcome, failure, cancellation, or nobody holding the task any more.
+    public convenience init(_ start: @escaping @Sendable (Emitter) -> sending (() -> Void)) {
+        self.init(body: .progressive(start))
+    }
+
+    /// A task that has nothing to do: its value is an update and the outcome.
+    public convenience init(value: T) {
+        self.init { emit in
+            emit(.value(value))
+            return {}
+        }
+    }
+
+    /// A task that has nothing to do but fail.
+    public convenience init(error: any Error) {
+        self.init { emit in
+            emit(.failure(error))
+            return {}
+        }
+    }
+
+    final func isUnderWay(_ attempt: UInt16) -> Bool {
+        let standing = standing
+        return standing.phase == .executing && standing.attempt == attempt && !standing.isSettled && !standing.isRetrying
+    }
+
+    final func accept(_ event: Event, attempt: UInt16) {
+        guard isUnderWay(attempt) else { return }
+        let extras = typedExtras
+        switch event {
+        case .update(let value):
+            extras.handle(.update(value, attempt: attempt), for: self)
+        case .value(let value):
+            extras.handle(.update(value, attempt: attempt), .outcome(.success(value), attempt: attempt), for: self)
+        case .failure(let error):
+            extras.handle(.outcome(.failure(error), attempt: attempt), for: self)
+        case .completion:
+            extras.handle(.completion(attempt: attempt), for: self)
+        }
+    }
+
+    // MARK: - Cleanup
+
+    /// Keeps what ends the attempt; if it has ended, does it.
+    final func keep(cleanup: @escaping () -> Void, of attempt: UInt16) {
+        let isLate = makeExtras().locked { fields in
+            if fields.endedAttempts > Int(attempt) { return true }
+            fields.cleanup = cleanup
+            return false
+        }
+        if isLate { cleanup() }
+    }
+
+    final func endAttempt(_ attempt: UInt16) {
+        guard let extras else { return }
+        let cleanup = extras.locked { fields in
+            fields.endedAttempts = max(fields.endedAttempts, Int(attempt) + 1)
+            fields.cancelBody = nil
+            return fields.cleanup.take()
+        }
+        cleanup?()
+    }
+}

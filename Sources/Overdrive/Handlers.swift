@@ -1,0 +1,110 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// What is to be called when a task's outcome is there.
+enum Handler<T: Sendable> {
+    case value((T) -> Void)
+    case error((any Error) -> Void)
+    case completion((Result<T, any Error>) -> Void)
+
+    func serve(_ outcome: Result<T, any Error>) {
+        switch (self, outcome) {
+        case (.value(let body), .success(let value)): body(value)
+        case (.error(let body), .failure(let error)): if !(error is CancellationError) { body(error) }
+        case (.completion(let body), _): body(outcome)
+        default: break
+        }
+    }
+}
+
+/// A task's handlers beyond the first, and its updates.
+///
+/// Updates, and the outcome that an emitter announces, pass through one line, which one thread at a time
+/// serves: whoever finds it served puts its event in and goes on.
+final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
+    enum Event {
+        /// A handler comes, and is owed the last update.
+        case subscribe((T) -> Void)
+        /// What an emitter of the attempt says.
+        case update(T, attempt: UInt16)
+        case outcome(Result<T, any Error>, attempt: UInt16)
+        case completion(attempt: UInt16)
+    }
+
+    struct Typed {
+        var handlers: [Handler<T>] = []
+        var updateHandlers: [(T) -> Void] = []
+        var lastUpdate: T?
+        var line: [Event] = []
+        var isServed = false
+        var isOver = false
+        /// The outcome is the last update, not another value.
+        var endedWithUpdate = false
+    }
+
+    // Handlers are handed over by their callers, and called by one thread at a time.
+    nonisolated(unsafe) private var typed = Typed()
+    private let typedLock = Mutex<Void>(())
+
+    func typed<R>(_ body: (inout Typed) -> R) -> R {
+        typedLock.withLock { _ in body(&typed) }
+    }
+
+    /// Puts events into the line, and serves the line unless another thread does.
+    func handle(_ events: Event..., for task: Task<T>) {
+        let isServed = typed { typed in
+            typed.line += events
+            defer { typed.isServed = true }
+            return typed.isServed
+        }
+        guard !isServed else { return }
+        while let event = nextEvent() {
+            switch event {
+            case .subscribe(let handler):
+                let last = typed { typed in
+                    if !typed.isOver { typed.updateHandlers.append(handler) }
+                    return typed.lastUpdate
+                }
+                if let last { handler(last) }
+            case .update(let value, let attempt):
+                guard task.isUnderWay(attempt) else { continue }
+                let handlers = typed { typed in
+                    typed.lastUpdate = value
+                    return typed.updateHandlers
+                }
+                for handler in handlers { handler(value) }
+            case .outcome(let outcome, let attempt):
+                guard task.isUnderWay(attempt) else { continue }
+                if case .success = outcome { typed { $0.endedWithUpdate = true } }
+                task.conclude(outcome, returning: false)
+            case .completion(let attempt):
+                guard task.isUnderWay(attempt) else { continue }
+                let value = typed { typed in
+                    typed.endedWithUpdate = typed.lastUpdate != nil
+                    return typed.lastUpdate
+                } ?? () as? T
+                task.conclude(value.map { .success($0) } ?? .failure(TaskError.noValue), returning: false)
+            }
+        }
+    }
+
+    private func nextEvent() -> Event? {
+        typed { typed in
+            guard !typed.line.isEmpty else {
+                typed.isServed = false
+                return nil
+            }
+            return typed.line.removeFirst()
+        }
+    }
+
+    /// The outcome is published: nobody is told of updates any more.
+    func end() {
+        let handlers = typed { typed in
+            typed.isOver = true
+            defer { typed.updateHandlers = [] }
+            return typed.updateHandlers
+        }
+        withExtendedLifetime(handlers) {}  // given up without the lock
+    }
+}

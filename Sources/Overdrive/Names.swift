@@ -1,0 +1,75 @@
+/// Swift's own `Task`, under a name that ours does not hide.
+public typealias AsyncTask = _Concurrency.Task
+
+/// Swift's own `TaskGroup`, under a name that ours does not hide.
+public typealias AsyncTaskGroup = _Concurrency.TaskGroup
+
+/// `Task { … }` and its kin would change their meaning silently in a file that imports Overdrive. They are here so
+/// that the compiler says what to write instead.
+extension Task {
+    @available(*, unavailable, message: "Task is Overdrive's here: write AsyncTask { … } for Swift's task, Task.async { … } for one of Overdrive's, or import OverdriveCore alone")
+    public convenience init(
+        name: String? = nil, priority: TaskPriority? = nil,
+        operation: sending @escaping @isolated(any) () async throws -> T
+    ) {
+        fatalError("unavailable")
+    }
+}
+
+extension Task where T == Never {
+    @available(*, unavailable, message: "Task is Overdrive's here: write AsyncTask.detached { … }")
+    @discardableResult
+    public static func detached<R: Sendable>(
+        name: String? = nil, priority: TaskPriority? = nil,
+        operation: sending @escaping @isolated(any) () async throws -> R
+    ) -> AsyncTask<R, any Error> {
+        fatalError("unavailable")
+    }
+
+    @available(*, unavailable, message: "Task is Overdrive's here: write AsyncTask.immediate { … }")
+    @discardableResult
+    public static func immediate<R: Sendable>(
+        name: String? = nil, priority: TaskPriority? = nil,
+        operation: sending @escaping @isolated(any) () async throws -> R
+    ) -> AsyncTask<R, any Error> {
+        fatalError("unavailable")
+    }
+
+    /// Suspends the current task for a while, as Swift's `Task.sleep` does.
+    public static func sleep(nanoseconds: UInt64) async throws {
+        try await AsyncTask<Never, Never>.sleep(nanoseconds: nanoseconds)
+    }
+
+    /// Suspends the current task for a while, as Swift's `Task.sleep` does.
+    public static func sleep<C: Clock>(
+        for duration: C.Instant.Duration, tolerance: C.Instant.Duration? = nil, clock: C = .continuous
+    ) async throws {
+        try await AsyncTask<Never, Never>.sleep(for: duration, tolerance: tolerance, clock: clock)
+    }
+
+    /// Suspends the current task until a deadline, as Swift's `Task.sleep` does.
+    public static func sleep<C: Clock>(
+        until deadline: C.Instant, tolerance: C.Instant.Duration? = nil, clock: C = .continuous
+    ) async throws {
+        try await AsyncTask<Never, Never>.sleep(until: deadline, tolerance: tolerance, clock: clock)
+    }
+
+    /// Lets other tasks go on, as Swift's `Task.yield` does.
+    public static func yield() async {
+        await AsyncTask<Never, Never>.yield()
+    }
+
+    /// Whether the running work was asked to stop: Overdrive's where it runs, else Swift's current task.
+    public static var isCancelled: Bool { Cancellation.isRequested }
+
+    /// Returns if the running work may go on.
+    ///
+    /// - Throws: `CancellationError` when it was asked to stop.
+    public static func checkCancellation() throws { try Cancellation.check() }
+
+    /// The priority of Swift's current task.
+    public static var currentPriority: TaskPriority { AsyncTask<Never, Never>.currentPriority }
+
+    /// The base priority of Swift's current task.
+    public static var basePriority: TaskPriority? { AsyncTask<Never, Never>.basePriority }
+}

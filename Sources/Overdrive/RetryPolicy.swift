@@ -1,0 +1,122 @@
+internal import Dispatch
+internal import OverdriveCore
+
+/// Whether and when a failed task is attempted again.
+///
+///     task.retry(RetryPolicy(times: 5, delay: .exponential(.milliseconds(100), cap: .seconds(5)), jitter: 0.2) {
+///         $0 is NetworkError
+///     })
+public struct RetryPolicy: Sendable {
+    /// How long to wait before an attempt.
+    public enum Delay: Sendable, Equatable {
+        case none
+        case fixed(Duration)
+        /// The first wait, then `multiplier` times as long each time, but no longer than `cap`.
+        case exponential(Duration, multiplier: Double = 2, cap: Duration = .seconds(60))
+    }
+
+    /// How many attempts may follow the first.
+    public var times: Int
+    public var delay: Delay
+    /// By how much a wait varies at random: 0.2 means from 80 % to 120 % of it.
+    public var jitter: Double
+    /// Whether an error is worth another attempt.
+    public var isWorthwhile: @Sendable (any Error) -> Bool
+
+    /// - Parameters:
+    ///   - times: How many attempts may follow the first; 0 or more, else it traps.
+    ///   - delay: How long to wait before each.
+    ///   - jitter: By how much waits vary at random, 0 to 1, else it traps.
+    ///   - isWorthwhile: Whether an error is worth another attempt.
+    public init(
+        times: Int, delay: Delay = .none, jitter: Double = 0,
+        isWorthwhile: @escaping @Sendable (any Error) -> Bool = { _ in true }
+    ) {
+        guard times >= 0 else { trap("RetryPolicy(times: \(times)): choose 0 or more") }
+        guard (0...1).contains(jitter) else { trap("RetryPolicy(jitter: \(jitter)): choose 0 to 1") }
+        self.times = times
+        self.delay = delay
+        self.jitter = jitter
+        self.isWorthwhile = isWorthwhile
+    }
+
+    /// The wait before the attempt that follows `failed` failed ones, without jitter.
+    ///
+    /// - Parameter failed: 1 or more.
+    public func delay(afterFailures failed: Int) -> Duration {
+        switch delay {
+        case .none: return .zero
+        case .fixed(let duration): return max(.zero, duration)
+        case .exponential(let first, let multiplier, let cap):
+            var wait = max(.zero, first)
+            for _ in 1..<max(1, failed) where wait < cap { wait = wait * multiplier }
+            return min(wait, cap)
+        }
+    }
+
+    func jittered(_ wait: Duration) -> Duration {
+        guard jitter > 0, wait > .zero else { return wait }
+        return max(.zero, wait * Double.random(in: 1 - jitter...1 + jitter))
+    }
+}
+
+extension Task {
+    /// Attempts the task again when it fails, through its queue: up to `times` times.
+    ///
+    ///     task.retry(3)
+    ///
+    /// Cancellation ends it. A failed condition is not attempted again.
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func retry(_ times: Int = 1) -> Self {
+        retry(RetryPolicy(times: times))
+    }
+
+    /// Attempts the task again when it fails and the policy says so, through its queue.
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func retry(_ policy: RetryPolicy) -> Self {
+        makeExtras().locked { fields in
+            fields.retry = policy
+            fields.retriesLeft = policy.times
+        }
+        return self
+    }
+
+    /// Attempts that may still follow.
+    public final var retryCount: Int {
+        extras?.locked { $0.retriesLeft } ?? 0
+    }
+
+    final func beginNextAttempt() {
+        let failed = standing.attempt
+        endAttempt(failed - 1)
+        let wait = extras?.locked { fields in
+            fields.retriesLeft -= 1
+            return fields.retry.map { $0.jittered($0.delay(afterFailures: Int(failed))) }
+        }
+        tellRetry()
+        guard let wait, wait > .zero else {
+            Bounce.run { self.take(.retryDue) }
+            return
+        }
+        after(wait) { self.take(.retryDue) }
+    }
+}
+
+extension TaskExtras {
+    func mayRetry(after error: any Error) -> Bool {
+        guard !(error is CancellationError) else { return false }
+        let policy = locked { $0.retriesLeft > 0 ? $0.retry : nil }
+        return policy?.isWorthwhile(error) ?? false
+    }
+}
+
+/// Calls `body` after a while.
+private func after(_ wait: Duration, _ body: @escaping @Sendable () -> Void) {
+    let (seconds, attoseconds) = wait.components
+    let nanoseconds = Double(seconds) * 1e9 + Double(attoseconds) / 1e9
+    DispatchQueue.global().asyncAfter(deadline: .now() + nanoseconds / 1e9, execute: body)
+}

@@ -1,0 +1,130 @@
+internal import OverdriveCore
+
+/// Why a task has no value.
+public enum TaskError: Error {
+    /// A progressive task was completed before it had a value.
+    case noValue
+    /// Blocks of a ``BlockTask`` or tasks of ``Task/race(_:)`` were asked for, and there were none.
+    case nothingToDo
+}
+
+extension Task {
+    /// A task from a closure, started by a queue.
+    ///
+    ///     let sum = Task.inline { try numbers.reduce(0, add) }
+    ///     queue.add(task: sum)
+    ///
+    /// - Parameter body: The work; its return is the value, its error the failure. It may be called again after a
+    ///   failure, where ``retry(_:)-(Int)`` says so.
+    public static func inline(_ body: sending @escaping () throws -> T) -> Task<T> {
+        Task(body: .inline(body))
+    }
+
+    /// A task with an asynchronous body: it suspends instead of holding a worker.
+    ///
+    ///     let page = Task.async { try await client.get(url) }
+    ///
+    /// Cancelling the task cancels the Swift task in which the body runs.
+    public static func async(_ body: @escaping @Sendable () async throws -> T) -> Task<T> {
+        Task(body: .async(body))
+    }
+
+    /// The same as an ``InlineTask``.
+    public static func create(_ body: @escaping @Sendable () -> Void) -> InlineTask {
+        InlineTask(body)
+    }
+
+    final func launch(_ body: @escaping @Sendable () async throws -> T) {
+        holdPlaceOfUnfinished()
+        let operation: @Sendable () async -> Void = {
+            let result: Result<T, any Error>
+            do { result = .success(try await body()) } catch { result = .failure(error) }
+            self.conclude(result, returning: true)
+        }
+        let attempt = standing.attempt
+        let swiftTask =
+            if let scheduler = home.scheduler {
+                AsyncTask(executorPreference: scheduler, operation: operation)
+            } else {
+                AsyncTask(operation: operation)
+            }
+        let isCancelled = makeExtras().locked { fields in
+            // Gone with the attempt; a body that has ended already is not disturbed by being cancelled.
+            if !fields.cancelIsTold, fields.endedAttempts <= Int(attempt) { fields.cancelBody = { swiftTask.cancel() } }
+            return fields.cancelIsTold
+        }
+        if isCancelled { swiftTask.cancel() }
+    }
+}
+
+/// A task that runs a block: it cannot fail.
+///
+///     queue.add(task: InlineTask { print("done") })
+public final class InlineTask: Task<Void>, @unchecked Sendable {
+    private let block: @Sendable () -> Void
+
+    public init(_ taskBlock: @escaping @Sendable () -> Void) {
+        block = taskBlock
+        super.init()
+    }
+
+    public override func run() {
+        block()
+        finish(with: .value(()))
+    }
+}
+
+public typealias InlineTaskBase = Task<Void>
+
+/// A task of several blocks, which run at the same time and are the task's work together.
+///
+///     let task = BlockTask { loadTextures() }
+///     task.addExecutionBlock { loadSounds() }
+///     queue.add(task: task)
+///
+/// - Ordering: The task is over when every block is. Blocks that have not begun when it is cancelled are left out.
+/// - Threading: Blocks run on the task's queue; on a serial one, one after another.
+public final class BlockTask: Task<Void>, @unchecked Sendable {
+    // The blocks are behind the lock.
+    private let content = BlockTaskState()
+
+    public override init() {
+        super.init()
+    }
+
+    public convenience init(_ block: @escaping @Sendable () -> Void) {
+        self.init()
+        addExecutionBlock(block)
+    }
+
+    public convenience init(blocks: [@Sendable () -> Void]) {
+        self.init()
+        for block in blocks { addExecutionBlock(block) }
+    }
+
+    /// Adds a block. Traps when the task has begun.
+    public func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
+        guard content.add(block) else {
+            trap("BlockTask.addExecutionBlock(_:) of \(title), which has begun: add blocks before it is started")
+        }
+    }
+
+    /// The blocks, in the order in which they were added.
+    public var executionBlocks: [@Sendable () -> Void] { content.blocks }
+
+    public override func run() {
+        let blocks = content.begin()
+        guard let first = blocks.first else {
+            finish(with: .value(()))
+            return
+        }
+        let group = WaitGroup()
+        for block in blocks.dropFirst() {
+            home.async(group: group) { [weak self] in
+                if self?.isCancelled == false { block() }
+            }
+        }
+        if !isCancelled { first() }
+        group.notify(on: .global()) { self.finish(with: .value(())) }
+    }
+}

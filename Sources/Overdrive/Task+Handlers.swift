@@ -1,0 +1,160 @@
+public import OverdriveCore
+
+/// Handlers: as many as you like, at any time, in registration order.
+///
+/// A handler that comes after the outcome is called at once. Handlers run on the thread that finishes the task
+/// (a late one: on the caller's), or where `on:` says: they are handed over, not awaited, before dependents
+/// start.
+extension Task {
+    /// Calls `body` with the value of a task that succeeds.
+    ///
+    ///     task.onValue { image in cache.store(image) }
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func onValue(_ body: sending @escaping (T) -> Void) -> Self {
+        add(.value(body))
+        return self
+    }
+
+    /// Calls `body` on a queue with the value of a task that succeeds.
+    @discardableResult
+    public final func onValue(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
+        onValue { value in queue.async { body(value) } }
+    }
+
+    /// Calls `body` on the main actor with the value of a task that succeeds.
+    @discardableResult
+    public final func onValue(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (T) -> Void) -> Self {
+        onValue { value in TaskQueue.onMain { body(value) } }
+    }
+
+    /// Calls `body` with the error of a task that fails, but not of one that was cancelled.
+    ///
+    ///     task.onError { error in report(error) }
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func onError(_ body: sending @escaping (any Error) -> Void) -> Self {
+        add(.error(body))
+        return self
+    }
+
+    /// Calls `body` on a queue with the error of a task that fails.
+    @discardableResult
+    public final func onError(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
+        onError { error in queue.async { body(error) } }
+    }
+
+    /// Calls `body` on the main actor with the error of a task that fails.
+    @discardableResult
+    public final func onError(
+        on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (any Error) -> Void
+    ) -> Self {
+        onError { error in TaskQueue.onMain { body(error) } }
+    }
+
+    /// The same as ``onError(_:)``.
+    @discardableResult
+    public final func onFailure(_ body: sending @escaping (any Error) -> Void) -> Self {
+        onError(body)
+    }
+
+    /// The same as ``onError(on:_:)-(TaskQueue,_)``.
+    @discardableResult
+    public final func onFailure(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
+        onError(on: queue, body)
+    }
+
+    /// The same as ``onError(on:_:)-(MainActor.Type,_)``.
+    @discardableResult
+    public final func onFailure(
+        on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (any Error) -> Void
+    ) -> Self {
+        onError(on: actor, body)
+    }
+
+    /// Calls `body` when the task is over, whatever its outcome.
+    ///
+    ///     task.onCompletion { spinner.stop() }
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func onCompletion(_ body: sending @escaping () -> Void) -> Self {
+        // Handed over from here to the publisher, once.
+        nonisolated(unsafe) let body = body
+        add(.completion { _ in body() })
+        return self
+    }
+
+    /// Calls `body` with the outcome when the task is over.
+    @discardableResult
+    public final func onCompletion(_ body: sending @escaping (Result<T, any Error>) -> Void) -> Self {
+        add(.completion(body))
+        return self
+    }
+
+    /// Calls `body` on a queue when the task is over.
+    @discardableResult
+    public final func onCompletion(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
+        onCompletion { queue.async { body() } }
+    }
+
+    /// Calls `body` on the main actor when the task is over.
+    @discardableResult
+    public final func onCompletion(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable () -> Void) -> Self {
+        onCompletion { TaskQueue.onMain { body() } }
+    }
+
+    /// Calls `body` at the moment of the cancellation, which may be before the outcome.
+    ///
+    ///     task.onCancel { connection.close() }
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func onCancel(_ body: sending @escaping () -> Void) -> Self {
+        let isLate = makeExtras().locked { fields in
+            if fields.cancelIsTold { return true }
+            if !isFinished { fields.cancelHandlers.append(body) }
+            return false
+        }
+        if isLate { body() }
+        return self
+    }
+
+    /// Calls `body` on a queue when the task is cancelled.
+    @discardableResult
+    public final func onCancel(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
+        onCancel { queue.async { body() } }
+    }
+
+    /// Calls `body` on the main actor when the task is cancelled.
+    @discardableResult
+    public final func onCancel(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable () -> Void) -> Self {
+        onCancel { TaskQueue.onMain { body() } }
+    }
+
+    /// Calls `body` with each update; with the last one at once, if there was one.
+    ///
+    ///     issues.onUpdate { list in print(list.count, "issues so far") }
+    ///
+    /// - Returns: The task.
+    /// - Ordering: Updates come one at a time, in the order in which they were emitted, before the outcome.
+    @discardableResult
+    public final func onUpdate(_ body: sending @escaping (T) -> Void) -> Self {
+        typedExtras.handle(.subscribe(body), for: self)
+        return self
+    }
+
+    /// Calls `body` on a queue with each update; a serial one keeps their order.
+    @discardableResult
+    public final func onUpdate(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
+        onUpdate { value in queue.async { body(value) } }
+    }
+
+    /// Calls `body` on the main actor with each update.
+    @discardableResult
+    public final func onUpdate(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (T) -> Void) -> Self {
+        onUpdate { value in TaskQueue.onMain { body(value) } }
+    }
+}

@@ -1,0 +1,274 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// A unit of work with a result: started by a queue, awaited, chained, retried, cancelled.
+///
+///     let queue = TaskQueue()
+///     queue.add { try Data(contentsOf: logo) }
+///         .onValue { data in print(data.count, "bytes") }
+///         .onError { error in print(error) }
+///
+/// A task has any number of updates and then exactly one outcome. Cancellation is an outcome too:
+/// `.failure(CancellationError())`. Subclass it and override ``run()``, or make one from a closure with
+/// ``inline(_:)``, ``async(_:)`` or ``init(_:)``.
+///
+///     final class GetLogoTask: Task<Image>, @unchecked Sendable {
+///         override func run() {
+///             finish(with: Result { try Image(data: Data(contentsOf: logo)) })
+///         }
+///     }
+///
+/// - Ordering: At the end: willFinish observers, the result, handlers in registration order, didFinish
+///   observers, dependents. What happened before the task was added is visible to its body; what the body wrote
+///   is visible to whoever sees the outcome.
+/// - Threading: Safe from any thread.
+/// - Cost: One allocation and one for the closure; no lock for a task without dependencies or conditions and
+///   with at most one handler but in its queue's bookkeeping.
+open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
+    // What AnyTask says holds here: `body` belongs to whoever is inside it and then to whoever has the action
+    // dropBody, `slot` to whoever claimed it and then to the publisher, `outcome` is written by the publisher
+    // before the word says finished and read by others after.
+
+    /// What the result of the task is called in old code.
+    public typealias ResultType = T
+
+    enum Body {
+        case run
+        case inline(() throws -> T)
+        case progressive(@Sendable (Emitter) -> () -> Void)
+        case async(@Sendable () async throws -> T)
+        case none
+    }
+
+    private var body: Body
+    private var slot: Handler<T>?
+    private var outcome: Result<T, any Error>?
+
+    /// A task whose body is an override of ``run()``.
+    public override init() {
+        body = .run
+        super.init()
+    }
+
+    init(body: Body) {
+        self.body = body
+        super.init()
+    }
+
+    deinit {
+        if standing.phase == .executing { endForgotten() }
+    }
+
+    // MARK: - The body
+
+    /// The task's work: override it, and call ``finish(with:)`` in it or later.
+    ///
+    /// - Threading: A worker of the task's queue; the calling thread of `start()`.
+    open func run() {
+        trap("Task.run() of \(title) is not overridden: override it, without calling super, or make the task from a closure")
+    }
+
+    /// Ends the task's attempt with a result. The first call counts.
+    ///
+    /// - Parameter result: `.value(x)` or `.error(e)`, as well as `.success(x)` or `.failure(e)`. A failure begins
+    ///   the next attempt where ``retry(_:)-(Int)`` says so. A cancelled task's result is discarded.
+    /// - Returns: Whether this call ended the attempt.
+    /// - Threading: Any thread. Handlers run on it.
+    @discardableResult
+    public final func finish(with result: Result<T, any Error>) -> Bool {
+        conclude(result, returning: false)
+    }
+
+    @discardableResult
+    final func conclude(_ result: Result<T, any Error>, returning: Bool) -> Bool {
+        var (failed, mayRetry) = (false, false)
+        if case .failure(let error) = result {
+            failed = true
+            mayRetry = extras?.mayRetry(after: error) ?? false
+        }
+        let actions = step(.finish(failed: failed, mayRetry: mayRetry, returning: returning)).actions
+        if actions.contains(.publish) { publish(result) }
+        if !actions.isSubset(of: [.accept, .publish]) { perform(actions) }
+        return actions.contains(.accept)
+    }
+
+    override final func execute() {
+        var work: any CurrentWork = self
+        withUnsafeMutablePointer(to: &work) { work in
+            let outer = CurrentWorkPlace.enter(work)
+            if let extras { tellStarted(extras) }
+            runBody()
+            CurrentWorkPlace.leave(to: outer)
+        }
+    }
+
+    @inline(__always)
+    private func runBody() {
+        switch body {
+        case .run:
+            run()
+            if !standing.isSettled { leave() }
+        case .inline(let body):
+            conclude(Result { try body() }, returning: true)
+        case .progressive(let start):
+            let attempt = standing.attempt
+            let emitter = Emitter(of: self, attempt: attempt)
+            keep(cleanup: start(emitter), of: attempt)
+            leave()
+        case .async(let body):
+            launch(body)
+        case .none:
+            leave()
+        }
+    }
+
+    private func leave() {
+        take(.leave)
+        if !isFinished { holdPlaceOfUnfinished() }
+    }
+
+    override final func dropBody() {
+        body = .none
+    }
+
+    // MARK: - The end
+
+    /// Publishes the outcome: this thread has settled it.
+    final func publish(_ result: Result<T, any Error>) {
+        let home = queueTasks
+        if let extras { willFinish(extras) }
+        if let (tasks, queue) = home, let delegate = tasks.currentDelegate { delegate.willFinish(task: self, in: queue) }
+
+        outcome = result
+        let actions = step(.publish).actions
+        if actions.contains(.dropBody) { dropBody() }
+        if let extras { endExtras(extras, with: result) }
+        if actions.contains(.serveSlot) {
+            let handler = slot.take()
+            handler?.serve(result)
+        }
+        if !actions.isDisjoint(with: [.serveSlot, .serveSide]), step(.close(locked: false)).actions.isEmpty {
+            serveSide(result)
+        }
+
+        if let extras { didFinish(extras) }
+        if let (tasks, queue) = home {
+            if let delegate = tasks.currentDelegate { delegate.didFinish(task: self, in: queue) }
+            tasks.unregister(self)
+        }
+        if standing.hasDependents { releaseDependents() }
+        if standing.hasDependencies { dropDependencies() }
+    }
+
+    private func serveSide(_ result: Result<T, any Error>) {
+        let typed = typedExtras
+        while true {
+            let handlers = typed.typed { typed in
+                if typed.handlers.isEmpty { _ = step(.close(locked: true)) }
+                defer { typed.handlers = [] }
+                return typed.handlers
+            }
+            if handlers.isEmpty { return }
+            for handler in handlers { handler.serve(result) }
+        }
+    }
+
+    private func endExtras(_ extras: TaskExtras, with result: Result<T, any Error>) {
+        endAttempt(standing.attempt)
+        if case .failure(let error) = result, error is CancellationError { tellCancelled() }
+        let unused = extras.locked { fields in
+            defer { fields.cancelHandlers = [] }
+            return fields.cancelHandlers
+        }
+        withExtendedLifetime(unused) {}  // given up without the lock
+        typedExtras.end()
+    }
+
+    /// Nobody holds the task any more, and nobody will finish it: whoever waits for it is told that it is
+    /// cancelled, without a task.
+    private func endForgotten() {
+        guard !step(.cancel).actions.isEmpty else { return }
+        tellCancelled()
+        endAttempt(standing.attempt)
+        let result = Result<T, any Error>.failure(CancellationError())
+        slot.take()?.serve(result)
+        for handler in typedExtrasIfAny?.typed({ $0.handlers }) ?? [] { handler.serve(result) }
+    }
+
+    override final func publish(failure: any Error) {
+        publish(.failure(failure))
+    }
+
+    override final func fail(_ error: any Error) {
+        conclude(.failure(error), returning: false)
+    }
+
+    override final var failure: (any Error)? {
+        guard case .failure(let error) = result else { return nil }
+        return error
+    }
+
+    /// The outcome; nil until it is published.
+    public final var result: Result<T, any Error>? {
+        standing.phase == .finished ? outcome : nil
+    }
+
+    // MARK: - Handlers
+
+    override final func newExtras() -> TaskExtras { TypedExtras<T>() }
+
+    // newExtras makes no others.
+    final var typedExtras: TypedExtras<T> { unsafeDowncast(makeExtras(), to: TypedExtras<T>.self) }
+    final var typedExtrasIfAny: TypedExtras<T>? { extras.map { unsafeDowncast($0, to: TypedExtras<T>.self) } }
+
+    /// Has a handler served once with the outcome: at once when it is there and all others were served.
+    final func add(_ handler: Handler<T>) {
+        if !step(.claimSlot).actions.isEmpty {
+            slot = handler
+            if step(.fillSlot).actions.contains(.serveLate) { serveLate(slot.take()) }
+            return
+        }
+        let isLate = typedExtras.typed { typed in
+            if step(.watch).actions.contains(.serveLate) { return true }
+            typed.handlers.append(handler)
+            return false
+        }
+        if isLate { serveLate(handler) }
+    }
+
+    private func serveLate(_ handler: Handler<T>?) {
+        if let handler, let result { handler.serve(result) }
+    }
+
+    override final func tellDelegate(
+        _ event: QueueTasks.DelegateEvent, _ delegate: any TaskQueueDelegate, _ queue: TaskQueue
+    ) {
+        switch event {
+        case .didAdd: delegate.didAdd(task: self, to: queue)
+        case .willFinish: delegate.willFinish(task: self, in: queue)
+        case .didFinish: delegate.didFinish(task: self, in: queue)
+        case .didRetry: delegate.didRetry(task: self, in: queue)
+        }
+    }
+
+    override final func tellCancelled() {
+        guard let extras else { return }
+        let handlers = extras.locked { fields in
+            fields.cancelIsTold = true
+            defer { fields.cancelHandlers = [] }
+            return (fields.cancelBody.take().map { [$0] } ?? []) + fields.cancelHandlers
+        }
+        for handler in handlers { handler() }
+    }
+
+    override final func completionGroup() -> WaitGroup {
+        let group = WaitGroup()
+        group.enter()
+        add(.completion { _ in group.leave() })
+        return group
+    }
+
+    override final func evaluateConditions() { evaluateConditionsOnce() }
+    override final func prepareConditions() { prepareConditionsOnce() }
+    override final func scheduleNextAttempt() { beginNextAttempt() }
+}

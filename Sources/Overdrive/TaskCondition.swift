@@ -1,0 +1,183 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// What has to hold for a task to run. It is asked once, after the task's dependencies and before its body.
+///
+///     struct Reachable: TaskCondition {
+///         let host: String
+///         func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult {
+///             await ping(host) ? .satisfied : .failed(Unreachable(host: host))
+///         }
+///     }
+///
+/// Implement one of the two `evaluate`: the asynchronous one, or the one that answers by calling a closure, now
+/// or later.
+///
+/// - Threading: It is asked on ``OverdriveCore/TaskQueue/global(qos:)``. Several conditions are asked at once.
+public protocol TaskCondition: Sendable {
+    /// What the condition is called when it is to be removed; its type's name by default.
+    var conditionName: String { get }
+    /// Tasks that have to be over before the condition is evaluated. They become the task's dependencies when it
+    /// is added to a queue.
+    func dependencies<T>(forTask task: Task<T>) -> [AnyTask]
+    /// Answers by calling the closure, once. Dropping it without an answer is a failure.
+    func evaluate<T>(
+        forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void)
+    /// Answers by returning.
+    func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult
+}
+
+extension TaskCondition {
+    public var conditionName: String { String(describing: type(of: self)) }
+
+    public func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [] }
+
+    public func evaluate<T>(
+        forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void
+    ) {
+        AsyncTask { evaluationBlock(await evaluate(forTask: task)) }
+    }
+
+    public func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult {
+        trap("TaskCondition.evaluate(forTask:) of \(conditionName) is not implemented: implement one of the two forms")
+    }
+}
+
+/// What a condition says.
+public enum TaskConditionResult: Sendable {
+    case satisfied
+    case failed(any Error)
+}
+
+/// Why a task did not run.
+public enum TaskConditionError: Error {
+    /// What the conditions that did not hold said, in the order in which they were added.
+    case combined(errors: [any Error])
+    /// A condition let go of its closure without an answer.
+    case unanswered(condition: String)
+}
+
+extension AnyTask {
+    /// Adds a condition. One that comes after the task was added to a queue, or started, does not count.
+    ///
+    /// - Returns: Whether it counts.
+    @discardableResult
+    public final func add(condition: any TaskCondition) -> Bool {
+        makeExtras().locked { fields in
+            guard take(.condition) else { return false }
+            fields.conditions.append(condition)
+            return true
+        }
+    }
+
+    /// Removes the first condition of the same name, before the conditions are evaluated.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    public final func remove(condition: any TaskCondition) -> Bool {
+        extras?.locked { fields in
+            guard let index = fields.conditions.firstIndex(where: { $0.conditionName == condition.conditionName })
+            else { return false }
+            fields.conditions.remove(at: index)
+            return true
+        } ?? false
+    }
+
+    /// Removes all conditions of a type, before the conditions are evaluated.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    public final func remove<C: TaskCondition>(condition type: C.Type) -> Bool {
+        extras?.locked { fields in
+            let count = fields.conditions.count
+            fields.conditions.removeAll { $0 is C }
+            return fields.conditions.count < count
+        } ?? false
+    }
+
+    /// What the conditions that did not hold said.
+    public final var conditionErrors: [any Error] {
+        extras?.locked { $0.conditionErrors } ?? []
+    }
+}
+
+extension Task {
+    /// The conditions' dependencies become the task's, once, when it comes to a queue.
+    final func prepareConditionsOnce() {
+        guard standing.isConditional, let extras else { return }
+        let conditions = extras.locked { fields in
+            defer { fields.conditionsArePrepared = true }
+            return fields.conditionsArePrepared ? [] : fields.conditions
+        }
+        for condition in conditions {
+            for dependency in condition.dependencies(forTask: self) { add(dependency: dependency) }
+        }
+    }
+
+    final func evaluateConditionsOnce() {
+        let conditions = self.conditions
+        guard !conditions.isEmpty else {
+            take(.conditionsMet)
+            return
+        }
+        let answers = Answers(count: conditions.count) { errors in
+            guard !errors.isEmpty else {
+                self.take(.conditionsMet)
+                return
+            }
+            self.extras?.locked { $0.conditionErrors = errors }
+            self.fail(TaskConditionError.combined(errors: errors))
+        }
+        for (index, condition) in conditions.enumerated() {
+            let answer = Answer(to: answers, index: index, condition: condition.conditionName)
+            TaskQueue.global().async {
+                condition.evaluate(forTask: self) { answer.give($0) }
+            }
+        }
+    }
+}
+
+/// Collects what a task's conditions say.
+private final class Answers: Sendable {
+    private struct State {
+        var missing: Int
+        var results: [TaskConditionResult?]
+        var whenComplete: (@Sendable ([any Error]) -> Void)?
+    }
+    private let state: Mutex<State>
+
+    init(count: Int, whenComplete: @escaping @Sendable ([any Error]) -> Void) {
+        state = Mutex(State(missing: count, results: Array(repeating: nil, count: count), whenComplete: whenComplete))
+    }
+
+    func note(_ result: TaskConditionResult, at index: Int) {
+        let complete: (@Sendable ([any Error]) -> Void, [any Error])? = state.withLock { state in
+            guard state.results[index] == nil else { return nil }
+            state.results[index] = result
+            state.missing -= 1
+            guard state.missing == 0, let whenComplete = state.whenComplete.take() else { return nil }
+            let errors: [any Error] = state.results.compactMap { result in
+                if case .failed(let error)? = result { error } else { nil }
+            }
+            return (whenComplete, errors)
+        }
+        if let (whenComplete, errors) = complete { whenComplete(errors) }
+    }
+}
+
+/// One condition's answer: the first counts, and none is a failure.
+private final class Answer: Sendable {
+    private let answers: Answers
+    private let index: Int
+    private let condition: String
+
+    init(to answers: Answers, index: Int, condition: String) {
+        self.answers = answers
+        self.index = index
+        self.condition = condition
+    }
+
+    func give(_ result: TaskConditionResult) { answers.note(result, at: index) }
+
+    deinit { give(.failed(TaskConditionError.unanswered(condition: condition))) }
+}

@@ -1,0 +1,67 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// What few tasks have: a name, observers, conditions, retries … Made when the first of it is needed.
+class TaskExtras: @unchecked Sendable {
+    // All state is in mutexes.
+
+    struct Fields {
+        var name: String?
+        var qos: TaskQueue.QoS?
+        var observers: [any TaskObserver] = []
+        var conditions: [any TaskCondition] = []
+        var conditionErrors: [any Error] = []
+        var conditionsArePrepared = false
+        var retry: RetryPolicy?
+        var retriesLeft = 0
+        var lastError: (any Error)?
+        var cancelHandlers: [() -> Void] = []
+        var cancelIsTold = false
+        /// What ends the attempt that is under way: a Chop body's cleanup.
+        var cleanup: (() -> Void)?
+        /// What cancels an asynchronous body that is under way.
+        var cancelBody: (() -> Void)?
+        /// Attempts that have ended; a cleanup that comes later runs at once.
+        var endedAttempts = 0
+    }
+
+    // Handlers are handed over by their callers, and called by one thread.
+    nonisolated(unsafe) private var fields = Fields()
+    private let lock = Mutex<Void>(())
+
+    func locked<R>(_ body: (inout Fields) throws -> R) rethrows -> R {
+        try lock.withLock { _ in try body(&fields) }
+    }
+
+    var qos: TaskQueue.QoS? { locked { $0.qos } }
+}
+
+extension AnyTask {
+    /// What messages call it: its name, or else its type.
+    final var title: String {
+        name.map { "\"\($0)\"" } ?? "a \(type(of: self))"
+    }
+
+    /// What the task is called in messages; nil unless it was set.
+    public final var name: String? {
+        get { extras?.locked { $0.name } }
+        set { makeExtras().locked { $0.name = newValue } }
+    }
+
+    /// How much the task matters, above its queue's own quality of service; nil unless it was set, which counts
+    /// before the task is ready.
+    public final var qos: TaskQueue.QoS? {
+        get { extras?.qos }
+        set { makeExtras().locked { $0.qos = newValue } }
+    }
+
+    /// The observers, in the order in which they were added.
+    public final var observers: [any TaskObserver] {
+        extras?.locked { $0.observers } ?? []
+    }
+
+    /// The conditions, in the order in which they were added.
+    public final var conditions: [any TaskCondition] {
+        extras?.locked { $0.conditions } ?? []
+    }
+}

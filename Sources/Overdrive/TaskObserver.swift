@@ -1,0 +1,107 @@
+public import OverdriveCore
+
+/// Is told how a task gets on. Every method has a default that does nothing.
+///
+///     struct Stopwatch: TaskObserver {
+///         func taskDidFinishExecution<T>(_ task: Task<T>) { print(task.name ?? "a task", "is over") }
+///     }
+///
+/// - Threading: Methods are called on the thread that starts or finishes the task. They hold it up.
+public protocol TaskObserver: Sendable {
+    /// What the observer is called when one of it is to be removed; its type's name by default.
+    var observerName: String { get }
+    /// The body is about to begin, for the first or another time.
+    func taskDidStartExecution<T>(_ task: Task<T>)
+    /// The outcome is decided and about to be published.
+    func taskWillFinishExecution<T>(_ task: Task<T>)
+    /// The outcome is published and handlers were called; dependents wait still.
+    func taskDidFinishExecution<T>(_ task: Task<T>)
+    /// An attempt has failed, and another will follow.
+    func taskDidRetry<T>(_ task: Task<T>)
+}
+
+extension TaskObserver {
+    public var observerName: String { String(describing: type(of: self)) }
+    public func taskDidStartExecution<T>(_ task: Task<T>) {}
+    public func taskWillFinishExecution<T>(_ task: Task<T>) {}
+    public func taskDidFinishExecution<T>(_ task: Task<T>) {}
+    public func taskDidRetry<T>(_ task: Task<T>) {}
+}
+
+/// Is told which tasks come to a queue, and how they go. Every method has a default that does nothing.
+public protocol TaskQueueDelegate: AnyObject, Sendable {
+    /// A task is about to be added: by the program, or because a dependent of it was.
+    func didAdd<T>(task: Task<T>, to queue: TaskQueue)
+    /// A task's outcome is decided and about to be published.
+    func willFinish<T>(task: Task<T>, in queue: TaskQueue)
+    /// A task is over, handlers were called.
+    func didFinish<T>(task: Task<T>, in queue: TaskQueue)
+    /// An attempt has failed, and another will follow.
+    func didRetry<T>(task: Task<T>, in queue: TaskQueue)
+}
+
+extension TaskQueueDelegate {
+    public func didAdd<T>(task: Task<T>, to queue: TaskQueue) {}
+    public func willFinish<T>(task: Task<T>, in queue: TaskQueue) {}
+    public func didFinish<T>(task: Task<T>, in queue: TaskQueue) {}
+    public func didRetry<T>(task: Task<T>, in queue: TaskQueue) {}
+}
+
+extension Task {
+    final func tellStarted(_ extras: TaskExtras) {
+        for observer in observers { observer.taskDidStartExecution(self) }
+    }
+
+    final func willFinish(_ extras: TaskExtras) {
+        for observer in observers { observer.taskWillFinishExecution(self) }
+    }
+
+    final func didFinish(_ extras: TaskExtras) {
+        for observer in observers { observer.taskDidFinishExecution(self) }
+    }
+
+    final func tellRetry() {
+        for observer in observers { observer.taskDidRetry(self) }
+        if let (tasks, queue) = queueTasks, let delegate = tasks.currentDelegate {
+            delegate.didRetry(task: self, in: queue)
+        }
+    }
+}
+
+extension AnyTask {
+    /// Adds an observer, which the task holds.
+    public final func add(observer: any TaskObserver) {
+        makeExtras().locked { $0.observers.append(observer) }
+    }
+
+    /// Whether there is an observer of exactly this type.
+    public final func contains<O: TaskObserver>(observer type: O.Type) -> Bool {
+        observers.contains { Swift.type(of: $0) == type }
+    }
+
+    /// Removes the first observer of the same name.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    public final func remove(observer: any TaskObserver) -> Bool {
+        extras?.locked { fields in
+            guard let index = fields.observers.firstIndex(where: { $0.observerName == observer.observerName }) else {
+                return false
+            }
+            fields.observers.remove(at: index)
+            return true
+        } ?? false
+    }
+
+    /// Removes all observers of a type.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    public final func remove<O: TaskObserver>(observer type: O.Type) -> Bool {
+        extras?.locked { fields in
+            let count = fields.observers.count
+            fields.observers.removeAll { $0 is O }
+            return fields.observers.count < count
+        } ?? false
+    }
+}

@@ -1,0 +1,57 @@
+public import OverdriveCore
+
+extension TaskQueue {
+    /// Adds a task: it runs when it waits for nothing, and its turn has come.
+    ///
+    ///     queue.add(task: GetLogoTask())
+    ///
+    /// The queue keeps the task until it is over. A task that was cancelled before is over already.
+    ///
+    /// - Parameter task: A task that no program has added or started, else it traps. One that was brought along by a
+    ///   dependent stays on that one's queue.
+    /// - Threading: Any thread.
+    public func add<T>(task: Task<T>) {
+        task.enqueue(on: self, byHand: true, mayRepeat: false)
+    }
+
+    /// Adds a closure as a task.
+    ///
+    ///     queue.add { try render(page) }.onValue { show($0) }
+    ///
+    /// - Returns: The task, for handlers, `value`, and dependents.
+    @discardableResult
+    public func add<T: Sendable>(_ body: sending @escaping () throws -> T) -> Task<T> {
+        let task = Task.inline(body)
+        add(task: task)
+        return task
+    }
+
+    /// Adds tasks, and waits for them if asked to.
+    ///
+    /// - Parameters:
+    ///   - tasks: Tasks of any results, in the order in which they are added.
+    ///   - waitUntilFinished: Blocks the calling thread until all are over. On a worker another one takes its place.
+    @available(*, noasync, message: "it may block the thread: leave waitUntilFinished out, and await drained()")
+    public func add(tasks: [AnyTask], waitUntilFinished: Bool) {
+        add(tasks: tasks)
+        if waitUntilFinished {
+            for task in tasks { task.waitUntilFinished() }
+        }
+    }
+
+    /// Adds tasks of any results, in order.
+    public func add(tasks: [AnyTask]) {
+        for task in tasks { task.enqueue(on: self, byHand: true, mayRepeat: false) }
+    }
+
+    /// The tasks that were added and are not over, in no particular order.
+    public var tasks: [AnyTask] {
+        QueueTasks.of(self).all
+    }
+
+    /// Is told of the queue's tasks. The queue does not keep it.
+    public weak var delegate: (any TaskQueueDelegate)? {
+        get { QueueTasks.of(self).delegate }
+        set { QueueTasks.of(self).delegate = newValue }
+    }
+}

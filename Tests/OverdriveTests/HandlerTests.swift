@@ -1,0 +1,119 @@
+import Overdrive
+import Testing
+
+@Suite("Handlers", .timeLimit(.minutes(2)))
+struct HandlerTests {
+    @Test("of a success: onValue and onCompletion, in the order in which they were registered")
+    func success() async throws {
+        let log = Log<String>()
+        let task = Task.inline { 5 }
+        task.onValue { log.note("value \($0)") }
+            .onError { _ in log.note("error") }
+            .onCompletion { log.note("completion") }
+            .onValue { log.note("second \($0)") }
+            .onCancel { log.note("cancel") }
+        TaskQueue().add(task: task)
+        #expect(try await task.value == 5)
+        #expect(eventually { log.all.count == 3 })
+        #expect(log.all == ["value 5", "completion", "second 5"])
+    }
+
+    @Test("of a failure: onError and onCompletion")
+    func failure() async {
+        let log = Log<String>()
+        let task = Task<Int>.inline { throw Flaw(number: 3) }
+        task.onError { log.note("error \(($0 as? Flaw)?.number ?? 0)") }
+            .onFailure { _ in log.note("failure") }
+            .onValue { _ in log.note("value") }
+            .onCompletion { (outcome: Result<Int, any Error>) in log.note("outcome \(outcome.error is Flaw)") }
+        TaskQueue().add(task: task)
+        _ = await task.result()
+        #expect(log.all == ["error 3", "failure", "outcome true"])
+    }
+
+    @Test("of a cancellation: onCancel and onCompletion, not onError")
+    func cancellation() async {
+        let log = Log<String>()
+        let task = Task.inline { 1 }
+        task.onError { _ in log.note("error") }
+            .onCompletion { (outcome: Result<Int, any Error>) in log.note("completion \(outcome.error is CancellationError)") }
+            .onCancel { log.note("cancel") }
+            .onValue { _ in log.note("value") }
+        task.cancel()
+        #expect(log.all == ["cancel", "completion true"])
+        #expect(task.isCancelled && task.isFinished)
+        TaskQueue().add(task: task)
+        #expect(log.all == ["cancel", "completion true"])
+    }
+
+    @Test("that come late are served at once, by who brings them")
+    func late() async throws {
+        let task = TaskQueue().add { 7 }
+        _ = try await task.value
+        task.waitUntilOver()
+        var seen: [Int] = []
+        let thread = threadIdentity()
+        let threads = Log<Bool>()
+        task.onCompletion { threads.note(threadIdentity() == thread) }
+        #expect(threads.all == [true])
+        let log = Log<Int>()
+        for number in 0..<3 { task.onValue { log.note($0 + number) } }
+        seen = log.all
+        #expect(seen == [7, 8, 9])
+    }
+
+    @Test("run on the queue that is asked for")
+    func onQueue() async throws {
+        let queue = TaskQueue(qos: .utility)
+        let log = Log<Bool>()
+        let group = WaitGroup()
+        group.enter()
+        TaskQueue().add { 1 }.onValue(on: queue) { _ in
+            log.note(TaskQueue.QoS.current == .utility)
+            group.leave()
+        }
+        await group.wait()
+        #expect(log.all == [true])
+    }
+
+    @Test("run on the main actor when it is asked for")
+    func onMainActor() async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            TaskQueue().add { 1 }.onValue(on: MainActor.self) { _ in
+                MainActor.assertIsolated()
+                continuation.resume()
+            }
+        }
+    }
+
+    @Test("are let go of, and so are body and task")
+    func leaks() async throws {
+        let census = Census()
+        do {
+            let queue = TaskQueue()
+            for number in 0..<1000 {
+                let (body, handler) = (census.newborn(), census.newborn())
+                let task = queue.add { () throws -> Int in
+                    body.touch()
+                    if number % 3 == 0 { throw Flaw() }
+                    return number
+                }
+                task.onValue { _ in handler.touch() }
+                if number % 2 == 0 { task.onError { _ in handler.touch() }.onCancel { handler.touch() } }
+                if number % 5 == 0 { task.cancel() }
+                // A circle that the end has to break.
+                if number % 7 == 0 { task.onCompletion { withExtendedLifetime(task) {} }.onUpdate { _ in withExtendedLifetime(task) {} } }
+            }
+            await queue.drained()
+        }
+        #expect(eventually { census.alive == 0 })
+        #expect(census.died == 2000)
+    }
+}
+
+extension Task {
+    /// Until the publisher has served its handlers.
+    func waitUntilOver() {
+        _ = eventually { TaskQueue.global().pendingTaskCount == 0 && isFinished }
+    }
+}

@@ -1,0 +1,71 @@
+import Dispatch
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A door that keeps threads waiting until it is opened, without the engine's knowing.
+final class Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    func open() {
+        semaphore.signal()
+    }
+
+    func pass() {
+        semaphore.wait()
+        semaphore.signal()
+    }
+}
+
+/// Hang detection: far beyond what anything here takes.
+private let patience = 20.0
+
+/// Waits until `condition` holds. False: it never did.
+func eventually(_ condition: () -> Bool) -> Bool {
+    let deadline = ContinuousClock.now + .seconds(patience)
+    while !condition() {
+        guard ContinuousClock.now < deadline else { return false }
+        usleep(200)
+    }
+    return true
+}
+
+/// Runs `body` on threads of their own, all at once, and waits for them.
+func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+    let start = Gate()
+    let done = DispatchGroup()
+    for index in 0..<count {
+        let work = Box {
+            start.pass()
+            body(index)
+            done.leave()
+        }
+        done.enter()
+        var thread = pthread_t()
+        let failed = pthread_create(&thread, nil, { context in
+            guard let context else { return nil }
+            Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
+            return nil
+        }, Unmanaged.passRetained(work).toOpaque())
+        guard failed == 0 else { fatalError("a test's thread could not be created") }
+        pthread_detach(thread)
+    }
+    start.open()
+    done.wait()
+}
+
+private final class Box: Sendable {
+    let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+}
+
+/// What tells the calling thread from all others that exist.
+func threadIdentity() -> UInt {
+    UInt(pthread_self())
+}
