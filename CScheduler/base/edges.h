@@ -55,6 +55,7 @@
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \
     X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \
     X(T3, "release -> free: the last reference to a timer sees all uses")                  \
+    X(Q5, "adopt -> context: what the queue's user keeps with it is readable")            \
     X(Q1, "grant -> turn: what ran before in the lane is readable by the sync caller")
 
 enum {

@@ -83,6 +83,15 @@ od_band od_queue_band(od_queue *queue);
 /* Whether the calling thread runs one of the queue's jobs, however deep. */
 bool od_queue_is_current(od_queue *queue);
 
+/* The queues of the jobs that the calling thread runs, from the innermost at depth 0; NULL
+ * beyond the last. */
+od_queue *od_queue_of_thread(int depth);
+
+/* A word of the queue's user, NULL until one is adopted. The first stays for the queue's life:
+ * adopt returns the word that is there afterwards. */
+void *od_queue_context(od_queue *queue);
+void *od_queue_adopt_context(od_queue *queue, void *context);
+
 /* ---- groups ---- */
 
 od_group *od_group_create(void); /* NULL when memory is short */

@@ -76,15 +76,13 @@ int32_t od_queue_width(od_queue *queue)
 
 bool od_queue_is_current(od_queue *queue)
 {
-    odi_worker *worker = odi_worker_self;
+    od_queue *around;
 
-    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        if (stay->queue == queue)
+    for (int depth = 0; (around = od_queue_of_thread(depth)) != NULL; depth++) {
+        if (around == queue)
             return true;
     }
-    /* relaxed: the record of the job that this very thread is running */
-    return worker != NULL && worker->run_record != NULL &&
-           odi_load_relaxed(&worker->run_record->queue) == queue;
+    return false;
 }
 
 /* Takes a place without waiting: when nobody is before us, or where nobody has to wait. */

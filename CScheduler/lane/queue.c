@@ -252,6 +252,7 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->pool = pool;
     queue->band = (uint32_t)band;
     snprintf(queue->label, sizeof queue->label, "%s", label != NULL ? label : "");
+    odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
     for (int each = 0; each < ODI_BANDS; each++)
         odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
     queue->records = NULL;

@@ -23,6 +23,7 @@
  * Edges    L2  submit <-> divert   light/heavy fence   as in job/record.h
  *          Q1  grant -> turn       release/acquire     what ran before in the lane
  *          Q3  claim <-> take back   see hand.h
+ *          Q5  adopt -> context      acq_rel/acquire   what the queue's user keeps with it
  */
 #ifndef ODI_LANE_QUEUE_H
 #define ODI_LANE_QUEUE_H
@@ -45,6 +46,8 @@ struct od_queue {
     od_pool *pool;
     uint32_t band;
     char label[OD_LABEL_BYTES];
+
+    odi_atomic(void *) context; /* its user's, adopted once */
 
     odi_atomic(odi_record *) current[ODI_BANDS]; /* the record without a group, per band */
 

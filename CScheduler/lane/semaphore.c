@@ -32,8 +32,8 @@ void od_semaphore_release(od_semaphore *semaphore)
     odi_semaphore_free(semaphore);
 }
 
-/* A worker serves its own deque after each slice, for want of another that could. */
-static bool await(odi_waiter *waiter, int64_t deadline)
+/* False: the deadline came first. */
+static bool await(od_semaphore *semaphore, odi_waiter *waiter, int64_t deadline)
 {
     for (;;) {
         int64_t slice = odi_clock_after(ODI_WAIT_SLICE_NS);
@@ -43,14 +43,18 @@ static bool await(odi_waiter *waiter, int64_t deadline)
             return true;
         if (last)
             return false;
-        odi_serve_own_deque();
+        if (!odi_semaphore_goes(semaphore, waiter))
+            continue; /* granted, or about to be */
+        odi_serve_own_deque(); /* for want of another worker */
+        if (odi_semaphore_is_back(semaphore, waiter))
+            return true;
     }
 }
 
 ODI_COLD static bool wait_in_line(od_semaphore *semaphore, odi_waiter *waiter, int64_t deadline)
 {
     od_blocking_begin();
-    bool granted = await(waiter, deadline) || !odi_semaphore_give_up(semaphore, waiter);
+    bool granted = await(semaphore, waiter, deadline) || !odi_semaphore_give_up(semaphore, waiter);
     od_blocking_end();
     return granted;
 }

@@ -178,7 +178,7 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
     odi_lock_release(&cancel_lock);
 
     if (starts) {
-        odi_job_run(job);
+        odi_run_as(record, job);
         /* relaxed, both: L5 has shown the crew to whoever has a job of it; a counter */
         odi_add_relaxed(&odi_load_relaxed(&record->crew)->ran_outside, 1);
     } else

@@ -82,6 +82,10 @@ bool odi_run_outside(odi_crew *crew, odi_entry job);
 void odi_run_discard(odi_crew *crew, odi_entry job);
 extern _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
+/* The record of the job that runs outside of a run on the calling thread, innermost. */
+extern _Thread_local odi_record *odi_record_outside;
+void odi_run_as(odi_record *record, odi_entry job);
+
 /* The same for a lane, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);
 

@@ -1,11 +1,160 @@
 internal import CScheduler
+internal import Synchronization
 
 extension TaskQueue {
+    /// Names a value that queues keep for the closures that run on them.
+    ///
+    ///     static let tenant = TaskQueue.SpecificKey<Tenant>()
+    ///
+    /// Each key is its own name: two keys of the same type name two values.
+    public final class SpecificKey<Value: Sendable>: Sendable {
+        /// A key that no queue has a value for.
+        public init() {}
+    }
+
+    /// Keeps a value with the queue, in place of the one before.
+    ///
+    ///     queue.setSpecific(key: tenant, value: Tenant(id: 7))
+    ///     queue.async { log(TaskQueue.getSpecific(key: tenant)) }
+    ///
+    /// - Parameters:
+    ///   - key: The value's name.
+    ///   - value: What to keep; nil keeps nothing any more.
+    /// - Threading: Any thread. The value is released when it is replaced, or when the queue and its last
+    ///   closure are gone.
+    /// - Cost: One lock and, for the queue's first value, one allocation.
+    public func setSpecific<Value>(key: SpecificKey<Value>, value: Value?) {
+        specifics(make: value != nil)?.set(key, to: value)
+    }
+
+    /// The queue's own value for `key`, or nil.
+    ///
+    /// - Threading: Any thread.
+    public func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
+        specifics(make: false)?.value(of: key)
+    }
+
+    /// The value for `key` of the queue whose closure the calling thread runs, or nil.
+    ///
+    /// Where several queues are around the caller, as inside of ``sync(execute:)``, the innermost one that
+    /// has a value for the key counts.
+    ///
+    /// - Threading: Any thread.
+    public static func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
+        for queue in QueuesOfThread() {
+            if let value = Specifics.of(queue)?.value(of: key) { return value }
+        }
+        return isOnMain ? main.getSpecific(key: key) : nil
+    }
+
+    // MARK: - Where the caller is
+
+    /// The label of the queue whose closure the calling thread runs: the innermost one. Nil on a thread that
+    /// runs none.
+    public static var currentLabel: String? {
+        for queue in QueuesOfThread() { return String(cString: od_queue_label(queue)) }
+        return isOnMain ? main.label : nil
+    }
+
+    /// Traps unless the calling thread runs one of the queue's closures, however deep.
+    ///
+    ///     func append(_ line: Line) {
+    ///         journal.assertOnQueue()
+    ///         lines.append(line)
+    ///     }
+    ///
+    /// - Cost: A few loads. It is checked in release builds too.
+    public func assertOnQueue() {
+        guard isCurrent else {
+            trap("TaskQueue.assertOnQueue() of \"\(label)\" was called \(TaskQueue.whereabouts)")
+        }
+    }
+
+    /// Traps when the calling thread runs one of the queue's closures, however deep.
+    public func assertNotOnQueue() {
+        if isCurrent {
+            trap("TaskQueue.assertNotOnQueue() of \"\(label)\" was called from one of its own closures")
+        }
+    }
+
+    private static var whereabouts: String {
+        switch currentLabel {
+        case nil: "on a thread that runs no queue's closure"
+        case "": "from a closure of a queue without a label"
+        case let label?: "from a closure of \"\(label)\""
+        }
+    }
+
     /// Whether the calling thread runs one of the queue's closures, however deep.
     var isCurrent: Bool {
         switch route {
         case .engine(let queue, _): od_queue_is_current(queue)
         case .main: TaskQueue.isOnMain
         }
+    }
+
+    private static let mainSpecifics = Specifics()
+
+    private func specifics(make: Bool) -> Specifics? {
+        switch route {
+        case .engine(let queue, _): Specifics.of(queue) ?? (make ? Specifics.adopted(by: queue) : nil)
+        case .main: TaskQueue.mainSpecifics
+        }
+    }
+}
+
+/// The engine's queues around the calling thread, from the innermost.
+private struct QueuesOfThread: Sequence, IteratorProtocol {
+    private var depth: Int32 = 0
+
+    mutating func next() -> OpaquePointer? {
+        defer { depth += 1 }
+        return od_queue_of_thread(depth)
+    }
+}
+
+/// The values that a queue keeps. The engine's queue holds them, because its closures outlive a queue's
+/// handle.
+final class Specifics: Sendable {
+    private struct Entry: Sendable {
+        // Kept, so that no later key has its identity.
+        let key: any Sendable
+        let value: any Sendable
+    }
+
+    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    func set<Value>(_ key: TaskQueue.SpecificKey<Value>, to value: Value?) {
+        let entry = value.map { Entry(key: key, value: $0) }
+        // The old value goes outside of the lock: its deinitialiser may ask for another.
+        let old = entries.withLock { entries in
+            defer { entries[ObjectIdentifier(key)] = entry }
+            return entries[ObjectIdentifier(key)]
+        }
+        _ = consume old
+    }
+
+    func value<Value>(of key: TaskQueue.SpecificKey<Value>) -> Value? {
+        entries.withLock { $0[ObjectIdentifier(key)] }?.value as? Value
+    }
+
+    static func of(_ queue: OpaquePointer) -> Specifics? {
+        od_queue_context(queue).map { Unmanaged<Specifics>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// The queue's, which is this one if it had none.
+    static func adopted(by queue: OpaquePointer) -> Specifics? {
+        let mine = Unmanaged.passRetained(Specifics())
+        let winner = od_queue_adopt_context(queue, mine.toOpaque())
+        if winner != mine.toOpaque() { mine.release() }
+        return of(queue)
+    }
+
+    /// The queue's handle goes: the values go with its last closure.
+    static func release(with queue: OpaquePointer) {
+        guard let context = od_queue_context(queue) else { return }
+        od_queue_notify(queue, { context in
+            if let context { Unmanaged<Specifics>.fromOpaque(context).release() }
+        }, context)
     }
 }

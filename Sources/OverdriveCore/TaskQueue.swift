@@ -119,6 +119,7 @@ public final class TaskQueue: Sendable {
 
     deinit {
         if case .engine(let queue, _) = route {
+            Specifics.release(with: queue)
             od_queue_release(queue)
         }
     }

@@ -127,6 +127,30 @@ struct MisuseTests {
         expect(result, says: "TaskQueue.concurrentPerform(iterations: -1): choose 0 or more")
     }
 
+    @Test("of assertOnQueue and assertNotOnQueue: the promise they check")
+    func whereabouts() async {
+        let outside = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            onThreads(1) { _ in TaskQueue.serial(label: "journal").assertOnQueue() }
+        }
+        expect(
+            outside,
+            says: "TaskQueue.assertOnQueue() of \"journal\" was called on a thread that runs no queue's closure")
+        let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let journal = TaskQueue.serial(label: "journal")
+            onThreads(1) { _ in TaskQueue.serial(label: "pages").sync { journal.assertOnQueue() } }
+        }
+        expect(
+            elsewhere,
+            says: "TaskQueue.assertOnQueue() of \"journal\" was called from a closure of \"pages\"")
+        let inside = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let journal = TaskQueue.serial(label: "journal")
+            journal.sync { journal.assertNotOnQueue() }
+        }
+        expect(
+            inside,
+            says: "TaskQueue.assertNotOnQueue() of \"journal\" was called from one of its own closures")
+    }
+
     @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])
     func noWidth(width: Int) async {
         let made = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in

@@ -1,0 +1,45 @@
+/* current.c — which queues the calling thread runs closures of, and what their users keep
+ * with them.
+ *
+ * A thread is in several queues at once: it syncs from a job, and jobs are run on top of each
+ * other for want of workers. Innermost first are: stays (syncs, and the lanes that a drainer
+ * serves), the job that runs outside of a run, the job of the worker's run.
+ */
+#include "lane/queue.h"
+
+#include "worker/run.h"
+#include "worker/worker.h"
+
+void *od_queue_context(od_queue *queue)
+{
+    return odi_load_acquire(&queue->context, Q5);
+}
+
+void *od_queue_adopt_context(od_queue *queue, void *context)
+{
+    void *present = NULL;
+
+    return odi_cas_acqrel_acquire(&queue->context, &present, context, Q5) ? context : present;
+}
+
+static od_queue *of_record(odi_record *record)
+{
+    /* relaxed: the record of a job that this very thread is running */
+    return record != NULL ? odi_load_relaxed(&record->queue) : NULL;
+}
+
+od_queue *od_queue_of_thread(int depth)
+{
+    od_queue *around[2] = {of_record(odi_record_outside),
+                           of_record(odi_worker_self != NULL ? odi_worker_self->run_record : NULL)};
+
+    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
+        if (depth-- == 0)
+            return stay->queue;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (around[i] != NULL && depth-- == 0)
+            return around[i];
+    }
+    return NULL;
+}
