@@ -2,6 +2,7 @@
 
 #include "base/invariant.h"
 #include "job/group.h"
+#include "lane/cycle.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
@@ -99,6 +100,17 @@ static bool enter_at_once(od_queue *queue, bool *holds_place)
     return at_once;
 }
 
+ODI_COLD static void wait_for_turn(od_queue *queue)
+{
+    odi_sync_wait wait;
+
+    if (ODI_FINDS_CYCLES)
+        odi_cycle_enter(&wait, queue);
+    odi_lane_take_turn(queue);
+    if (ODI_FINDS_CYCLES)
+        odi_cycle_leave(&wait);
+}
+
 void od_queue_sync_begin(od_queue *queue, od_stay *stay)
 {
     *stay = (od_stay){queue, odi_stays, false};
@@ -110,7 +122,7 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
                      "would wait for itself: call the function directly instead",
                      queue->label);
         if (!enter_at_once(queue, &stay->holds_place))
-            odi_lane_take_turn(queue);
+            wait_for_turn(queue);
     }
     odi_stays = stay;
 }

@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "job/arena.h"
 #include "job/group.h"
+#include "lane/cycle.h"
 #include "os/clock.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -356,11 +357,17 @@ static void forget_what_waits(void *object)
 static void forked(void)
 {
     odi_arena_forked(&queues, forget_what_waits);
+    odi_cycles_forked();
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer)
         stay->queue->running += stay->holds_place;
 }
 
-/* ---- stop ---- */
+/* ---- stop, and reports ---- */
+
+void odi_queues_visit(void (*visit)(void *queue, void *context), void *context)
+{
+    odi_arena_visit(&queues, visit, context);
+}
 
 typedef struct {
     od_pool *pool;

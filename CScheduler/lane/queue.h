@@ -94,6 +94,9 @@ odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t
 void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t band, odi_entry job);
 void odi_queue_reap(od_queue *queue);
 
+/* Calls `visit` for every queue there ever was; one that is over has no records. */
+void odi_queues_visit(void (*visit)(void *queue, void *context), void *context);
+
 /* lane.c, drain.c. The lock is held where it says so. */
 bool odi_lane_push(od_queue *queue, odi_entry labelled);
 void odi_lane_divert(odi_record *record, odi_entry job);

@@ -163,7 +163,12 @@ static void park(odi_worker *worker)
 
         odi_count(&worker->counters.parks, 1);
         odi_worker_sleep(worker, epoch);
-        adapt(worker, odi_clock_now() - before);
+        int64_t now = odi_clock_now();
+
+        adapt(worker, now - before);
+        /* relaxed, both: for reports */
+        odi_store_relaxed(&worker->woke_jobs, odi_worker_activity(worker));
+        odi_store_relaxed(&worker->woke_ns, now);
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
         worker->woken = true;

@@ -58,6 +58,8 @@ struct odi_worker {
     odi_atomic(uint64_t) forks_run;              /* the same for forks that it stole */
     odi_atomic(uint64_t) run;                    /* see run.h */
     odi_atomic(void *) queue_running;            /* whose job that is, for reports */
+    odi_atomic(uint64_t) woke_jobs; /* `jobs` when it last woke, for reports */
+    odi_atomic(int64_t) woke_ns;    /* and when that was */
     odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
     odi_counters counters;
 
@@ -66,6 +68,9 @@ struct odi_worker {
     odi_worker *next_benched;                         /* under the crew's lock, like these */
     bool present, benched;
     odi_atomic(bool) moves; /* its home has changed; a hint for the owner */
+    /* The reports' own notes (lane/report.c). */
+    uint64_t reported_jobs;
+    int64_t reported_ns;
     /* The monitor's own notes. */
     uint64_t watched_jobs;
     int64_t watched_cpu;

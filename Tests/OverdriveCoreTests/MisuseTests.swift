@@ -37,6 +37,30 @@ struct MisuseTests {
                 + "itself: call the function directly instead")
     }
 
+    #if DEBUG
+        @Test("of sync: two serial queues whose closures wait for each other")
+        func cycle() async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let (journal, index) = (TaskQueue.serial(label: "journal"), TaskQueue.serial(label: "index"))
+                let inside = Counter()
+                for (own, other) in [(journal, index), (index, journal)] {
+                    own.async {
+                        inside.add()
+                        _ = eventually { inside.count == 2 }
+                        other.sync {}
+                    }
+                }
+                await journal.drained()
+            }
+            let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            let sentences = [("journal", "index"), ("index", "journal")].map { wanted, held in
+                "overdrive: TaskQueue.sync on the serial queue \"\(wanted)\" would wait for ever: its closure waits "
+                    + "for \"\(held)\", whose closure is the caller\n"
+            }
+            #expect(sentences.contains { output.contains($0) })
+        }
+    #endif
+
     @Test("of main.sync: on the main thread")
     func mainSync() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -1,0 +1,123 @@
+/* report.c — what a pool's workers do, and what waits where: a look at a moment, for people. */
+#include "include/od_report.h"
+
+#include <string.h>
+
+#include "lane/queue.h"
+#include "os/clock.h"
+#include "worker/worker.h"
+
+/* The label changes under the queue's lock, when its memory serves another queue. */
+static void copy_label(od_queue *queue, char *label)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    memcpy(label, queue->label, OD_LABEL_BYTES);
+    odi_lock_release(&queue->watch.lock);
+}
+
+/* How long the worker's job has run, at least: since the look that first met it, or since the
+ * worker was woken for it. Under the crew's lock. */
+static int64_t running_ns(odi_worker *worker, uint64_t activity, int64_t now)
+{
+    /* relaxed, both: hints, written by the owner one after the other */
+    int64_t woke_ns = odi_load_relaxed(&worker->woke_ns);
+    bool is_first = odi_load_relaxed(&worker->woke_jobs) + 1 == activity;
+
+    if (worker->reported_jobs != activity || worker->reported_ns == 0) {
+        worker->reported_jobs = activity;
+        worker->reported_ns = now;
+    }
+    int64_t since = is_first && woke_ns != 0 && woke_ns < worker->reported_ns
+                        ? woke_ns : worker->reported_ns;
+    return now - since;
+}
+
+static void look_at(odi_worker *worker, od_worker_report *report)
+{
+    uint64_t activity = odi_worker_activity(worker);
+    od_queue *queue = odi_load_relaxed(&worker->queue_running); /* relaxed: for reports */
+
+    report->thread_id = worker->thread_id;
+    report->node = worker->site->node;
+    report->executed = odi_worker_executed(worker);
+    for (int band = 0; band < ODI_BANDS; band++)
+        report->waiting += odi_deque_size(&worker->deques[band]);
+    if (worker->benched) {
+        report->doing = OD_WORKER_SPARE;
+    } else if (activity & 1) {
+        /* relaxed: a hint */
+        report->doing = odi_load_relaxed(&worker->says_blocking) ? OD_WORKER_BLOCKS
+                                                                 : OD_WORKER_RUNS;
+        report->running_ns = running_ns(worker, activity, odi_clock_now());
+        if (queue != NULL)
+            copy_label(queue, report->queue);
+    }
+}
+
+int od_pool_report_workers(od_pool *pool, od_worker_report *reports, int room)
+{
+    odi_crew *crew = &pool->crew;
+    int count = 0;
+
+    odi_lock_acquire(&crew->lock);
+    for (int slot = 0; slot < crew->capacity && count < room; slot++) {
+        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+
+        if (worker == NULL || !worker->present)
+            continue;
+        reports[count] = (od_worker_report){.index = slot};
+        look_at(worker, &reports[count++]);
+    }
+    odi_lock_release(&crew->lock);
+    return count;
+}
+
+uint64_t od_pool_waiting(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+    uint64_t waiting = 0;
+
+    for (int site = 0; site < crew->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            waiting += odi_injector_size(&crew->sites[site].injectors[band]);
+    }
+    return waiting;
+}
+
+typedef struct {
+    od_pool *pool;
+    od_queue_report *reports;
+    int room, count;
+} gathering;
+
+static void gather(void *object, void *raw)
+{
+    od_queue *queue = object;
+    gathering *all = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool is_of = queue->pool == all->pool && queue->records != NULL;
+    odi_lock_release(&queue->watch.lock);
+    if (!is_of)
+        return;
+    uint64_t pending = od_queue_pending(queue);
+    if (pending == 0 && !od_queue_is_suspended(queue))
+        return;
+    if (all->count < all->room) {
+        od_queue_report *report = &all->reports[all->count];
+
+        *report = (od_queue_report){.pending = pending, .width = od_queue_width(queue),
+                                    .suspended = od_queue_is_suspended(queue)};
+        copy_label(queue, report->label);
+        report->band = (od_band)queue->band;
+    }
+    all->count++;
+}
+
+int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)
+{
+    gathering all = {pool, reports, room, 0};
+
+    odi_queues_visit(gather, &all);
+    return all.count;
+}

@@ -1,0 +1,163 @@
+internal import CScheduler
+
+extension Scheduler {
+    /// What a scheduler does at a moment, to be read by a person who wonders why nothing moves.
+    ///
+    ///     print(scheduler.dump())
+    ///     // Scheduler "render": 2 workers, 14 closures waiting
+    ///     //   worker 0 (thread 4711): runs "tiles" for 2.31 s, 3 waiting
+    ///     //   worker 1 (thread 4712): idle
+    ///     //   queue "tiles" (serial, default): 11 pending
+    public struct Dump: Sendable, CustomStringConvertible {
+        /// One worker.
+        public struct Worker: Sendable, Hashable {
+            /// What a worker does.
+            public enum Activity: Sendable, Hashable {
+                /// It looks for work, or sleeps.
+                case idle
+                /// It runs a closure of the queue with this label, which has taken this long at least.
+                case runs(queue: String, atLeast: Duration)
+                /// Its closure has said that it waits, so another worker has its place.
+                case blocks(queue: String, atLeast: Duration)
+                /// It is one more than may run now.
+                case spare
+            }
+
+            /// Its number in the scheduler, which its thread's name ends with.
+            public let index: Int
+            /// The kernel's number of its thread.
+            public let threadID: Int
+            /// The kernel's number of its NUMA node.
+            public let node: Int
+            public let activity: Activity
+            /// Closures that it has run.
+            public let executed: Int
+            /// Closures that wait in its own deques.
+            public let waiting: Int
+        }
+
+        /// One queue that has closures pending, or is suspended.
+        public struct Queue: Sendable, Hashable {
+            public let label: String
+            public let qos: TaskQueue.QoS
+            /// How many run at a time, or ``TaskQueue/unlimited``.
+            public let maxConcurrentTaskCount: Int
+            public let isSuspended: Bool
+            /// Closures submitted and not done, running ones included.
+            public let pending: Int
+        }
+
+        /// The scheduler's name.
+        public let name: String
+        /// The workers whose threads exist.
+        public let workers: [Worker]
+        /// The queues that hold something, the first 1,000 of them.
+        public let queues: [Queue]
+        /// How many queues hold something.
+        public let queueCount: Int
+        /// Closures that came from outside and no worker has taken yet.
+        public let waiting: Int
+    }
+
+    /// Looks at every worker and queue.
+    ///
+    /// - Returns: What was true while it looked; nothing is stopped for it.
+    /// - Threading: Any thread, closures and signal-driven diagnosis threads included; not signal handlers.
+    /// - Cost: Microseconds for each worker and each queue that the process ever had at once.
+    public func dump() -> Dump {
+        let (queues, queueCount) = reportedQueues()
+        return Dump(
+            name: name, workers: reportedWorkers(), queues: queues, queueCount: queueCount,
+            waiting: Int(clamping: od_pool_waiting(handle)))
+    }
+
+    private func reportedWorkers() -> [Dump.Worker] {
+        let most = 2_048
+        let reports = [od_worker_report](unsafeUninitializedCapacity: most) { room, count in
+            count = Int(od_pool_report_workers(handle, room.baseAddress, Int32(room.count)))
+        }
+        return reports.map(Dump.Worker.init)
+    }
+
+    private func reportedQueues() -> ([Dump.Queue], Int) {
+        let most = 1_000
+        var all = 0
+        let reports = [od_queue_report](unsafeUninitializedCapacity: most) { room, count in
+            all = Int(od_pool_report_queues(handle, room.baseAddress, Int32(room.count)))
+            count = min(all, most)
+        }
+        return (reports.map(Dump.Queue.init), all)
+    }
+}
+
+extension Scheduler.Dump.Worker {
+    init(_ report: od_worker_report) {
+        index = Int(report.index)
+        threadID = Int(report.thread_id)
+        node = Int(report.node)
+        executed = Int(clamping: report.executed)
+        waiting = Int(clamping: report.waiting)
+        let label = string(of: report.queue)
+        let time = Duration.nanoseconds(report.running_ns)
+        switch report.doing {
+        case OD_WORKER_RUNS: activity = .runs(queue: label, atLeast: time)
+        case OD_WORKER_BLOCKS: activity = .blocks(queue: label, atLeast: time)
+        case OD_WORKER_SPARE: activity = .spare
+        default: activity = .idle
+        }
+    }
+
+    fileprivate var line: String {
+        let doing =
+            switch activity {
+            case .idle: "idle"
+            case .spare: "spare"
+            case .runs(let queue, let time): "runs \"\(queue)\" for \(seconds(time))"
+            case .blocks(let queue, let time): "waits in \"\(queue)\" for \(seconds(time))"
+            }
+        return "  worker \(index) (thread \(threadID)): \(doing)" + (waiting > 0 ? ", \(waiting) waiting" : "")
+    }
+}
+
+extension Scheduler.Dump.Queue {
+    init(_ report: od_queue_report) {
+        label = string(of: report.label)
+        qos = TaskQueue.QoS(rawValue: Int32(report.band.rawValue)) ?? .default
+        maxConcurrentTaskCount =
+            report.width == Int32(OD_UNLIMITED) ? TaskQueue.unlimited : Int(report.width)
+        isSuspended = report.suspended
+        pending = Int(clamping: report.pending)
+    }
+
+    fileprivate var line: String {
+        let width =
+            switch maxConcurrentTaskCount {
+            case 1: "serial"
+            case TaskQueue.unlimited: "concurrent"
+            case let limit: "\(limit) at a time"
+            }
+        return "  queue \"\(label)\" (\(width), \(qos)\(isSuspended ? ", suspended" : "")): \(pending) pending"
+    }
+}
+
+extension Scheduler.Dump {
+    /// The whole in lines, as above.
+    public var description: String {
+        let queued = waiting + workers.reduce(0) { $0 + $1.waiting }
+        let head = "Scheduler \"\(name)\": \(workers.count) workers, \(queued) closures waiting"
+        var lines = [head] + workers.map(\.line) + queues.map(\.line)
+        if queueCount > queues.count { lines.append("  and \(queueCount - queues.count) more queues") }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// With two digits after the point.
+private func seconds(_ time: Duration) -> String {
+    let hundredths = Int(time / .milliseconds(10))
+    return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) s"
+}
+
+/// The text of a label, which the engine keeps as an array of bytes with a zero at its end.
+private func string<Label>(of label: Label) -> String {
+    withUnsafeBytes(of: label) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+}

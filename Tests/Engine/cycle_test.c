@@ -1,0 +1,125 @@
+/* lane/cycle: syncs of serial queues that wait for each other are named, and others are not. */
+#include "Support/pools.h"
+#include "Support/prng.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "lane/cycle.h"
+
+CHILDREN_MAY_START_THREADS
+
+enum { MOST = 4 };
+
+static struct {
+    od_queue *queues[MOST];
+    int count;
+    atomic_int inside;
+} circle;
+
+/* Each from a thread of its own: in queue i, then onto queue i + 1. */
+static void *sync_onto_the_next(void *raw)
+{
+    int i = (int)(intptr_t)raw;
+    od_stay own, next;
+
+    od_queue_sync_begin(circle.queues[i], &own);
+    atomic_fetch_add(&circle.inside, 1);
+    while (atomic_load(&circle.inside) < circle.count)
+        sched_yield();
+    od_queue_sync_begin(circle.queues[(i + 1) % circle.count], &next);
+    od_queue_sync_end(&next);
+    od_queue_sync_end(&own);
+    return NULL;
+}
+
+static void a_circle_of(void *raw)
+{
+    static const char *const labels[MOST] = {"anna", "bert", "carl", "dora"};
+    od_pool *pool = pool_of(1);
+    pthread_t threads[MOST];
+
+    circle.count = (int)(intptr_t)raw;
+    for (int i = 0; i < circle.count; i++)
+        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, labels[i]);
+    for (intptr_t i = 0; i < circle.count; i++)
+        pthread_create(&threads[i], NULL, sync_onto_the_next, (void *)i);
+    for (int i = 0; i < circle.count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void a_circle_is_named(void **state)
+{
+    (void)state;
+    for (intptr_t count = 2; count <= MOST; count++) {
+        outcome it = in_a_child(a_circle_of, (void *)count, 60);
+
+        assert_non_null(strstr(it.said, "overdrive: TaskQueue.sync on the serial queue \""));
+        assert_non_null(strstr(it.said, "\" would wait for ever: its closure waits for \""));
+        assert_non_null(strstr(it.said, "\"anna\""));
+        assert_non_null(strstr(it.said, "\"bert\""));
+        assert_true(count < 3 || strstr(it.said, "\", that of which waits for \"") != NULL);
+        assert_true(count < 4 || strstr(it.said, "\"dora\"") != NULL);
+        assert_non_null(strstr(it.said, "\", whose closure is the caller\n"));
+    }
+}
+
+/* ---- nobody is blamed who goes on ---- */
+
+enum { CLIMBERS = 4, CLIMBS = 3000, CLIMBS_SANITIZED = 500 };
+
+static void *climb(void *raw)
+{
+    prng random = prng_for(21, (uint64_t)(uintptr_t)raw);
+
+    for (int i = 0; i < UNLESS_SANITIZED(CLIMBS, CLIMBS_SANITIZED); i++) {
+        od_stay stays[MOST];
+        int depth = 0;
+
+        /* Always upwards, so that there is never a circle. */
+        for (int step = 0; step < MOST; step++) {
+            if (prng_one_in(&random, 2))
+                od_queue_sync_begin(circle.queues[step], &stays[depth++]);
+        }
+        while (depth > 0)
+            od_queue_sync_end(&stays[--depth]);
+    }
+    atomic_fetch_add(&circle.inside, 1);
+    return NULL;
+}
+
+static void climb_job(void *raw)
+{
+    climb(raw);
+}
+
+static void who_only_waits_in_one_direction_goes_on(void **state)
+{
+    od_pool *pool = pool_of(2);
+    pthread_t threads[CLIMBERS];
+
+    (void)state;
+    for (int i = 0; i < MOST; i++)
+        circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "up");
+    atomic_store(&circle.inside, 0);
+    for (intptr_t i = 0; i < CLIMBERS; i++) {
+        pthread_create(&threads[i], NULL, climb, (void *)i);
+        od_pool_submit(pool, OD_BAND_DEFAULT, climb_job, (void *)(i + CLIMBERS));
+    }
+    for (int i = 0; i < CLIMBERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_comes_true(atomic_load(&circle.inside) == 2 * CLIMBERS);
+    for (int i = 0; i < MOST; i++)
+        od_queue_release(circle.queues[i]);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_circle_is_named),
+        cmocka_unit_test(who_only_waits_in_one_direction_goes_on),
+    };
+    return run_guarded(tests);
+}

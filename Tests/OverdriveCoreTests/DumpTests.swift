@@ -1,0 +1,111 @@
+import OverdriveCore
+import Testing
+
+@Suite("A dump", .timeLimit(.minutes(1)))
+struct DumpTests {
+    @Test("of a scheduler that has done nothing is empty")
+    func empty() {
+        let dump = makeScheduler(name: "quiet").dump()
+        #expect(dump.name == "quiet")
+        #expect(dump.workers.isEmpty && dump.queues.isEmpty && dump.waiting == 0 && dump.queueCount == 0)
+        #expect(dump.description == "Scheduler \"quiet\": 0 workers, 0 closures waiting")
+    }
+
+    @Test("says what each worker runs, for how long, and what waits where")
+    func busy() throws {
+        let scheduler = makeScheduler(workers: 2, name: "busy")
+        let tiles = TaskQueue.serial(label: "tiles", scheduler: scheduler)
+        let pages = TaskQueue.concurrent(label: "pages", qos: .utility, scheduler: scheduler)
+        let held = TaskQueue.concurrent(label: "held", maxConcurrentTaskCount: 3, scheduler: scheduler)
+        let (gate, inside) = (Gate(), Counter())
+        held.suspend()
+        for _ in 0..<4 { held.async {} }
+        for queue in [tiles, pages] {
+            queue.async {
+                inside.add()
+                gate.pass()
+            }
+        }
+        #expect(eventually { inside.count == 2 })
+        for _ in 0..<10 { tiles.async {} }
+        for _ in 0..<5 { pages.async {} }
+        let before = ContinuousClock.now
+        _ = scheduler.dump()
+        #expect(eventually { ContinuousClock.now - before >= .milliseconds(20) })
+        let least = ContinuousClock.now - before - .milliseconds(5)
+        let dump = scheduler.dump()
+
+        #expect(dump.workers.count == 2)
+        var running: Set<String> = []
+        for worker in dump.workers {
+            guard case .runs(let queue, let time) = worker.activity else {
+                Issue.record("a busy worker: \(worker)")
+                continue
+            }
+            running.insert(queue)
+            #expect(time >= least)
+            #expect(worker.threadID > 0)
+        }
+        #expect(running == ["tiles", "pages"])
+        let queues = Dictionary(uniqueKeysWithValues: dump.queues.map { ($0.label, $0) })
+        #expect(queues.count == 3 && dump.queueCount == 3)
+        let serial = try #require(queues["tiles"])
+        #expect(serial.pending == 11 && serial.maxConcurrentTaskCount == 1 && !serial.isSuspended)
+        let concurrent = try #require(queues["pages"])
+        #expect(concurrent.pending == 6 && concurrent.qos == .utility)
+        #expect(concurrent.maxConcurrentTaskCount == TaskQueue.unlimited)
+        let suspended = try #require(queues["held"])
+        #expect(suspended.pending == 4 && suspended.isSuspended && suspended.maxConcurrentTaskCount == 3)
+        #expect(dump.waiting + dump.workers.reduce(0) { $0 + $1.waiting } >= 5)
+
+        let lines = dump.description.split(separator: "\n")
+        #expect(lines[0].hasPrefix("Scheduler \"busy\": 2 workers, "))
+        #expect(lines.contains { $0.contains("): runs \"tiles\" for 0.") })
+        #expect(lines.contains("  queue \"tiles\" (serial, default): 11 pending"))
+        #expect(lines.contains("  queue \"held\" (3 at a time, default, suspended): 4 pending"))
+        held.resume()
+        gate.open()
+        for queue in [tiles, pages, held] { queue.waitUntilAllTasksAreFinished() }
+        #expect(eventually { scheduler.dump().workers.allSatisfy { $0.activity == .idle } })
+        #expect(scheduler.dump().queues.isEmpty)
+    }
+
+    @Test("says who waits, and may be taken from inside")
+    func blocked() {
+        let scheduler = makeScheduler(workers: 1, spares: 4)
+        let queue = TaskQueue.concurrent(label: "waiters", scheduler: scheduler)
+        let semaphore = CountingSemaphore(value: 0)
+        let seen = Log<Scheduler.Dump>()
+        queue.async { semaphore.wait() }
+        queue.async {
+            _ = eventually {
+                scheduler.dump().workers.contains {
+                    if case .blocks("waiters", _) = $0.activity { true } else { false }
+                }
+            }
+            seen.note(scheduler.dump())
+            semaphore.signal()
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(seen.all.first?.description.contains("waits in \"waiters\" for ") == true)
+    }
+
+    @Test("is taken while everything changes")
+    func racing() {
+        let scheduler = makeScheduler(workers: 3)
+        let busy = Counter()
+        onThreads(3) { thread in
+            if thread == 0 {
+                while busy.count < 2 { #expect(scheduler.dump().workers.count <= 3) }
+            } else {
+                for number in 0..<300 {
+                    let queue = TaskQueue.concurrent(
+                        label: "\(number)", maxConcurrentTaskCount: thread, scheduler: scheduler)
+                    for _ in 0..<10 { queue.async {} }
+                    if number % 3 == 0 { queue.waitUntilAllTasksAreFinished() }
+                }
+                busy.add()
+            }
+        }
+    }
+}
