@@ -21,3 +21,28 @@ extension TaskQueue {
         sync { item.perform() }
     }
 }
+
+extension TaskQueue {
+    /// Submits an item after a delay.
+    ///
+    ///     let search = WorkItem { show(index.matches(for: text)) }
+    ///     queue.asyncAfter(.milliseconds(300), execute: search)
+    ///
+    /// - Parameters:
+    ///   - delay: How long from now; zero or less submits it at once.
+    ///   - item: What to submit then; nothing runs when it was cancelled before.
+    /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
+    @discardableResult
+    public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
+        let submission = WorkItem.Submission(of: item)
+        return asyncAfter(delay) { submission.run() }
+    }
+
+    /// Submits an item at a time.
+    ///
+    /// - Returns: The timer, as of ``asyncAfter(_:execute:)-(_,WorkItem)``.
+    @discardableResult
+    public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
+        asyncAfter(ContinuousClock.now.duration(to: deadline), execute: item)
+    }
+}

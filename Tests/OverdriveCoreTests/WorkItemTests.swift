@@ -166,6 +166,21 @@ struct WorkItemTests {
         #expect(eventually { notified.count == 20 })
     }
 
+    @Test("submitted for later runs then, unless it or its timer is cancelled")
+    func later() {
+        let runs = Counter()
+        let (runs1, cancelled, ended) = (WorkItem { runs.add() }, WorkItem { runs.add() }, WorkItem { runs.add() })
+        queue.asyncAfter(.milliseconds(5), execute: runs1)
+        let timer = queue.asyncAfter(.seconds(3_600), execute: ended)
+        queue.asyncAfter(deadline: .now + .milliseconds(5), execute: cancelled)
+        cancelled.cancel()
+        timer.cancel()
+        runs1.wait()
+        cancelled.wait()
+        queue.asyncAfter(.zero, execute: runs1)
+        #expect(eventually { runs.count == 2 })
+    }
+
     // MARK: - Cancelled while it runs
 
     @Test("cancelled while it runs is told, and ends with its run")
