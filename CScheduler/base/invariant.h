@@ -6,12 +6,16 @@
 #ifndef ODI_BASE_INVARIANT_H
 #define ODI_BASE_INVARIANT_H
 
+#pragma GCC visibility push(hidden)
+
 /* Prints "overdrive: <sentence>" on stderr in one write and aborts. The sentence names the
  * function and the promise that its caller broke. printf-style. Never returns. */
 _Noreturn void odi_trap(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* Prints "overdrive: <sentence>" on stderr in one write. printf-style. */
 void odi_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+#pragma GCC visibility pop
 
 #ifdef ODI_MODEL
 #include "model/check.h"

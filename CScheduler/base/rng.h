@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 /* Any seed will do; zero is replaced, because zero is the generator's fixed point. */
 static inline uint64_t odi_rng_seed(uint64_t seed)
 {
@@ -34,5 +36,7 @@ static inline uint32_t odi_rng_below(uint64_t *state, uint32_t bound)
 {
     return (uint32_t)(((odi_rng_next(state) >> 32) * bound) >> 32);
 }
+
+#pragma GCC visibility pop
 
 #endif

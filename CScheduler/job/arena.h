@@ -13,6 +13,8 @@
 
 #include "sleep/lock.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_arena_chunk odi_arena_chunk;
 
 typedef struct {
@@ -34,5 +36,7 @@ void odi_arena_visit(odi_arena *arena, void (*visit)(void *object, void *context
 
 /* The same for a forked child, which is alone; the lock is free afterwards. */
 void odi_arena_forked(odi_arena *arena, void (*visit)(void *object));
+
+#pragma GCC visibility pop
 
 #endif

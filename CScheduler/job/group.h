@@ -16,6 +16,8 @@
 #include "job/record.h"
 #include "job/watch.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_group odi_group;
 
 struct odi_group {
@@ -60,5 +62,7 @@ void odi_group_forget(odi_group *group, odi_record *record);
 void odi_group_drained(odi_group *group);
 
 void odi_groups_forked(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -21,6 +21,8 @@
 #include "base/cache_line.h"
 #include "queue/entry.h"
 
+#pragma GCC visibility push(hidden)
+
 #if defined(__has_attribute)
 #if __has_attribute(swiftcall)
 #define ODI_SWIFT_CLOSURES 1
@@ -87,7 +89,7 @@ static inline bool odi_job_is_owned(odi_entry job)
 
 #ifdef ODI_SWIFT_CLOSURES
 /* The Swift runtime's, where there is one: absent from programs written in C alone. */
-extern void swift_release(void *object) __attribute__((weak));
+extern void swift_release(void *object) __attribute__((weak, visibility("default")));
 typedef __attribute__((swiftcall)) void odi_closure(
     __attribute__((swift_context)) void *captures);
 #endif
@@ -142,5 +144,7 @@ static inline void odi_job_run(odi_entry job)
     odi_job_call(job);
     odi_job_release(job);
 }
+
+#pragma GCC visibility pop
 
 #endif

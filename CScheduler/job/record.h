@@ -38,6 +38,8 @@
 #include "base/cache_line.h"
 #include "job/job.h"
 
+#pragma GCC visibility push(hidden)
+
 struct odi_crew;
 struct odi_group;
 typedef struct odi_record odi_record;
@@ -201,5 +203,7 @@ odi_record *odi_record_unlabel(odi_entry *job);
 
 /* In a forked child: nothing is outstanding here, the parent runs it. */
 void odi_records_forked(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -35,6 +35,8 @@
 #include "job/job.h"
 #include "sleep/lock.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_semaphore odi_semaphore;
 
 typedef enum {
@@ -93,5 +95,7 @@ bool odi_semaphore_signal(odi_semaphore *semaphore);
 
 /* In a forked child: who waited is not there. */
 void odi_semaphores_forked(void);
+
+#pragma GCC visibility pop
 
 #endif

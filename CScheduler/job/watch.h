@@ -18,6 +18,8 @@
 #include "job/record.h"
 #include "sleep/lock.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_notification odi_notification;
 
 typedef struct {
@@ -39,5 +41,7 @@ bool odi_watch_notify(odi_watch *watch, odi_record **first, odi_record_walk *nex
 /* A watched record of the set has drained: waiters look again, notifications that are due
  * are made. Without the lock. */
 void odi_watch_changed(odi_watch *watch, odi_record **first, odi_record_walk *next);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "queue/entry.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_fifo_block odi_fifo_block;
 
 typedef struct {
@@ -38,5 +40,7 @@ bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry);
 
 /* Frees the blocks of an empty fifo. */
 void odi_fifo_free(odi_fifo *fifo);
+
+#pragma GCC visibility pop
 
 #endif

@@ -18,6 +18,8 @@
 #include "base/atomic.h"
 #include "queue/entry.h"
 
+#pragma GCC visibility push(hidden)
+
 enum { ODI_HAND_MOST = 16 };
 
 typedef struct {
@@ -70,5 +72,7 @@ static inline bool odi_hand_claim(odi_hand *hand, int32_t end, odi_entry *entry)
     *entry = hand->entries[end - left];
     return true;
 }
+
+#pragma GCC visibility pop
 
 #endif

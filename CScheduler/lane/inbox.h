@@ -22,6 +22,8 @@
 #include "lane/fifo.h"
 #include "sleep/lock.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Submissions that a ledger was told of and that were not made. */
 typedef struct {
     odi_record *record; /* NULL: none */
@@ -76,5 +78,7 @@ static inline void odi_credits_give_back(odi_credits credits)
     if (credits.count > 0)
         odi_record_complete(credits.record, credits.count);
 }
+
+#pragma GCC visibility pop
 
 #endif

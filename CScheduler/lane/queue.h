@@ -41,6 +41,8 @@
 #include "os/clock.h"
 #include "pool/pool.h"
 
+#pragma GCC visibility push(hidden)
+
 struct od_queue {
     /* Constant. */
     od_pool *pool;
@@ -134,5 +136,7 @@ void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
  * Not held. */
 void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns);
 void odi_lane_end_turn(od_queue *queue);
+
+#pragma GCC visibility pop
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "base/atomic.h"
 
+#pragma GCC visibility push(hidden)
+
 /* How far a thief went: its own node, the nearest of the others with CPUs, farther. */
 enum { ODI_DISTANCE_CLASSES = 3 };
 
@@ -38,5 +40,7 @@ static inline uint64_t odi_counted(odi_counter *counter)
 {
     return odi_load_relaxed(counter); /* relaxed: see above */
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 /* 8192 is the most CPUs that any Linux port can be configured for. Ids beyond are not
  * representable: readers leave them out and say so. */
 enum { ODI_CPU_LIMIT = 8192, ODI_CPU_WORDS = ODI_CPU_LIMIT / 64 };
@@ -127,5 +129,7 @@ typedef long (*odi_affinity_call)(void *context, size_t bytes, unsigned long *wo
 
 /* odi_affinity_get with the syscall injected: tests play kernels of other widths. */
 int odi_affinity_read(odi_affinity_call call, void *context, odi_cpu_mask *mask);
+
+#pragma GCC visibility pop
 
 #endif

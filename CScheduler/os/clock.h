@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 #define ODI_MICROSECOND INT64_C(1000)
 #define ODI_MILLISECOND INT64_C(1000000)
 #define ODI_SECOND INT64_C(1000000000)
@@ -18,5 +20,7 @@ int64_t odi_clock_cpu(int clock);
 
 /* Sleeps for at least `ns`; signals do not shorten it. */
 void odi_clock_sleep(int64_t ns);
+
+#pragma GCC visibility pop
 
 #endif

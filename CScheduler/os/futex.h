@@ -10,6 +10,8 @@
 
 #include "base/atomic.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Absolute CLOCK_MONOTONIC nanoseconds; ODI_FOREVER sleeps without a deadline. */
 #define ODI_FOREVER INT64_MAX
 
@@ -27,5 +29,7 @@ int odi_futex_wake(odi_atomic(uint32_t) *word, int count);
 odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
                                    int64_t deadline_ns, uint32_t name);
 int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names);
+
+#pragma GCC visibility pop
 
 #endif

@@ -16,6 +16,8 @@
 #include "model/asymmetric_fence.h"
 #else
 
+#pragma GCC visibility push(hidden)
+
 /* Set once, before the first thread of a pool starts. */
 extern bool odi_membarrier_refused;
 
@@ -43,6 +45,8 @@ ODI_HOT_INLINE void odi_fence_light_(void)
 /* A system call; the kernel lets one caller at a time through. Never on a hot path. */
 void odi_fence_heavy_(void);
 #define odi_fence_heavy(edge) odi_fence_heavy_()
+
+#pragma GCC visibility pop
 
 #endif /* ODI_MODEL */
 #endif

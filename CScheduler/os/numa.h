@@ -17,6 +17,8 @@
 
 #include "os/affinity.h"
 
+#pragma GCC visibility push(hidden)
+
 /* 1024 is the most nodes that Linux can be configured for. */
 enum { ODI_NODE_LIMIT = 1024 };
 
@@ -60,5 +62,7 @@ int odi_numa_move(void *address, size_t bytes, int node);
 
 /* The node that holds the page at `address` (touch it first), or -1. For tests. */
 int odi_numa_node_of(const void *address);
+
+#pragma GCC visibility pop
 
 #endif

@@ -12,10 +12,14 @@
 #ifndef ODI_OS_OVERFLOW_H
 #define ODI_OS_OVERFLOW_H
 
+#pragma GCC visibility push(hidden)
+
 /* From here on the calling thread's stack is watched. Short of memory: it is not. */
 void odi_overflow_begin(void);
 
 /* Before the thread ends. */
 void odi_overflow_end(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#pragma GCC visibility push(hidden)
+
 /* From ODI_PAGES_MAPPED bytes on, pieces are mapped: freeing them lowers the resident set at
  * once. */
 enum { ODI_ANY_NODE = -1, ODI_PAGES_MAPPED = 32 * 1024 };
@@ -33,5 +35,7 @@ void *odi_pages_reserve(size_t bytes);
 /* The same, and the last page of it ends whoever walks into it. */
 void *odi_pages_reserve_guarded(size_t bytes);
 void odi_pages_free_reserved(void *pages, size_t bytes);
+
+#pragma GCC visibility pop
 
 #endif

@@ -14,6 +14,8 @@
 
 #include "os/affinity.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Longest path, root included, that a source will open. */
 enum { ODI_PATH_LIMIT = 4096 };
 
@@ -57,5 +59,7 @@ odi_source odi_source_live(void);
 /* A directory that holds /proc and /sys of some machine, as plain files. `root` is
  * borrowed and must outlive the source. */
 odi_source odi_source_at(const char *root);
+
+#pragma GCC visibility pop
 
 #endif

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 /* The guard is wider than a page, because large frames step over a page. */
 enum { ODI_STACK_MINIMUM = 64 * 1024, ODI_STACK_GUARD = 64 * 1024 };
 
@@ -41,5 +43,7 @@ int odi_thread_cpu(void);
 
 /* Lets another thread run. */
 void odi_thread_yield(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -7,6 +7,8 @@
 #include "include/od_pool.h"
 #include "worker/crew.h"
 
+#pragma GCC visibility push(hidden)
+
 /* The public numbers are the internal ones. */
 _Static_assert((int)OD_PLACEMENT_AUTOMATIC == (int)ODI_PLACEMENT_AUTOMATIC &&
                    (int)OD_PLACEMENT_NODE == (int)ODI_PLACEMENT_NODE,
@@ -15,5 +17,7 @@ _Static_assert((int)OD_BAND_BACKGROUND == ODI_BANDS - 1, "one list of bands");
 
 /* OD_OK, or OD_INVALID and one sentence in `message` (may be NULL). */
 od_status odi_options_check(const od_pool_options *options, char *message, size_t capacity);
+
+#pragma GCC visibility pop
 
 #endif

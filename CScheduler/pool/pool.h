@@ -26,6 +26,8 @@
 #include "topology/topology.h"
 #include "worker/crew.h"
 
+#pragma GCC visibility push(hidden)
+
 struct od_pool {
     odi_crew crew;
     odi_topology *topology;   /* with the plan's borrower: replaced under plan_lock */
@@ -94,5 +96,7 @@ extern void (*odi_fork_above)(void);
 /* The same: cancels what the pool's queues still hold when its deadline has passed; before it,
  * only what suspended ones hold, which nobody would run. */
 extern void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+
+#pragma GCC visibility pop
 
 #endif

@@ -34,6 +34,8 @@
 #include "queue/entry.h"
 #include "reclaim/reclaim.h"
 
+#pragma GCC visibility push(hidden)
+
 #ifndef ODI_DEQUE_MINIMUM
 #define ODI_DEQUE_MINIMUM 64 /* slots of the first ring, and of a shrunk one */
 #endif
@@ -88,5 +90,7 @@ size_t odi_deque_size(odi_deque *deque);
 
 /* Goes back to a small ring when the deque is empty and its ring is large. Owner, when idle. */
 void odi_deque_shrink(odi_deque *deque);
+
+#pragma GCC visibility pop
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "base/atomic.h"
 
+#pragma GCC visibility push(hidden)
+
 /* `code` is never zero in a queued entry: zero marks a slot that is not published yet. */
 typedef struct {
     uint64_t code;
@@ -19,5 +21,7 @@ typedef struct {
     odi_atomic(uint64_t) code;
     odi_atomic(uint64_t) context;
 } odi_slot;
+
+#pragma GCC visibility pop
 
 #endif

@@ -38,6 +38,8 @@
 #include "queue/entry.h"
 #include "reclaim/reclaim.h"
 
+#pragma GCC visibility push(hidden)
+
 #ifndef ODI_INJECTOR_BLOCK
 #define ODI_INJECTOR_BLOCK 4096 /* slots of a block */
 #endif
@@ -98,5 +100,7 @@ static inline uint64_t odi_injector_size(odi_injector *injector)
 
 /* How many entries were ever pushed. Anyone; exact when nobody is pushing. */
 uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start);
+
+#pragma GCC visibility pop
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef ODI_RECLAIM_GRACE_H
 #define ODI_RECLAIM_GRACE_H
 
+#pragma GCC visibility push(hidden)
+
 void odi_grace_join(void);
 void odi_grace_leave(void);
 void odi_grace_read_begin(void);
@@ -13,5 +15,7 @@ void odi_grace_read_end(void);
 
 /* Returns when every read section open at the call has ended. Never inside one. */
 void odi_grace_wait(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_retired odi_retired;
 typedef void odi_destroy(odi_retired *retired);
 
@@ -53,5 +55,7 @@ uint64_t odi_reclaim_grace_periods(void);
 
 /* In a forked child, before anything else: liburcu is out of bounds from here on. */
 void odi_reclaim_forked(void);
+
+#pragma GCC visibility pop
 
 #endif

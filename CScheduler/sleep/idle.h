@@ -36,6 +36,8 @@
 #include "base/cache_line.h"
 #include "os/futex.h"
 
+#pragma GCC visibility push(hidden)
+
 /* The word: the futex's epoch below, sleepers and the token above. */
 typedef struct {
     ODI_PAIR_ALIGNED union {
@@ -104,5 +106,7 @@ uint32_t odi_idle_sleepers(odi_idle *idle);
 
 /* Whether the token is out. A hint. */
 bool odi_idle_searching(odi_idle *idle);
+
+#pragma GCC visibility pop
 
 #endif

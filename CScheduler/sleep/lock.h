@@ -15,6 +15,8 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct {
     odi_atomic(uint32_t) word; /* FREE, HELD, or HELD with sleepers */
 } odi_lock;
@@ -37,5 +39,7 @@ static inline void odi_lock_release(odi_lock *lock)
     if (ODI_UNLIKELY(odi_swap_release(&lock->word, ODI_LOCK_FREE, K1) == ODI_LOCK_AWAITED))
         odi_lock_release_slow(lock);
 }
+
+#pragma GCC visibility pop
 
 #endif

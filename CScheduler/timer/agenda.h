@@ -43,6 +43,8 @@
 #include "sleep/lock.h"
 #include "timer/wheel.h"
 
+#pragma GCC visibility push(hidden)
+
 #define ODI_STAND_BY_LATE_NS (500 * ODI_MICROSECOND)
 #define ODI_FIRING_NS (5 * ODI_MILLISECOND)
 enum { ODI_DUE_BATCH = 32 };
@@ -150,5 +152,7 @@ typedef enum {
 } odi_watching;
 
 odi_watching odi_agenda_watch(odi_agenda *agenda, int *slot);
+
+#pragma GCC visibility pop
 
 #endif

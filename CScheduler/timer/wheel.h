@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 enum { ODI_WHEEL_DIGIT = 6, ODI_WHEEL_SLOTS = 1 << ODI_WHEEL_DIGIT, ODI_WHEEL_LEVELS = 9 };
 
 /* Ticks are below this; it is also what an empty wheel says is next. */
@@ -58,5 +60,7 @@ uint64_t odi_wheel_next(const odi_wheel *wheel);
 
 /* Takes everything out, as a list by `next`. */
 odi_wheel_node *odi_wheel_empty(odi_wheel *wheel);
+
+#pragma GCC visibility pop
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "topology/text.h"
 
+#pragma GCC visibility push(hidden)
+
 /* CPU time per period, both in microseconds and positive. */
 typedef struct odi_quota {
     int64_t quota_us;
@@ -41,5 +43,7 @@ bool odi_quota_is_tighter(odi_quota a, odi_quota b);
  * that the group was deleted is cut off. */
 bool odi_cgroup_find(const char *text, size_t length, const char *controller,
                      odi_text *path);
+
+#pragma GCC visibility pop
 
 #endif

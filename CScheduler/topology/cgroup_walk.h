@@ -9,6 +9,8 @@
 #include "topology/limits.h"
 #include "topology/mounts.h"
 
+#pragma GCC visibility push(hidden)
+
 /* What one reading of the limits works in: too big for a stack that may be a worker's, so
  * it is the one allocation, kept below the size where malloc turns to mmap. */
 typedef struct odi_limits_scratch {
@@ -30,5 +32,7 @@ void odi_limits_note(odi_limits *limits, unsigned note, const char *format, ...)
  * allows. False when no cpuset was found; `cpuset` is then empty. */
 bool odi_cgroup_walk(const odi_source *source, odi_limits_scratch *scratch,
                      odi_limits *limits, odi_cpu_mask *cpuset);
+
+#pragma GCC visibility pop
 
 #endif

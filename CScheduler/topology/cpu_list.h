@@ -11,6 +11,8 @@
 
 #include "os/affinity.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef enum odi_list_status {
     ODI_LIST_OK,        /* possibly empty                                          */
     ODI_LIST_BEYOND,    /* fine, but ids of ODI_CPU_LIMIT and more were left out   */
@@ -18,5 +20,7 @@ typedef enum odi_list_status {
 } odi_list_status;
 
 odi_list_status odi_cpu_list_parse(const char *text, size_t length, odi_cpu_mask *mask);
+
+#pragma GCC visibility pop
 
 #endif

@@ -20,6 +20,8 @@
 #include "os/affinity.h"
 #include "os/source.h"
 
+#pragma GCC visibility push(hidden)
+
 /* What was odd while reading; bits of odi_limits.notes. */
 enum {
     ODI_NOTE_NO_AFFINITY = 1 << 0,    /* nobody could tell the affinity mask            */
@@ -92,5 +94,7 @@ odi_worker_advice odi_limits_workers(const odi_limits *limits, odi_rounding roun
  * is less than `capacity`. */
 size_t odi_limits_describe(const odi_limits *limits, odi_rounding rounding, int requested,
                            char *text, size_t capacity);
+
+#pragma GCC visibility pop
 
 #endif

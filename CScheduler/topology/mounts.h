@@ -12,6 +12,8 @@
 #include "os/source.h"
 #include "topology/text.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_cgroup_mount {
     char point[ODI_PATH_LIMIT]; /* directory, no slash at its end ("" is "/")            */
     char root[ODI_PATH_LIMIT];  /* group that is visible there, as /proc/self/cgroup would
@@ -28,5 +30,7 @@ bool odi_cgroup_mount_find(const char *text, size_t length, const char *controll
 /* The part of `group` below `root`: "" or "/a/b". False when the group is not there, or
  * would be reached through "..". */
 bool odi_cgroup_below(odi_text group, const char *root, odi_text *rest);
+
+#pragma GCC visibility pop
 
 #endif

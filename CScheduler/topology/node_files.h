@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 /* Reads `distance`: one number for each online node, in order of their ids. Returns how
  * many there are, at most `capacity` of which are stored, or -1 when the text is not such a
  * row. Numbers over 255 are stored as 255. */
@@ -15,5 +17,7 @@ int odi_distance_row_parse(const char *text, size_t length, uint8_t *row, int ca
 
 /* Reads the bytes of MemTotal out of `meminfo`; 0 when it does not say. */
 uint64_t odi_node_memory_parse(const char *text, size_t length);
+
+#pragma GCC visibility pop
 
 #endif

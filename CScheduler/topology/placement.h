@@ -19,6 +19,8 @@
 #include "topology/limits.h"
 #include "topology/topology.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef enum odi_placement {
     ODI_PLACEMENT_NONE,      /* the kernel decides; the home node is only a hint         */
     ODI_PLACEMENT_NODE,      /* a worker stays on the usable CPUs of its home node       */
@@ -67,5 +69,7 @@ bool odi_placement_parse(const char *setting, const char *text, odi_placement *p
 
 /* The word that odi_placement_parse reads; "unknown" for no policy. */
 const char *odi_placement_name(odi_placement policy);
+
+#pragma GCC visibility pop
 
 #endif

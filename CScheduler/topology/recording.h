@@ -20,6 +20,8 @@
 
 #include "os/source.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_recording odi_recording;
 
 /* Copies and indexes a recording. NULL when it is none or memory is short; `problem` (may
@@ -32,5 +34,7 @@ void odi_recording_free(odi_recording *recording);
 
 /* A source that reads the recording; not live. */
 odi_source odi_recording_source(const odi_recording *recording);
+
+#pragma GCC visibility pop
 
 #endif

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 /* Reads a whole decimal number from `lowest` to `highest`, nothing around it. On false,
  * `*value` is untouched and `problem` (may be NULL) holds one sentence, such as
  * `OVERDRIVE_WORKERS is "many", but must be a whole number from 1 to 1024`. */
@@ -20,5 +22,7 @@ bool odi_setting_integer(const char *name, const char *text, size_t length, int6
 bool odi_setting_choice(const char *name, const char *text, size_t length,
                         const char *const *words, int count, int *choice, char *problem,
                         size_t capacity);
+
+#pragma GCC visibility pop
 
 #endif

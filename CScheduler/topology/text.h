@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_text {
     const char *at;
     const char *end;
@@ -101,5 +103,7 @@ static inline bool odi_text_take(odi_text *text, char c)
  * terminated. A text that is too long keeps its end, which is what tells groups apart, and
  * says so with "..." in front. */
 void odi_text_print(odi_text text, char *buffer, size_t capacity);
+
+#pragma GCC visibility pop
 
 #endif

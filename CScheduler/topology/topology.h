@@ -21,6 +21,8 @@
 #include "os/source.h"
 #include "topology/limits.h"
 
+#pragma GCC visibility push(hidden)
+
 enum { ODI_DISTANCE_LOCAL = 10, ODI_DISTANCE_REMOTE = 20 };
 
 typedef struct odi_cpu {
@@ -110,5 +112,7 @@ int odi_topology_find_cpu(const odi_topology *topology, int id);
 
 /* Index of the node with this kernel number, or -1. */
 int odi_topology_find_node(const odi_topology *topology, int id);
+
+#pragma GCC visibility pop
 
 #endif

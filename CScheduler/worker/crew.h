@@ -36,6 +36,8 @@
 #include "timer/agenda.h"
 #include "topology/placement.h"
 
+#pragma GCC visibility push(hidden)
+
 enum {
     ODI_BANDS = 5,
     ODI_MOST_WORKERS = 1024,
@@ -242,5 +244,7 @@ bool odi_crew_seems_to_have_work(odi_crew *crew);
 
 /* In a forked child: the threads are gone, and what was queued is the parent's. */
 void odi_crew_forked(odi_crew *crew);
+
+#pragma GCC visibility pop
 
 #endif

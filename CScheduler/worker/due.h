@@ -10,6 +10,8 @@
 
 #include "worker/worker.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Arms an alarm on behalf of the calling thread, of any kind. False: the pool has stopped, or
  * the alarm was cancelled. A fresh alarm's `site` is chosen by odi_crew_alarm_site. */
 bool odi_crew_arm(odi_crew *crew, odi_alarm *alarm, int64_t due_ns, int64_t now_ns);
@@ -33,5 +35,7 @@ void odi_worker_pass_time(odi_worker *worker);
 
 /* The sleep itself: between announce, with its last look, and leave. */
 void odi_worker_sleep(odi_worker *worker, uint32_t epoch);
+
+#pragma GCC visibility pop
 
 #endif

@@ -71,6 +71,8 @@
 #define OD_FORK_BARRIER() odi_fence_light(F2)
 #include "include/od_fork.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef struct odi_crew odi_crew;
 typedef struct odi_worker odi_worker;
 typedef struct odi_forks odi_forks;
@@ -136,5 +138,7 @@ void odi_forks_published(odi_forks *forks);
 
 /* guest.c: the owner's outermost fork is joined. */
 void odi_guest_leave(odi_forks *forks);
+
+#pragma GCC visibility pop
 
 #endif

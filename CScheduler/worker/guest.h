@@ -16,6 +16,8 @@
 #include "worker/crew.h"
 #include "worker/forks.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Takes a place for the calling thread. NULL: memory is short, or all are taken. */
 odi_forks *odi_guest_enter(odi_crew *crew);
 
@@ -43,5 +45,7 @@ static inline bool odi_guest_is_here(odi_forks *guest)
 {
     return odi_load_relaxed(&guest->taken) == 1; /* relaxed: a hint */
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -17,6 +17,8 @@
 
 #include "worker/crew.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Every slot at the place with its number. False: memory is short. */
 bool odi_homes_init(odi_crew *crew);
 void odi_homes_free(odi_crew *crew);
@@ -50,5 +52,7 @@ bool odi_home_move(odi_worker *worker);
 
 /* Applies the mask of the worker's home to the calling thread, which is the worker's. */
 void odi_home_settle(odi_worker *worker);
+
+#pragma GCC visibility pop
 
 #endif

@@ -34,6 +34,8 @@
 
 #include "worker/worker.h"
 
+#pragma GCC visibility push(hidden)
+
 /* Counts a submission to the record of the worker's own run without touching its ledger.
  * False: the record is another, or has flags; the caller counts on the ledger. Owner. */
 bool odi_worker_draw_credits(odi_worker *worker);
@@ -90,5 +92,7 @@ void odi_run_as(odi_record *record, odi_entry job);
 bool odi_run_outside_of(odi_record *record, odi_entry job);
 
 void odi_runs_forked(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -20,6 +20,8 @@
 #include "worker/crew.h"
 #include "worker/forks.h"
 
+#pragma GCC visibility push(hidden)
+
 struct odi_worker {
     /* Constant while the worker runs. */
     odi_crew *crew;
@@ -153,5 +155,7 @@ bool odi_crew_holds_forks(odi_crew *crew);
 
 /* The same, and one more worker would not be one too many. */
 bool odi_crew_wants_hunters(odi_crew *crew);
+
+#pragma GCC visibility pop
 
 #endif
