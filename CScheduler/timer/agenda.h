@@ -12,7 +12,7 @@
  *                         ARMED -> CLOSED   cancel: it was in time
  *                         IDLE -> CLOSED    cancel: arm refuses it from here on
  *          of the keeper  NOBODY -> (until, slot)   keep: a worker on its way to sleep
- *                         (until, slot) -> sooner   keep again, by the same worker
+ *                         (until, slot) -> another  keep again, by the same worker
  *                         (until, slot) -> NOBODY   leave: it is awake
  *          of a wheel     open -> closed    close: at a stop, for good
  *                         idle -> firing    begin_firing; one thread at a time, so that what

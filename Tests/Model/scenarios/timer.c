@@ -1,0 +1,182 @@
+/* timer.c — who looks at the agenda: arming against the keeper on its way to sleep, against its
+ * leaving, and against the monitor (timer/agenda.c, timer/wheel.c, worker/due.c, sleep/idle.c).
+ *
+ * An alarm is near or far. A sleep until a near one ends by itself; a sleep that lasts longer
+ * while a near one is armed is a lost wake-up, and is seen as a thread asleep at the end.
+ */
+#include "doubles/lock.h"
+
+#include "sleep/idle.c"
+
+#include "timer/agenda.c"
+#include "timer/wheel.c"
+
+#include "doubles/pages.h"
+#include "model/scenario.h"
+#include "os/membarrier.h"
+#include "worker/due.c"
+
+enum { NEAR = 2048, FAR = 1 << 30, LATE_FOR_NEAR = NEAR + ODI_STAND_BY_LATE_NS };
+
+_Thread_local odi_worker *odi_worker_self;
+static odi_crew crew;
+static odi_site site;
+static odi_agenda_wheel wheel;
+static odi_worker worker;
+static odi_atomic(odi_worker *) slots[1];
+static const int order[1][ODI_MOST_SITES];
+static odi_atomic(uint32_t) monitor_word;
+static odi_alarm near_alarm, far_alarm;
+
+/* ---- the machine ---- */
+
+/* Nothing near is in the future. */
+int64_t odi_clock_now(void)
+{
+    return LATE_FOR_NEAR;
+}
+
+odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
+                                   int64_t deadline_ns, uint32_t name)
+{
+    if (deadline_ns <= LATE_FOR_NEAR)
+        return ODI_FUTEX_TIMED_OUT;
+    return model_futex_wait(word, expected, name) ? ODI_FUTEX_WOKEN : ODI_FUTEX_CHANGED;
+}
+
+int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
+{
+    return model_futex_wake(word, count, names);
+}
+
+int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
+{
+    return model_futex_wake(word, count, UINT32_MAX);
+}
+
+/* ---- the rest of the engine ---- */
+
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#define NEVER(result, name, ...) \
+    result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
+NEVER(odi_site *, odi_crew_nearest_site, odi_crew *a)
+NEVER(bool, odi_crew_start_one, odi_crew *a, odi_site *b)
+
+static void stand_by(odi_crew *whose)
+{
+    (void)whose;
+    odi_add_release(&monitor_word, 1, none);
+    odi_futex_wake(&monitor_word, 1);
+}
+
+/* ---- threads ---- */
+
+static const odi_alarm_kind kind;
+
+static void prepare(void)
+{
+    odi_idle_init(&site.idle, UINT32_MAX); /* the epoch rolls over with the first change */
+    crew.sites = &site;
+    crew.site_count = 1;
+    crew.site_order = order;
+    crew.active = 1;
+    crew.slots = slots;
+    crew.stand_by = stand_by;
+    worker.crew = &crew;
+    worker.site = &site;
+    odi_store_relaxed(&slots[0], &worker);
+    crew.agenda.wheels = &wheel;
+    crew.agenda.count = 1;
+    odi_store_relaxed(&wheel.earliest, ODI_FOREVER);
+    odi_store_relaxed(&crew.agenda.standing_until, ODI_FOREVER);
+    near_alarm.kind = far_alarm.kind = &kind;
+    model_hint(&site.idle.state, sizeof site.idle.state); /* rechecked by a CAS */
+    model_hint(&site.idle.asleep, sizeof site.idle.asleep);
+    model_hint(&wheel.earliest, sizeof wheel.earliest);   /* rechecked behind T1 */
+    model_hint(&crew.agenda.keeper, sizeof crew.agenda.keeper);
+    model_hint(&crew.agenda.standing_until, sizeof crew.agenda.standing_until);
+    model_hint(&crew.agenda.used, sizeof crew.agenda.used);
+}
+
+static void arm_near(void)
+{
+    (void)odi_crew_arm(&crew, &near_alarm, NEAR, 0);
+}
+
+/* As worker/day.c parks. */
+static void sleep_once(void)
+{
+    uint32_t epoch = odi_idle_announce(&site.idle, false);
+
+    odi_fence_heavy(S1);
+    odi_worker_sleep(&worker, epoch);
+    (void)odi_idle_leave(&site.idle);
+}
+
+MODEL_SCENARIO(arm_against_keep, prepare, NULL, arm_near, sleep_once)
+
+/* The keeper sleeps until something far, or is about to. */
+static void prepare_far(void)
+{
+    prepare();
+    (void)odi_agenda_arm(&crew.agenda, &far_alarm, FAR, 0);
+}
+MODEL_SCENARIO(arm_sooner_against_keep, prepare_far, NULL, arm_near, sleep_once)
+
+/* The keeper has got work and leaves. From then on it is the monitor's to look. */
+static void prepare_kept(void)
+{
+    prepare_far();
+    (void)odi_agenda_keep(&crew.agenda, worker.slot);
+}
+static void keeper_gets_work(void)
+{
+    odi_agenda_leave(&crew.agenda, worker.slot);
+    odi_crew_mind_agenda(&crew);
+}
+static void monitor(void)
+{
+    int64_t until;
+
+    do {
+        uint32_t word = odi_load_acquire(&monitor_word, none);
+
+        until = odi_agenda_stand_by(&crew.agenda);
+        odi_futex_wait_as(&monitor_word, word, until, UINT32_MAX);
+    } while (until > LATE_FOR_NEAR);
+}
+MODEL_SCENARIO(arm_against_leave, prepare_kept, NULL, arm_near, keeper_gets_work, monitor)
+
+/* Nobody keeps, and the only worker is in a job. */
+MODEL_SCENARIO(arm_against_stand_by, prepare_far, NULL, arm_near, monitor)
+
+/* Who looked in time for something near that somebody else took sleeps on, for longer: who arms
+ * meanwhile may still find the word of before. */
+static void prepare_again(void)
+{
+    prepare_far();
+    odi_store_relaxed(&crew.agenda.keeper, kept(NEAR, worker.slot));
+    odi_store_relaxed(&crew.agenda.standing_until, LATE_FOR_NEAR);
+}
+MODEL_SCENARIO(arm_against_keep_again, prepare_again, NULL, arm_near, sleep_once)
+
+static void prepare_stand_again(void)
+{
+    prepare_again();
+    odi_store_relaxed(&crew.agenda.keeper, NOBODY);
+}
+MODEL_SCENARIO(arm_against_stand_again, prepare_stand_again, NULL, arm_near, monitor)
+
+/* Two threads arm. */
+static odi_alarm nearer_alarm;
+static void arm_nearer(void)
+{
+    nearer_alarm.kind = &kind;
+    (void)odi_crew_arm(&crew, &nearer_alarm, NEAR / 2, 0);
+}
+static void verify_two(void)
+{
+    model_check(odi_agenda_earliest(&crew.agenda) == NEAR / 2);
+    model_check(odi_agenda_count(&crew.agenda) == 2);
+}
+MODEL_SCENARIO(two_arm_against_keep, prepare, verify_two, arm_near, arm_nearer, sleep_once)

@@ -1,0 +1,135 @@
+/* timer_life.c — one timer's call, its cancel and its end (lane/timer.c on timer/agenda.c): the
+ * end comes once, after every call; none begins after a cancel has returned; who finds the
+ * timer over sees what its calls wrote; and the last reference frees it.
+ *
+ * A queue is here the thread that found the timer due.
+ */
+#include "doubles/lock.h"
+#include "doubles/machine.h"
+
+#include "sleep/idle.c"
+
+#include "timer/agenda.c"
+#include "timer/wheel.c"
+
+#include "job/owned.c"
+#include "lane/timer.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "doubles/pages.h"
+#include "model/scenario.h"
+
+static od_pool pool;
+static od_queue queue;
+static odi_agenda_wheel wheel;
+static od_timer *timer;
+static unsigned calls, overs, cancels_returned;
+static bool over_after_a_call;
+
+/* ---- the rest of the engine ---- */
+
+bool odi_crew_arm(odi_crew *crew, odi_alarm *alarm, int64_t due_ns, int64_t now_ns)
+{
+    return odi_agenda_arm(&crew->agenda, alarm, due_ns, now_ns) != ODI_ARM_REFUSED;
+}
+
+uint32_t odi_crew_alarm_site(odi_crew *crew)
+{
+    (void)crew;
+    return 0;
+}
+
+void odi_queue_submit(od_queue *where, struct odi_group *group, uint32_t band, odi_entry job)
+{
+    (void)where;
+    (void)group;
+    (void)band;
+    odi_job_run(job);
+}
+
+/* ---- the timer's owner ---- */
+
+/* Plain words: whoever reads them without an edge races. */
+static void note_call(void *unused, uint64_t missed)
+{
+    (void)unused;
+    (void)missed;
+    calls++;
+}
+
+static void note_over(void *unused)
+{
+    (void)unused;
+    overs++;
+    over_after_a_call = calls > 0;
+}
+
+static void prepare_with(int64_t interval)
+{
+    od_timer_options options = {0, interval, note_call, note_over, NULL};
+
+    pool.crew.agenda.wheels = &wheel;
+    pool.crew.agenda.count = 1;
+    odi_store_relaxed(&wheel.earliest, ODI_FOREVER);
+    odi_store_relaxed(&pool.crew.agenda.standing_until, ODI_FOREVER);
+    queue.pool = &pool;
+    timer = od_timer_create(&queue, &options);
+    od_timer_start(timer);
+    model_hint(&wheel.earliest, sizeof wheel.earliest); /* rechecked under the lock */
+    model_hint(&pool.crew.agenda.used, sizeof pool.crew.agenda.used);
+}
+
+static void prepare_once(void)
+{
+    prepare_with(0);
+}
+
+static void prepare_repeating(void)
+{
+    prepare_with(ODI_SECOND);
+}
+
+/* ---- threads ---- */
+
+static void fire(void)
+{
+    odi_alarm *found[ODI_DUE_BATCH];
+    uint32_t firing = odi_agenda_begin_firing(&wheel, 0);
+
+    if (firing != 0 && odi_agenda_take(&wheel, firing, 0, found) == 1)
+        found[0]->kind->due(found[0]);
+}
+
+static void cancel(void)
+{
+    od_timer_cancelled found = od_timer_cancel(timer);
+
+    cancels_returned++;
+    if (found == OD_TIMER_WAS_OVER)
+        model_check(calls == 1); /* and what it wrote is readable */
+    od_timer_release(timer);
+}
+
+static void close_agenda(void)
+{
+    odi_agenda_close(&pool.crew.agenda);
+}
+
+static void verify(void)
+{
+    model_check(overs == 1);
+    model_check(calls <= 1 && over_after_a_call == (calls > 0));
+}
+
+MODEL_SCENARIO(timer_cancel_against_call, prepare_once, verify, fire, cancel)
+MODEL_SCENARIO(timer_cancel_against_repeat, prepare_repeating, verify, fire, cancel)
+
+/* A stop drops what is armed, whatever a call and a cancel do meanwhile. */
+static void cancel_only(void)
+{
+    (void)od_timer_cancel(timer);
+    od_timer_release(timer);
+}
+MODEL_SCENARIO(timer_drop_against_call, prepare_repeating, verify, fire, close_agenda)
+MODEL_SCENARIO(timer_drop_against_cancel, prepare_repeating, verify, fire, cancel_only, close_agenda)
