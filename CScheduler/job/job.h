@@ -99,7 +99,7 @@ typedef __attribute__((swiftcall)) void odi_closure(
 extern void od_task_run(void *task) __attribute__((weak));
 extern void od_task_discard(void *task) __attribute__((weak));
 
-/* Gives up the captures of a job that has run. */
+/* Gives up the captures of a job, or tells its object, after it has run or instead of it. */
 static inline void odi_job_release(odi_entry job)
 {
 #ifdef ODI_SWIFT_CLOSURES
@@ -116,11 +116,11 @@ static inline void odi_job_release(odi_entry job)
 /* Gives up a job that will never run. */
 static inline void odi_job_discard(odi_entry job)
 {
-    if (!(job.code & ODI_JOB_PLAIN))
-        odi_job_release(job);
-    else if (od_task_run != NULL &&
-             (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)od_task_run)
+    if (job.code & ODI_JOB_PLAIN && od_task_run != NULL &&
+        (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)od_task_run)
         od_task_discard((void *)(uintptr_t)job.context);
+    else
+        odi_job_release(job);
 }
 
 /* Calls a job's function on the calling thread; its captures stay. */
