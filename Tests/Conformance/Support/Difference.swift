@@ -13,4 +13,5 @@ enum Difference: String, CaseIterable, Sendable {
     case plainQoS
     case fiveBands
     case bandsInOrder
+    case timerLives
 }

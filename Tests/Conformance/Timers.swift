@@ -1,0 +1,334 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    @Suite("A closure that is submitted later")
+    struct Delays {
+        @Test("never runs before its time", arguments: Surface.all, [0, 1, 20])
+        func notBefore(on surface: Surface, delay: Int) {
+            let (queue, done, spans) = (surface.serial(), Gate(), Log<Duration>())
+            let begin = ContinuousClock.now
+            queue.after(milliseconds: delay) {
+                spans.note(ContinuousClock.now - begin)
+                done.open()
+            }
+            #expect(done.pass())
+            #expect(spans.all.allSatisfy { $0 >= .milliseconds(delay) })
+        }
+
+        @Test("runs at once when its time has passed", arguments: Surface.all)
+        func past(on surface: Surface) {
+            let done = Gate()
+            surface.serial().after(milliseconds: -1000) { done.open() }
+            #expect(done.pass())
+        }
+
+        @Test("returns at once and runs once", arguments: Surface.all)
+        func once(on surface: Surface) {
+            let (queue, runs) = (surface.concurrent(), Counter())
+            queue.after(milliseconds: 5) { runs.add() }
+            #expect(runs.count == 0)
+            #expect(eventually { runs.count == 1 })
+            linger(milliseconds: 10)
+            #expect(runs.count == 1)
+        }
+
+        @Test("runs in the order of the times, whatever order they were given in", arguments: Surface.all)
+        func order(on surface: Surface) {
+            let (queue, log, done) = (surface.serial(), Log<Int>(), Gate())
+            for delay in [40, 10, 30, 20] {
+                queue.after(milliseconds: delay) {
+                    log.note(delay)
+                    if delay == 40 { done.open() }
+                }
+            }
+            #expect(done.pass())
+            queue.sync {}
+            #expect(log.all == [10, 20, 30, 40])
+        }
+
+        @Test("comes after closures that a serial queue already runs", arguments: Surface.all)
+        func busyQueue(on surface: Surface) {
+            let (queue, crowd, done) = (surface.serial(), Crowd(), Gate())
+            queue.after(milliseconds: 1) { crowd.visit { done.open() } }
+            for _ in 0..<20 { queue.async { crowd.visit { usleep(300) } } }
+            #expect(done.pass())
+            queue.sync {}
+            #expect(crowd.most == 1)
+        }
+
+        @Test("that is called off never runs", arguments: Surface.all)
+        func cancelled(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            let later = queue.later(milliseconds: 10) { runs.add() }
+            later.cancel()
+            linger(milliseconds: 20)
+            queue.sync {}
+            #expect(runs.count == 0)
+        }
+
+        @Test("may be called off after it ran, and twice", arguments: Surface.all)
+        func cancelledLate(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            let later = queue.later(milliseconds: 1) { runs.add() }
+            #expect(eventually { runs.count == 1 })
+            later.cancel()
+            later.cancel()
+            linger(milliseconds: 2)
+            #expect(runs.count == 1)
+        }
+
+        @Test("at the end of time does not run", arguments: Surface.all)
+        func distantFuture(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            queue.afterForEver { runs.add() }
+            queue.after(milliseconds: 1) { runs.add(10) }
+            #expect(eventually { runs.count == 10 })
+            linger(milliseconds: 5)
+            #expect(runs.count == 10)
+        }
+
+        @Test("is one of a thousand: all run", arguments: Surface.all)
+        func many(on surface: Surface) {
+            let (queue, runs) = (surface.concurrent(), Counter())
+            for number in 0..<1000 { queue.after(milliseconds: 1 + number % 20) { runs.add() } }
+            #expect(eventually { runs.count == 1000 })
+            linger(milliseconds: 2)
+            #expect(runs.count == 1000)
+        }
+
+        @Test("is one of a hundred, of which half are called off", arguments: Surface.all)
+        func halfCancelled(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            let all = (0..<100).map { number in queue.later(milliseconds: 20) { log.note(number) } }
+            for (number, later) in all.enumerated() where number.isMultiple(of: 2) { later.cancel() }
+            #expect(eventually { log.all.count == 50 })
+            linger(milliseconds: 5)
+            queue.sync {}
+            #expect(log.all.allSatisfy { !$0.isMultiple(of: 2) })
+        }
+
+        @Test("waits for a suspended queue's resume", arguments: Surface.all)
+        func suspended(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            queue.suspend()
+            queue.after(milliseconds: 1) { runs.add() }
+            linger(milliseconds: 15)
+            #expect(runs.count == 0)
+            queue.resume()
+            #expect(eventually { runs.count == 1 })
+        }
+
+        @Test("runs on the main queue where that was named", arguments: Surface.all)
+        func main(on surface: Surface) {
+            let (done, seen) = (Gate(), Log<Bool>())
+            surface.main.after(milliseconds: 1) {
+                seen.note(isOnMain())
+                done.open()
+            }
+            #expect(done.pass())
+            #expect(seen.all == [true])
+        }
+
+        @Test("keeps its queue", arguments: Surface.all)
+        func keepsQueue(on surface: Surface) {
+            let done = Gate()
+            do { surface.serial().after(milliseconds: 5) { done.open() } }
+            #expect(done.pass())
+        }
+
+        @Test("releases what it captured", arguments: Surface.all)
+        func captures(on surface: Surface) {
+            let (queue, deaths) = (surface.serial(), Counter())
+            do {
+                let mortal = Mortal(deaths)
+                queue.after(milliseconds: 1) { mortal.touch() }
+            }
+            #expect(eventually { deaths.count == 1 })
+        }
+
+        @Test("may submit another one", arguments: Surface.all)
+        func chain(on surface: Surface) {
+            let (queue, runs) = (surface.serial(), Counter())
+            @Sendable func next() {
+                queue.after(milliseconds: 1) { if runs.add() < 5 { next() } }
+            }
+            next()
+            #expect(eventually { runs.count == 5 })
+        }
+    }
+
+    @Suite("A repeating timer")
+    struct RepeatingTimers {
+        @Test("calls again and again, never before its times", arguments: Surface.all)
+        func ticks(on surface: Surface) {
+            let (queue, times, begin) = (surface.serial(), Log<Duration>(), ContinuousClock.now)
+            let timer = queue.every(milliseconds: 3) { _ in times.note(ContinuousClock.now - begin) }
+            #expect(eventually { times.all.count >= 5 })
+            timer.cancel()
+            for (index, time) in times.all.enumerated() { #expect(time >= .milliseconds(3 * (index + 1))) }
+        }
+
+        @Test("waits for its first time", arguments: Surface.all)
+        func first(on surface: Surface) {
+            let (queue, times, begin) = (surface.serial(), Log<Duration>(), ContinuousClock.now)
+            let timer = queue.every(milliseconds: 1, after: 20) { _ in times.note(ContinuousClock.now - begin) }
+            #expect(eventually { times.all.count >= 2 })
+            timer.cancel()
+            #expect(times.all.allSatisfy { $0 >= .milliseconds(20) })
+        }
+
+        @Test("does not call any more after it was cancelled on its own queue", arguments: Surface.all)
+        func cancelled(on surface: Surface) {
+            let (queue, calls) = (surface.serial(), Counter())
+            let timer = queue.every(milliseconds: 1) { _ in calls.add() }
+            #expect(eventually { calls.count >= 3 })
+            let seen = queue.sync {
+                timer.cancel()
+                return calls.count
+            }
+            #expect(timer.isCancelled)
+            linger(milliseconds: 10)
+            queue.sync {}
+            #expect(calls.count == seen)
+        }
+
+        @Test("may be cancelled by its own call", arguments: Surface.all)
+        func cancelsItself(on surface: Surface) {
+            let (queue, calls, own, set) = (surface.serial(), Counter(), Plain<Ticker?>(nil), Gate())
+            let timer = queue.every(milliseconds: 1) { _ in
+                set.pass()
+                if calls.add() == 3 { own.value?.cancel() }
+            }
+            own.value = timer
+            set.open()
+            #expect(eventually { calls.count == 3 })
+            linger(milliseconds: 10)
+            queue.sync {}
+            #expect(calls.count == 3)
+            own.value = nil
+        }
+
+        @Test("may be cancelled before its first call", arguments: Surface.all)
+        func cancelledBefore(on surface: Surface) {
+            let (queue, calls) = (surface.serial(), Counter())
+            let timer = queue.every(milliseconds: 10) { _ in calls.add() }
+            timer.cancel()
+            timer.cancel()
+            linger(milliseconds: 20)
+            queue.sync {}
+            #expect(calls.count == 0)
+        }
+
+        @Test("makes one call of what it missed while its queue was suspended, and counts it", arguments: Surface.all)
+        func coalesced(on surface: Surface) {
+            let (queue, missed) = (surface.serial(), Log<Int>())
+            queue.suspend()
+            let timer = queue.every(milliseconds: 2) { missed.note($0) }
+            linger(milliseconds: 30)
+            #expect(missed.all == [])
+            queue.resume()
+            #expect(eventually { missed.all.count >= 2 })
+            timer.cancel()
+            let first = missed.all.first ?? 0
+            #expect(first >= 8)
+        }
+
+        @Test("counts what passes while a call runs", arguments: Surface.all)
+        func slowCall(on surface: Surface) {
+            let (queue, missed, crowd) = (surface.serial(), Log<Int>(), Crowd())
+            let timer = queue.every(milliseconds: 2) { count in
+                crowd.visit { if missed.all.isEmpty { usleep(20_000) } }
+                missed.note(count)
+            }
+            #expect(eventually { missed.all.count >= 3 })
+            timer.cancel()
+            #expect(crowd.most == 1)
+            #expect(missed.all.dropFirst().reduce(0, +) >= 7)
+        }
+
+        @Test("is not late for good after a slow call: calls and missed ones are as many as its times", arguments: Surface.all)
+        func noDrift(on surface: Surface) {
+            let (queue, ticks, calls, begin) = (surface.serial(), Counter(), Counter(), ContinuousClock.now)
+            let timer = queue.every(milliseconds: 2) { missed in
+                ticks.add(1 + missed)
+                if calls.add() == 1 { usleep(15_000) }
+            }
+            #expect(eventually { calls.count >= 5 })
+            let (elapsed, counted) = queue.sync { (ContinuousClock.now - begin, ticks.count) }
+            timer.cancel()
+            // As many times have passed, but for the one that may be on its way.
+            #expect(counted <= Int(elapsed / .milliseconds(2)))
+            #expect(counted >= 11)
+        }
+
+        @Test("on a concurrent queue never calls while it calls", arguments: Surface.all)
+        func concurrent(on surface: Surface) {
+            let (queue, crowd, calls) = (surface.concurrent(), Crowd(), Counter())
+            let timer = queue.every(milliseconds: 1) { _ in
+                crowd.visit { usleep(3000) }
+                calls.add()
+            }
+            #expect(eventually { calls.count >= 4 })
+            timer.cancel()
+            #expect(crowd.most == 1)
+        }
+
+        @Test("calls on the main queue where that was named", arguments: Surface.all)
+        func main(on surface: Surface) {
+            let (calls, strange) = (Counter(), Counter())
+            let timer = surface.main.every(milliseconds: 1) { _ in
+                if !isOnMain() { strange.add() }
+                calls.add()
+            }
+            #expect(eventually { calls.count >= 3 })
+            timer.cancel()
+            #expect(strange.count == 0)
+        }
+
+        @Test("releases what its closure captured when it was cancelled", arguments: Surface.all)
+        func captures(on surface: Surface) {
+            let (queue, deaths, calls) = (surface.serial(), Counter(), Counter())
+            do {
+                let mortal = Mortal(deaths)
+                let timer = queue.every(milliseconds: 1) { _ in
+                    mortal.touch()
+                    calls.add()
+                }
+                #expect(eventually { calls.count >= 1 })
+                timer.cancel()
+            }
+            #expect(eventually { deaths.count == 1 })
+        }
+
+        @Test("that nobody keeps", arguments: Surface.all)
+        func notKept(on surface: Surface) {
+            let (queue, calls) = (surface.serial(), Counter())
+            do { _ = queue.every(milliseconds: 1) { _ in calls.add() } }
+            linger(milliseconds: 15)
+            let goesOn = surface.expects(.timerLives, theirs: false, ours: true)
+            let seen = calls.count
+            if goesOn {
+                #expect(eventually { calls.count > seen + 2 })
+            } else {
+                linger(milliseconds: 10)
+                #expect(calls.count == seen)
+            }
+        }
+
+        @Test("runs beside others with other intervals", arguments: Surface.all)
+        func several(on surface: Surface) {
+            let (queue, calls) = (surface.serial(), (0..<5).map { _ in Counter() })
+            let timers = calls.enumerated().map { index, count in
+                queue.every(milliseconds: 1 + index) { _ in count.add() }
+            }
+            #expect(eventually { calls.allSatisfy { $0.count >= 3 } })
+            for timer in timers { timer.cancel() }
+            queue.sync {}
+            let seen = calls.map(\.count)
+            linger(milliseconds: 8)
+            queue.sync {}
+            #expect(calls.map(\.count) == seen)
+        }
+    }
+}
