@@ -12,6 +12,11 @@
 #ifndef HARNESS_H
 #define HARNESS_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,6 +68,11 @@ static inline void harness_measure(void (*prepare)(void *), uint64_t (*once)(voi
         once(context);
     } while (harness_now() - start < warm_up);
 
+    void (*counting)(uint64_t counts[3]);
+    uint64_t counted[3] = {0, 0, 0}, recounted[3];
+    void *preloaded = dlsym(RTLD_DEFAULT, "counting_read"); /* counting.c, where it is preloaded */
+    memcpy(&counting, &preloaded, sizeof counting);
+    if (counting != NULL) counting(counted);
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     const int64_t cpu = harness_clock(CLOCK_PROCESS_CPUTIME_ID);
@@ -78,6 +88,11 @@ static inline void harness_measure(void (*prepare)(void *), uint64_t (*once)(voi
         harness_sample(took, answer);
     }
     const int64_t spent = harness_now() - start;
+    if (counting != NULL) {
+        counting(recounted);
+        const char *const names[3] = {"allocations", "futexes", "syscalls"};
+        for (int i = 0; i < 3; i++) harness_fact(names[i], (double)(recounted[i] - counted[i]) / (double)samples);
+    }
     getrusage(RUSAGE_SELF, &after);
     /* CPUs that were busy on average: what a spinning pool costs its neighbours. */
     harness_fact("cpus", (double)(harness_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)spent);

@@ -1,5 +1,6 @@
 internal import CWorkloads
 internal import Glibc
+internal import Synchronization
 
 /// How a contender in Swift is asked and how it answers; Peers/harness.h is the same in C.
 ///
@@ -193,14 +194,30 @@ public enum Harness {
         }
     }
 
+    /// What a scheduler counts of itself; set it before measuring, and the differences become facts.
+    public static var counters: @Sendable () -> [(name: String, value: Int)] {
+        get { ownCounters.withLock { $0 } }
+        set { ownCounters.withLock { $0 = newValue } }
+    }
+
+    private static let ownCounters = Mutex<@Sendable () -> [(name: String, value: Int)]>({ [] })
+
     /// What the process used since the value was made.
     private struct Usage {
         private let wall = now
         private let cpu = Harness.cpu
         private let before = Usage.read()
+        private let counted = Counting.read()
+        private let own = Harness.counters()
 
         mutating func report(samples: Int) {
             let after = Usage.read()
+            for (old, new) in zip(counted, Counting.read()) {
+                fact(old.name, Double(new.value - old.value) / Double(samples))
+            }
+            for (old, new) in zip(own, Harness.counters()) {
+                fact(old.name, Double(new.value - old.value) / Double(samples))
+            }
             fact("cpus", Double(Harness.cpu - cpu) / Double(max(now - wall, 1)))
             fact("switches", Double(after.ru_nvcsw - before.ru_nvcsw) / Double(samples))
             fact("preemptions", Double(after.ru_nivcsw - before.ru_nivcsw) / Double(samples))

@@ -96,8 +96,11 @@ enum Neighbours {
 
 /// Small files.
 public enum File {
-    public static func read(_ path: String) -> String {
-        guard let file = fopen(path, "r") else { return "" }
+    public static func read(_ path: String) -> String { String(decoding: bytes(path), as: UTF8.self) }
+
+    /// Nothing when it cannot be read.
+    static func bytes(_ path: String) -> [UInt8] {
+        guard let file = fopen(path, "r") else { return [] }
         defer { fclose(file) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -106,7 +109,7 @@ public enum File {
             if count == 0 { break }
             bytes += buffer[0..<count]
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }

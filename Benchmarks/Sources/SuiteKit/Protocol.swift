@@ -96,6 +96,9 @@ public struct Protocol: Sendable {
         let judged = checks.isEmpty ? answers : checks
         if outcome.status == nil {
             run.failure = "took longer than \(limit) s"
+        } else if outcome.status == 69 {
+            run.samples = []  // it does not do that with these parameters
+            return
         } else if outcome.status != 0 || !ended {
             let sentence = outcome.errors.split(separator: "\n").last.map { ": \($0)" } ?? ""
             run.failure = "ended with \(outcome.status ?? -1)\(sentence)"
@@ -121,6 +124,11 @@ public struct Programs: Sendable {
 
     public func path(of contender: Contender) -> String? {
         folders.map { "\($0)/\(contender.program)" }.first { access($0, X_OK) == 0 }
+    }
+
+    /// A file that is no program.
+    func file(_ name: String) -> String? {
+        folders.map { "\($0)/\(name)" }.first { access($0, R_OK) == 0 }
     }
 
     /// The workloads that a contender says it has; none when it is not built.

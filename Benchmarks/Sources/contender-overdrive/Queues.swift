@@ -5,7 +5,16 @@ internal import OverdriveCore
 enum Queues {
     static let scheduler: Scheduler = {
         do {
-            return try Scheduler(workers: Harness.workers, name: "bench")
+            let scheduler = try Scheduler(workers: Harness.workers, name: "bench")
+            Harness.counters = {
+                let metrics = scheduler.metrics
+                return [
+                    ("steals", metrics.steals.reduce(0, +)), ("failed_steals", metrics.failedSteals),
+                    ("parks", metrics.parks), ("useful_wakes", metrics.usefulWakes),
+                    ("spurious_wakes", metrics.spuriousWakes), ("threads", metrics.threadsStarted),
+                ]
+            }
+            return scheduler
         } catch {
             Harness.fail("\(error)")
         }
