@@ -1,3 +1,4 @@
 internal import BenchmarkKit
 
-Harness.main(Queues.entries + Graphs.entries)
+Forks.prepare()
+Harness.main(Shapes<Forks>.trees + Queues.entries + Graphs.entries)
