@@ -33,7 +33,7 @@ export CC TALLY
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS  ?= halt_on_error=1
 
-.PHONY: help run test verify test-c test-swift prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
+.PHONY: help run test verify test-c test-swift test-counts prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
 .DELETE_ON_ERROR:
 
 help:
@@ -78,6 +78,7 @@ test: prerequisites
 	@status=0; \
 	$(MAKE) --no-print-directory test-c || status=1; \
 	$(MAKE) --no-print-directory test-swift || status=1; \
+	$(MAKE) --no-print-directory test-counts || status=1; \
 	awk '{ p += $$1; f += $$2 } END { printf "%d passed, %d failed\n", p, f; exit f > 0 }' $(TALLY) || status=1; \
 	exit $$status
 
@@ -93,6 +94,10 @@ test-c: prerequisites
 test-swift: prerequisites
 	@mkdir -p $(LOGS)
 	@scripts/run-swift-tests $(LOGS)
+
+# Counts per fork and per closure, each with a limit: docs/benchmarks.md.
+test-counts: prerequisites
+	@scripts/bench-counts
 
 # ---- the proof: docs/verification.md ------------------------------------------------------------
 
