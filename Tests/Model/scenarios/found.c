@@ -1,0 +1,82 @@
+/* found.c — who submits to a queue finds the record that another thread has just made for it
+ * (lane/queue.c over job/record.c): its fields are readable (L5).
+ */
+#include "doubles/lock.h"
+#include "doubles/machine.h"
+
+#include "job/record.c"
+
+#include "lane/queue.c"
+
+#include "doubles/never.h"
+#include "doubles/records.h"
+#include "model/scenario.h"
+
+NEVER(od_queue_cancel_all)
+NEVER(od_queue_is_current)
+NEVER(od_queue_sync_begin)
+NEVER(od_queue_sync_end)
+NEVER(odi_arena_forked)
+NEVER(odi_arena_give)
+NEVER(odi_arena_take)
+NEVER(odi_arena_visit)
+NEVER(odi_fifo_free)
+NEVER(odi_group_drained)
+NEVER(odi_group_enter)
+NEVER(odi_group_forget)
+NEVER(odi_group_leave)
+NEVER(odi_group_record)
+NEVER(odi_lane_carry_out)
+NEVER(odi_lane_divert)
+NEVER(odi_lane_is_clear)
+NEVER(odi_lane_open_if_clear)
+NEVER(odi_lane_push)
+NEVER(odi_lane_settle)
+NEVER(odi_lane_submit)
+NEVER(odi_run_outside_of)
+NEVER(odi_watch_changed)
+NEVER(odi_worker_draw_credits)
+
+_Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+void (*odi_fork_above)(void);
+void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+
+static od_pool pool;
+static od_queue queue;
+static odi_entry submitted[MODEL_ROWS];
+
+void odi_pool_submit(od_pool *whose, uint32_t band, odi_entry job)
+{
+    model_check(whose == &pool && band == 2);
+    submitted[model_thread()] = job;
+}
+
+static void prepare(void)
+{
+    queue.pool = &pool;
+    queue.band = 2;
+    queue.width = OD_UNLIMITED;
+}
+
+static void body(void *context)
+{
+    (void)context;
+}
+
+static void submits(void)
+{
+    od_queue_async(&queue, NULL, OD_QUEUE_BAND, body, NULL);
+}
+
+static void verify(void)
+{
+    odi_record *record = odi_load_relaxed(&queue.current[2]);
+
+    model_check(record != NULL && queue.records == record && record->next_of_queue == NULL);
+    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 2);
+    model_check(odi_job_tag(submitted[0]) == record->tag);
+    model_check(odi_job_tag(submitted[1]) == record->tag);
+}
+
+MODEL_SCENARIO(record_is_found, prepare, verify, submits, submits)

@@ -1,0 +1,132 @@
+/* records.c — a record begins a new life while somebody still has it by its old name
+ * (job/record.c), and who waits for records is woken by the last job (job/watch.c).
+ */
+#include "doubles/lock.h"
+#include "doubles/machine.h"
+
+#include "job/record.c"
+
+#include "job/watch.c"
+
+#include "doubles/futex.h"
+#include "doubles/records.h"
+#include "os/membarrier.h"
+#include "model/scenario.h"
+
+_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
+static struct odi_crew *const no_crew;
+static odi_record *record;
+static odi_watch watch;
+static int old_queue, new_queue; /* addresses */
+static int written;
+
+void odi_group_drained(odi_group *group)
+{
+    (void)group;
+    model_check(false);
+}
+
+static void drained(void *whose)
+{
+    (void)whose;
+    odi_watch_changed(&watch, &record, odi_record_next_of_queue);
+}
+
+static const odi_record_owner owner = {.drained = drained};
+
+static odi_record *make(void *queue)
+{
+    odi_record *made = odi_record_new(no_crew, queue, NULL, 2, &owner);
+
+    model_check(made != NULL);
+    model_hint(&made->flags, sizeof made->flags); /* asked again behind the count */
+    return made;
+}
+
+static void prepare(void)
+{
+    record = make(&old_queue);
+}
+
+/* It was closed by a cancel, is empty and free. */
+static void prepare_free(void)
+{
+    prepare();
+    (void)odi_or_seqcst(&record->ledger, ODI_LEDGER_CLOSED, L1);
+    odi_record_free(record);
+}
+
+/* lane/queue.c, with a name that is no longer right (L5). */
+static void late_submitter(void)
+{
+    bool open = odi_record_add(record);
+
+    odi_fence_light(L2);
+    if (open)
+        model_check(!odi_record_is(record, &old_queue, NULL));
+    odi_record_complete(record, 1);
+}
+
+static void next_life(void)
+{
+    odi_record *reborn = make(&new_queue);
+
+    model_check(reborn == record);
+    model_check(odi_record_add(reborn));
+}
+
+static void verify(void)
+{
+    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 1);
+    model_check(odi_record_is(record, &new_queue, NULL));
+}
+
+MODEL_SCENARIO(record_changes_hands, prepare_free, verify, late_submitter, next_life)
+
+/* A waiter and the last two jobs: it wakes, and reads what both wrote (L1). */
+static int results[2];
+
+static void prepare_two(void)
+{
+    prepare();
+    model_check(odi_record_add(record) && odi_record_add(record));
+}
+static void first_job(void)
+{
+    results[0] = 1;
+    odi_record_complete(record, 1);
+}
+static void second_job(void)
+{
+    results[1] = 1;
+    odi_record_complete(record, 1);
+}
+static void waiter(void)
+{
+    model_check(odi_watch_wait(&watch, &record, odi_record_next_of_queue, ODI_FOREVER));
+    model_check(results[0] == 1 && results[1] == 1);
+}
+MODEL_SCENARIO(record_wakes_its_waiter, prepare_two, NULL, first_job, second_job, waiter)
+
+/* One job, a waiter, and one who is to be notified. */
+static void notified(void *context)
+{
+    (void)context;
+    model_check(results[0] == 1);
+    written++;
+}
+static void notifies(void)
+{
+    model_check(odi_watch_notify(&watch, &record, odi_record_next_of_queue, notified, NULL));
+}
+static void prepare_one(void)
+{
+    prepare();
+    model_check(odi_record_add(record));
+}
+static void verify_notified(void)
+{
+    model_check(written == 1);
+}
+MODEL_SCENARIO(record_notifies_once, prepare_one, verify_notified, first_job, notifies)
