@@ -19,6 +19,8 @@
 
 #include "worker/homes.c"
 
+#include "worker/outside.c"
+
 #include "worker/run.c"
 
 #define discard_own submit_discard_own

@@ -7,6 +7,8 @@
 
 #include "job/record.c"
 
+#include "worker/outside.c"
+
 #include "worker/run.c"
 
 #include "doubles/futex.h"
