@@ -7,8 +7,6 @@
 
 #include "job/record.c"
 
-#include "worker/outside.c"
-
 #include "worker/run.c"
 
 #include "doubles/futex.h"
