@@ -14,4 +14,6 @@ enum Difference: String, CaseIterable, Sendable {
     case fiveBands
     case bandsInOrder
     case timerLives
+    case specificsAround
+    case specificsReplaced
 }
