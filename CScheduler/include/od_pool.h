@@ -92,6 +92,10 @@ void *od_pool_current_owner(void);
 void *od_thread_work(void);
 void od_thread_set_work(void *work);
 
+/* Another: which queue, that is none of the engine's, it runs a closure of. */
+void *od_thread_route(void);
+void od_thread_set_route(void *route);
+
 /* Another: what this thread does one after another instead of one inside the other. */
 void *od_thread_bounce(void);
 void od_thread_set_bounce(void *bounce);

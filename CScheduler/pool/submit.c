@@ -13,7 +13,7 @@ typedef struct help_given {
 } help_given;
 
 static _Thread_local const help_given *helping;
-static _Thread_local void *work;
+static _Thread_local void *work, *route;
 static _Thread_local void *bounce;
 
 bool odi_pool_is_helped(const od_pool *pool)
@@ -151,6 +151,16 @@ void *od_thread_work(void)
 void od_thread_set_work(void *now)
 {
     work = now;
+}
+
+void *od_thread_route(void)
+{
+    return route;
+}
+
+void od_thread_set_route(void *now)
+{
+    route = now;
 }
 
 void *od_thread_bounce(void)

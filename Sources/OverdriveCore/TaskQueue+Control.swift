@@ -38,7 +38,7 @@ extension TaskQueue {
     /// lower limit holds for what starts from then on.
     public var maxConcurrentTaskCount: Int {
         get {
-            guard case .engine(let queue, _) = route else { return 1 }
+            guard case .engine(let queue, _) = route else { return isMain ? 1 : TaskQueue.unlimited }
             let width = od_queue_width(queue)
             return width == Int32(OD_UNLIMITED) ? TaskQueue.unlimited : Int(width)
         }
@@ -56,7 +56,9 @@ extension TaskQueue {
     @discardableResult
     public func cancelAll() -> Int {
         guard case .engine(let queue, _) = route else {
-            trap("TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back")
+            trap(
+                "TaskQueue.\(isMain ? "main." : "")cancelAll(): \(isMain ? "the main" : "a dispatch") queue's closures "
+                    + "cannot be taken back")
         }
         return Int(od_queue_cancel_all(queue))
     }
@@ -65,7 +67,7 @@ extension TaskQueue {
     public var pendingTaskCount: Int {
         switch route {
         case .engine(let queue, _): Int(od_queue_pending(queue))
-        case .main(let pending): Int(od_group_pending(pending.handle))
+        case .dispatch(let route): Int(od_group_pending(route.pending.handle))
         }
     }
 
@@ -83,11 +85,16 @@ extension TaskQueue {
                         + "for itself")
             }
             _ = od_queue_wait(queue, .max)
-        case .main(let pending):
-            if TaskQueue.isOnMain {
+        case .dispatch(let route):
+            if route.isMain && TaskQueue.isOnMain {
                 trap("TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
             }
-            pending.wait()
+            if !route.isMain && route.isCurrent {
+                trap(
+                    "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from one of its own closures would wait "
+                        + "for itself")
+            }
+            route.pending.wait()
         }
     }
 
@@ -98,13 +105,20 @@ extension TaskQueue {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 od_queue_notify(queue, Callback.function, Callback { continuation.resume() }.context)
             }
-        case .main(let pending):
-            await pending.wait()
+        case .dispatch(let route):
+            await route.pending.wait()
         }
+    }
+
+    private var isMain: Bool {
+        if case .dispatch(let route) = route { route.isMain } else { false }
     }
 
     /// The engine's queue, where it is this queue's own to change.
     private func ownQueue(_ call: StaticString) -> OpaquePointer {
+        if case .dispatch(let route) = route, !route.isMain {
+            trap("TaskQueue.\(call) of \"\(label)\", which runs on a dispatch queue: it has no limits of its own")
+        }
         guard !isGlobal, case .engine(let queue, _) = route else {
             trap("TaskQueue.\(call) of \"\(label)\", which is everybody's: make a TaskQueue of your own")
         }

@@ -1,4 +1,5 @@
 internal import CScheduler
+internal import Dispatch
 internal import Synchronization
 
 extension TaskQueue {
@@ -44,6 +45,9 @@ extension TaskQueue {
         for queue in QueuesOfThread() {
             if let value = Specifics.of(queue)?.value(of: key) { return value }
         }
+        for route in DispatchRoute.around {
+            if let value = route.specifics.value(of: key) { return value }
+        }
         return isOnMain ? main.getSpecific(key: key) : nil
     }
 
@@ -53,6 +57,7 @@ extension TaskQueue {
     /// runs none.
     public static var currentLabel: String? {
         for queue in QueuesOfThread() { return String(cString: od_queue_label(queue)) }
+        if let route = DispatchRoute.around.first { return route.isMain ? main.label : route.queue.label }
         return isOnMain ? main.label : nil
     }
 
@@ -89,16 +94,14 @@ extension TaskQueue {
     var isCurrent: Bool {
         switch route {
         case .engine(let queue, _): od_queue_is_current(queue)
-        case .main: TaskQueue.isOnMain
+        case .dispatch(let route): route.isCurrent
         }
     }
 
-    private static let mainSpecifics = Specifics()
-
-    private func specifics(make: Bool) -> Specifics? {
+    func specifics(make: Bool) -> Specifics? {
         switch route {
         case .engine(let queue, _): Specifics.of(queue) ?? (make ? Specifics.adopted(by: queue) : nil)
-        case .main: TaskQueue.mainSpecifics
+        case .dispatch(let route): route.specifics
         }
     }
 }
@@ -123,6 +126,16 @@ final class Specifics: Sendable {
     }
 
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+    private let tracking = Mutex<ProgressTracker?>(nil)
+
+    /// What the queue's submissions report to.
+    var tracker: ProgressTracker? {
+        tracking.withLock { $0 }
+    }
+
+    func track(_ tracker: ProgressTracker) {
+        tracking.withLock { $0 = tracker }
+    }
 
     func set<Value>(_ key: TaskQueue.SpecificKey<Value>, to value: Value?) {
         let entry = value.map { Entry(key: key, value: $0) }

@@ -1,5 +1,4 @@
 internal import CScheduler
-internal import Dispatch
 
 extension TaskQueue {
     /// Submits a closure and returns at once.
@@ -18,21 +17,13 @@ extension TaskQueue {
     public func async(group: WaitGroup? = nil, qos: QoS? = nil, execute body: sending @escaping () -> Void) {
         switch route {
         case .engine(let queue, _):
-            submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
-        case .main(let pending):
-            submitToMain(body, pending: pending, group: group)
-        }
-    }
-
-    private func submitToMain(_ body: sending @escaping () -> Void, pending: WaitGroup, group: WaitGroup?) {
-        pending.enter()
-        group?.enter()
-        // The closure is handed from here to the main thread, once.
-        nonisolated(unsafe) let body = body
-        DispatchQueue.main.async {
-            body()
-            group?.leave()
-            pending.leave()
+            if let tracker = Specifics.of(queue)?.tracker {
+                submitClosure(tracker.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
+            } else {
+                submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
+            }
+        case .dispatch(let route):
+            route.async(group: group, body)
         }
     }
 
@@ -59,22 +50,11 @@ extension TaskQueue {
                 defer { od_queue_sync_end(stay) }
                 return try body()
             }
-        case .main:
-            if TaskQueue.isOnMain {
+        case .dispatch(let route):
+            if route.isMain && TaskQueue.isOnMain {
                 trap("TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
             }
-            od_blocking_begin()
-            defer { od_blocking_end() }
-            // The caller waits, so the closure runs on one thread at a time, on behalf of the caller.
-            return try withoutActuallyEscaping(body) { body throws(E) in
-                nonisolated(unsafe) let body = body
-                nonisolated(unsafe) var outcome: Result<R, E>?
-                DispatchQueue.main.sync {
-                    do throws(E) { outcome = .success(try body()) } catch { outcome = .failure(error) }
-                }
-                guard let outcome else { trap("TaskQueue.main.sync: the main queue did not run the closure") }
-                return try outcome.get()
-            }
+            return try route.sync(body)
         }
     }
 
@@ -102,7 +82,9 @@ extension TaskQueue {
                 async {
                     defer { stub.keep() }
                     guard work.start() else { return }
-                    continuation.resume(with: Result { Carried(value: try work.whileCurrent(body)) })
+                    let outcome = Result { Carried(value: try work.whileCurrent(body)) }
+                    if case .failure = outcome { self.tracker?.noteFailure() }
+                    continuation.resume(with: outcome)
                 }
             }
         } onCancel: {

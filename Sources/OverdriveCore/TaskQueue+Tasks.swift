@@ -1,5 +1,4 @@
 internal import CScheduler
-internal import Dispatch
 
 /// What a queue asks of whatever `Overdrive` keeps for the tasks that were added to it.
 package protocol TaskKeeping: AnyObject, Sendable {
@@ -29,18 +28,14 @@ extension TaskQueue {
         switch route {
         case .engine(let queue, _):
             od_queue_async_task(queue, qos?.rawValue ?? -1, task)
-        case .main(let pending):
-            pending.enter()
-            // Handed from here to the main thread, once.
+        case .dispatch(let route):
+            // Handed from here to the dispatch queue, once.
             nonisolated(unsafe) let task = task
-            DispatchQueue.main.async {
-                run(task)
-                pending.leave()
-            }
+            route.async(group: nil) { run(task) }
         }
     }
 
-    /// Where the queue's asynchronous bodies run; nil for the main queue.
+    /// Where the queue's asynchronous bodies run; nil for the main queue and other dispatch queues.
     package var scheduler: Scheduler? {
         guard case .engine(_, let scheduler) = route else { return nil }
         return scheduler

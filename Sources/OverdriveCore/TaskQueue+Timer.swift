@@ -53,9 +53,9 @@ extension TaskQueue {
             switch queue.route {
             case .engine(let queue, _):
                 handle = od_timer_create(queue, &options)
-            case .main:
+            case .dispatch:
                 handle = od_timer_create_elsewhere(Scheduler.shared.handle, &options) { context, _ in
-                    Timer.of(context)?.deliverToMain()
+                    Timer.of(context)?.deliver()
                 }
             }
             guard let handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer") }
@@ -79,13 +79,11 @@ extension TaskQueue {
             Unmanaged.passUnretained(self).release()
         }
 
-        /// The timer is due: its call waits for the main thread like any other closure there.
-        private func deliverToMain() {
-            guard case .main(let pending) = queue.route else { return }
-            pending.enter()
-            DispatchQueue.main.async {
+        /// The timer is due: its call waits on the dispatch queue like any other closure there.
+        private func deliver() {
+            guard case .dispatch(let route) = queue.route else { return }
+            route.async(group: nil) {
                 if let handle = self.handle { od_timer_perform(handle) }
-                pending.leave()
             }
         }
 

@@ -37,8 +37,8 @@ public final class TaskQueue: Sendable {
     enum Route: @unchecked Sendable {
         // The engine's queue is safe to share between threads; the pointer never changes.
         case engine(OpaquePointer, Scheduler)
-        // The process's main queue. The group counts what is pending there.
-        case main(WaitGroup)
+        // The process's main queue, or another dispatch queue.
+        case dispatch(DispatchRoute)
     }
 
     /// What `Overdrive` keeps for the queue's tasks, a ``TaskKeeping``; there from the first task on.
@@ -110,11 +110,12 @@ public final class TaskQueue: Sendable {
         route = .engine(queue, scheduler)
     }
 
-    private init(mainCounting group: WaitGroup) {
-        label = "main"
-        qos = .userInteractive
+    /// Its limits and suspensions are the dispatch queue's own.
+    init(label: String, qos: QoS, route: DispatchRoute) {
+        self.label = label
+        self.qos = qos
         isGlobal = true
-        route = .main(group)
+        self.route = .dispatch(route)
     }
 
     deinit {
@@ -134,7 +135,7 @@ public final class TaskQueue: Sendable {
     // MARK: - Everybody's queues
 
     /// The queue of the process's main thread: whatever runs the main dispatch queue or run loop there.
-    public static let main = TaskQueue(mainCounting: WaitGroup())
+    public static let main = TaskQueue(label: "main", qos: .userInteractive, route: DispatchRoute(.main))
 
     /// Marks the main queue, which other threads run while an `async` main function waits.
     private static let mainMark = {
@@ -142,6 +143,11 @@ public final class TaskQueue: Sendable {
         DispatchQueue.main.setSpecific(key: mark, value: true)
         return mark
     }()
+
+    /// Whether `queue` is the process's main queue.
+    static func isMain(_ queue: DispatchQueue) -> Bool {
+        queue.getSpecific(key: mainMark) == true
+    }
 
     /// Whether the calling thread runs the main queue, or should.
     static var isOnMain: Bool {

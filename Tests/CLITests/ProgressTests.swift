@@ -1,3 +1,4 @@
+import OverdriveCore
 import Testing
 
 @testable import overdrive_cli

@@ -119,9 +119,10 @@ struct CountingSemaphoreTests {
     @Test("throws where a task is cancelled in line, and serves the next")
     func cancelled() async throws {
         let semaphore = CountingSemaphore(value: 0)
-        let first = Task { try await semaphore.wait() }
+        let scheduler = makeScheduler()
+        let first = Task(executorPreference: scheduler) { try await semaphore.wait() }
         #expect(eventually { semaphore.description == "CountingSemaphore (waiting: 1)" })
-        let second = Task { try await semaphore.wait() }
+        let second = Task(executorPreference: scheduler) { try await semaphore.wait() }
         #expect(eventually { semaphore.description == "CountingSemaphore (waiting: 2)" })
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }

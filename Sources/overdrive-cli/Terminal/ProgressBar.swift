@@ -1,4 +1,4 @@
-internal import Glibc
+internal import OverdriveCore
 
 /// One line on the terminal that says how far the job is.
 struct ProgressBar {
@@ -22,41 +22,26 @@ struct ProgressBar {
         bytes.note(Double(state.bytes), at: time)
         work.note(Self.work(state.files, state.bytes), at: time)
         isShown = true
-        StandardError.write(Bytes(ascii: "\r\u{1B}[K" + line(for: state, width: Self.terminalWidth() - 1)))
+        StandardError.write(Bytes(ascii: ProgressLine.erase + line(for: state, width: ProgressLine.terminalWidth() - 1)))
     }
 
     /// Takes the bar off the terminal, so that other lines can be written.
     mutating func clear() {
         guard isShown else { return }
         isShown = false
-        StandardError.write(Bytes(ascii: "\r\u{1B}[K"))
+        StandardError.write(Bytes(ascii: ProgressLine.erase))
     }
 
     /// The line that `state` gives, no wider than `width`.
     func line(for state: State, width: Int) -> String {
         var left = "\(Quantity.count(state.files)) files  \(Quantity.bytes(Double(state.bytes)))"
         if let rate = bytes.rate { left += "  \(Quantity.bytes(rate))/s" }
-        guard let total = state.total else { return String((left + "  counting").prefix(max(0, width))) }
-
-        let all = Self.work(total.files, total.bytes)
-        let done = all > 0 ? min(1, Self.work(state.files, state.bytes) / all) : 1
-        var right = "\(Int((done * 100).rounded(.down))) %"
-        if let rest = work.secondsLeft(to: all) { right += "  \(Quantity.duration(rest)) left" }
-
-        let room = width - left.count - right.count - 6
-        guard room >= 8 else { return String("\(left)  \(right)".prefix(max(0, width))) }
-        let filled = Int(Double(room) * done)
-        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: room - filled)
-        return "\(left)  [\(bar)]  \(right)"
+        let all = state.total.map { Self.work($0.files, $0.bytes) }
+        let done = all.map { $0 > 0 ? min(1, Self.work(state.files, state.bytes) / $0) : 1 }
+        return ProgressLine.text(left, done: done, secondsLeft: all.flatMap(work.secondsLeft), width: width)
     }
 
     private static func work(_ files: Int, _ bytes: Int) -> Double {
         Double(bytes) + Double(files) * costOfFile
-    }
-
-    private static func terminalWidth() -> Int {
-        var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
     }
 }

@@ -1,14 +1,10 @@
+internal import OverdriveCore
+
 /// Numbers as people read them.
 enum Quantity {
     /// `1234567` as `1,234,567`.
     static func count(_ number: Int) -> String {
-        var digits = Array(String(number.magnitude))
-        var place = digits.count - 3
-        while place > 0 {
-            digits.insert(",", at: place)
-            place -= 3
-        }
-        return (number < 0 ? "-" : "") + String(digits)
+        ProgressLine.count(number)
     }
 
     /// `1234567` as `1.2 MB`: powers of 1000, two digits at least.
@@ -27,9 +23,7 @@ enum Quantity {
 
     /// Seconds as `0:07`, `12:34` or `1:02:03`.
     static func duration(_ seconds: Double) -> String {
-        let whole = Int(min(max(0, seconds.rounded(.up)), 359_999_999))
-        let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60)
-        return hours > 0 ? "\(hours):\(two(minutes)):\(two(rest))" : "\(minutes):\(two(rest))"
+        ProgressLine.clock(seconds)
     }
 
     /// Seconds with one or two digits after the point, as in `3.2 s`.

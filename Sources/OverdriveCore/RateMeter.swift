@@ -1,19 +1,21 @@
 /// How fast something grows of late, and when it will be through.
-struct RateMeter {
+package struct RateMeter: Sendable {
     /// What happened longer ago than this says nothing about now.
-    static let memory = 5.0
+    package static let memory = 5.0
 
     private var samples: [(time: Double, amount: Double)] = []
 
+    package init() {}
+
     /// Notes that by `time` (in seconds, never less than before) `amount` was done in all.
-    mutating func note(_ amount: Double, at time: Double) {
+    package mutating func note(_ amount: Double, at time: Double) {
         samples.append((time, amount))
         // One sample older than the memory stays, so that the window is full.
         while samples.count > 2, samples[1].time <= time - Self.memory { samples.removeFirst() }
     }
 
     /// Amount per second over the last seconds; nil until that can be told.
-    var rate: Double? {
+    package var rate: Double? {
         guard let first = samples.first, let last = samples.last, last.time - first.time >= 0.2 else {
             return nil
         }
@@ -21,7 +23,7 @@ struct RateMeter {
     }
 
     /// Seconds until `total` is done at this rate; nil while nothing moves.
-    func secondsLeft(to total: Double) -> Double? {
+    package func secondsLeft(to total: Double) -> Double? {
         guard let rate, rate > 0, let last = samples.last else { return nil }
         return max(0, total - last.amount) / rate
     }

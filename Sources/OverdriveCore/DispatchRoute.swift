@@ -1,0 +1,105 @@
+internal import CScheduler
+package import Dispatch
+
+/// A queue of libdispatch's that a task queue's closures go to: the process's main queue, or one that the user
+/// has made.
+final class DispatchRoute: Sendable {
+    let queue: DispatchQueue
+    let isMain: Bool
+
+    /// What was submitted through the task queue and is not done.
+    let pending = WaitGroup()
+    let specifics = Specifics()
+
+    init(_ queue: DispatchQueue) {
+        self.queue = queue
+        // Not by identity: on Linux each access to `DispatchQueue.main` makes another object.
+        isMain = TaskQueue.isMain(queue)
+    }
+
+    /// Runs `body` there, counted on `group` too.
+    func async(group: WaitGroup?, _ body: sending @escaping () -> Void) {
+        pending.enter()
+        group?.enter()
+        // The closure is handed from here to the queue, once.
+        nonisolated(unsafe) let body = body
+        queue.async {
+            self.whileCurrent(body)
+            group?.leave()
+            self.pending.leave()
+        }
+    }
+
+    /// Runs `body` there while the caller waits.
+    func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        od_blocking_begin()
+        defer { od_blocking_end() }
+        // The caller waits, so the closure runs on one thread at a time, on behalf of the caller.
+        return try withoutActuallyEscaping(body) { body throws(E) in
+            nonisolated(unsafe) let body = body
+            nonisolated(unsafe) var outcome: Result<R, E>?
+            queue.sync {
+                whileCurrent {
+                    do throws(E) { outcome = .success(try body()) } catch { outcome = .failure(error) }
+                }
+            }
+            guard let outcome else { trap("TaskQueue.sync: the dispatch queue did not run the closure") }
+            return try outcome.get()
+        }
+    }
+
+    /// Whether the calling thread runs one of the closures that were submitted through the task queue, or, of
+    /// the main queue, whatever runs there.
+    var isCurrent: Bool {
+        isMain ? TaskQueue.isOnMain : DispatchRoute.around.contains { $0 === self }
+    }
+
+    // MARK: - Where a thread is
+
+    /// One closure that a thread is in; they are chained through the frames that run them.
+    private final class Frame {
+        let route: DispatchRoute
+        let outer: Frame?
+
+        init(_ route: DispatchRoute, outer: Frame?) {
+            self.route = route
+            self.outer = outer
+        }
+    }
+
+    private func whileCurrent(_ body: () -> Void) {
+        let outer = od_thread_route()
+        let frame = Frame(self, outer: outer.map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() })
+        withExtendedLifetime(frame) {
+            od_thread_set_route(Unmanaged.passUnretained(frame).toOpaque())
+            body()
+            od_thread_set_route(outer)
+        }
+    }
+
+    /// The routes whose closures the calling thread runs, from the innermost.
+    static var around: [DispatchRoute] {
+        var routes: [DispatchRoute] = []
+        var frame = od_thread_route().map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() }
+        while let here = frame {
+            routes.append(here.route)
+            frame = here.outer
+        }
+        return routes
+    }
+}
+
+extension TaskQueue {
+    /// A queue whose closures run on `queue`. The public door stands in the target that may name Dispatch.
+    package convenience init(dispatching queue: DispatchQueue) {
+        let qos: QoS =
+            switch queue.qos.qosClass {
+            case .userInteractive: .userInteractive
+            case .userInitiated: .userInitiated
+            case .utility: .utility
+            case .background: .background
+            default: .default
+            }
+        self.init(label: queue.label, qos: qos, route: DispatchRoute(queue))
+    }
+}

@@ -1,0 +1,168 @@
+import Dispatch
+import Overdrive
+import Testing
+
+@Suite("A queue on a dispatch queue", .timeLimit(.minutes(1)))
+struct DispatchQueueTests {
+    private let legacy = DispatchQueue(label: "legacy", qos: .utility)
+
+    @Test("runs its closures there, in its order, with their group")
+    func async() {
+        let mark = DispatchSpecificKey<Int>()
+        legacy.setSpecific(key: mark, value: 7)
+        let queue = TaskQueue(queue: legacy)
+        let group = WaitGroup()
+        let order = Log<Int>()
+        let strangers = Counter()
+        for number in 0..<50 {
+            queue.async(group: group) {
+                if DispatchQueue.getSpecific(key: mark) != 7 { strangers.add() }
+                order.note(number)
+            }
+        }
+        #expect(group.wait(timeout: .seconds(20)) == .success)
+        #expect(order.all == Array(0..<50))
+        #expect(strangers.count == 0)
+        #expect(queue.label == "legacy")
+        #expect(queue.qos == .utility)
+        #expect(queue.description.hasPrefix("TaskQueue \"legacy\" (concurrent, utility, "))
+    }
+
+    @Test("shares its order with what others submit there")
+    func order() async {
+        let queue = TaskQueue(queue: legacy)
+        let order = Log<Int>()
+        queue.async { order.note(1) }
+        legacy.async { order.note(2) }
+        queue.async { order.note(3) }
+        await queue.drained()
+        #expect(order.all == [1, 2, 3])
+    }
+
+    @Test("syncs, runs, waits and drains")
+    func waiting() async throws {
+        struct Trouble: Error, Equatable {}
+        let queue = TaskQueue(queue: legacy)
+        #expect(queue.sync { 5 } == 5)
+        do throws(Trouble) {
+            try queue.sync { () throws(Trouble) in throw Trouble() }
+            Issue.record("it threw")
+        } catch {
+            #expect(error == Trouble())
+        }
+        let result = try await queue.run { 6 }
+        #expect(result == 6)
+        let runs = Counter()
+        for _ in 0..<20 { queue.async { runs.add() } }
+        await queue.drained()
+        #expect(runs.count == 20)
+        #expect(queue.pendingTaskCount == 0)
+        onThreads(1) { _ in
+            for _ in 0..<20 { queue.async { runs.add() } }
+            queue.waitUntilAllTasksAreFinished()
+            #expect(runs.count == 40)
+        }
+    }
+
+    @Test("takes work items, notifications, timers and tasks")
+    func companions() async throws {
+        let queue = TaskQueue(queue: legacy)
+        let runs = Counter()
+        let item = WorkItem { runs.add() }
+        queue.async(execute: item)
+        let follower = WorkItem { runs.add() }
+        item.notify(on: queue, execute: follower)
+        await follower.wait()
+        let later = WorkItem { runs.add() }
+        queue.asyncAfter(.milliseconds(2), execute: later)
+        await later.wait()
+        #expect(runs.count == 3)
+        let task = queue.add { 8 }
+        #expect(try await task.value == 8)
+        queue.concurrentPerform(iterations: 10) { _ in runs.add() }
+        #expect(runs.count == 13)
+    }
+
+    @Test("knows its closures, and keeps values for them")
+    func whereabouts() async {
+        let queue = TaskQueue(queue: legacy)
+        let other = TaskQueue.serial(label: "other")
+        let key = TaskQueue.SpecificKey<String>()
+        queue.setSpecific(key: key, value: "mine")
+        queue.assertNotOnQueue()
+        let seen = Log<String?>()
+        queue.async {
+            queue.assertOnQueue()
+            other.assertNotOnQueue()
+            seen.note(TaskQueue.getSpecific(key: key))
+            seen.note(TaskQueue.currentLabel)
+            other.sync {
+                queue.assertOnQueue()
+                seen.note(TaskQueue.currentLabel)
+            }
+        }
+        await queue.drained()
+        queue.sync { queue.assertOnQueue() }
+        queue.assertNotOnQueue()
+        #expect(seen.all == ["mine", "legacy", "other"])
+        #expect(TaskQueue.getSpecific(key: key) == nil)
+    }
+
+    @Test("is the main queue where it is made of that one")
+    func main() async {
+        let queue = TaskQueue(queue: .main)
+        let onMain = Log<Bool>()
+        queue.async {
+            MainActor.assertIsolated()
+            onMain.note(true)
+        }
+        await queue.drained()
+        #expect(onMain.all == [true])
+        #expect(queue.maxConcurrentTaskCount == 1)
+    }
+
+    @Test("may be everybody's")
+    func global() async {
+        let queue = TaskQueue(queue: .global(qos: .userInitiated))
+        let runs = Counter()
+        for _ in 0..<100 { queue.async { runs.add() } }
+        await queue.drained()
+        #expect(runs.count == 100)
+        #expect(queue.qos == .userInitiated)
+        #expect(queue.maxConcurrentTaskCount == TaskQueue.unlimited)
+    }
+
+    @Test("refuses what only the dispatch queue can do, with a sentence")
+    func misuse() async {
+        func said(_ result: ExitTest.Result?) -> String {
+            String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        }
+        let suspended = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue(queue: DispatchQueue(label: "legacy")).suspend()
+        }
+        #expect(
+            said(suspended).contains(
+                "overdrive: TaskQueue.suspend() of \"legacy\", which runs on a dispatch queue: it has no limits of its own\n"))
+        let cancelled = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue(queue: DispatchQueue(label: "legacy")).cancelAll()
+        }
+        #expect(
+            said(cancelled).contains("overdrive: TaskQueue.cancelAll(): a dispatch queue's closures cannot be taken back\n"))
+        let waited = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let queue = TaskQueue(queue: DispatchQueue(label: "legacy"))
+            queue.async { queue.waitUntilAllTasksAreFinished() }
+            await queue.drained()
+        }
+        #expect(
+            said(waited).contains(
+                "overdrive: TaskQueue.waitUntilAllTasksAreFinished() of \"legacy\" from one of its own closures would wait "
+                    + "for itself\n"))
+        let tracked = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue(queue: DispatchQueue(label: "legacy")).trackProgress()
+        }
+        #expect(
+            said(tracked).contains(
+                "overdrive: TaskQueue.trackProgress(total:) of \"legacy\", which runs on a dispatch queue: its closures are "
+                    + "not counted\n"))
+    }
+}
