@@ -192,12 +192,31 @@ od_fork_closure(void *code, void *context)
 }
 __attribute__((swiftcall)) void od_join_closure(void *code, void *context);
 
+void od_fork_give_up(void *captures);
+
+/* The same for a closure that escapes: its captures are the engine's until the join. */
+static inline __attribute__((swiftcall, always_inline, used)) void
+od_fork_owned(void *code, void *captures)
+{
+    od_fork_slot *slot = od_fork_push((uint64_t)(uintptr_t)code, captures);
+
+    if (OD_FORK_RARE(OD_FORK_LOAD(&od_forks_self->head) == slot))
+        od_fork_give_up(captures); /* there was nobody to offer it to: it has run */
+}
+
 /* Has the compiler emit od_fork_closure wherever this is called. (`used`: because Swift has
  * named the symbol before, clang would take it for somebody else's.) */
 static inline __attribute__((always_inline)) void od_fork_closure_here(void)
 {
     (void)&od_fork_closure;
 }
+static inline __attribute__((always_inline)) void od_fork_owned_here(void)
+{
+    (void)&od_fork_owned;
+}
+
+/* Runs what the newest fork offered, or waits until its thief has, and releases its captures. */
+void od_join_owned(void);
 #endif
 #endif
 

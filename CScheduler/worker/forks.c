@@ -435,6 +435,31 @@ ODI_COLD void od_join_slow(void)
 /* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
 __attribute__((swiftcall)) void od_join_closure(void *code, void *context);
 
+void od_fork_give_up(void *captures);
+void od_join_owned(void);
+
+void od_fork_give_up(void *captures)
+{
+    odi_job_discard(odi_job_closure(NULL, captures, 0));
+}
+
+void od_join_owned(void)
+{
+    if (ODI_UNLIKELY(forks_here()->crew == NULL)) {
+        od_join_slow();
+        return;
+    }
+    od_fork_slot *slot = odi_load_relaxed(&od_forks_self->head) - 1; /* relaxed: the owner's */
+    odi_entry job = {slot->code, (uint64_t)(uintptr_t)slot->context};
+
+    if (od_fork_pop(slot))
+        odi_job_run(job);
+    else {
+        od_join_slow();
+        odi_job_discard(job);
+    }
+}
+
 ODI_COLD __attribute__((swiftcall)) void od_join_closure(void *code, void *context)
 {
     (void)code;

@@ -19,3 +19,8 @@ func forkClosure(_ body: () -> Void) -> UnsafeMutablePointer<od_fork_slot>
 @_silgen_name("od_join_closure")
 @usableFromInline
 func joinClosure(_ body: () -> Void)
+
+/// Offers `body`, whose captures go to the engine, to thieves.
+@_silgen_name("od_fork_owned")
+@usableFromInline
+func forkOwned(_ body: __owned @escaping () -> Void)

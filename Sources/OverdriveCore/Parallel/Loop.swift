@@ -42,17 +42,11 @@ struct Loop: Sendable {
     @inlinable
     func divide(_ range: Range<Int>, chunk: Int, _ body: (Range<Int>) -> Void) {
         let middle = range.lowerBound + (range.upperBound - range.lowerBound) / 2
-        let second = { run(middle..<range.upperBound, chunk: chunk / 2, body) }
-        forked({ run(range.lowerBound..<middle, chunk: chunk, body) }, second)
-    }
-
-    @inlinable
-    @inline(__always)
-    func forked(_ first: () -> Void, _ second: () -> Void) {
-        od_fork_closure_here()
-        let slot = forkClosure(second)
-        first()
-        if od_fork_pop(slot) { second() } else { joinClosure(second) }
+        Parallel.both {
+            run(range.lowerBound..<middle, chunk: chunk, body)
+        } _: {
+            run(middle..<range.upperBound, chunk: chunk / 2, body)
+        }
     }
 
     /// Chunks are to take between one and four units of time, so that looking costs nothing, and thieves are

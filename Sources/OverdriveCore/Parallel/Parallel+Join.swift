@@ -27,6 +27,12 @@ extension Parallel {
     public static func join<A: Sendable, B: Sendable>(
         _ a: @Sendable () -> A, _ b: @Sendable () -> B
     ) -> (A, B) {
+        joined(a, b)
+    }
+
+    @inlinable
+    @inline(__always)
+    static func joined<A, B>(_ a: () -> A, _ b: () -> B) -> (A, B) {
         var stolen: B?
         let (first, second) = forked(a, b) { stolen = b() }
         guard let second = second ?? stolen else { Parallel.trapUnfinished() }
@@ -87,6 +93,16 @@ extension Parallel {
         if od_fork_pop(slot) { return (first, try b()) }
         joinClosure(thunk)
         return (first, nil)
+    }
+
+    /// Two branches without results, which may write what does not overlap.
+    @inlinable
+    @inline(__always)
+    static func both(_ first: () -> Void, _ second: () -> Void) {
+        od_fork_closure_here()
+        let slot = forkClosure(second)
+        first()
+        if od_fork_pop(slot) { second() } else { joinClosure(second) }
     }
 
     @usableFromInline

@@ -1,0 +1,52 @@
+public import CScheduler
+
+extension Parallel {
+    /// Runs a closure that forks as many children as it likes, and returns when all of them are done.
+    ///
+    ///     Parallel.scope { scope in
+    ///         for column in 0..<n where board.isFree(column) {
+    ///             scope.fork { place(board.with(column)) }
+    ///         }
+    ///     }
+    ///
+    /// - Parameter body: Runs here. The scope it gets cannot leave it, nor go into a child: children open scopes
+    ///   of their own.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws, after all children are done.
+    /// - Ordering: Children start in any order. What they wrote is visible afterwards.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: A child takes its closure's own allocation and some nanoseconds.
+    @inlinable
+    public static func scope<R, E: Error>(_ body: (inout Scope) throws(E) -> R) throws(E) -> R {
+        var scope = Scope()
+        defer { scope.joinAll() }
+        return try body(&scope)
+    }
+
+    /// What forks children that ``Parallel/scope(_:)`` waits for.
+    public struct Scope: ~Copyable {
+        @usableFromInline var children = 0
+
+        @usableFromInline
+        init() {}
+
+        /// Offers a child to whoever is free. If nobody takes it, it runs here when the scope ends.
+        ///
+        /// - Parameter child: Runs once.
+        @inlinable
+        @inline(__always)
+        public mutating func fork(_ child: @escaping @Sendable () -> Void) {
+            od_fork_owned_here()
+            forkOwned(child)
+            children += 1
+        }
+
+        @inlinable
+        mutating func joinAll() {
+            while children > 0 {
+                od_join_owned()
+                children -= 1
+            }
+        }
+    }
+}
