@@ -10,7 +10,10 @@ extension Parallel {
     ///   in order, or in the opposite order, already. No memory beside the array.
     @inlinable
     public static func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
-        sort(&array) { $0 < $1 }
+        array.withUnsafeMutableBufferPointer { elements in
+            guard let base = elements.baseAddress, elements.count > 1 else { return }
+            Sorting.unstable(base, elements.count, Ascending())
+        }
     }
 
     /// Sorts an array in place by an order of your own; equal elements may change places.
@@ -28,9 +31,12 @@ extension Parallel {
     public static func sort<Element: Sendable>(
         _ array: inout [Element], by precedes: @Sendable (Element, Element) -> Bool
     ) {
-        array.withUnsafeMutableBufferPointer { elements in
-            guard let base = elements.baseAddress, elements.count > 1 else { return }
-            Sorting.unstable(base, elements.count, precedes)
+        withoutActuallyEscaping(precedes) { precedes in
+            let order = OrderBy(precedes)
+            array.withUnsafeMutableBufferPointer { elements in
+                guard let base = elements.baseAddress, elements.count > 1 else { return }
+                Sorting.unstable(base, elements.count, order)
+            }
         }
     }
 
@@ -44,7 +50,10 @@ extension Parallel {
     /// - Cost: n log n comparisons; n where the array is in order already. Room for as many elements again.
     @inlinable
     public static func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
-        stableSort(&array) { $0 < $1 }
+        array.withUnsafeMutableBufferPointer { elements in
+            guard let base = elements.baseAddress, elements.count > 1 else { return }
+            Sorting.stable(base, elements.count, Ascending())
+        }
     }
 
     /// Sorts an array in place by an order of your own; equal elements keep their order.
@@ -60,9 +69,12 @@ extension Parallel {
     public static func stableSort<Element: Sendable>(
         _ array: inout [Element], by precedes: @Sendable (Element, Element) -> Bool
     ) {
-        array.withUnsafeMutableBufferPointer { elements in
-            guard let base = elements.baseAddress, elements.count > 1 else { return }
-            Sorting.stable(base, elements.count, precedes)
+        withoutActuallyEscaping(precedes) { precedes in
+            let order = OrderBy(precedes)
+            array.withUnsafeMutableBufferPointer { elements in
+                guard let base = elements.baseAddress, elements.count > 1 else { return }
+                Sorting.stable(base, elements.count, order)
+            }
         }
     }
 }

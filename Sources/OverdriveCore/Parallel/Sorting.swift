@@ -1,3 +1,33 @@
+/// An order as a type, so that each gets its own specialised code, comparisons inlined.
+@usableFromInline
+protocol Order<Element>: Sendable {
+    associatedtype Element
+    func precedes(_ a: Element, _ b: Element) -> Bool
+}
+
+/// The elements' own.
+@usableFromInline
+struct Ascending<Element: Comparable>: Order {
+    @inlinable init() {}
+
+    @inlinable
+    @inline(__always)
+    func precedes(_ a: Element, _ b: Element) -> Bool { a < b }
+}
+
+/// A closure's.
+@usableFromInline
+struct OrderBy<Element>: Order {
+    @usableFromInline let closure: @Sendable (Element, Element) -> Bool
+
+    @inlinable
+    init(_ closure: @escaping @Sendable (Element, Element) -> Bool) { self.closure = closure }
+
+    @inlinable
+    @inline(__always)
+    func precedes(_ a: Element, _ b: Element) -> Bool { closure(a, b) }
+}
+
 /// The two sorts. Elements are moved as bits and never copied, so that no reference is counted.
 ///
 /// Unstable: a quicksort whose partition has no branch that depends on data (Lomuto's scheme, cyclic, as Orson
@@ -14,13 +44,13 @@ enum Sorting {
     /// neighbours that say otherwise.
     @inlinable
     @inline(__always)
-    static func isOrdered<Element>(
-        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ precedes: (Element, Element) -> Bool
+    static func isOrdered<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) -> Bool {
         var i = 1
-        if precedes(base[1], base[0]) {
+        if order.precedes(base[1], base[0]) {
             // Strictly descending only: turning round must not exchange equals.
-            while i < count && precedes(base[i], base[i - 1]) { i += 1 }
+            while i < count && order.precedes(base[i], base[i - 1]) { i += 1 }
             guard i == count else { return false }
             var (low, high) = (0, count - 1)
             while low < high {
@@ -30,25 +60,25 @@ enum Sorting {
             }
             return true
         }
-        while i < count && !precedes(base[i], base[i - 1]) { i += 1 }
+        while i < count && !order.precedes(base[i], base[i - 1]) { i += 1 }
         return i == count
     }
 
     /// Sorts a few elements; equal ones keep their order.
     @inlinable
     @inline(__always)
-    static func insertion<Element>(
-        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ precedes: (Element, Element) -> Bool
+    static func insertion<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
         var i = 1
         while i < count {
-            if precedes(base[i], base[i - 1]) {
+            if order.precedes(base[i], base[i - 1]) {
                 let element = (base + i).move()
                 var hole = i
                 repeat {
                     (base + hole).moveInitialize(from: base + hole - 1, count: 1)
                     hole -= 1
-                } while hole > 0 && precedes(element, base[hole - 1])
+                } while hole > 0 && order.precedes(element, base[hole - 1])
                 (base + hole).initialize(to: element)
             }
             i += 1
@@ -58,11 +88,11 @@ enum Sorting {
     // MARK: - Unstable
 
     @inlinable
-    static func unstable<Element>(
-        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ precedes: (Element, Element) -> Bool
+    static func unstable<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
-        if count > small && isOrdered(base, count, precedes) { return }
-        quick(base, count, precedes, hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
+        if count > small && isOrdered(base, count, order) { return }
+        quick(base, count, order, hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
     }
 
     /// - Parameters:
@@ -70,25 +100,25 @@ enum Sorting {
     ///     this range's own equals.
     ///   - badLeft: So many more partitions may be lopsided before heapsort takes over.
     @inlinable
-    static func quick<Element>(
-        _ start: UnsafeMutablePointer<Element>, _ length: Int, _ precedes: (Element, Element) -> Bool,
+    static func quick<Element, O: Order<Element>>(
+        _ start: UnsafeMutablePointer<Element>, _ length: Int, _ order: O,
         hasLeft: Bool, badLeft: Int
     ) {
         var base = start, count = length, hasLeft = hasLeft, badLeft = badLeft
         while count > small {
-            choosePivot(base, count, precedes)
-            if hasLeft && !precedes(base[-1], base[0]) {
+            choosePivot(base, count, order)
+            if hasLeft && !order.precedes(base[-1], base[0]) {
                 // Everything that equals the pivot is in its place at once.
-                let equals = partition(base, count) { pivot, element in !precedes(pivot, element) }
+                let equals = partition(base, count) { pivot, element in !order.precedes(pivot, element) }
                 base += equals + 1
                 count -= equals + 1
                 continue
             }
-            let middle = partition(base, count) { pivot, element in precedes(element, pivot) }
+            let middle = partition(base, count) { pivot, element in order.precedes(element, pivot) }
             if Swift.min(middle, count - middle) < count / 8 {
                 badLeft -= 1
                 if badLeft == 0 {
-                    heap(base, count, precedes)
+                    heap(base, count, order)
                     return
                 }
                 scatter(base, middle)
@@ -96,58 +126,60 @@ enum Sorting {
             }
             let right = base + middle + 1, rightCount = count - middle - 1
             if count < alone {
-                quick(base, middle, precedes, hasLeft: hasLeft, badLeft: badLeft)
+                quick(base, middle, order, hasLeft: hasLeft, badLeft: badLeft)
             } else {
-                fork(base, middle, right, rightCount, precedes, hasLeft, badLeft)
+                fork(base, middle, right, rightCount, order, hasLeft, badLeft)
                 return
             }
             (base, count, hasLeft) = (right, rightCount, true)
         }
-        insertion(base, count, precedes)
+        insertion(base, count, order)
     }
 
     @inlinable
-    static func fork<Element>(
+    static func fork<Element, O: Order<Element>>(
         _ left: UnsafeMutablePointer<Element>, _ leftCount: Int,
         _ right: UnsafeMutablePointer<Element>, _ rightCount: Int,
-        _ precedes: (Element, Element) -> Bool, _ hasLeft: Bool, _ badLeft: Int
+        _ order: O, _ hasLeft: Bool, _ badLeft: Int
     ) {
         Parallel.both {
-            quick(left, leftCount, precedes, hasLeft: hasLeft, badLeft: badLeft)
+            quick(left, leftCount, order, hasLeft: hasLeft, badLeft: badLeft)
         } _: {
-            quick(right, rightCount, precedes, hasLeft: true, badLeft: badLeft)
+            quick(right, rightCount, order, hasLeft: true, badLeft: badLeft)
         }
     }
 
     /// Brings a median of three, or of nine, to the front.
     @inlinable
     @inline(__always)
-    static func choosePivot<Element>(
-        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ precedes: (Element, Element) -> Bool
+    static func choosePivot<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
-        func order(_ a: Int, _ b: Int) {
-            if precedes(base[b], base[a]) { swap(base + a, base + b) }
+        func exchange(_ a: Int, _ b: Int) {
+            if order.precedes(base[b], base[a]) { swap(base + a, base + b) }
         }
         let middle = count / 2
         if count > 128 {
             for shift in -1...1 {
-                order(1 + shift, middle + shift)
-                order(middle + shift, count - 2 + shift)
-                order(1 + shift, middle + shift)
+                exchange(1 + shift, middle + shift)
+                exchange(middle + shift, count - 2 + shift)
+                exchange(1 + shift, middle + shift)
             }
-            order(middle - 1, middle)
-            order(middle, middle + 1)
-            order(middle - 1, middle)
+            exchange(middle - 1, middle)
+            exchange(middle, middle + 1)
+            exchange(middle - 1, middle)
         } else {
-            order(0, middle)
-            order(middle, count - 1)
-            order(0, middle)
+            exchange(0, middle)
+            exchange(middle, count - 1)
+            exchange(0, middle)
         }
         swap(base, base + middle)
     }
 
     /// Moves what `goesLeft` of the pivot, `base[0]`, before everything else and the pivot between the two.
     /// Returns the pivot's new place.
+    ///
+    /// (Moving an element onto its own place is allowed, and costs less than asking.)
     ///
     /// One element is held out, which leaves a hole. Each step moves the first of the right part into the hole
     /// and the next element into its place; the left part grows if that element belongs there.
@@ -156,31 +188,65 @@ enum Sorting {
     static func partition<Element>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ goesLeft: (Element, Element) -> Bool
     ) -> Int {
+        if _isPOD(Element.self) { return partitionBits(base, count, goesLeft) }
         let pivot = base.move()
         let first = base + 1
         let held = first.move()
         var left = 0, next = 1
         let end = count - 1
         while next < end {
-            (first + (next - 1)).moveInitialize(from: first + left, count: left == next - 1 ? 0 : 1)
+            (first + (next - 1)).moveInitialize(from: first + left, count: 1)
             (first + left).moveInitialize(from: first + next, count: 1)
             left += goesLeft(pivot, first[left]) ? 1 : 0
             next += 1
         }
-        (first + (next - 1)).moveInitialize(from: first + left, count: left == next - 1 ? 0 : 1)
+        (first + (next - 1)).moveInitialize(from: first + left, count: 1)
         (first + left).initialize(to: held)
         left += goesLeft(pivot, first[left]) ? 1 : 0
         // first[0..<left] goes left of the pivot: the last of it makes room at the front.
-        base.moveInitialize(from: base + left, count: left == 0 ? 0 : 1)
+        base.moveInitialize(from: base + left, count: 1)
         (base + left).initialize(to: pivot)
         return left
+    }
+
+    /// The same for elements that may be copied as they are.
+    @inlinable
+    @inline(__always)
+    static func partitionBits<Element>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ goesLeft: (Element, Element) -> Bool
+    ) -> Int {
+        let pivot = base.pointee
+        let first = base + 1
+        let held = first.pointee
+        var left = first, next = first + 1
+        let end = base + count
+        func step() {
+            let element = next.pointee
+            (next - 1).pointee = left.pointee
+            left.pointee = element
+            left += goesLeft(pivot, element) ? 1 : 0
+            next += 1
+        }
+        while end - next >= 4 {
+            step()
+            step()
+            step()
+            step()
+        }
+        while next < end { step() }
+        (next - 1).pointee = left.pointee
+        left.pointee = held
+        left += goesLeft(pivot, held) ? 1 : 0
+        base.pointee = (left - 1).pointee
+        (left - 1).pointee = pivot
+        return left - first
     }
 
     @inlinable
     @inline(__always)
     static func swap<Element>(_ a: UnsafeMutablePointer<Element>, _ b: UnsafeMutablePointer<Element>) {
         let held = a.move()
-        if a != b { a.moveInitialize(from: b, count: 1) }
+        a.moveInitialize(from: b, count: 1)
         b.initialize(to: held)
     }
 
@@ -195,15 +261,15 @@ enum Sorting {
     }
 
     @inlinable
-    static func heap<Element>(
-        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ precedes: (Element, Element) -> Bool
+    static func heap<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
         func sift(_ root: Int, _ end: Int) {
             var root = root
             while 2 * root + 1 < end {
                 var child = 2 * root + 1
-                if child + 1 < end && precedes(base[child], base[child + 1]) { child += 1 }
-                if !precedes(base[root], base[child]) { return }
+                if child + 1 < end && order.precedes(base[child], base[child + 1]) { child += 1 }
+                if !order.precedes(base[root], base[child]) { return }
                 swap(base + root, base + child)
                 root = child
             }
@@ -224,64 +290,64 @@ enum Sorting {
     // MARK: - Stable
 
     @inlinable
-    static func stable<Element>(
-        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ precedes: (Element, Element) -> Bool
+    static func stable<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
         if count <= small {
-            insertion(base, count, precedes)
+            insertion(base, count, order)
             return
         }
-        if isOrdered(base, count, precedes) { return }
+        if isOrdered(base, count, order) { return }
         let room = UnsafeMutablePointer<Element>.allocate(capacity: count)
         defer { room.deallocate() }
-        mergeSort(base, count, room, intoRoom: false, precedes)
+        mergeSort(base, count, room, intoRoom: false, order)
     }
 
     /// Sorts `base`; the result lies there, or in `room`, which has no elements before and, or else `base` has
     /// none, after.
     @inlinable
-    static func mergeSort<Element>(
+    static func mergeSort<Element, O: Order<Element>>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ room: UnsafeMutablePointer<Element>,
-        intoRoom: Bool, _ precedes: (Element, Element) -> Bool
+        intoRoom: Bool, _ order: O
     ) {
         if count <= small {
-            insertion(base, count, precedes)
+            insertion(base, count, order)
             if intoRoom { room.moveInitialize(from: base, count: count) }
             return
         }
         let half = count / 2
         if count < alone {
-            mergeSort(base, half, room, intoRoom: !intoRoom, precedes)
-            mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, precedes)
+            mergeSort(base, half, room, intoRoom: !intoRoom, order)
+            mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, order)
         } else {
             Parallel.both {
-                mergeSort(base, half, room, intoRoom: !intoRoom, precedes)
+                mergeSort(base, half, room, intoRoom: !intoRoom, order)
             } _: {
-                mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, precedes)
+                mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, order)
             }
         }
         let from = intoRoom ? base : room, to = intoRoom ? room : base
-        merge(from, half, from + half, count - half, to, precedes)
+        merge(from, half, from + half, count - half, to, order)
     }
 
     /// Moves two ordered ranges into one; of equals, the left ones come first.
     @inlinable
-    static func merge<Element>(
+    static func merge<Element, O: Order<Element>>(
         _ left: UnsafeMutablePointer<Element>, _ leftCount: Int,
         _ right: UnsafeMutablePointer<Element>, _ rightCount: Int,
-        _ to: UnsafeMutablePointer<Element>, _ precedes: (Element, Element) -> Bool
+        _ to: UnsafeMutablePointer<Element>, _ order: O
     ) {
         if leftCount + rightCount < 8 * alone || leftCount == 0 || rightCount == 0 {
-            mergeHere(left, leftCount, right, rightCount, to, precedes)
+            mergeHere(left, leftCount, right, rightCount, to, order)
             return
         }
         let (leftCut, cut) = leftCount >= rightCount
-            ? (leftCount / 2, firstPlace(right, rightCount) { !precedes($0, left[leftCount / 2]) })
-            : (firstPlace(left, leftCount) { precedes(right[rightCount / 2], $0) }, rightCount / 2)
+            ? (leftCount / 2, firstPlace(right, rightCount) { !order.precedes($0, left[leftCount / 2]) })
+            : (firstPlace(left, leftCount) { order.precedes(right[rightCount / 2], $0) }, rightCount / 2)
         Parallel.both {
-            merge(left, leftCut, right, cut, to, precedes)
+            merge(left, leftCut, right, cut, to, order)
         } _: {
-            merge(left + leftCut, leftCount - leftCut, right + cut, rightCount - cut, to + leftCut + cut, precedes)
+            merge(left + leftCut, leftCount - leftCut, right + cut, rightCount - cut, to + leftCut + cut, order)
         }
     }
 
@@ -300,15 +366,15 @@ enum Sorting {
 
     @inlinable
     @inline(__always)
-    static func mergeHere<Element>(
+    static func mergeHere<Element, O: Order<Element>>(
         _ left: UnsafeMutablePointer<Element>, _ leftCount: Int,
         _ right: UnsafeMutablePointer<Element>, _ rightCount: Int,
-        _ to: UnsafeMutablePointer<Element>, _ precedes: (Element, Element) -> Bool
+        _ to: UnsafeMutablePointer<Element>, _ order: O
     ) {
         var left = left, right = right, to = to
         let leftEnd = left + leftCount, rightEnd = right + rightCount
         while left < leftEnd && right < rightEnd {
-            let takesRight = precedes(right.pointee, left.pointee)
+            let takesRight = order.precedes(right.pointee, left.pointee)
             to.moveInitialize(from: takesRight ? right : left, count: 1)
             to += 1
             right += takesRight ? 1 : 0
