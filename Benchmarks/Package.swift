@@ -37,12 +37,13 @@ let package = Package(
         contender("nio", [.product(name: "NIOPosix", package: "swift-nio")]),
         contender("threads"),
         .target(name: "SuiteKit", dependencies: ["BenchmarkKit", "CWorkloads"], swiftSettings: settings),
+        .target(name: "Simulation", swiftSettings: settings),
         .executableTarget(
             name: "suite",
-            dependencies: ["SuiteKit", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: ["Simulation", "SuiteKit", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings
         ),
-        .testTarget(name: "SuiteTests", dependencies: ["SuiteKit"], swiftSettings: settings),
+        .testTarget(name: "SuiteTests", dependencies: ["Simulation", "SuiteKit"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11

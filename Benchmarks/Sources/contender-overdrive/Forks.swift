@@ -2,15 +2,14 @@ internal import BenchmarkKit
 internal import Glibc
 internal import OverdriveCore
 
-/// Trees, forked.
+/// Trees and loops, forked.
 enum Forks: ForkJoin {
     static func two<A: Sendable, B: Sendable>(_ a: @Sendable () -> A, _ b: @Sendable () -> B) -> (A, B) {
         Parallel.join(a, b)
     }
 
     static func loop(_ count: Int, _ body: @Sendable (Int) -> Void) {
-        // Not among the entries.
-        for i in 0..<count { body(i) }
+        Parallel.forEach(0..<count, body)
     }
 
     /// This thread is a guest of the shared scheduler, whose number of workers the environment sets.

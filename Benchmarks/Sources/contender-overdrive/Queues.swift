@@ -1,4 +1,5 @@
 internal import BenchmarkKit
+internal import CWorkloads
 internal import OverdriveCore
 
 /// Closures on queues.
@@ -25,6 +26,7 @@ enum Queues {
             ("spawn-outside", spawnOutside), ("spawn-captures", spawnCaptures), ("spawn-inside", spawnInside),
             ("wake", wake), ("ping-pong", pingPong), ("chain", chain), ("serial-queue", serialQueue),
             ("group", groups), ("blocked", blocked), ("blocked-said", blockedSaid), ("idle", idle), ("memory", memory),
+            ("timers", timers),
         ]
     }
 
@@ -219,5 +221,24 @@ enum Queues {
         queue.resume()
         group.wait()
         Harness.sample(bytes, UInt64(ran.value - 1))
+    }
+
+    /// Timers that are due within a tenth of a second, all armed at once.
+    static func timers() {
+        let n = Harness.value("n", 10_000)
+        let (queue, group, ran) = (TaskQueue(scheduler: scheduler), WaitGroup(), AtomicCount())
+        Harness.measure {
+            ran.set(0)
+            let start = ContinuousClock.now
+            for i in 0..<n {
+                group.enter()
+                queue.asyncAfter(deadline: start + .microseconds(Int64(wl_random(UInt64(i)) % 100_000))) {
+                    ran.add()
+                    group.leave()
+                }
+            }
+            group.wait()
+            return UInt64(ran.value)
+        }
     }
 }

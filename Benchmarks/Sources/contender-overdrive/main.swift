@@ -1,4 +1,4 @@
 internal import BenchmarkKit
 
 Forks.prepare()
-Harness.main(Shapes<Forks>.trees + Queues.entries + Graphs.entries)
+Harness.main(Shapes<Forks>.trees + Shapes<Forks>.loops + Queues.entries + Graphs.entries)

@@ -8,7 +8,7 @@ struct Suite: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suite",
         abstract: "Measures Overdrive beside other schedulers, and says how it stands.",
-        subcommands: [RunCommand.self, CountsCommand.self, TableCommand.self, CompareCommand.self, ListCommand.self])
+        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, CompareCommand.self, ListCommand.self])
 }
 
 /// `suite run`.
