@@ -73,7 +73,7 @@ def ratios(contenders, title, name=None):
     fig, ax = plt.subplots(figsize=(9, 0.36 * len(rows) + 1.4))
     for y, workload in enumerate(rows):
         if y % 2:
-            ax.axhspan(y - 0.5, y + 0.5, color="#f4f4f4", zorder=0)
+            ax.axhspan(y - 0.5, y + 0.5, color="black", alpha=0.04, lw=0, zorder=0)
         for contender in contenders:
             value = figure(workload, contender)
             if value:
@@ -92,7 +92,7 @@ def ratios(contenders, title, name=None):
     ax.set_title(title, loc="left", fontweight="bold")
     used = [c for c in contenders if any(figure(w, c) for w in rows)]
     ax.legend([plt.Line2D([], [], marker="o", ls="", color=COLOURS[c]) for c in used], [NAMES[c] for c in used],
-              loc="upper center", bbox_to_anchor=(0.45, -1.1 / (0.36 * len(rows) + 1.4) - 0.02), ncol=4, frameon=False)
+              loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.36 * len(rows))), ncol=4, frameon=False)
     return picture(fig, name)
 
 
