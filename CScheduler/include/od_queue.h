@@ -41,6 +41,11 @@ void od_queue_async(od_queue *queue, od_group *group, int32_t band,
  * exactly one of them is called, once; the second by a cancel or a stop. */
 void od_queue_async_task(od_queue *queue, int32_t band, void *task);
 
+/* The job that the calling thread runs goes on after its return: where the queue is limited, its
+ * place stays taken until as many calls of od_queue_unhold. False: there are no places to take. */
+bool od_queue_hold(od_queue *queue);
+void od_queue_unhold(od_queue *queue);
+
 /* A stay in a queue's order; lives in the caller's frame. */
 typedef struct od_stay {
     od_queue *queue;

@@ -134,6 +134,26 @@ void od_queue_sync_end(od_stay *stay)
         odi_lane_end_turn(stay->queue);
 }
 
+/* ---- places that outlast their jobs ---- */
+
+bool od_queue_hold(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool limited = queue->width != OD_UNLIMITED;
+
+    if (limited) {
+        queue->running++;
+        odi_hand_take_back(&queue->hand); /* the drainer that is here goes on no further */
+    }
+    settle(queue);
+    return limited;
+}
+
+void od_queue_unhold(od_queue *queue)
+{
+    odi_lane_end_turn(queue);
+}
+
 /* ---- cancelling and waiting ---- */
 
 uint64_t od_queue_cancel_all(od_queue *queue)

@@ -5,8 +5,15 @@ internal import Synchronization
 public struct DependencyError: Error, CustomStringConvertible {
     /// The dependency's name in quotation marks, or its type.
     public let dependency: String
-    /// What became of it: its error, or `CancellationError`.
+    /// What began it: the dependency's error, or `CancellationError`; where the dependency did not run because of
+    /// one of its own, that one's, and so on.
     public let underlying: any Error
+
+    init(dependency: String, error: any Error) {
+        self.dependency = dependency
+        // Not error in error: a million of them would be as deep a stack when they go.
+        underlying = (error as? DependencyError)?.underlying ?? error
+    }
 
     public var description: String { "the dependency \(dependency) did not succeed: \(underlying)" }
 }

@@ -177,10 +177,6 @@ open class AnyTask: @unchecked Sendable {
         lazyHome.load().map { (QueueTasks.of($0), $0) }
     }
 
-    /// The body has returned without an outcome: where the queue limits how many run, its place stays taken.
-    final func holdPlaceOfUnfinished() {
-    }
-
     private func submit() {
         let entry = Unmanaged.passRetained(self).toOpaque()
         home.submit(task: entry, qos: lazyExtras.load()?.qos, run: runSubmittedTask)
@@ -233,6 +229,10 @@ func odTaskRun(_ task: UnsafeMutableRawPointer) {
 /// The engine's other door: a submitted task will not run, because its queue or scheduler was cancelled.
 @_cdecl("od_task_discard")
 func odTaskDiscard(_ task: UnsafeMutableRawPointer) {
+    discardSubmittedTask(task)
+}
+
+private func discardSubmittedTask(_ task: UnsafeMutableRawPointer) {
     Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().cancel()
 }
 

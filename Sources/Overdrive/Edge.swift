@@ -63,7 +63,7 @@ final class Edge: Bounced, @unchecked Sendable {
     private func fire() {
         guard change(.linked, to: .done), let dependent = dependent.take() else { return }
         if requirement == .success, let dependency, let error = dependency.failure {
-            dependent.fail(DependencyError(dependency: dependency.title, underlying: error))
+            dependent.fail(DependencyError(dependency: dependency.title, error: error))
         }
         dependent.take(.release)
     }

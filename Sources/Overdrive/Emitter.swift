@@ -37,6 +37,9 @@ extension Task {
             task?.accept(event, attempt: attempt)
         }
 
+        /// Where tasks that this one is made of belong; nil where it is on no queue.
+        var partsQueue: TaskQueue? { task?.queueTasks?.1 }
+
         /// Whether anybody still listens.
         public var isActive: Bool {
             task?.isUnderWay(attempt) ?? false
@@ -104,7 +107,7 @@ extension Task {
     final func keep(cleanup: @escaping () -> Void, of attempt: UInt16) {
         let isLate = makeExtras().locked { fields in
             if fields.endedAttempts > Int(attempt) { return true }
-            fields.cleanup = cleanup
+            fields.cleanups.append(cleanup)
             return false
         }
         if isLate { cleanup() }
@@ -112,11 +115,12 @@ extension Task {
 
     final func endAttempt(_ attempt: UInt16) {
         guard let extras else { return }
-        let cleanup = extras.locked { fields in
+        let cleanups = extras.locked { fields in
             fields.endedAttempts = max(fields.endedAttempts, Int(attempt) + 1)
             fields.cancelBody = nil
-            return fields.cleanup.take()
+            defer { fields.cleanups = [] }
+            return fields.cleanups
         }
-        cleanup?()
+        for cleanup in cleanups { cleanup() }
     }
 }

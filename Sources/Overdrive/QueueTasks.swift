@@ -103,7 +103,14 @@ final class QueueTasks: TaskKeeping {
     // MARK: - TaskKeeping
 
     var parkedCount: Int {
-        lists.reduce(0) { $0 + $1.locked { $0.count } }
+        all.count { task in
+            let standing = task.standing
+            return standing.phase == .pending || standing.phase == .executing && !standing.isInBody
+        }
+    }
+
+    var isEmpty: Bool {
+        lists.allSatisfy { $0.locked { $0.count == 0 } }
     }
 
     private func whenEmpty(_ body: @escaping @Sendable () -> Void) {
@@ -116,7 +123,7 @@ final class QueueTasks: TaskKeeping {
 
     private func wakeIfEmpty() {
         let due = waiters.withLock { waiters -> [@Sendable () -> Void] in
-            guard parkedCount == 0 else { return [] }
+            guard isEmpty else { return [] }
             defer { waiters = [] }
             hasWaiters.store(false, ordering: .relaxed)  // under the lock
             return waiters
@@ -124,22 +131,22 @@ final class QueueTasks: TaskKeeping {
         for wake in due { wake() }
     }
 
-    func waitForParked() {
+    func waitUntilEmpty() {
         let group = WaitGroup()
         group.enter()
         whenEmpty { group.leave() }
         group.wait()
     }
 
-    func parkedFinished() async {
+    func becameEmpty() async {
         await withUnsafeContinuation { continuation in whenEmpty { continuation.resume() } }
     }
 
     func cancelParked() -> Int {
         all.count { task in
-            guard task.state < .executing else { return false }
-            task.cancel()
-            return task.isFinished
+            let state = task.state
+            if state < .executing { task.cancel() }
+            return state == .pending && task.isFinished  // what is ready, the engine counts
         }
     }
 

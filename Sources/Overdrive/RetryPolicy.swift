@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import OverdriveCore
 
 /// Whether and when a failed task is attempted again.
@@ -102,7 +101,7 @@ extension Task {
             Bounce.run { self.take(.retryDue) }
             return
         }
-        after(wait) { self.take(.retryDue) }
+        TaskQueue.global().asyncAfter(wait) { self.take(.retryDue) }
     }
 }
 
@@ -112,11 +111,4 @@ extension TaskExtras {
         let policy = locked { $0.retriesLeft > 0 ? $0.retry : nil }
         return policy?.isWorthwhile(error) ?? false
     }
-}
-
-/// Calls `body` after a while.
-private func after(_ wait: Duration, _ body: @escaping @Sendable () -> Void) {
-    let (seconds, attoseconds) = wait.components
-    let nanoseconds = Double(seconds) * 1e9 + Double(attoseconds) / 1e9
-    DispatchQueue.global().asyncAfter(deadline: .now() + nanoseconds / 1e9, execute: body)
 }

@@ -50,7 +50,7 @@ extension Task {
         }
     }
 
-    private final var isLastUpdateTheValue: Bool {
+    final var isLastUpdateTheValue: Bool {
         typedExtrasIfAny?.typed { $0.lastUpdate != nil && $0.endedWithUpdate } ?? false
     }
 

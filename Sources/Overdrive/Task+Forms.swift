@@ -35,13 +35,13 @@ extension Task {
     }
 
     final func launch(_ body: @escaping @Sendable () async throws -> T) {
-        holdPlaceOfUnfinished()
+        let attempt = standing.attempt
+        holdPlace(of: attempt)
         let operation: @Sendable () async -> Void = {
             let result: Result<T, any Error>
             do { result = .success(try await body()) } catch { result = .failure(error) }
             self.conclude(result, returning: true)
         }
-        let attempt = standing.attempt
         let swiftTask =
             if let scheduler = home.scheduler {
                 AsyncTask(executorPreference: scheduler, operation: operation)
@@ -83,7 +83,7 @@ public typealias InlineTaskBase = Task<Void>
 ///     queue.add(task: task)
 ///
 /// - Ordering: The task is over when every block is. Blocks that have not begun when it is cancelled are left out.
-/// - Threading: Blocks run on the task's queue; on a serial one, one after another.
+/// - Threading: The first block runs where the task does, the others on its scheduler's workers.
 public final class BlockTask: Task<Void>, @unchecked Sendable {
     // The blocks are behind the lock.
     private let content = BlockTaskState()
@@ -119,8 +119,10 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
             return
         }
         let group = WaitGroup()
+        // Not on the task's own queue, whose limit counts the task as one.
+        let queue = TaskQueue(qos: home.qos, scheduler: home.scheduler ?? .shared)
         for block in blocks.dropFirst() {
-            home.async(group: group) { [weak self] in
+            queue.async(group: group) { [weak self] in
                 if self?.isCancelled == false { block() }
             }
         }

@@ -36,6 +36,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case run
         case inline(() throws -> T)
         case progressive(@Sendable (Emitter) -> () -> Void)
+        /// A progressive body that only waits for tasks of the same queue: it holds no place there.
+        case relay(@Sendable (Emitter) -> () -> Void)
         case async(@Sendable () async throws -> T)
         case none
     }
@@ -111,10 +113,11 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case .inline(let body):
             conclude(Result { try body() }, returning: true)
         case .progressive(let start):
-            let attempt = standing.attempt
-            let emitter = Emitter(of: self, attempt: attempt)
-            keep(cleanup: start(emitter), of: attempt)
+            begin(start)
             leave()
+        case .relay(let start):
+            begin(start)
+            leave(holdingPlace: false)
         case .async(let body):
             launch(body)
         case .none:
@@ -122,9 +125,25 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
     }
 
-    private func leave() {
-        take(.leave)
-        if !isFinished { holdPlaceOfUnfinished() }
+    private func begin(_ start: @Sendable (Emitter) -> () -> Void) {
+        let attempt = standing.attempt
+        keep(cleanup: start(Emitter(of: self, attempt: attempt)), of: attempt)
+    }
+
+    private func leave(holdingPlace: Bool = true) {
+        let standing = standing
+        if holdingPlace, !standing.isSettled, !standing.isRetrying { holdPlace(of: standing.attempt) }
+        let step = step(.leave)
+        // The publisher may have looked for what is to be cleaned up before it was there; then this is after it.
+        if step.state.phase == .finished { endAttempt(step.state.attempt) }
+        perform(step.actions)
+    }
+
+    /// The body is about to return without an outcome. Where the queue limits how many run, the task's place
+    /// stays taken until the attempt's end.
+    final func holdPlace(of attempt: UInt16) {
+        guard let (_, queue) = queueTasks, queue.holdPlace() else { return }
+        keep(cleanup: { queue.releasePlace() }, of: attempt)
     }
 
     override final func dropBody() {

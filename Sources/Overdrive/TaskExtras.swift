@@ -17,8 +17,8 @@ class TaskExtras: @unchecked Sendable {
         var lastError: (any Error)?
         var cancelHandlers: [() -> Void] = []
         var cancelIsTold = false
-        /// What ends the attempt that is under way: a Chop body's cleanup.
-        var cleanup: (() -> Void)?
+        /// What ends the attempt that is under way: a progressive body's cleanup, a place to be given up.
+        var cleanups: [() -> Void] = []
         /// What cancels an asynchronous body that is under way.
         var cancelBody: (() -> Void)?
         /// Attempts that have ended; a cleanup that comes later runs at once.

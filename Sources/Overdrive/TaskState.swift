@@ -177,10 +177,10 @@ struct TaskState: Equatable, Sendable {
         case .dependOn:
             guard !isSettled, attempt == 0, phase < .executing else { return [] }
             hasDependencies = true
+            unmet += 1
             if phase == .initialized { return .accept }
             // A place in the queue that it may have already is given up: the entry there finds it pending.
             phase = .pending
-            unmet += 1
             return [.accept, .link]
 
         case .gainDependent:

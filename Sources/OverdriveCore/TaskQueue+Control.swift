@@ -60,14 +60,15 @@ extension TaskQueue {
                 "TaskQueue.\(isMain ? "main." : "")cancelAll(): \(isMain ? "the main" : "a dispatch") queue's closures "
                     + "cannot be taken back")
         }
-        return Int(od_queue_cancel_all(queue))
+        let closures = Int(od_queue_cancel_all(queue))
+        return closures + (taskKeeper?.cancelParked() ?? 0)
     }
 
     /// Closures submitted and not yet done; a hint while they come and go.
     public var pendingTaskCount: Int {
         switch route {
-        case .engine(let queue, _): Int(od_queue_pending(queue))
-        case .dispatch(let route): Int(od_group_pending(route.pending.handle))
+        case .engine(let queue, _): Int(od_queue_pending(queue)) + (taskKeeper?.parkedCount ?? 0)
+        case .dispatch(let route): Int(od_group_pending(route.pending.handle)) + (taskKeeper?.parkedCount ?? 0)
         }
     }
 
@@ -77,37 +78,44 @@ extension TaskQueue {
     ///   a worker another one takes its place.
     @available(*, noasync, message: "it blocks the thread: write await drained()")
     public func waitUntilAllTasksAreFinished() {
+        trapOnSelfWait()
+        repeat {
+            taskKeeper?.waitUntilEmpty()
+            switch route {
+            case .engine(let queue, _): _ = od_queue_wait(queue, .max)
+            case .dispatch(let route): route.pending.wait()
+            }
+        } while taskKeeper?.isEmpty == false
+    }
+
+    private func trapOnSelfWait() {
         switch route {
         case .engine(let queue, _):
-            if od_queue_is_current(queue) {
-                trap(
-                    "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from one of its own closures would wait "
-                        + "for itself")
-            }
-            _ = od_queue_wait(queue, .max)
+            guard od_queue_is_current(queue) else { return }
         case .dispatch(let route):
             if route.isMain && TaskQueue.isOnMain {
                 trap("TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
             }
-            if !route.isMain && route.isCurrent {
-                trap(
-                    "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from one of its own closures would wait "
-                        + "for itself")
-            }
-            route.pending.wait()
+            guard !route.isMain && route.isCurrent else { return }
         }
+        trap(
+            "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from one of its own closures would wait "
+                + "for itself")
     }
 
     /// Suspends until nothing is pending.
     public func drained() async {
-        switch route {
-        case .engine(let queue, _):
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-                od_queue_notify(queue, Callback.function, Callback { continuation.resume() }.context)
+        repeat {
+            await taskKeeper?.becameEmpty()
+            switch route {
+            case .engine(let queue, _):
+                await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                    od_queue_notify(queue, Callback.function, Callback { continuation.resume() }.context)
+                }
+            case .dispatch(let route):
+                await route.pending.wait()
             }
-        case .dispatch(let route):
-            await route.pending.wait()
-        }
+        } while taskKeeper?.isEmpty == false
     }
 
     private var isMain: Bool {

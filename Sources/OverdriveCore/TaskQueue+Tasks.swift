@@ -1,15 +1,19 @@
 internal import CScheduler
+internal import Synchronization
 
 /// What a queue asks of whatever `Overdrive` keeps for the tasks that were added to it.
 package protocol TaskKeeping: AnyObject, Sendable {
     /// Tasks of the queue that the engine does not count: they wait for others, or for somebody to finish them.
     var parkedCount: Int { get }
 
-    /// Blocks until ``parkedCount`` was 0.
-    func waitForParked()
+    /// Whether every task that was added is over.
+    var isEmpty: Bool { get }
 
-    /// Suspends until ``parkedCount`` was 0.
-    func parkedFinished() async
+    /// Blocks until every task that was added was over.
+    func waitUntilEmpty()
+
+    /// Suspends until every task that was added was over.
+    func becameEmpty() async
 
     /// Cancels the parked tasks that have not started. Returns how many.
     func cancelParked() -> Int
@@ -41,6 +45,23 @@ extension TaskQueue {
         return scheduler
     }
 
-    /// Whether suspending and limiting are refused.
-    package var isEverybodys: Bool { isGlobal }
+    /// Keeps the place of the closure that the calling thread runs here beyond its return, where places are
+    /// limited. True: until ``releasePlace()``.
+    package func holdPlace() -> Bool {
+        guard case .engine(let queue, _) = route else { return false }
+        return od_queue_hold(queue)
+    }
+
+    package func releasePlace() {
+        if case .engine(let queue, _) = route { od_queue_unhold(queue) }
+    }
+
+    /// Whether this is the main queue, and the calling thread is its own.
+    package var isMainAndHere: Bool {
+        guard case .dispatch(let route) = route else { return false }
+        return route.isMain && TaskQueue.isOnMain
+    }
+
+    /// Who keeps the tasks that were added, if there are any.
+    var taskKeeper: (any TaskKeeping)? { taskStorage.load() as? any TaskKeeping }
 }

@@ -22,7 +22,7 @@ struct StateMachineTests {
         var published = 0
         var cancellationsTold = 0
         var retries = 0
-        var linking = 0
+        var releases = 0
         var evaluations = 0
         var slot = 0  // 0 nobody, 1 claimed, 2 filled, 3 served
         var state: TaskState { TaskState(word: word) }
@@ -38,7 +38,7 @@ struct StateMachineTests {
         case .publish: return world.publications > world.published
         case .conditionsMet: return world.evaluations > 0
         case .retryDue: return world.retries > 0
-        case .release: return state.unmet > 0
+        case .release: return world.releases > 0
         case .fillSlot: return world.slot == 1
         case .close: return state.phase == .finished
         case .dependOn: return state.unmet < 2 && world.submissions < 3  // a place that is given up stays behind
@@ -55,12 +55,18 @@ struct StateMachineTests {
         case .leave, .finish(_, _, returning: true): next.isEntered = false
         case .publish: next.published += 1
         case .conditionsMet: next.evaluations -= 1
+        case .release: next.releases -= 1
+        case .dependOn: if step.actions.contains(.accept) { next.releases += 1 }
         case .retryDue: next.retries -= 1
         case .fillSlot: next.slot = step.actions.contains(.serveLate) ? 3 : 2
         case .claimSlot: if step.actions.contains(.accept) { next.slot = 1 }
         default: break
         }
         if step.actions.contains(.submit) { next.submissions += 1 }
+        switch event {
+        case .add, .start: if step.actions.contains(.link) { next.releases += 1 }  // the linking itself
+        default: break
+        }
         if step.actions.contains(.enter) { next.isEntered = true }
         if !step.actions.isDisjoint(with: [.publish, .publishCancelled]) { next.publications += 1 }
         if step.actions.contains(.tellCancelled) { next.cancellationsTold += 1 }
@@ -116,6 +122,7 @@ struct StateMachineTests {
         if after.phase == .finished, next.publications != 1 || next.published != 1 {
             report("finished without an outcome: \(place)")
         }
+        if Int(after.unmet) != next.releases { report("what is waited for is not what will come: \(place)") }
         if after.isInBody != next.isEntered { report("nobody knows who is in the body: \(place)") }
         if after.phase == .ready, !after.isSettled, next.submissions == 0 { report("ready and on no queue: \(place)") }
         if step.actions.contains(.dropBody), next.isEntered { report("the body is dropped from under it: \(place)") }
@@ -136,7 +143,7 @@ struct StateMachineTests {
                 let owed: TaskState.Event? =
                     if next.publications > next.published { .publish }
                     else if next.isEntered { .finish(failed: false, mayRetry: false, returning: true) }
-                    else if next.state.unmet > 0 { .release }
+                    else if next.releases > 0 { .release }
                     else if next.retries > 0 { .retryDue }
                     else if next.evaluations > 0 { .conditionsMet }
                     else if next.state.phase == .executing { .finish(failed: false, mayRetry: false, returning: false) }

@@ -1,0 +1,360 @@
+public import OverdriveCore
+internal import Synchronization
+
+/// Tasks made of tasks. They are lazy: starting or adding one starts what it is made of, on the same queue. Cancelling
+/// one cancels what it has started, and leaves alone what others had started before. An attempt of it that is
+/// repeated finds the outcomes that were there: retry what it is made of instead.
+extension Task {
+    /// A task that goes on with this one's value.
+    ///
+    ///     let count = download.then { data in try decode(data).count }
+    ///
+    /// Updates pass through `transform` too. A failure or cancellation is passed on.
+    public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
+        Task<U>(body: .relay { emit in
+            self.onUpdate { value in emit.update(with: Result { try transform(value) }) }
+            self.relayOutcome { outcome, wasUpdate in
+                switch outcome {
+                case .failure(let error): emit(.failure(error))
+                case .success where wasUpdate: emit(.completion)
+                case .success(let value): emit.end(with: Result { try transform(value) })
+                }
+            }
+            return emit.begin(self)
+        })
+    }
+
+    /// A task that goes on with the task that this one's value leads to.
+    ///
+    ///     let page = login.then { session in fetchPage(session) }
+    ///
+    /// An update leads to a task as well, and cancels that of the update before.
+    public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> Task<U>) -> Task<U> {
+        Task<U>(body: .relay { emit in
+            let latest = Latest(emit)
+            self.onUpdate { value in latest.follow(Result { try transform(value) }) }
+            self.relayOutcome { outcome, wasUpdate in
+                switch outcome {
+                case .failure(let error): emit(.failure(error))
+                case .success(let value):
+                    if !wasUpdate { latest.follow(Result { try transform(value) }) }
+                    latest.isLast()
+                }
+            }
+            let stop = emit.begin(self)
+            return {
+                stop()
+                latest.stop()
+            }
+        })
+    }
+
+    /// A task that has a value in place of this one's error. Cancellation is passed on.
+    ///
+    ///     let logo = download.recover { _ in placeholder }
+    public final func recover(_ transform: @escaping @Sendable (any Error) throws -> T) -> Task<T> {
+        Task(body: .relay { emit in
+            self.onUpdate { emit(.update($0)) }
+            self.relayOutcome { outcome, wasUpdate in
+                switch outcome {
+                case .success where wasUpdate: emit(.completion)
+                case .success(let value): emit(.value(value))
+                case .failure(let error) where error is CancellationError: emit(.failure(error))
+                case .failure(let error): emit.end(with: Result { try transform(error) })
+                }
+            }
+            return emit.begin(self)
+        })
+    }
+
+    /// A task that goes on with another one in place of this one's error. Cancellation is passed on.
+    public final func recover(_ transform: @escaping @Sendable (any Error) throws -> Task<T>) -> Task<T> {
+        Task(body: .relay { emit in
+            let latest = Latest(emit)
+            self.onUpdate { emit(.update($0)) }
+            self.relayOutcome { outcome, wasUpdate in
+                switch outcome {
+                case .success where wasUpdate: emit(.completion)
+                case .success(let value): emit(.value(value))
+                case .failure(let error) where error is CancellationError: emit(.failure(error))
+                case .failure(let error):
+                    latest.follow(Result { try transform(error) })
+                    latest.isLast()
+                }
+            }
+            let stop = emit.begin(self)
+            return {
+                stop()
+                latest.stop()
+            }
+        })
+    }
+
+    /// A task whose updates and outcome, and so its handlers, come on a queue, in their order. On ``TaskQueue/main``
+    /// they come at once where the main thread brings them.
+    ///
+    ///     issues.switchTo(.main).onUpdate { show($0) }
+    public final func switchTo(_ queue: TaskQueue) -> Task<T> {
+        Task(body: .relay { emit in
+            let line = HandOver(to: queue)
+            self.onUpdate { value in line.hand { emit(.update(value)) } }
+            self.relayOutcome { outcome, wasUpdate in
+                line.hand {
+                    switch outcome {
+                    case .success where wasUpdate: emit(.completion)
+                    case .success(let value): emit(.value(value))
+                    case .failure(let error): emit(.failure(error))
+                    }
+                }
+            }
+            return emit.begin(self)
+        })
+    }
+
+    /// Two tasks' values together. The first failure is the failure, and cancels the other.
+    public final func zip<U: Sendable>(_ other: Task<U>) -> Task<(T, U)> {
+        Task<(T, U)>(body: .relay { emit in
+            let pair = Pair<T, U>()
+            self.relayOutcome { outcome, _ in
+                switch outcome {
+                case .success(let value): pair.note(first: value).map { emit(.value($0)) }
+                case .failure(let error): emit(.failure(error))
+                }
+            }
+            other.relayOutcome { outcome, _ in
+                switch outcome {
+                case .success(let value): pair.note(second: value).map { emit(.value($0)) }
+                case .failure(let error): emit(.failure(error))
+                }
+            }
+            let stops = [emit.begin(self), emit.begin(other)]
+            return { for stop in stops { stop() } }
+        })
+    }
+
+    /// Two tasks' values together; see ``zip(_:)``.
+    public static func zip<A: Sendable, B: Sendable>(_ a: Task<A>, _ b: Task<B>) -> Task<(A, B)> where T == (A, B) {
+        a.zip(b)
+    }
+
+    /// The values of all tasks, in their order. The first failure is the failure, and cancels the others.
+    ///
+    ///     let pages = Task.all(urls.map(fetch))
+    public static func all<E: Sendable>(_ tasks: [Task<E>]) -> Task<[E]> where T == [E] {
+        Task(body: .relay { emit in
+            guard !tasks.isEmpty else {
+                emit(.value([]))
+                return {}
+            }
+            let values = Collected<E>(count: tasks.count)
+            for (index, task) in tasks.enumerated() {
+                task.relayOutcome { outcome, _ in
+                    switch outcome {
+                    case .success(let value): values.note(value, at: index).map { emit(.value($0)) }
+                    case .failure(let error): emit(.failure(error))
+                    }
+                }
+            }
+            let stops = tasks.map { emit.begin($0) }
+            return { for stop in stops { stop() } }
+        })
+    }
+
+    /// The outcome of whichever task is over first. The others are cancelled.
+    ///
+    /// - Parameter tasks: None of them fails with ``TaskError/nothingToDo``.
+    public static func race(_ tasks: [Task<T>]) -> Task<T> {
+        Task(body: .relay { emit in
+            if tasks.isEmpty { emit(.failure(TaskError.nothingToDo)) }
+            for task in tasks { task.relayOutcome { outcome, _ in emit.end(with: outcome) } }
+            let stops = tasks.map { emit.begin($0) }
+            return { for stop in stops { stop() } }
+        })
+    }
+
+    /// Hands the outcome on, one task after another instead of one inside the other.
+    private func relayOutcome(_ body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void) {
+        add(.completion { [weak self] outcome in
+            let wasUpdate = self?.isLastUpdateTheValue ?? false
+            Bounce.run { body(outcome, wasUpdate) }
+        })
+    }
+}
+
+extension Task.Emitter {
+    fileprivate func update(with result: Result<T, any Error>) {
+        switch result {
+        case .success(let value): self(.update(value))
+        case .failure(let error): self(.failure(error))
+        }
+    }
+
+    fileprivate func end(with result: Result<T, any Error>) {
+        switch result {
+        case .success(let value): self(.value(value))
+        case .failure(let error): self(.failure(error))
+        }
+    }
+
+    /// Starts a task that this one is made of, unless it has begun. Returns what stops it if so.
+    fileprivate func begin<U>(_ part: Task<U>) -> @Sendable () -> Void {
+        guard part.state == .initialized else { return {} }
+        let queue = partsQueue
+        Bounce.run {
+            if let queue { part.join(queue) } else { part.start() }
+        }
+        return { part.cancel() }
+    }
+}
+
+/// The task that the last update has led to: its predecessors are cancelled, and what they say is ignored.
+private final class Latest<U: Sendable>: Sendable {
+    private struct State {
+        var current: Task<U>?
+        var stopCurrent: (@Sendable () -> Void)?
+        var generation = 0
+        var currentIsOver = false
+        var noneFollows = false
+    }
+    private let state = Mutex(State())
+    private let emit: Task<U>.Emitter
+
+    init(_ emit: Task<U>.Emitter) {
+        self.emit = emit
+    }
+
+    func follow(_ next: Result<Task<U>, any Error>) {
+        switch next {
+        case .failure(let error):
+            emit(.failure(error))
+        case .success(let task):
+            let (generation, stop) = state.withLock { state in
+                state.generation += 1
+                state.current = task
+                state.currentIsOver = false
+                return (state.generation, state.stopCurrent.take())
+            }
+            stop?()
+            task.onUpdate { [self] value in if isCurrent(generation) { emit(.update(value)) } }
+            task.onCompletion { [self, weak task] (outcome: Result<U, any Error>) in
+                let wasUpdate = task?.isLastUpdateTheValue ?? false
+                Bounce.run { self.end(generation, outcome, wasUpdate) }
+            }
+            let begun = emit.begin(task)
+            let isOvertaken = state.withLock { state in
+                if state.generation == generation { state.stopCurrent = begun }
+                return state.generation != generation
+            }
+            if isOvertaken { begun() }
+        }
+    }
+
+    private func isCurrent(_ generation: Int) -> Bool {
+        state.withLock { $0.generation == generation }
+    }
+
+    private func end(_ generation: Int, _ outcome: Result<U, any Error>, _ wasUpdate: Bool) {
+        guard isCurrent(generation) else { return }
+        switch outcome {
+        case .failure(let error):
+            emit(.failure(error))
+        case .success(let value):
+            if !wasUpdate { emit(.update(value)) }
+            let isEnd = state.withLock { state in
+                state.currentIsOver = true
+                return state.noneFollows && state.generation == generation
+            }
+            if isEnd { emit(.completion) }
+        }
+    }
+
+    /// What was followed last is the last.
+    func isLast() {
+        let isEnd = state.withLock { state in
+            state.noneFollows = true
+            return state.currentIsOver
+        }
+        if isEnd { emit(.completion) }
+    }
+
+    func stop() {
+        let stop = state.withLock { state in
+            state.generation += 1
+            state.current = nil
+            return state.stopCurrent.take()
+        }
+        stop?()
+    }
+}
+
+/// Values that come one by one, until there are two.
+private final class Pair<A: Sendable, B: Sendable>: Sendable {
+    private let values = Mutex<(A?, B?)>((nil, nil))
+
+    func note(first: A) -> (A, B)? {
+        values.withLock { values in
+            values.0 = first
+            return values.1.map { (first, $0) }
+        }
+    }
+
+    func note(second: B) -> (A, B)? {
+        values.withLock { values in
+            values.1 = second
+            return values.0.map { ($0, second) }
+        }
+    }
+}
+
+/// Values that come one by one, until they are all there.
+private final class Collected<E: Sendable>: Sendable {
+    private let state: Mutex<(values: [E?], missing: Int)>
+
+    init(count: Int) {
+        state = Mutex((Array(repeating: nil, count: count), count))
+    }
+
+    func note(_ value: E, at index: Int) -> [E]? {
+        state.withLock { state in
+            state.values[index] = value
+            state.missing -= 1
+            return state.missing == 0 ? state.values.compactMap { $0 } : nil
+        }
+    }
+}
+
+/// Hands closures to a queue in their order, one at a time, however many of them the queue runs.
+private final class HandOver: Sendable {
+    private struct State {
+        var waiting: [@Sendable () -> Void] = []
+        var isUnderWay = false
+    }
+    private let state = Mutex(State())
+    private let queue: TaskQueue
+
+    init(to queue: TaskQueue) {
+        self.queue = queue
+    }
+
+    func hand(_ body: @escaping @Sendable () -> Void) {
+        let isUnderWay = state.withLock { state in
+            state.waiting.append(body)
+            defer { state.isUnderWay = true }
+            return state.isUnderWay
+        }
+        if isUnderWay { return }
+        if queue.isMainAndHere { work() } else { queue.async { self.work() } }
+    }
+
+    private func work() {
+        while let next = state.withLock({ state -> (@Sendable () -> Void)? in
+            guard !state.waiting.isEmpty else {
+                state.isUnderWay = false
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }) {
+            next()
+        }
+    }
+}

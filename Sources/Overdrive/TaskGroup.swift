@@ -1,0 +1,127 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// What a ``TaskGroup`` can hold: a task, or another group.
+public protocol TaskGroupMember: AnyObject, Sendable {
+    func start()
+    func cancel()
+}
+
+/// Holds tasks, by a name each where they have one, and cancels them when it goes.
+///
+///     let group = TaskGroup(policy: .ignore)
+///     fetchIssues().onUpdate { show($0) }.registerIn(group, taskId: "issues")
+///
+/// A group is a way to tie work to the life of an object. It cancels what it holds when it goes, whoever else
+/// holds it, and lets go of a task when that is over.
+///
+/// - Threading: Safe from any thread.
+public final class TaskGroup: TaskGroupMember {
+    /// What becomes of a task whose name is taken by one that is not over.
+    public enum Policy: Sendable {
+        /// The new one is not started, and not held.
+        case ignore
+        /// The old one is cancelled.
+        case replace
+    }
+
+    public let policy: Policy
+
+    /// Whether tasks are started when they are registered; else by ``start()``.
+    public let startsImmediately: Bool
+
+    private struct Content {
+        var members: [String: any TaskGroupMember] = [:]
+        var order: [String: UInt64] = [:]
+        var nextNumber: UInt64 = 0
+    }
+    private let content = Mutex(Content())
+
+    public init(policy: Policy = .ignore, startsImmediately: Bool = true) {
+        self.policy = policy
+        self.startsImmediately = startsImmediately
+    }
+
+    deinit {
+        for member in inOrder { member.cancel() }
+    }
+
+    private var inOrder: [any TaskGroupMember] {
+        content.withLock { content in
+            content.members.sorted { content.order[$0.key, default: 0] < content.order[$1.key, default: 0] }.map(\.value)
+        }
+    }
+
+    /// Holds a task until it is over, and starts it.
+    ///
+    /// - Parameters:
+    ///   - task: A task that has not begun, or one that has: it is held all the same.
+    ///   - taskId: A name that one member at a time has; nil for none.
+    /// - Returns: Whether it is held: false where a task of that name goes on and the policy is `.ignore`.
+    @discardableResult
+    public func register<T>(_ task: Task<T>, taskId: String? = nil) -> Bool {
+        guard let id = hold(task, taskId) else { return false }
+        task.onCompletion { [weak self, weak task] in self?.letGo(of: task, id) }
+        if startsImmediately { task.start() }
+        return true
+    }
+
+    /// Holds another group, which is started and cancelled with this one.
+    ///
+    /// - Returns: Whether it is held.
+    @discardableResult
+    public func register(_ group: TaskGroup, taskId: String? = nil) -> Bool {
+        guard hold(group, taskId) != nil else { return false }
+        if startsImmediately { group.start() }
+        return true
+    }
+
+    private func hold(_ member: any TaskGroupMember, _ taskId: String?) -> String? {
+        let (id, replaced) = content.withLock { content -> (String?, (any TaskGroupMember)?) in
+            content.nextNumber += 1
+            // A name of ours has a character that no program's should.
+            let id = taskId ?? "\u{0}\(content.nextNumber)"
+            if let old = content.members[id], policy == .ignore, (old as? AnyTask)?.isFinished != true { return (nil, nil) }
+            let old = content.members.updateValue(member, forKey: id)
+            content.order[id] = content.nextNumber
+            return (id, old)
+        }
+        replaced?.cancel()
+        return id
+    }
+
+    private func letGo(of member: AnyObject?, _ id: String) {
+        let held = content.withLock { content -> (any TaskGroupMember)? in
+            guard let member, content.members[id] === member else { return nil }
+            content.order[id] = nil
+            return content.members.removeValue(forKey: id)
+        }
+        withExtendedLifetime(held) {}  // given up without the lock
+    }
+
+    /// Starts what is held and has not begun.
+    public func start() {
+        for member in inOrder { member.start() }
+    }
+
+    /// Cancels what is held.
+    public func cancel() {
+        for member in inOrder { member.cancel() }
+    }
+
+    /// How many tasks and groups are held.
+    public var count: Int { content.withLock { $0.members.count } }
+}
+
+extension AnyTask: TaskGroupMember {}
+
+extension Task {
+    /// Has a group hold the task, which starts it; see ``TaskGroup/register(_:taskId:)-(Task<T>,_)``.
+    ///
+    /// - Returns: The task.
+    @discardableResult
+    public final func registerIn(_ group: TaskGroup, taskId: String? = nil) -> Self {
+        group.register(self, taskId: taskId)
+        return self
+    }
+}

@@ -1,0 +1,203 @@
+import Dispatch
+import Overdrive
+import Testing
+
+@Suite("Swift Concurrency", .timeLimit(.minutes(2)))
+struct AsyncTests {
+    @Test("An asynchronous body suspends instead of holding a worker")
+    func suspends() async throws {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue(scheduler: scheduler)
+        let arrivals = Counter()
+        let tasks = (0..<100).map { number in
+            Task<Int>.async {
+                arrivals.add()
+                while arrivals.count < 100 { try await Task.sleep(for: .milliseconds(1)) }
+                return number
+            }
+        }
+        queue.add(tasks: tasks)
+        for (number, task) in tasks.enumerated() { #expect(try await task.value == number) }
+    }
+
+    @Test("Cancelling a task cancels its asynchronous body")
+    func cancelsBody() async {
+        let isCancelled = Log<Bool>()
+        let begun = Counter()
+        let task = Task<Int>.async {
+            begun.add()
+            do { try await AsyncTask.sleep(for: .seconds(600)) } catch {
+                isCancelled.note(Task.isCancelled)
+                throw error
+            }
+            return 1
+        }
+        TaskQueue().add(task: task)
+        #expect(eventually { begun.count == 1 })
+        task.cancel()
+        #expect(await task.result().error is CancellationError)
+        #expect(isCancelled.all == [true])
+    }
+
+    @Test("value throws the task's error, and the caller's cancellation reaches the task when asked to")
+    func value() async {
+        let failing = TaskQueue().add { () throws -> Int in throw Flaw(number: 6) }
+        await #expect(throws: Flaw(number: 6)) { try await failing.value }
+        for propagates in [true, false] {
+            let task = Task<Int> { _ in {} }
+            task.start()
+            let waiter = AsyncTask { try await task.value(cancelling: propagates) }
+            waiter.cancel()
+            if propagates { await #expect(throws: CancellationError.self) { try await waiter.value } }
+            #expect(task.isCancelled == propagates)
+            task.cancel()
+        }
+    }
+
+    @Test("updates are a stream that ends as the task does")
+    func updates() async throws {
+        let task = Task<Int> { emit in
+            DispatchQueue.global().async {
+                for number in 1...3 { emit(.update(number)) }
+                emit(.completion)
+            }
+            return {}
+        }
+        let updates = task.updates
+        task.start()
+        var seen: [Int] = []
+        for try await update in updates { seen.append(update) }
+        #expect(seen == [1, 2, 3])
+        var values: [Int] = []
+        for try await value in TaskQueue().add({ 9 }).updates { values.append(value) }
+        #expect(values == [9])
+        await #expect(throws: Flaw.self) {
+            for try await _ in TaskQueue().add({ () throws -> Int in throw Flaw() }).updates {}
+        }
+    }
+
+    @Test("wait(timeout:) compensates on workers: tasks that wait for each other on one worker are all done")
+    func waits() {
+        let scheduler = makeScheduler(workers: 1, spares: 8)
+        let queue = TaskQueue(scheduler: scheduler)
+        let inner = Task.inline { 5 }
+        let outer = queue.add { () throws -> Int in
+            queue.add(task: inner)
+            return try inner.wait() + 1
+        }
+        #expect(outer.wait(timeout: .seconds(20)) == .success)
+        #expect(outer.result?.value == 6)
+        let never = Task<Int> { _ in {} }
+        never.start()
+        #expect(never.wait(timeout: .milliseconds(5)) == .timedOut)
+        never.cancel()
+    }
+
+    @Test("add(tasks:waitUntilFinished:) returns when all are over")
+    func addAndWait() {
+        let tasks = (0..<100).map { number in Task.inline { number } }
+        TaskQueue().add(tasks: tasks, waitUntilFinished: true)
+        #expect(tasks.allSatisfy { $0.isFinished })
+    }
+
+    @Test("A queue waits for tasks that have returned and are not finished, and for those that wait for others")
+    func queueWaits() async {
+        let queue = TaskQueue()
+        let emitter = Log<Task<Int>.Emitter>()
+        let asynchronous = Task<Int> { emit in
+            emitter.note(emit)
+            return {}
+        }
+        let after = Task.inline { 2 }
+        after.add(dependency: asynchronous)
+        queue.add(task: after)
+        #expect(eventually { emitter.all.count == 1 })
+        let drained = Counter()
+        let waiter = AsyncTask {
+            await queue.drained()
+            drained.add()
+        }
+        #expect(queue.tasks.count == 2 && drained.count == 0)
+        emitter.all[0](.value(1))
+        await waiter.value
+        #expect(after.result?.value == 2 && queue.tasks.isEmpty)
+    }
+
+    @Test("cancelAll cancels tasks that wait for their turn and for others")
+    func cancelAll() async {
+        let queue = TaskQueue()
+        let never = Task<Int> { _ in {} }
+        never.start()
+        let waiting = Task.inline { 1 }
+        waiting.add(dependency: never)
+        queue.add(task: waiting)
+        queue.suspend()
+        let ready = (0..<10).map { _ in queue.add { 2 } }
+        #expect(queue.cancelAll() == 11)
+        queue.resume()
+        for task in ready + [waiting] { #expect(await task.result().error is CancellationError) }
+        #expect(queue.tasks.isEmpty)
+        never.cancel()
+    }
+
+    @Test("A shutdown cancels the tasks that its deadline leaves behind")
+    func shutdown() async {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue(scheduler: scheduler)
+        queue.suspend()
+        let tasks = (0..<10).map { _ in queue.add { 1 } }
+        let report: ShutdownReport = await scheduler.shutdown(deadline: .milliseconds(10))
+        #expect(report.cancelled == 10)
+        for task in tasks { #expect(await task.result().error is CancellationError) }
+    }
+
+    @Test("Tasks are zipped, gathered and raced")
+    func combinations() async throws {
+        let queue = TaskQueue()
+        let pair = Task.zip(Task.inline { 1 }, Task.inline { "one" })
+        queue.add(task: pair)
+        let (number, word) = try await pair.value
+        #expect(number == 1 && word == "one")
+        let all = Task.all((0..<100).map { number in Task.inline { number * 2 } })
+        queue.add(task: all)
+        #expect(try await all.value == (0..<100).map { $0 * 2 })
+        let slow = Task<Int> { _ in {} }
+        let race = Task.race([slow, Task.inline { 7 }])
+        queue.add(task: race)
+        #expect(try await race.value == 7)
+        #expect(await slow.result().error is CancellationError)
+        let failing = Task.all([Task<Int>.inline { throw Flaw() }, Task<Int> { _ in {} }])
+        queue.add(task: failing)
+        #expect(await failing.result().error is Flaw)
+        await queue.drained()
+    }
+
+    @Test("A chain of derived tasks starts what it is made of, and on a serial queue too")
+    func derived() async throws {
+        let queue = TaskQueue.serial()
+        let first = Task.inline { 1 }
+        var last = first.then { $0 + 1 }
+        for _ in 0..<100 { last = last.then { value -> Task<Int> in Task.inline { value + 1 } } }
+        queue.add(task: last)
+        #expect(try await last.value == 102)
+        await queue.drained()
+    }
+
+    @Test("BlockTask runs its blocks at the same time and ends with the last")
+    func blockTask() async throws {
+        let meeting = Counter()
+        let task = BlockTask()
+        for _ in 0..<2 {
+            task.addExecutionBlock {
+                meeting.add()
+                _ = eventually { meeting.count == 2 }
+            }
+        }
+        TaskQueue.serial().add(task: task)
+        try await task.value
+        #expect(meeting.count == 2)
+        let empty = BlockTask()
+        TaskQueue().add(task: empty)
+        try await empty.value
+    }
+}

@@ -1,0 +1,253 @@
+import Overdrive
+import Synchronization
+import Testing
+
+/// A million; without optimisation fewer, which would overflow a stack all the same.
+private let many = {
+    var isDebug = false
+    assert({ isDebug = true; return true }())
+    return isDebug ? 200_000 : 1_000_000
+}()
+
+@Suite("Graphs of tasks", .timeLimit(.minutes(3)))
+struct GraphTests {
+    @Test("a chain that is added in reverse runs from its beginning")
+    func reverse() async {
+        let log = Log<Int>()
+        let tasks = (1...3).map { number in Task.inline { log.note(number) } }
+        tasks[1].add(dependency: tasks[0])
+        tasks[2].add(dependency: tasks[1])
+        let queue = TaskQueue()
+        for task in tasks.reversed() { queue.add(task: task) }
+        _ = await tasks[2].result()
+        #expect(log.all == [1, 2, 3])
+    }
+
+    @Test("a dependency that nobody adds is brought along, to the dependent's queue")
+    func broughtAlong() async throws {
+        let (first, second) = (Task.inline { 1 }, Task.inline { 2 })
+        second.add(dependency: first)
+        let queue = TaskQueue(qos: .utility)
+        let band = Log<TaskQueue.QoS?>()
+        first.onValue { _ in band.note(.current) }
+        queue.add(task: second)
+        #expect(try await second.value == 2)
+        #expect(first.isFinished)
+        #expect(band.all == [.utility])
+        // The program's own add comes later, and joins.
+        let (third, fourth) = (Task.inline { 3 }, Task.inline { 4 })
+        fourth.add(dependency: third)
+        queue.add(task: fourth)
+        TaskQueue().add(task: third)
+        #expect(try await fourth.value == 4)
+    }
+
+    @Test("a dependency may be shared by many")
+    func shared() async throws {
+        let runs = Counter()
+        let shared = Task.inline { runs.add() }
+        let queues = [TaskQueue(), TaskQueue.serial(), TaskQueue(qos: .background)]
+        let dependents = (0..<300).map { _ in Task.inline { shared.result?.value } }
+        for (index, dependent) in dependents.enumerated() {
+            dependent.add(dependency: shared)
+            queues[index % 3].add(task: dependent)
+        }
+        for dependent in dependents { #expect(try await dependent.value == 1) }
+        #expect(runs.count == 1)
+    }
+
+    @Test("dependents of a failed or cancelled dependency run, unless they require its success")
+    func requirements() async {
+        let queue = TaskQueue()
+        for isCancelled in [false, true] {
+            let failing = Task<Int>.inline { throw Flaw(number: 4) }
+            failing.name = "download"
+            let (easy, strict) = (Task.inline { 1 }, Task.inline { 2 })
+            easy.add(dependency: failing)
+            strict.add(dependency: failing, requiring: .success)
+            let after = Task.inline { 3 }
+            after.add(dependency: strict, requiring: .success)
+            queue.add(tasks: [after, strict, easy])
+            if isCancelled { failing.cancel() }
+            #expect(await easy.result().value == 1)
+            let error = await strict.result().error as? DependencyError
+            #expect(error?.dependency == "\"download\"")
+            let isAsExpected =
+                isCancelled
+                ? error?.underlying is CancellationError || (error?.underlying as? Flaw)?.number == 4
+                : (error?.underlying as? Flaw)?.number == 4
+            #expect(isAsExpected)
+            let next = await after.result().error as? DependencyError
+            #expect(next?.dependency == "a Task<Int>" && !(next?.underlying is DependencyError), "what began it")
+        }
+    }
+
+    @Test("results are handed on by get(dependency:), which asks for the class")
+    func results() async throws {
+        final class Number: Task<Int>, @unchecked Sendable {
+            override func run() { finish(with: .value(20)) }
+        }
+        let (number, other, text) = (Number(), Task.inline { 1 }, Task.inline { "text" })
+        let sum = Sum()
+        for dependency in [number, other, text] as [AnyTask] { sum.add(dependency: dependency) }
+        TaskQueue().add(task: sum)
+        #expect(try await sum.value == 21)
+        final class Sum: Task<Int>, @unchecked Sendable {
+            override func run() {
+                #expect(get(dependency: Number.self).count == 1)
+                #expect(get(dependency: Task<String>.self).map(\.result?.value) == ["text"])
+                let numbers = get(dependency: Task<Int>.self).compactMap { $0.result?.value }
+                finish(with: .value(numbers.reduce(0, +)))
+            }
+        }
+    }
+
+    @Test("a dependency may be removed while it is waited for, which releases the dependent")
+    func removal() async throws {
+        let never = Task<Int>.async { try await AsyncTask.sleep(for: .seconds(600)); return 1 }
+        let queue = TaskQueue()
+        let waiting = Task.inline { 5 }
+        waiting.add(dependency: never)
+        #expect(waiting.dependencies.count == 1)
+        queue.add(task: waiting)
+        #expect(waiting.state == .pending)
+        #expect(waiting.remove(dependency: never))
+        #expect(!waiting.remove(dependency: never))
+        #expect(try await waiting.value == 5)
+        #expect(!waiting.add(dependency: never), "it is too late")
+        never.cancel()
+        #expect(await never.result().error is CancellationError)
+    }
+
+    @Test("a dependency may be added while the dependent waits for its turn")
+    func addedLate() async throws {
+        let queue = TaskQueue()
+        queue.suspend()
+        let log = Log<Int>()
+        let second = queue.add { log.note(2) }
+        #expect(second.state == .ready)
+        let first = Task.inline { log.note(1) }
+        #expect(second.add(dependency: first))
+        #expect(second.state == .pending)
+        queue.resume()
+        _ = try await second.value
+        #expect(log.all == [1, 2])
+    }
+
+    @Test("of a million in a chain run on a flat stack, whether it is built forwards or backwards", arguments: [true, false])
+    func chain(forwards: Bool) async throws {
+        let length = many
+        let queue = TaskQueue()
+        let count = Counter()
+        var tasks: [Task<Void>] = (0..<length).map { _ in Task.inline { count.add() } }
+        if forwards {
+            for index in 1..<length { tasks[index].add(dependency: tasks[index - 1]) }
+        } else {
+            for index in (1..<length).reversed() { tasks[index].add(dependency: tasks[index - 1]) }
+        }
+        let last = tasks[length - 1]
+        tasks = []
+        queue.add(task: last)
+        try await last.value
+        #expect(count.count == length)
+    }
+
+    @Test("of a million in a chain fail one after another, not one inside the other")
+    func failingChain() async throws {
+        let length = many
+        var tasks: [Task<Void>] = (0..<length).map { _ in Task.inline {} }
+        for index in 1..<length { tasks[index].add(dependency: tasks[index - 1], requiring: .success) }
+        let (first, last) = (tasks[0], tasks[length - 1])
+        tasks = []
+        let queue = TaskQueue()
+        queue.suspend()
+        queue.add(task: last)
+        first.cancel()
+        #expect(await last.result().error is DependencyError)
+        queue.resume()
+    }
+
+    @Test("of a million that nobody starts go without a deep stack")
+    func dropped() {
+        let census = Census()
+        do {
+            var tasks: [Task<Void>] = (0..<many).map { index in
+                guard index % (many / 10) == 0 else { return Task.inline {} }
+                let tracked = census.newborn()
+                return Task.inline { tracked.touch() }
+            }
+            for index in 1..<tasks.count { tasks[index].add(dependency: tasks[index - 1]) }
+            let last = tasks[tasks.count - 1]
+            tasks = []
+            #expect(census.alive == 10)
+            withExtendedLifetime(last) {}
+        }
+        #expect(census.alive == 0)
+    }
+
+    @Test("in a tree of 2^16 leaves give their sum")
+    func tree() async throws {
+        var level = (0..<(1 << 16)).map { index in Task.inline { index } }
+        while level.count > 1 {
+            level = (0..<(level.count / 2)).map { index in
+                let (left, right) = (level[2 * index], level[2 * index + 1])
+                let sum = Task.inline { (left.result?.value ?? 0) + (right.result?.value ?? 0) }
+                sum.add(dependency: left)
+                sum.add(dependency: right)
+                return sum
+            }
+        }
+        TaskQueue().add(task: level[0])
+        #expect(try await level[0].value == (1 << 16) * ((1 << 16) - 1) / 2)
+    }
+
+    @Test("in a wavefront each wait for their left and upper neighbours")
+    func wavefront() async throws {
+        let size = 100
+        let queue = TaskQueue()
+        let faults = Counter()
+        let done = (0..<size * size).map { _ in Counter() }
+        var tasks: [Task<Void>] = []
+        for row in 0..<size {
+            for column in 0..<size {
+                let task = Task.inline {
+                    if row > 0, done[(row - 1) * size + column].count == 0 { faults.add() }
+                    if column > 0, done[row * size + column - 1].count == 0 { faults.add() }
+                    done[row * size + column].add()
+                }
+                if row > 0 { task.add(dependency: tasks[(row - 1) * size + column]) }
+                if column > 0 { task.add(dependency: tasks[row * size + column - 1]) }
+                tasks.append(task)
+            }
+        }
+        queue.add(tasks: tasks)
+        for task in tasks { try await task.value }
+        #expect(faults.count == 0)
+        #expect(done.allSatisfy { $0.count == 1 })
+        await queue.drained()
+        #expect(queue.tasks.isEmpty)
+    }
+
+    @Test("circles are found when they are closed, and the message shows the way round")
+    func circle() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (a, b, c) = (Task.inline {}, Task.inline {}, Task.inline {})
+            (a.name, b.name, c.name) = ("a", "b", "c")
+            a.add(dependency: b)
+            b.add(dependency: c)
+            c.add(dependency: a)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("Task.add(dependency:) would have \"c\" wait for \"a\", \"a\" for \"b\", \"b\" for \"c\": a circle never starts"), "\(said)")
+    }
+
+    @Test("a task that is to wait for itself is told so")
+    func itself() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let task = Task.inline {}
+            task.add(dependency: task)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("a task cannot wait for itself"), "\(said)")
+    }
+}

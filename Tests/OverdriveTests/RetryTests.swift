@@ -1,0 +1,131 @@
+import Overdrive
+import Synchronization
+import Testing
+
+@Suite("Retries", .timeLimit(.minutes(2)))
+struct RetryTests {
+    @Test("go on until an attempt succeeds, through the queue")
+    func succeeds() async throws {
+        let runs = Counter()
+        let errors = Counter()
+        let task = Task<Int>.inline {
+            guard runs.add() == 6 else { throw Flaw() }
+            return 42
+        }
+        task.retry(5).onError { _ in errors.add() }
+        #expect(task.retryCount == 5)
+        TaskQueue().add(task: task)
+        #expect(try await task.value == 42)
+        #expect(runs.count == 6 && task.retryCount == 0 && errors.count == 0)
+    }
+
+    @Test("end with the last error when there are none left")
+    func fails() async {
+        let runs = Counter()
+        let task = Task<Int>.inline { throw Flaw(number: runs.add()) }.retry(3)
+        TaskQueue.serial().add(task: task)
+        #expect((await task.result().error as? Flaw)?.number == 4)
+        #expect(runs.count == 4)
+    }
+
+    @Test("are no recursion: a hundred thousand attempts", arguments: [false, true])
+    func many(inSubclass: Bool) async {
+        let runs = Counter()
+        final class Failing: Task<Int>, @unchecked Sendable {
+            let runs: Counter
+            init(_ runs: Counter) {
+                self.runs = runs
+                super.init()
+            }
+            override func run() { finish(with: .error(Flaw(number: runs.add()))) }
+        }
+        let task = inSubclass ? Failing(runs) : Task<Int>.inline { throw Flaw(number: runs.add()) }
+        task.retry(100_000)
+        TaskQueue().add(task: task)
+        #expect((await task.result().error as? Flaw)?.number == 100_001)
+    }
+
+    @Test("stop on a cancel")
+    func cancelled() async {
+        let runs = Counter()
+        let holder = Holder<Task<Int>?>(nil)
+        let task = Task<Int>.inline {
+            if runs.add() == 2 { holder.value?.cancel() }
+            throw Flaw()
+        }.retry(5)
+        holder.value = task
+        TaskQueue().add(task: task)
+        #expect(await task.result().error is CancellationError)
+        #expect(runs.count == 2)
+        holder.value = nil
+    }
+
+    @Test("stop on a cancel while they wait for their time")
+    func cancelledInBetween() async {
+        let task = Task<Int>.inline { throw Flaw() }.retry(RetryPolicy(times: 3, delay: .fixed(.seconds(1000))))
+        TaskQueue().add(task: task)
+        #expect(eventually { task.retryCount == 2 })
+        task.cancel()
+        #expect(await task.result().error is CancellationError)
+    }
+
+    @Test("happen only for errors that are worth it")
+    func predicate() async {
+        let runs = Counter()
+        let task = Task<Int>.inline { throw Flaw(number: runs.add()) }
+            .retry(RetryPolicy(times: 9) { ($0 as? Flaw)?.number != 3 })
+        TaskQueue().add(task: task)
+        #expect((await task.result().error as? Flaw)?.number == 3)
+    }
+
+    @Test("wait longer each time, up to a cap, give or take the jitter")
+    func backoff() async throws {
+        let policy = RetryPolicy(times: 9, delay: .exponential(.milliseconds(100), cap: .seconds(1)))
+        let waits = (1...6).map { policy.delay(afterFailures: $0) }
+        #expect(waits == [.milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(800), .seconds(1), .seconds(1)])
+        #expect(RetryPolicy(times: 1, delay: .fixed(.seconds(2))).delay(afterFailures: 7) == .seconds(2))
+        let start = ContinuousClock.now
+        let runs = Counter()
+        let task = Task<Int>.inline {
+            guard runs.add() == 4 else { throw Flaw() }
+            return 1
+        }.retry(RetryPolicy(times: 3, delay: .exponential(.milliseconds(20)), jitter: 0.5))
+        TaskQueue().add(task: task)
+        #expect(try await task.value == 1)
+        // 20 + 40 + 80 ms, at least half of each.
+        #expect(ContinuousClock.now - start >= .milliseconds(70))
+    }
+
+    @Test("tell observers and the delegate")
+    func observed() async {
+        final class Watcher: TaskObserver, TaskQueueDelegate {
+            let (starts, retries, ends, delegated) = (Counter(), Counter(), Counter(), Counter())
+            func taskDidStartExecution<T>(_ task: Task<T>) { starts.add() }
+            func taskDidRetry<T>(_ task: Task<T>) { retries.add() }
+            func taskDidFinishExecution<T>(_ task: Task<T>) { ends.add() }
+            func didRetry<T>(task: Task<T>, in queue: TaskQueue) { delegated.add() }
+        }
+        let watcher = Watcher()
+        let queue = TaskQueue()
+        queue.delegate = watcher
+        let task = Task<Int>.inline { throw Flaw() }.retry(2)
+        task.add(observer: watcher)
+        queue.add(task: task)
+        _ = await task.result()
+        #expect(eventually { watcher.ends.count == 1 })
+        #expect(watcher.starts.count == 3 && watcher.retries.count == 2 && watcher.delegated.count == 2)
+    }
+
+    @Test("after a shutdown run on the caller, and are no recursion there either")
+    func afterShutdown() {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue(scheduler: scheduler)
+        _ = queue.add { 1 }
+        let report: ShutdownReport = scheduler.shutdown(deadline: .seconds(20))
+        #expect(report.stuck == 0)
+        let runs = Counter()
+        let task = Task<Int>.inline { throw Flaw(number: runs.add()) }.retry(100_000)
+        queue.add(task: task)
+        #expect((task.result?.error as? Flaw)?.number == 100_001)
+    }
+}
