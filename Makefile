@@ -111,13 +111,21 @@ verify-quick verify verify-full: prerequisites
 
 # ---- Overdrive beside others on this machine: docs/benchmarks.md -----------------------------------
 
-.PHONY: bench-full
+.PHONY: bench-full bench-static bench-report
 
 bench: prerequisites
 	@$(NICE) scripts/bench $(BENCH)
 
 bench-full: prerequisites
 	@$(NICE) scripts/bench --full $(BENCH)
+
+# The page with the charts of the last result, and the README's pictures.
+bench-report:
+	@scripts/bench-report
+
+# A folder to carry to a machine without a toolchain.
+bench-static: prerequisites
+	@$(NICE) scripts/bench-static
 
 clean:
 	@rm -rf .build/c .build/model .build/verify $(LOGS)
