@@ -41,6 +41,17 @@ void od_queue_async(od_queue *queue, od_group *group, int32_t band,
  * exactly one of them is called, once; the second by a cancel or a stop. */
 void od_queue_async_task(od_queue *queue, int32_t band, void *task);
 
+/* How a job differs from a plain one. */
+enum {
+    OD_BARRIER = 1,      /* runs alone: after all that was submitted before, before all after */
+    OD_ENFORCE_BAND = 2, /* the given band counts, even where it is below the queue's */
+    OD_FLAGS = OD_BARRIER | OD_ENFORCE_BAND
+};
+
+/* The same with flags. On a queue that has seen a barrier every job passes a lane. */
+void od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                         void (*function)(void *), void *context);
+
 /* The job that the calling thread runs goes on after its return: where the queue is limited, its
  * place stays taken until as many calls of od_queue_unhold. False: there are no places to take. */
 bool od_queue_hold(od_queue *queue);
@@ -51,6 +62,8 @@ typedef struct od_stay {
     od_queue *queue;
     struct od_stay *outer;
     bool holds_place;
+    bool exclusive;
+    bool visits;
 } od_stay;
 
 /* Enters the queue's order on the calling thread: waits for what was submitted before where
@@ -58,6 +71,10 @@ typedef struct od_stay {
  * on a serial queue that the caller is running on. `stay` does not move in between. */
 void od_queue_sync_begin(od_queue *queue, od_stay *stay);
 void od_queue_sync_end(od_stay *stay);
+
+/* The same as a barrier: waits until nothing of the queue runs, and holds back what comes
+ * after until sync_end. Traps when the caller runs on the queue. */
+void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay);
 
 /* Suspensions nest. What runs goes on; nothing else starts until the last is taken back. */
 void od_queue_suspend(od_queue *queue);

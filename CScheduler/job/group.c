@@ -102,38 +102,38 @@ bool odi_group_notify(odi_group *group, odi_function *function, void *context)
                             function, context);
 }
 
-static bool is_current(odi_record *record, void *queue, odi_group *group, uint32_t band)
+static bool is_current(odi_record *record, void *queue, odi_group *group, uint32_t key)
 {
-    return odi_record_is(record, queue, group) && odi_record_band(record) == band &&
+    return odi_record_is(record, queue, group) && odi_record_key(record) == key &&
            !(odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE);
 }
 
 /* A record that a cancel has closed, in its next life. Lock held. */
-static odi_record *renew_one(odi_group *group, void *queue, uint32_t band)
+static odi_record *renew_one(odi_group *group, void *queue, uint32_t key)
 {
     odi_record *record = group->own.next_of_group;
 
     /* relaxed: the owner looks again under its lock */
     while (record != NULL && !(odi_record_is(record, queue, group) &&
-                               odi_record_band(record) == band &&
+                               odi_record_key(record) == key &&
                                odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED &&
                                record->owner->renew(record)))
         record = record->next_of_group;
     return record;
 }
 
-odi_record *odi_group_record(odi_group *group, void *queue, uint32_t band,
+odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
                              odi_record_maker *make)
 {
     odi_lock_acquire(&group->watch.lock);
     odi_record *record = group->own.next_of_group;
 
-    while (record != NULL && !is_current(record, queue, group, band))
+    while (record != NULL && !is_current(record, queue, group, key))
         record = record->next_of_group;
     if (record == NULL)
-        record = renew_one(group, queue, band);
+        record = renew_one(group, queue, key);
     if (record == NULL) {
-        record = make(queue, group, band);
+        record = make(queue, group, key);
         if (record != NULL) {
             record->next_of_group = group->own.next_of_group;
             group->own.next_of_group = record;

@@ -49,10 +49,10 @@ bool odi_group_wait(odi_group *group, int64_t deadline_ns);
 /* See odi_watch_notify. */
 bool odi_group_notify(odi_group *group, odi_function *function, void *context);
 
-/* The group's record for a queue and band: an existing one, or one from `make`, which is
+/* The group's record for a queue and key: an existing one, or one from `make`, which is
  * called with the group's lock held and may return NULL. */
-typedef odi_record *odi_record_maker(void *queue, odi_group *group, uint32_t band);
-odi_record *odi_group_record(odi_group *group, void *queue, uint32_t band,
+typedef odi_record *odi_record_maker(void *queue, odi_group *group, uint32_t key);
+odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
                              odi_record_maker *make);
 
 /* Takes a record off the group's chain; the record is its queue's alone from here on. */

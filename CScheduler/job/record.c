@@ -44,7 +44,7 @@ static odi_record *take_record(void)
 }
 
 odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
-                           uint32_t band, const odi_record_owner *owner)
+                           uint32_t key, const odi_record_owner *owner)
 {
     odi_lock_acquire(&table_lock);
     odi_record *record = take_record();
@@ -55,7 +55,7 @@ odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group 
     odi_store_relaxed(&record->crew, crew); /* relaxed, all: L5 carries the fields */
     odi_store_relaxed(&record->queue, queue);
     odi_store_relaxed(&record->group, group);
-    odi_store_relaxed(&record->band, band);
+    odi_store_relaxed(&record->key, key);
     if (record->owner != owner)
         record->owner = owner; /* a late look at a record is not disturbed */
     record->next_of_queue = record->next_of_group = NULL;

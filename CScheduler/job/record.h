@@ -67,7 +67,7 @@ struct odi_record {
     /* Read by every submission and every start; written when a queue changes its mind. */
     ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
     uint32_t tag; /* 0: all tags were taken, its jobs are wrapped */
-    odi_atomic(uint32_t) band;
+    odi_atomic(uint32_t) key; /* band, and ODI_KEY_BARRIER */
     odi_atomic(struct odi_crew *) crew;
     odi_atomic(void *) queue;
     odi_atomic(struct odi_group *) group; /* NULL: none */
@@ -85,14 +85,23 @@ struct odi_record {
 #define ODI_LEDGER_CLOSED (UINT64_C(1) << 30)
 #define ODI_LEDGER_OUTSTANDING (ODI_LEDGER_CLOSED - 1)
 
+/* A record is for one band, and for barriers or for jobs that are none. */
+#define ODI_KEY_BAND 7u
+#define ODI_KEY_BARRIER 8u
+
+static inline uint32_t odi_record_key(odi_record *record)
+{
+    return odi_load_relaxed(&record->key); /* relaxed: see odi_record_is */
+}
+
 static inline uint32_t odi_record_band(odi_record *record)
 {
-    return odi_load_relaxed(&record->band); /* relaxed: see odi_record_is */
+    return odi_record_key(record) & ODI_KEY_BAND;
 }
 
 /* A record with an empty ledger, or NULL when memory is short. */
 odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
-                           uint32_t band, const odi_record_owner *owner);
+                           uint32_t key, const odi_record_owner *owner);
 void odi_record_free(odi_record *record);
 
 /* Begins the next life of a cancelled record, with these flags, as what it was. False: jobs

@@ -30,7 +30,7 @@ void od_queue_suspend(od_queue *queue)
     odi_lock_acquire(&queue->watch.lock);
     queue->suspensions++;
     odi_hand_take_back(&queue->hand);
-    if (!odi_load_relaxed(&queue->diverted)) /* relaxed: written under the lock */
+    if (!odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
         odi_lane_set_diverted(queue, true);
     odi_lock_release(&queue->watch.lock);
 }
@@ -60,7 +60,7 @@ void od_queue_set_width(od_queue *queue, int32_t width)
     odi_lock_acquire(&queue->watch.lock);
     queue->width = width;
     odi_hand_take_back(&queue->hand); /* others may run it now, if the drainer blocks */
-    if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->diverted)) /* relaxed: locked */
+    if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: locked */
         odi_lane_set_diverted(queue, true);
     settle(queue);
 }
@@ -90,40 +90,64 @@ bool od_queue_is_current(od_queue *queue)
 static bool enter_at_once(od_queue *queue, bool *holds_place)
 {
     odi_lock_acquire(&queue->watch.lock);
-    *holds_place = odi_load_relaxed(&queue->diverted); /* relaxed: written under the lock */
-    bool at_once = !*holds_place ||
-                   (queue->suspensions == 0 &&
-                    (queue->width == OD_UNLIMITED ||
-                     (odi_lane_is_clear(queue) && queue->running < queue->width)));
-    queue->running += at_once && *holds_place;
+    *holds_place = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
+    bool at_once = !*holds_place || odi_lane_enter(queue, false);
     odi_lock_release(&queue->watch.lock);
     return at_once;
 }
 
-ODI_COLD static void wait_for_turn(od_queue *queue)
+ODI_COLD static void wait_for_turn(od_queue *queue, bool exclusive)
 {
     odi_sync_wait wait;
 
     if (ODI_FINDS_CYCLES)
         odi_cycle_enter(&wait, queue);
-    odi_lane_take_turn(queue);
+    odi_lane_take_turn(queue, exclusive);
     if (ODI_FINDS_CYCLES)
         odi_cycle_leave(&wait);
 }
 
+/* The caller runs one of the queue's jobs, and asks to be let in once more. True: it is in
+ * already, because a barrier that waits for that job would have to wait for it. */
+ODI_COLD static bool is_inside(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool serial = queue->width == 1, barriers = queue->keeps_lane;
+    odi_lock_release(&queue->watch.lock);
+    if (serial && odi_stays != NULL)
+        odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
+                 "would wait for itself: call the function directly instead",
+                 queue->label);
+    return barriers;
+}
+
 void od_queue_sync_begin(od_queue *queue, od_stay *stay)
 {
-    *stay = (od_stay){queue, odi_stays, false};
-    /* relaxed: an open queue may be diverted a moment later, and the caller is in then */
-    if (odi_load_relaxed(&queue->diverted)) {
-        if (ODI_UNLIKELY(odi_stays != NULL) && od_queue_is_current(queue) &&
-            od_queue_width(queue) == 1)
-            odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
-                     "would wait for itself: call the function directly instead",
-                     queue->label);
-        if (!enter_at_once(queue, &stay->holds_place))
-            wait_for_turn(queue);
+    *stay = (od_stay){.queue = queue, .outer = odi_stays};
+    /* relaxed: a visit looks again, and so does who takes the lock */
+    if (odi_load_relaxed(&queue->inbox.diverted) || !(stay->visits = odi_queue_visit(queue))) {
+        bool inside = ODI_UNLIKELY(odi_stays != NULL || odi_worker_self != NULL) &&
+                      od_queue_is_current(queue) && is_inside(queue);
+
+        if (!inside && !enter_at_once(queue, &stay->holds_place))
+            wait_for_turn(queue, false);
     }
+    odi_stays = stay;
+}
+
+void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay)
+{
+    *stay = (od_stay){.queue = queue, .outer = odi_stays, .holds_place = true, .exclusive = true};
+    if (od_queue_is_current(queue))
+        odi_trap("TaskQueue.sync(flags: .barrier) on \"%s\" from one of its own closures would "
+                 "wait for itself: call the function directly instead",
+                 queue->label);
+    odi_lane_keep(queue);
+    odi_lock_acquire(&queue->watch.lock);
+    bool alone = odi_lane_enter(queue, true);
+    odi_lock_release(&queue->watch.lock);
+    if (!alone)
+        wait_for_turn(queue, true);
     odi_stays = stay;
 }
 
@@ -131,7 +155,9 @@ void od_queue_sync_end(od_stay *stay)
 {
     odi_stays = stay->outer;
     if (stay->holds_place)
-        odi_lane_end_turn(stay->queue);
+        odi_lane_end_turn(stay->queue, stay->exclusive);
+    else if (stay->visits)
+        odi_queue_end_visit(stay->queue);
 }
 
 /* ---- places that outlast their jobs ---- */
@@ -151,7 +177,7 @@ bool od_queue_hold(od_queue *queue)
 
 void od_queue_unhold(od_queue *queue)
 {
-    odi_lane_end_turn(queue);
+    odi_lane_end_turn(queue, false);
 }
 
 /* ---- cancelling and waiting ---- */
@@ -170,8 +196,8 @@ uint64_t od_queue_cancel_all(od_queue *queue)
         watchers = odi_record_watchers(credits.record);
         drained = odi_record_subtract(credits.record, credits.count);
     }
-    for (int band = 0; band < ODI_BANDS; band++)
-        (void)odi_swap_acqrel(&queue->current[band], (odi_record *)NULL, L5);
+    for (uint32_t key = 0; key < ODI_KEYS; key++)
+        (void)odi_swap_acqrel(&queue->current[key], (odi_record *)NULL, L5);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
         /* relaxed: records become stale under this lock or their group's */
         if (!(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED))

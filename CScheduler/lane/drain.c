@@ -11,6 +11,8 @@
  * band over counts the lane's jobs too. */
 enum { JOBS_PER_TURN = 64 };
 
+enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
+
 _Thread_local od_stay *odi_stays;
 
 /* ---- turns of sync callers ---- */
@@ -20,7 +22,7 @@ static void turn(void *unused)
     (void)unused; /* never called: it marks a lane's entry as a sync caller */
 }
 
-static bool is_turn(odi_entry entry)
+bool odi_lane_is_turn(odi_entry entry)
 {
     return odi_job_tag(entry) == ODI_TAG_INTERNAL;
 }
@@ -94,7 +96,7 @@ static bool take_listed(od_queue *queue, odi_entry *entry)
         return false;
     queue->first_turn = listed->next;
     *entry = listed->entry;
-    if (!is_turn(*entry)) {
+    if (!odi_lane_is_turn(*entry)) {
         odi_store_release(&listed->granted, 1, Q1);
         odi_futex_wake(&listed->granted, 1); /* `listed` may be gone; see grant */
     }
@@ -107,6 +109,7 @@ static void enter(od_queue *queue, odi_turn *waiting)
     odi_entry entry = odi_job_plain(turn, waiting, ODI_TAG_INTERNAL);
 
     waiting->where = ODI_TURN_WAITS;
+    queue->barriers += waiting->exclusive;
     odi_lock_acquire(&queue->inbox.lock);
     bool pushed = odi_inbox_push(&queue->inbox, entry);
     /* Nobody might give them back while the caller has its turn. */
@@ -132,7 +135,13 @@ ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *waiting)
     serve(waiting);
     odi_lock_acquire(&queue->watch.lock);
     if (waiting->where == ODI_TURN_PASSED) {
-        enter(queue, waiting);
+        if (!odi_lane_enter(queue, waiting->exclusive)) {
+            enter(queue, waiting);
+            return;
+        }
+        waiting->where = ODI_TURN_CALLED;
+        odi_store_release(&waiting->granted, 1, Q1); /* by itself: the place is free */
+        odi_lock_release(&queue->watch.lock);
         return;
     }
     if (waiting->where == ODI_TURN_AWAY)
@@ -151,12 +160,18 @@ void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
     od_blocking_end();
 }
 
-void odi_lane_take_turn(od_queue *queue)
+void odi_lane_take_turn(od_queue *queue, bool exclusive)
 {
-    odi_turn mine;
+    odi_turn mine = {.exclusive = exclusive};
 
     odi_store_relaxed(&mine.granted, 0); /* relaxed: not shared yet */
     odi_lock_acquire(&queue->watch.lock);
+    /* The place may have come free since the caller looked. A drainer to pass it on would need
+     * a worker, and all of them may wait here. */
+    if (odi_lane_enter(queue, exclusive)) {
+        odi_lock_release(&queue->watch.lock);
+        return;
+    }
     enter(queue, &mine);
     odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
 }
@@ -176,23 +191,33 @@ static bool next_turn(od_queue *queue, odi_entry *entry)
     if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
         queue->early.count > 0 || odi_hand_count(&queue->hand) > 0)
         return false;
-    while (peek(queue, entry) && is_turn(*entry)) {
+    for (;;) {
+        odi_front front = odi_lane_front(queue, 1);
+
+        if (front == ODI_FRONT_HELD || !peek(queue, entry) || !odi_lane_is_turn(*entry))
+            return false;
         (void)odi_fifo_pop(&queue->lane, entry);
-        if (call(*entry, NULL))
+        queue->barriers -= front == ODI_FRONT_BARRIER;
+        if (call(*entry, NULL)) {
+            queue->exclusive = front == ODI_FRONT_BARRIER;
             return true;
+        }
     }
-    return false;
 }
 
-void odi_lane_end_turn(od_queue *queue)
+void odi_lane_end_turn(od_queue *queue, bool exclusive)
 {
     odi_settlement settlement = {0};
     odi_entry next;
 
     odi_lock_acquire(&queue->watch.lock);
+    queue->exclusive &= !exclusive;
     if (next_turn(queue, &next)) {
+        if (exclusive)
+            settlement = odi_lane_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         grant(next);
+        odi_lane_carry_out(queue, settlement);
         return;
     }
     queue->running--;
@@ -209,21 +234,35 @@ void odi_lane_end_turn(od_queue *queue)
 
 /* ---- draining ---- */
 
-/* The next of the lane, leaving out the turns of threads that are away. Lock held. */
-static bool pop(od_queue *queue, odi_entry *entry, const odi_turn *below)
+/* Lock held. False: the lane is empty. */
+static bool pop(od_queue *queue, odi_entry *entry)
 {
-    while (odi_fifo_pop(&queue->early, entry) || odi_hand_pop(&queue->hand, entry) ||
+    return odi_fifo_pop(&queue->early, entry) || odi_hand_pop(&queue->hand, entry) ||
            (peek(queue, entry) && odi_fifo_pop(&queue->lane, entry)) ||
-           take_listed(queue, entry)) {
-        if (!is_turn(*entry) || call(*entry, below))
+           take_listed(queue, entry);
+}
+
+/* The next that may start for a drainer that holds a place: nothing while a barrier runs, a
+ * barrier only when nothing else does, no turn of a thread that is away. Lock held. */
+static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
+{
+    for (;;) {
+        odi_front front = odi_lane_front(queue, 1);
+
+        if (front == ODI_FRONT_HELD || !pop(queue, entry))
+            return false;
+        queue->barriers -= front == ODI_FRONT_BARRIER;
+        if (!odi_lane_is_turn(*entry) || call(*entry, below)) {
+            queue->exclusive = front == ODI_FRONT_BARRIER;
             return true;
+        }
     }
-    return false;
 }
 
 /* What a drainer that holds a place does next. */
 typedef struct {
     odi_entry first;           /* a job; code 0: the place is given up or passed on */
+    bool barrier;              /* the job, or the sync caller, runs alone */
     int32_t hand_end;          /* further jobs, to be claimed; 0: none */
     odi_entry granted;         /* a sync caller who has the place now */
     odi_settlement settlement; /* what giving the place up leads to */
@@ -238,7 +277,7 @@ static int32_t fill_hand(od_queue *queue)
     if (odi_hand_count(hand) == 0) {
         hand->next = hand->end = 0;
         while (hand->end < ODI_HAND_MOST && queue->early.count == 0 &&
-               odi_fifo_peek(&queue->lane, &next) && !is_turn(next))
+               odi_fifo_peek(&queue->lane, &next) && !odi_lane_is_turn(next))
             (void)odi_fifo_pop(&queue->lane, &hand->entries[hand->end++]);
     }
     return odi_hand_count(hand) > 0 ? odi_hand_offer(hand) : 0;
@@ -250,16 +289,21 @@ static lot take(od_queue *queue, bool several, const odi_turn *below)
     lot next = {0};
     odi_entry entry;
 
-    if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        !pop(queue, &entry, below)) {
+    while (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
+           !pop_next(queue, &entry, below)) {
         queue->running--;
         odi_lane_open_if_clear(queue);
         next.settlement = odi_lane_settle(queue);
-    } else if (is_turn(entry))
+        if (next.settlement.drainers == 0)
+            return next;
+        next.settlement.drainers--; /* somebody has pushed meanwhile: this one stays */
+    }
+    next.barrier = queue->exclusive;
+    if (odi_lane_is_turn(entry))
         next.granted = entry;
     else {
         next.first = entry;
-        if (several && queue->width == 1)
+        if (several && queue->width == 1 && !queue->keeps_lane)
             next.hand_end = fill_hand(queue);
     }
     return next;
@@ -308,9 +352,32 @@ static bool others_wait(od_queue *queue)
     odi_worker *worker = odi_worker_self;
     uint32_t band = queue->band;
 
-    return odi_load_relaxed(&worker->crew->attention) != 0 || /* relaxed: a hint */
+    /* relaxed: a hint */
+    return odi_load_relaxed(&worker->crew->attention) & (ODI_SURPLUS | ODI_STOPPING) ||
            odi_worker_other_bands(worker, band) || odi_deque_size(&worker->deques[band]) > 0 ||
            odi_injector_size(&worker->site->injectors[band]) > 0;
+}
+
+/* The lane is empty for now. A submitter that is in the middle of many jobs would meet an idle
+ * lane with each of them, and start a drainer each time; and taking them one by one costs
+ * both sides a cache line's way. Where this worker has nothing else to do it stays a moment.
+ * Ended by: the count of looks. */
+static void linger(od_queue *queue)
+{
+    odi_worker *worker = odi_worker_self;
+    uint32_t before = odi_load_relaxed(&queue->inbox.waiting); /* relaxed, all: hints */
+
+    if (before >= WORTH_TAKING || !odi_load_relaxed(&worker->crew->may_spin) ||
+        others_wait(queue))
+        return;
+    for (int looks = 0; looks < LINGER_LOOKS; looks++) {
+        for (int i = 0; i < PAUSES_PER_LOOK; i++)
+            odi_spin_pause();
+        uint32_t now = odi_load_relaxed(&queue->inbox.waiting); /* relaxed: a hint */
+        if (now >= WORTH_TAKING || (now > 0 && now == before))
+            return;
+        before = now;
+    }
 }
 
 /* How many jobs this drainer may run before it goes back in line. */
@@ -328,32 +395,46 @@ static size_t jobs_per_turn(od_queue *queue)
 static void drain(void *raw)
 {
     od_queue *queue = raw;
-    od_stay stay = {queue, odi_stays, true};
+    od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true};
     size_t done = 0, most;
     const odi_turn *below = right_below;
-    bool over;
+    bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
     lot next;
 
     right_below = NULL;
     odi_stays = &stay;
     do {
         most = jobs_per_turn(queue);
+        /* relaxed, plain: hints; this drainer has just emptied the lane */
+        if (done > 0 && most == JOBS_PER_TURN && seems_empty)
+            linger(queue);
         odi_lock_acquire(&queue->watch.lock);
         next = take(queue, most > 1, below);
         over = queue->released;
+        seems_empty = queue->width == 1 && queue->lane.count + queue->early.count == 0;
+        waits_for_before = queue->barriers > 0 && !queue->all_here;
         odi_lock_release(&queue->watch.lock);
-        if (next.first.code != 0)
+        stay.exclusive = next.barrier;
+        if (next.first.code != 0) {
+            odi_lane_start(queue, next.settlement.drainers);
             done += run_lot(queue, &next);
+        }
+        if (ODI_UNLIKELY(next.barrier && next.first.code != 0))
+            odi_lane_end_barrier(queue);
         if (done >= most && most == JOBS_PER_TURN && !others_wait(queue))
             done = 0;
     } while (next.first.code != 0 && done < most);
     odi_stays = stay.outer;
 
-    if (next.granted.code != 0)
+    if (next.granted.code != 0) {
+        odi_lane_start(queue, next.settlement.drainers); /* while the caller's place is held */
         grant(next.granted);
-    else if (next.first.code != 0)
+    } else if (next.first.code != 0)
         odi_lane_start(queue, 1);
     else {
+        /* What this worker's run has not told may be all that a barrier waits for. */
+        if (ODI_UNLIKELY(waits_for_before) && free_worker)
+            odi_worker_end_run(odi_worker_self);
         odi_lane_carry_out(queue, next.settlement);
         if (over)
             odi_queue_reap(queue);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { BLOCK_ENTRIES = 31 };
+enum { BLOCK_ENTRIES = 63 };
 
 struct odi_fifo_block {
     odi_fifo_block *next;

@@ -30,13 +30,19 @@ typedef struct {
     uint32_t count;
 } odi_credits;
 
+/* One cache line, which a submitter keeps as long as the drainer has enough: nothing that a
+ * drainer writes or looks at with each job belongs into it. */
 typedef struct {
     odi_lock lock;
-    bool wants; /* written under both locks: after a push, see whether to start a drainer */
     odi_atomic(uint32_t) waiting; /* what the fifo holds: a hint, exact under the lock */
     odi_fifo fifo;
-    odi_credits credits;
+    odi_record *credited; /* the record of the credits, if there are any */
+    uint32_t credits;
+    bool wants; /* written under both locks: after a push, see whether to start a drainer */
+    odi_atomic(bool) diverted; /* jobs pass through the lane; written under both locks */
 } odi_inbox;
+
+_Static_assert(sizeof(odi_inbox) <= ODI_CACHE_LINE, "an inbox is one cache line");
 
 /* Under the inbox's lock. False: memory is short. */
 static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry)
@@ -66,9 +72,10 @@ static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
 /* Takes the credits off; the caller tells the ledger. Under the inbox's lock. */
 static inline odi_credits odi_inbox_take_credits(odi_inbox *inbox)
 {
-    odi_credits credits = inbox->credits;
+    odi_credits credits = {inbox->credited, inbox->credits};
 
-    inbox->credits = (odi_credits){NULL, 0};
+    inbox->credited = NULL;
+    inbox->credits = 0;
     return credits.count > 0 ? credits : (odi_credits){NULL, 0};
 }
 

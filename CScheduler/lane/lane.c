@@ -17,7 +17,7 @@ bool odi_lane_is_clear(const od_queue *queue)
 void odi_lane_set_diverted(od_queue *queue, bool diverted)
 {
     odi_lock_acquire(&queue->inbox.lock);
-    odi_store_relaxed(&queue->diverted, diverted); /* relaxed: rechecked under a lock */
+    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed: rechecked under a lock */
     odi_lock_release(&queue->inbox.lock);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
         if (diverted)
@@ -30,13 +30,15 @@ void odi_lane_set_diverted(od_queue *queue, bool diverted)
 void odi_lane_open_if_clear(od_queue *queue)
 {
     /* relaxed: written under the lock */
-    if (!odi_load_relaxed(&queue->diverted) || queue->width != OD_UNLIMITED ||
+    if (!odi_load_relaxed(&queue->inbox.diverted) || queue->width != OD_UNLIMITED || queue->keeps_lane ||
         queue->suspensions > 0 || !odi_lane_is_clear(queue))
         return;
     odi_lock_acquire(&queue->inbox.lock);
     bool clear = queue->inbox.fifo.count == 0;
-    if (clear)
-        odi_store_relaxed(&queue->diverted, false); /* relaxed: both locks are held */
+    if (clear) {
+        odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: both locks are held */
+        queue->all_here = false;
+    }
     odi_lock_release(&queue->inbox.lock);
     if (clear)
         odi_lane_set_diverted(queue, false);
@@ -50,16 +52,20 @@ int32_t odi_lane_width(const od_queue *queue)
 odi_settlement odi_lane_settle(od_queue *queue)
 {
     odi_settlement settlement = {0};
+    odi_front front = odi_lane_front(queue, 0); /* first: it may take over the inbox */
     uint64_t waiting = queue->lane.count + queue->early.count +
                        (uint64_t)odi_hand_count(&queue->hand) + (queue->first_turn != NULL);
     int32_t width = odi_lane_width(queue), free_places = width - queue->running;
 
+    if (front != ODI_FRONT_FREE && free_places > 0)
+        free_places = front == ODI_FRONT_BARRIER;
     odi_lock_acquire(&queue->inbox.lock);
     waiting += queue->inbox.fifo.count;
     if (queue->suspensions == 0 && free_places > 0 && waiting > 0)
         settlement.drainers = waiting < (uint64_t)free_places ? (int)waiting : free_places;
     queue->running += settlement.drainers;
-    queue->inbox.wants = queue->suspensions == 0 && queue->running < width;
+    queue->inbox.wants =
+        queue->suspensions == 0 && queue->running < width && front == ODI_FRONT_FREE;
     if (waiting == 0)
         settlement.credits = odi_inbox_take_credits(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);
@@ -103,14 +109,15 @@ static void see_to_drainers(od_queue *queue)
  * given back. Under the inbox's lock, under which cancels close records. */
 static bool have_credit(odi_inbox *inbox, odi_record *record, odi_credits *before)
 {
-    if (ODI_LIKELY(inbox->credits.record == record && inbox->credits.count > 0))
+    if (ODI_LIKELY(inbox->credited == record && inbox->credits > 0))
         return true;
     /* relaxed: a cancel sets it under this lock */
     if (odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))
         return false;
     *before = odi_inbox_take_credits(inbox);
     odi_add_relaxed(&record->ledger, CREDITS * ODI_LEDGER_ONE); /* relaxed: the lock */
-    inbox->credits = (odi_credits){record, CREDITS};
+    inbox->credited = record;
+    inbox->credits = CREDITS;
     return true;
 }
 
@@ -124,10 +131,10 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
         return false;
     odi_lock_acquire(&inbox->lock);
     /* relaxed: written under this lock */
-    if (ODI_LIKELY(odi_load_relaxed(&queue->diverted) && have_credit(inbox, record, &before))) {
+    if (ODI_LIKELY(odi_load_relaxed(&queue->inbox.diverted) && have_credit(inbox, record, &before))) {
         pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag));
         if (ODI_LIKELY(pushed)) {
-            inbox->credits.count--;
+            inbox->credits--;
             wants = inbox->wants;
         } else
             before = odi_inbox_take_credits(inbox); /* perhaps nobody else would */
@@ -149,8 +156,10 @@ ODI_COLD static void push_without_memory(od_queue *queue, odi_entry labelled)
     odi_lock_acquire(&queue->watch.lock);
     bool listed = !odi_lane_is_cancelled(labelled) && queue->suspensions == 0 &&
                   !od_queue_is_current(queue);
-    if (listed)
+    if (listed) {
         odi_lane_list(queue, &mine, labelled);
+        queue->barriers += odi_lane_is_barrier(labelled);
+    }
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
 
@@ -161,12 +170,38 @@ ODI_COLD static void push_without_memory(od_queue *queue, odi_entry labelled)
         (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
 }
 
+/* Puts a job in front of the lane. Not held. False: there is no lane any more. */
+static bool push_early(od_queue *queue, odi_entry labelled)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool diverted = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
+    bool kept = diverted && !odi_lane_is_cancelled(labelled) &&
+                odi_fifo_push(&queue->early, labelled);
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+
+    odi_lane_carry_out(queue, settlement);
+    if (diverted && !kept)
+        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
+    return diverted;
+}
+
 bool odi_lane_push(od_queue *queue, odi_entry labelled)
 {
+    odi_record *record = odi_record_of_job(labelled);
+
+    if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER)) {
+        if (!odi_lane_push_barrier(queue, labelled))
+            push_without_memory(queue, labelled);
+        return true;
+    }
     odi_lock_acquire(&queue->inbox.lock);
-    if (!odi_load_relaxed(&queue->diverted)) { /* relaxed: written under the lock */
+    /* relaxed, both: written under the lock */
+    bool diverted = odi_load_relaxed(&queue->inbox.diverted);
+    bool stale = (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) != 0;
+    if (ODI_UNLIKELY(!diverted || stale)) {
         odi_lock_release(&queue->inbox.lock);
-        return false;
+        return diverted && push_early(queue, labelled); /* a barrier may wait for it */
     }
     /* A cancel that has counted the job has turned the lane over already. */
     bool kept = !odi_lane_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled);
@@ -189,25 +224,15 @@ void odi_lane_divert(odi_record *record, odi_entry job)
         (void)odi_run_outside_of(record, job);
         return;
     }
-    odi_lock_acquire(&queue->watch.lock);
-    bool diverted = odi_load_relaxed(&queue->diverted); /* relaxed: written under the lock */
-    bool kept = diverted && !odi_lane_is_cancelled(labelled) &&
-                odi_fifo_push(&queue->early, labelled);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-
-    odi_lane_carry_out(queue, settlement);
-    if (!diverted)
+    if (!push_early(queue, labelled))
         odi_pool_submit(queue->pool, odi_record_band(record), labelled);
-    else if (!kept)
-        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
 }
 
 /* ---- cancelling ---- */
 
 /* Turns `fifo` round once and moves what is cancelled to `dropped`. Lock held. Where memory
  * is short everything stays: it is discarded when its turn comes. */
-static void sift(odi_fifo *fifo, odi_fifo *dropped)
+static void sift(od_queue *queue, odi_fifo *fifo, odi_fifo *dropped)
 {
     odi_entry entry;
 
@@ -217,12 +242,15 @@ static void sift(odi_fifo *fifo, odi_fifo *dropped)
         (void)odi_fifo_pop(fifo, &entry);
         if (!odi_lane_is_cancelled(entry) || !odi_fifo_push(dropped, entry))
             (void)odi_fifo_push(fifo, entry); /* into the reserve, or what popping freed */
+        else
+            queue->barriers -= odi_lane_is_barrier(entry);
     }
 }
 
 /* The same for what a drainer had in hand. */
-static void sift_hand(odi_hand *hand, odi_fifo *dropped)
+static void sift_hand(od_queue *queue, odi_fifo *dropped)
 {
+    odi_hand *hand = &queue->hand;
     int32_t kept = hand->end;
 
     odi_hand_take_back(hand);
@@ -230,6 +258,8 @@ static void sift_hand(odi_hand *hand, odi_fifo *dropped)
         if (!odi_lane_is_cancelled(hand->entries[i]) ||
             !odi_fifo_push(dropped, hand->entries[i]))
             hand->entries[--kept] = hand->entries[i];
+        else
+            queue->barriers -= odi_lane_is_barrier(hand->entries[i]);
     }
     hand->next = kept;
 }
@@ -240,11 +270,11 @@ void odi_lane_purge(od_queue *queue)
     odi_entry entry;
 
     odi_lock_acquire(&queue->watch.lock);
-    sift(&queue->early, &dropped);
-    sift_hand(&queue->hand, &dropped);
-    sift(&queue->lane, &dropped);
+    sift(queue, &queue->early, &dropped);
+    sift_hand(queue, &dropped);
+    sift(queue, &queue->lane, &dropped);
     odi_lock_acquire(&queue->inbox.lock);
-    sift(&queue->inbox.fifo, &dropped);
+    sift(queue, &queue->inbox.fifo, &dropped);
     /* relaxed: locked */
     odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
     odi_lock_release(&queue->inbox.lock);

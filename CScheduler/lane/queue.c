@@ -20,6 +20,8 @@ static void drained(void *raw)
     od_queue *queue = raw;
 
     odi_watch_changed(&queue->watch, &queue->records, odi_record_next_of_queue);
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
+        odi_queue_before_drained(queue);
     odi_queue_reap(queue);
 }
 
@@ -41,6 +43,8 @@ static bool unlink_if_dead(od_queue *queue, odi_record *record, bool over)
     if (odi_ledger_outstanding(ledger) > 0)
         return false;
     *link = record->next_of_queue;
+    if (queue->before == record)
+        queue->before = record->next_of_queue;
     return true;
 }
 
@@ -60,9 +64,10 @@ static bool renew(od_queue *queue, odi_record *record)
 {
     /* relaxed: written under the lock, or before its group went */
     uint32_t flags = odi_load_relaxed(&record->flags);
-    bool diverted = odi_load_relaxed(&queue->diverted);
+    bool diverted = odi_load_relaxed(&queue->inbox.diverted);
 
     return flags & ODI_RECORD_CANCELLED && !(flags & ODI_RECORD_ORPHANED) &&
+           queue->before == NULL && /* what a barrier waits for gets no further jobs */
            odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0);
 }
 
@@ -80,83 +85,86 @@ const odi_record_owner odi_queue_owner = {odi_lane_divert, drained, reap_one,
                                           renew_of_group};
 
 /* A new record of the queue. Lock held. */
-static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t band)
+static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
 {
     odi_record *record =
-        odi_record_new(&queue->pool->crew, queue, group, band, &odi_queue_owner);
+        odi_record_new(&queue->pool->crew, queue, group, key, &odi_queue_owner);
 
     if (record == NULL)
         return NULL;
     record->next_of_queue = queue->records;
     queue->records = record;
-    if (odi_load_relaxed(&queue->diverted)) /* relaxed: written under the lock */
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
         odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
     return record;
 }
 
-odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t band)
+odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
 {
     od_queue *queue = raw;
 
     odi_lock_acquire(&queue->watch.lock);
-    odi_record *record = make_record(queue, group, band);
+    odi_record *record = make_record(queue, group, key);
     odi_lock_release(&queue->watch.lock);
     return record;
 }
 
 /* A record without a group that a cancel has closed, in its next life. Lock held. */
-static odi_record *renew_one(od_queue *queue, uint32_t band)
+static odi_record *renew_one(od_queue *queue, uint32_t key)
 {
     odi_record *record = queue->records;
 
     while (record != NULL && !(odi_load_acquire(&record->group, L5) == NULL &&
-                               odi_record_band(record) == band && renew(queue, record)))
+                               odi_record_key(record) == key && renew(queue, record)))
         record = record->next_of_queue;
     return record;
 }
 
 /* The record without a group; made when it is first needed, and after a cancel. It is linked
  * and named under one lock, so that a cancel closes both or neither. */
-ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t band)
+ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
 {
     odi_lock_acquire(&queue->watch.lock);
-    odi_record *record = odi_load_relaxed(&queue->current[band]); /* relaxed: locked */
-    if (record == NULL && (record = renew_one(queue, band)) == NULL)
-        record = make_record(queue, NULL, band);
+    odi_record *record = odi_load_relaxed(&queue->current[key]); /* relaxed: locked */
+    if (record == NULL && (record = renew_one(queue, key)) == NULL)
+        record = make_record(queue, NULL, key);
     if (record != NULL)
-        odi_store_release(&queue->current[band], record, L5);
+        odi_store_release(&queue->current[key], record, L5);
     odi_lock_release(&queue->watch.lock);
     return record;
 }
 
-static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t band)
+static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
 {
     if (group != NULL) {
         odi_record *last = odi_load_acquire(&group->last, L5);
 
         /* relaxed: a record that changes hands was stale or closed before; asked again */
         if (ODI_LIKELY(last != NULL && odi_record_is(last, queue, group) &&
-                       odi_record_band(last) == band &&
+                       odi_record_key(last) == key &&
                        !(odi_load_relaxed(&last->flags) & ODI_RECORD_STALE)))
             return last;
-        return odi_group_record(group, queue, band, odi_queue_make_record);
+        return odi_group_record(group, queue, key, odi_queue_make_record);
     }
-    odi_record *record = odi_load_acquire(&queue->current[band], L5);
-    return ODI_LIKELY(record != NULL) ? record : make_current(queue, band);
+    odi_record *record = odi_load_acquire(&queue->current[key], L5);
+    return ODI_LIKELY(record != NULL) ? record : make_current(queue, key);
 }
 
 /* ---- submitting ---- */
 
 /* Memory for a record was short: the job runs here, counted nowhere, when its turn comes; at
  * once, if it was submitted by a job of the same queue. */
-ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, odi_entry job)
+ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, uint32_t key,
+                                   odi_entry job)
 {
     od_stay stay;
     bool nested = od_queue_is_current(queue); /* its own turn would come after it */
 
     if (group != NULL)
         odi_group_enter(group);
-    if (!nested)
+    if (!nested && key & ODI_KEY_BARRIER)
+        od_queue_sync_barrier_begin(queue, &stay);
+    else if (!nested)
         od_queue_sync_begin(queue, &stay);
     odi_job_run(job);
     if (!nested)
@@ -165,22 +173,23 @@ ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, odi_entry 
         odi_group_leave(group);
 }
 
-ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi_entry job)
+ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
     odi_record *record;
     odi_entry labelled;
 
     for (;;) {
-        record = find_record(queue, group, band);
+        record = find_record(queue, group, key);
         if (ODI_UNLIKELY(record == NULL)) {
-            run_uncounted(queue, group, job);
+            run_uncounted(queue, group, key, job);
             return;
         }
         if (worker != NULL && odi_worker_spend_credit(worker, record))
             break;
         /* relaxed: a hint, the inbox's lock decides */
-        if (group == NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
+        if (group == NULL && !(key & ODI_KEY_BARRIER) &&
+            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
             odi_lane_submit(queue, record, job))
             return;
         bool open = odi_record_add(record);
@@ -200,18 +209,43 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t band, odi
     odi_pool_submit(queue->pool, odi_record_band(record), labelled);
 }
 
-void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t band, odi_entry job)
+void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
-    submit(queue, group, band, job);
+    submit(queue, group, key, job);
+}
+
+static uint32_t band_of(const od_queue *queue, int32_t band)
+{
+    uint32_t own = queue->band;
+
+    return band >= 0 && (uint32_t)band < own ? (uint32_t)band : own;
+}
+
+/* What the flags make of the band. Sees to it that a barrier finds a lane. */
+ODI_COLD static uint32_t key_of(od_queue *queue, int32_t band, uint32_t flags)
+{
+    uint32_t key = band_of(queue, band);
+
+    if (flags & OD_ENFORCE_BAND && (uint32_t)band < ODI_BANDS)
+        key = (uint32_t)band;
+    if (flags & OD_BARRIER) {
+        odi_lane_keep(queue);
+        key |= ODI_KEY_BARRIER;
+    }
+    return key;
 }
 
 void od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
                     void *context)
 {
-    uint32_t own = queue->band;
+    submit(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
+}
 
-    submit(queue, group, band >= 0 && (uint32_t)band < own ? (uint32_t)band : own,
-           odi_job_plain(function, context, 0));
+void od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                         void (*function)(void *), void *context)
+{
+    odi_queue_submit(queue, group, key_of(queue, band, flags),
+                     odi_job_plain(function, context, 0));
 }
 
 void od_queue_async_task(od_queue *queue, int32_t band, void *task)
@@ -220,20 +254,28 @@ void od_queue_async_task(od_queue *queue, int32_t band, void *task)
 }
 
 #ifdef ODI_SWIFT_CLOSURES
-/* The door for Swift closures: a closure parameter is two words, and `__owned` gives us its
+/* The doors for Swift closures: a closure parameter is two words, and `__owned` gives us its
  * context's reference. See Sources/OverdriveCore/ClosureDoor.swift for the other side. */
 __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
                                                        od_queue *queue, od_group *group,
                                                        int32_t band);
+__attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
+                                                            od_queue *queue, od_group *group,
+                                                            int32_t band, uint32_t flags);
 
 __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
                                                        od_queue *queue, od_group *group,
                                                        int32_t band)
 {
-    uint32_t own = queue->band;
+    submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
+}
 
-    submit(queue, group, band >= 0 && (uint32_t)band < own ? (uint32_t)band : own,
-           odi_job_closure(code, captures, 0));
+__attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
+                                                            od_queue *queue, od_group *group,
+                                                            int32_t band, uint32_t flags)
+{
+    odi_queue_submit(queue, group, key_of(queue, band, flags),
+                     odi_job_closure(code, captures, 0));
 }
 #endif
 
@@ -254,7 +296,7 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->band = (uint32_t)band;
     snprintf(queue->label, sizeof queue->label, "%s", label != NULL ? label : "");
     odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
-    for (int each = 0; each < ODI_BANDS; each++)
+    for (uint32_t each = 0; each < ODI_KEYS; each++)
         odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
@@ -263,13 +305,19 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->width = width;
     queue->running = 0;
     queue->released = false;
-    odi_store_relaxed(&queue->diverted, width != OD_UNLIMITED); /* relaxed, all: not shared */
+    odi_store_relaxed(&queue->inbox.diverted, width != OD_UNLIMITED); /* relaxed, all: not shared */
     queue->hand.next = queue->hand.end = 0;
     odi_store_relaxed(&queue->hand.left, 0);
     queue->inbox.fifo = (odi_fifo){0};
     odi_store_relaxed(&queue->inbox.waiting, 0);
-    queue->inbox.credits = (odi_credits){NULL, 0};
+    queue->inbox.credited = NULL;
+    queue->inbox.credits = 0;
     queue->inbox.wants = true;
+    queue->all_here = width != OD_UNLIMITED; /* nothing is given to the pool directly */
+    queue->keeps_lane = queue->exclusive = false;
+    queue->barriers = 0;
+    queue->before = NULL;
+    odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
     odi_lock_release(&queue->watch.lock);
     return queue;
 }
@@ -345,12 +393,22 @@ static void forget_what_waits(void *object)
 
     queue->watch.lock = (odi_lock){0};
     queue->watch.notifications = NULL; /* the parent makes them */
-    queue->inbox = (odi_inbox){.wants = true}; /* the parent's fifos; their memory stays */
+    queue->inbox.lock = (odi_lock){0};
+    queue->inbox.fifo = (odi_fifo){0}; /* the parent's fifos; their memory stays */
+    odi_store_relaxed(&queue->inbox.waiting, 0); /* relaxed: one thread exists */
+    queue->inbox.credited = NULL;
+    queue->inbox.credits = 0;
+    queue->inbox.wants = true;
     queue->lane = queue->early = (odi_fifo){0};
     queue->hand.next = queue->hand.end = 0;
     odi_store_relaxed(&queue->hand.left, 0); /* relaxed: one thread exists */
     queue->first_turn = NULL;
     queue->running = 0;
+    queue->exclusive = false;
+    queue->barriers = 0;
+    queue->before = NULL;
+    queue->all_here |= queue->keeps_lane;
+    odi_store_relaxed(&queue->visitors, 0);
 }
 
 /* The places that the surviving thread holds, in a sync or a drainer, are still held. */
@@ -358,8 +416,11 @@ static void forked(void)
 {
     odi_arena_forked(&queues, forget_what_waits);
     odi_cycles_forked();
-    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer)
+    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
         stay->queue->running += stay->holds_place;
+        stay->queue->exclusive |= stay->exclusive;
+        odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */
+    }
 }
 
 /* ---- stop, and reports ---- */

@@ -43,6 +43,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define ODI_KEYS (ODI_KEY_BARRIER + ODI_BANDS)
+
 struct od_queue {
     /* Constant. */
     od_pool *pool;
@@ -51,7 +53,7 @@ struct od_queue {
 
     odi_atomic(void *) context; /* its user's, adopted once */
 
-    odi_atomic(odi_record *) current[ODI_BANDS]; /* the record without a group, per band */
+    odi_atomic(odi_record *) current[ODI_KEYS]; /* the record without a group, per key */
 
     ODI_LINE_ALIGNED odi_watch watch;
     odi_record *records; /* all of them; cancelled ones serve again */
@@ -60,9 +62,13 @@ struct od_queue {
     uint32_t suspensions;
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
-    odi_atomic(bool) diverted; /* written under the lock and the inbox's */
     bool released;
+    /* See barrier.c. */
+    bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
+    uint32_t barriers;                    /* that wait */
+    odi_record *before; /* from here on the chain's jobs may be outside of the lane */
     ODI_LINE_ALIGNED odi_hand hand;
+    odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
     ODI_LINE_ALIGNED odi_inbox inbox;
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
 };
@@ -80,6 +86,7 @@ typedef struct odi_turn {
         ODI_TURN_PASSED, /* no longer in the lane: it was away when its turn came */
         ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
     } where;             /* of a sync caller; under the lock */
+    bool exclusive;      /* a sync caller's barrier */
     odi_entry entry;
     struct odi_turn *next; /* of those that the lane had no memory for */
 } odi_turn;
@@ -92,8 +99,8 @@ typedef struct {
 
 /* queue.c */
 extern const odi_record_owner odi_queue_owner;
-odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t band);
-void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t band, odi_entry job);
+odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
+void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 void odi_queue_reap(od_queue *queue);
 
 /* Calls `visit` for every queue there ever was; one that is over has no records. */
@@ -127,7 +134,31 @@ void odi_lane_end_credits(od_queue *queue);
 void odi_serve_own_deque(void);
 
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
-void odi_lane_take_turn(od_queue *queue);
+void odi_lane_take_turn(od_queue *queue, bool exclusive);
+bool odi_lane_is_turn(odi_entry entry);
+
+/* barrier.c. From here on the queue keeps its lane, so that a barrier can be pushed: it waits
+ * for what is outside. Not held. */
+void odi_lane_keep(od_queue *queue);
+bool odi_lane_push_barrier(od_queue *queue, odi_entry labelled); /* not held; false: not kept */
+bool odi_lane_is_barrier(odi_entry entry);
+void odi_lane_end_barrier(od_queue *queue); /* not held: the place is kept */
+/* Takes a place for a sync caller if it need not wait. Held. */
+bool odi_lane_enter(od_queue *queue, bool exclusive);
+void odi_queue_before_drained(od_queue *queue);
+
+/* A sync caller on an open queue is counted, because a barrier waits for it. False: the queue
+ * is diverted. Not held. */
+bool odi_queue_visit(od_queue *queue);
+void odi_queue_end_visit(od_queue *queue);
+
+/* What may be taken from the lane by who holds `own_places` of its running ones. Held. */
+typedef enum {
+    ODI_FRONT_FREE,    /* whatever is next, or nothing */
+    ODI_FRONT_BARRIER, /* a barrier, by one */
+    ODI_FRONT_HELD     /* nothing, until who runs has ended */
+} odi_front;
+odi_front odi_lane_front(od_queue *queue, int32_t own_places);
 
 /* Keeps what the lane has no memory for in its caller's frame. Held. */
 void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
@@ -135,7 +166,7 @@ void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
 /* Sleeps until it is granted; a worker looks after each slice whether it has to serve itself.
  * Not held. */
 void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns);
-void odi_lane_end_turn(od_queue *queue);
+void odi_lane_end_turn(od_queue *queue, bool exclusive);
 
 #pragma GCC visibility pop
 

@@ -15,6 +15,12 @@ internal import CScheduler
 func submitClosure(
     _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32)
 
+/// The same with the engine's flags.
+@_silgen_name("od_queue_async_closure_with")
+func submitClosure(
+    _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32,
+    _ flags: UInt32)
+
 /// A heap box for the C functions that take `function(context)`: notifications, which are rare.
 final class Callback {
     private let body: () -> Void

@@ -7,7 +7,14 @@ extension TaskQueue {
             self.rawValue = rawValue
         }
 
-        /// Waits for everything submitted to a concurrent queue before, and holds back everything after.
+        /// Waits for everything submitted to the queue before, runs alone, and holds back everything after.
+        ///
+        ///     cache.async(flags: .barrier) { entries[key] = value }
+        ///
+        /// - Ordering: Exact. A `sync` that is under way counts as submitted before; one from inside the queue's
+        ///   own closures goes on, because the barrier waits for these.
+        /// - Cost: From the first barrier on, each of the queue's closures takes a short critical section. On
+        ///   ``TaskQueue/global(qos:)`` and ``TaskQueue/background``, which are everybody's, it has no effect.
         public static let barrier = Flags(rawValue: 1)
         /// The submission's own quality of service counts, even where the queue's is higher.
         public static let enforceQoS = Flags(rawValue: 2)

@@ -7,24 +7,48 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - group: Counts the closure until it is done or cancelled.
-    ///   - qos: Raises the closure above the queue's own quality of service; a lower one changes nothing.
+    ///   - qos: Raises the closure above the queue's own quality of service; a lower one changes nothing, unless
+    ///     `flags` enforces it.
+    ///   - flags: ``Flags/barrier`` and what else makes it differ from a plain submission.
     ///   - body: Runs once on a worker. Without workers (no thread or memory to be had, or the scheduler was
     ///     shut down) it runs on the caller, before this returns.
     /// - Ordering: Closures submitted by one thread start in order; see ``TaskQueue``.
     /// - Threading: Any thread.
     /// - Cost: No allocation beside the closure's own captures, no lock on a concurrent queue, at most one
     ///   worker woken.
-    public func async(group: WaitGroup? = nil, qos: QoS? = nil, execute body: sending @escaping () -> Void) {
+    public func async(
+        group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+    ) {
         switch route {
         case .engine(let queue, _):
-            if let tracker = Specifics.of(queue)?.tracker {
-                submitClosure(tracker.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
+            // A tracked queue's closures come in a counting one.
+            let tracked = Specifics.of(queue)?.tracker
+            if flags.isEmpty {
+                if let tracked {
+                    submitClosure(tracked.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
+                } else {
+                    submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
+                }
             } else {
-                submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
+                let (band, flags) = engineTerms(qos: qos, flags: flags)
+                if let tracked {
+                    submitClosure(tracked.counting(body), queue, group?.handle, band, flags)
+                } else {
+                    submitClosure(body, queue, group?.handle, band, flags)
+                }
             }
         case .dispatch(let route):
             route.async(group: group, body)
         }
+    }
+
+    /// What the engine is told of a submission's quality of service and flags.
+    private func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
+        var (qos, terms) = (qos, UInt32(0))
+        if flags.contains(.inheritQoS), let current = QoS.current { qos = max(current, qos ?? current) }
+        if flags.contains(.enforceQoS), qos != nil { terms |= UInt32(OD_ENFORCE_BAND) }
+        if flags.contains(.barrier), !isGlobal { terms |= UInt32(OD_BARRIER) }
+        return (qos?.rawValue ?? -1, terms)
     }
 
     /// Runs a closure in the queue's order, on the calling thread, and returns its result.
@@ -34,19 +58,26 @@ extension TaskQueue {
     /// On a concurrent queue it just runs; on a serial or limited one it waits for its turn, and on a worker
     /// another one takes this one's place meanwhile. On ``main`` it runs on the main queue's thread.
     ///
-    /// - Parameter body: What to run.
+    /// - Parameters:
+    ///   - flags: With ``Flags/barrier`` it waits for everything submitted before and holds back everything
+    ///     after, on a concurrent queue too.
+    ///   - body: What to run.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     /// - Ordering: After everything that was submitted to a serial queue before, before everything after.
-    /// - Threading: Any thread. On a serial queue's own closures, and on ``main`` from the main thread, it
-    ///   would wait for itself: it traps.
+    /// - Threading: Any thread. On a serial queue's own closures (as a barrier: on any queue's own), and on
+    ///   ``main`` from the main thread, it would wait for itself: it traps.
     /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller.
-    public func sync<R, E: Error>(execute body: () throws(E) -> R) throws(E) -> R {
+    public func sync<R, E: Error>(flags: Flags = [], execute body: () throws(E) -> R) throws(E) -> R {
         switch route {
         case .engine(let queue, _):
             var stay = od_stay()
             return try withUnsafeMutablePointer(to: &stay) { stay throws(E) in
-                od_queue_sync_begin(queue, stay)
+                if flags.contains(.barrier), !isGlobal {
+                    od_queue_sync_barrier_begin(queue, stay)
+                } else {
+                    od_queue_sync_begin(queue, stay)
+                }
                 defer { od_queue_sync_end(stay) }
                 return try body()
             }

@@ -10,7 +10,7 @@ extension TaskQueue {
     /// - Cost: One allocation of 32 bytes.
     public func async(group: WaitGroup? = nil, execute item: WorkItem) {
         let submission = WorkItem.Submission(of: item)
-        async(group: group, qos: item.qos) { submission.run() }
+        async(group: group, qos: item.qos, flags: item.flags) { submission.run() }
     }
 
     /// Runs an item in the queue's order, on the calling thread.
@@ -18,7 +18,7 @@ extension TaskQueue {
     /// - Parameter item: What to run; nothing when it was cancelled.
     /// - Ordering: As a closure's.
     public func sync(execute item: WorkItem) {
-        sync { item.perform() }
+        sync(flags: item.flags) { item.perform() }
     }
 }
 

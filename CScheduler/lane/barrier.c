@@ -1,0 +1,175 @@
+/* barrier.c — jobs and sync callers that run alone: after all that was submitted before, and
+ * before all that was submitted after.
+ *
+ * A queue that has seen a barrier keeps its lane for good (`keeps_lane`), so that order and
+ * places are known. What an open queue's submitters gave to the pool before is outside of the
+ * lane: the records that counted it are closed to further jobs, and a barrier waits until
+ * they are empty (`before`). A submitter that found such a record before may still count on
+ * it: it is concurrent with the barrier, and its job goes in front, to `early`.
+ *
+ * How the wait for `before` ends: by its records' last job (odi_queue_before_drained), or by
+ * the last visitor, a sync caller that entered while the queue was open.
+ */
+#include "lane/queue.h"
+
+#include "os/membarrier.h"
+
+/* Whether nothing of the queue is left outside of its lane. Lock held. */
+static bool all_is_here(od_queue *queue)
+{
+    odi_records_watch(queue->before, odi_record_next_of_queue);
+    return odi_records_empty(queue->before, odi_record_next_of_queue) &&
+           odi_load_acquire(&queue->visitors, L1) == 0;
+}
+
+/* Lock held. */
+static void look_outside(od_queue *queue)
+{
+    if (!queue->all_here && all_is_here(queue)) {
+        queue->before = NULL;
+        queue->all_here = true;
+    }
+}
+
+/* No new job is counted on a record from here on. Lock held, and the inbox's. */
+static void close_records(od_queue *queue)
+{
+    for (uint32_t key = 0; key < ODI_KEYS; key++)
+        (void)odi_swap_acqrel(&queue->current[key], (odi_record *)NULL, L5);
+    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
+        odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2);
+    queue->before = queue->records;
+}
+
+ODI_COLD void odi_lane_keep(od_queue *queue)
+{
+    odi_credits credits = {NULL, 0};
+
+    odi_lock_acquire(&queue->watch.lock);
+    if (!queue->keeps_lane) {
+        queue->keeps_lane = true;
+        if (!odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
+            odi_lane_set_diverted(queue, true);
+        if (!queue->all_here) {
+            odi_lock_acquire(&queue->inbox.lock);
+            credits = odi_inbox_take_credits(&queue->inbox);
+            close_records(queue);
+            odi_lock_release(&queue->inbox.lock);
+            /* Who counted a job or a visit without seeing the flags is seen from here on. */
+            odi_fence_heavy(L2);
+            look_outside(queue);
+        }
+    }
+    odi_lock_release(&queue->watch.lock);
+    odi_credits_give_back(credits);
+}
+
+ODI_COLD void odi_queue_before_drained(od_queue *queue)
+{
+    odi_settlement settlement = {0};
+
+    odi_lock_acquire(&queue->watch.lock);
+    if (queue->keeps_lane && !queue->all_here) {
+        look_outside(queue);
+        if (queue->all_here)
+            settlement = odi_lane_settle(queue);
+    }
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+}
+
+/* ---- visits ---- */
+
+bool odi_queue_visit(od_queue *queue)
+{
+    odi_add_acquire(&queue->visitors, 1, L2);
+    odi_fence_light(L2);
+    /* relaxed: the fence stands before it */
+    if (ODI_LIKELY(!odi_load_relaxed(&queue->inbox.diverted)))
+        return true;
+    odi_queue_end_visit(queue);
+    return false;
+}
+
+void odi_queue_end_visit(od_queue *queue)
+{
+    uint32_t before = odi_add_acqrel(&queue->visitors, (uint32_t)-1, L1);
+
+    odi_fence_light(L2);
+    /* relaxed: the fence stands before it */
+    if (ODI_UNLIKELY(before == 1 && odi_load_relaxed(&queue->inbox.diverted)))
+        odi_queue_before_drained(queue);
+}
+
+/* ---- what is next ---- */
+
+bool odi_lane_is_barrier(odi_entry entry)
+{
+    odi_record *record = odi_record_of_job(entry);
+
+    if (record != NULL)
+        return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
+    return odi_lane_is_turn(entry) && ((odi_turn *)(uintptr_t)entry.context)->exclusive;
+}
+
+odi_front odi_lane_front(od_queue *queue, int32_t own_places)
+{
+    odi_entry next;
+
+    if (queue->exclusive)
+        return ODI_FRONT_HELD;
+    if (queue->barriers == 0 || queue->early.count > 0)
+        return ODI_FRONT_FREE;
+    if (odi_hand_count(&queue->hand) > 0)
+        next = queue->hand.entries[queue->hand.next];
+    else if (!odi_fifo_peek(&queue->lane, &next) &&
+             !(odi_inbox_empty_into(&queue->inbox, &queue->lane) &&
+               odi_fifo_peek(&queue->lane, &next))) {
+        if (queue->first_turn == NULL)
+            return ODI_FRONT_FREE;
+        next = queue->first_turn->entry;
+    }
+    if (!odi_lane_is_barrier(next))
+        return ODI_FRONT_FREE;
+    return queue->running > own_places || !queue->all_here ? ODI_FRONT_HELD
+                                                           : ODI_FRONT_BARRIER;
+}
+
+/* ---- submitting and running ---- */
+
+bool odi_lane_push_barrier(od_queue *queue, odi_entry labelled)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    odi_lock_acquire(&queue->inbox.lock);
+    bool kept = !odi_lane_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled);
+    queue->barriers += kept;
+    odi_lock_release(&queue->inbox.lock);
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+    return kept;
+}
+
+void odi_lane_end_barrier(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->exclusive = false;
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+}
+
+bool odi_lane_enter(od_queue *queue, bool exclusive)
+{
+    bool may = queue->suspensions == 0 && !queue->exclusive;
+
+    if (exclusive)
+        may = may && queue->running == 0 && queue->all_here && odi_lane_is_clear(queue);
+    else if (queue->width == OD_UNLIMITED)
+        may = may && queue->barriers == 0;
+    else
+        may = may && queue->running < queue->width && odi_lane_is_clear(queue);
+    queue->running += may;
+    queue->exclusive |= may && exclusive;
+    return may;
+}
