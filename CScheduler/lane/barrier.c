@@ -43,7 +43,7 @@ static void close_records(od_queue *queue)
 
 ODI_COLD void odi_lane_keep(od_queue *queue)
 {
-    odi_credits credits = {NULL, 0};
+    odi_credits credits = {0};
 
     odi_lock_acquire(&queue->watch.lock);
     if (!queue->keeps_lane) {

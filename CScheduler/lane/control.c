@@ -190,12 +190,6 @@ uint64_t od_queue_cancel_all(od_queue *queue)
     odi_lock_acquire(&queue->watch.lock);
     odi_lock_acquire(&queue->inbox.lock); /* nothing is counted on credit meanwhile */
     odi_credits credits = odi_inbox_take_credits(&queue->inbox);
-    odi_watchers watchers = {0};
-    bool drained = false;
-    if (credits.count > 0) {
-        watchers = odi_record_watchers(credits.record);
-        drained = odi_record_subtract(credits.record, credits.count);
-    }
     for (uint32_t key = 0; key < ODI_KEYS; key++)
         (void)odi_swap_acqrel(&queue->current[key], (odi_record *)NULL, L5);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
@@ -206,8 +200,7 @@ uint64_t od_queue_cancel_all(od_queue *queue)
     odi_lock_release(&queue->inbox.lock);
     odi_lock_release(&queue->watch.lock);
 
-    if (drained)
-        odi_record_drained(credits.record, watchers);
+    odi_credits_give_back(credits);
     odi_lane_purge(queue);
     odi_queue_reap(queue);
     return cancelled;

@@ -24,10 +24,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Submissions that a ledger was told of and that were not made. */
+/* Credits that were taken off: whom their record's last job has to wake, if they were it. */
 typedef struct {
-    odi_record *record; /* NULL: none */
-    uint32_t count;
+    odi_record *record; /* NULL: nobody */
+    odi_watchers watchers;
 } odi_credits;
 
 /* One cache line, which a submitter keeps as long as the drainer has enough: nothing that a
@@ -69,21 +69,27 @@ static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
     return true;
 }
 
-/* Takes the credits off; the caller tells the ledger. Under the inbox's lock. */
+/* Takes the credits off and tells the ledger, under the inbox's lock: a cancel, which holds it
+ * too, would count as cancelled what the ledger says too much. The caller wakes (give_back). */
 static inline odi_credits odi_inbox_take_credits(odi_inbox *inbox)
 {
-    odi_credits credits = {inbox->credited, inbox->credits};
+    odi_credits credits = {0};
 
+    if (inbox->credits > 0) {
+        credits.watchers = odi_record_watchers(inbox->credited);
+        if (odi_record_subtract(inbox->credited, inbox->credits))
+            credits.record = inbox->credited;
+    }
     inbox->credited = NULL;
     inbox->credits = 0;
-    return credits.count > 0 ? credits : (odi_credits){NULL, 0};
+    return credits;
 }
 
-/* Tells the ledger of credits that were taken off. Without locks. */
+/* Wakes whom credits that were taken off kept waiting. Without locks. */
 static inline void odi_credits_give_back(odi_credits credits)
 {
-    if (credits.count > 0)
-        odi_record_complete(credits.record, credits.count);
+    if (ODI_UNLIKELY(credits.record != NULL))
+        odi_record_drained(credits.record, credits.watchers);
 }
 
 #pragma GCC visibility pop

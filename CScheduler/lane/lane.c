@@ -124,7 +124,7 @@ static bool have_credit(odi_inbox *inbox, odi_record *record, odi_credits *befor
 bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
 {
     odi_inbox *inbox = &queue->inbox;
-    odi_credits before = {NULL, 0};
+    odi_credits before = {0}, unused = {0};
     bool pushed = false, wants = false;
 
     if (ODI_UNLIKELY(record->tag == 0))
@@ -137,11 +137,12 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
             inbox->credits--;
             wants = inbox->wants;
         } else
-            before = odi_inbox_take_credits(inbox); /* perhaps nobody else would */
+            unused = odi_inbox_take_credits(inbox); /* perhaps nobody else would */
     }
     odi_lock_release(&inbox->lock);
 
     odi_credits_give_back(before);
+    odi_credits_give_back(unused);
     if (wants)
         see_to_drainers(queue);
     return pushed;
