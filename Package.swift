@@ -83,7 +83,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["OverdriveCore"],
+            dependencies: ["Overdrive", "OverdriveCore"],
             path: "Tests/Conformance",
             swiftSettings: swiftSettings
         ),

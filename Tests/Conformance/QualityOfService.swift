@@ -55,28 +55,38 @@ extension Conformance {
         }
 
         @Test("decides who goes first, where there is more to do than workers", arguments: Surface.all)
-        func priority(on surface: Surface) {
-            let (group, busy, started, log) = (surface.group(), Counter(), Counter(), Log<QoS>())
-            let workers = Scheduler.shared.workerCount
-            busy.add()
-            // These compute: a worker that waits would be replaced.
-            for _ in 0..<workers {
-                surface.global(.userInteractive).async(group: group) {
-                    started.add()
-                    while busy.count > 0 { sched_yield() }
+        func priority(on surface: Surface) throws {
+            // One worker: of several one may hold an interactive closure while another begins the next band.
+            let scheduler = try Scheduler(workers: 1, spareWorkers: 0)
+            func queue(_ qos: QoS) -> Queue {
+                switch surface {
+                case .libdispatch: surface.global(qos)
+                case .overdrive: .ours(TaskQueue(qos: qos.ours, scheduler: scheduler))
                 }
             }
-            let occupied = surface == .libdispatch || eventually { started.count == workers }
-            #expect(occupied)
-            for _ in 0..<20 { surface.global(.background).async(group: group) { log.note(.background) } }
-            for _ in 0..<20 { surface.global(.userInteractive).async(group: group) { log.note(.userInteractive) } }
-            busy.add(-1)
+            let (group, gate, started, log) = (surface.group(), Gate(), Gate(), Log<QoS>())
+            queue(.userInteractive).async(group: group) {
+                started.open()
+                gate.pass()
+            }
+            started.pass()
+            for _ in 0..<20 { queue(.background).async(group: group) { log.note(.background) } }
+            for _ in 0..<20 { queue(.userInteractive).async(group: group) { log.note(.userInteractive) } }
+            gate.open()
             group.wait()
-            // A worker may note the first background closure before another notes its last interactive one.
-            let first = log.all.prefix(21 - workers)
-            let inOrder = first.allSatisfy { $0 == .userInteractive }
+            let inOrder = log.all.prefix(20).allSatisfy { $0 == .userInteractive }
             #expect(log.all.count == 40)
             #expect(surface.expects(.bandsInOrder, theirs: true, ours: inOrder))
+        }
+
+        @Test("is readable inside a closure", arguments: Surface.all, QoS.allCases)
+        func current(on surface: Surface, qos: QoS) {
+            let (group, seen) = (surface.group(), Log<QoS?>())
+            surface.global(qos).async(group: group) {
+                seen.note(surface.currentQoS)
+            }
+            group.wait()
+            #expect(seen.all == [surface.expects(.qosInside, theirs: nil, ours: qos)])
         }
     }
 }

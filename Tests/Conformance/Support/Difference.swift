@@ -13,7 +13,12 @@ enum Difference: String, CaseIterable, Sendable {
     case plainQoS
     case fiveBands
     case bandsInOrder
+    case qosInside
     case timerLives
+    case dependencyRemoved
+    case dependencyAdded
+    case dependencyCircles
+    case concurrentBlocks
     case specificsAround
     case specificsReplaced
 }

@@ -66,6 +66,14 @@ enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertib
         }
     }
 
+    /// The band of the closure that runs here. libdispatch has no way to ask on Linux.
+    var currentQoS: QoS? {
+        switch self {
+        case .libdispatch: nil
+        case .overdrive: TaskQueue.QoS.current.flatMap { qos in QoS.allCases.first { $0.ours == qos } }
+        }
+    }
+
     func operations(limit: Int? = nil) -> Operations {
         Operations(self, limit: limit)
     }

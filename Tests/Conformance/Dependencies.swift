@@ -1,0 +1,312 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    @Suite("Work with dependencies")
+    struct Dependencies {
+        @Test("runs after what it depends on", arguments: Surface.all)
+        func order(on surface: Surface) {
+            let (queue, log) = (surface.operations(), Log<Int>())
+            let units = (1...3).map { number in surface.unit { log.note(number) } }
+            units[1].add(dependency: units[0])
+            units[2].add(dependency: units[1])
+            for unit in units.reversed() { queue.add(unit) }
+            units[2].waitUntilFinished()
+            #expect(log.all == [1, 2, 3])
+        }
+
+        @Test("waits for all it depends on", arguments: Surface.all)
+        func fanIn(on surface: Surface) {
+            let (queue, runs, seen) = (surface.operations(), Counter(), Log<Int>())
+            let last = surface.unit { seen.note(runs.count) }
+            let first = (0..<20).map { _ in surface.unit { runs.add() } }
+            for unit in first { last.add(dependency: unit) }
+            queue.add(last)
+            for unit in first { queue.add(unit) }
+            last.waitUntilFinished()
+            #expect(seen.all == [20])
+        }
+
+        @Test("is one of many that depend on the same", arguments: Surface.all)
+        func fanOut(on surface: Surface) {
+            let (queue, log, runs) = (surface.operations(), Log<Int>(), Counter())
+            let first = surface.unit { log.note(runs.count) }
+            let others = (0..<10).map { _ in surface.unit { runs.add() } }
+            for unit in others { unit.add(dependency: first) }
+            for unit in others { queue.add(unit) }
+            queue.add(first)
+            for unit in others { unit.waitUntilFinished() }
+            #expect(log.all == [0])
+            #expect(runs.count == 10)
+        }
+
+        @Test("may depend on work of another queue", arguments: Surface.all)
+        func acrossQueues(on surface: Surface) {
+            let (a, b, log) = (surface.operations(limit: 1), surface.operations(limit: 1), Log<Int>())
+            let (first, second) = (surface.unit { log.note(1) }, surface.unit { log.note(2) })
+            second.add(dependency: first)
+            b.add(second)
+            a.add(first)
+            second.waitUntilFinished()
+            #expect(log.all == [1, 2])
+        }
+
+        @Test("on a queue of limit one leaves its place to what it depends on", arguments: Surface.all)
+        func noDeadlock(on surface: Surface) {
+            let log = Log<Int>()
+            let (first, second) = (surface.unit { log.note(1) }, surface.unit { log.note(2) })
+            second.add(dependency: first)
+            do {
+                let queue = surface.operations(limit: 1)
+                queue.add(second)
+                queue.add(first)
+            }
+            second.waitUntilFinished()
+            #expect(log.all == [1, 2])
+        }
+
+        @Test("does not wait for what is finished already", arguments: Surface.all)
+        func finishedDependency(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            let (first, second) = (surface.unit {}, surface.unit { runs.add() })
+            queue.add(first)
+            first.waitUntilFinished()
+            second.add(dependency: first)
+            queue.add(second)
+            second.waitUntilFinished()
+            #expect(runs.count == 1)
+        }
+
+        @Test("runs although what it depends on was cancelled", arguments: Surface.all)
+        func cancelledDependency(on surface: Surface) {
+            let (queue, log) = (surface.operations(), Log<String>())
+            let (first, second) = (surface.unit { log.note("first") }, surface.unit { log.note("second") })
+            second.add(dependency: first)
+            first.cancel()
+            queue.add(first)
+            queue.add(second)
+            second.waitUntilFinished()
+            #expect(log.all == ["second"])
+        }
+
+        @Test("that is cancelled in the middle of a chain is left out", arguments: Surface.all)
+        func middleCancelled(on surface: Surface) {
+            let (queue, log) = (surface.operations(), Log<Int>())
+            let units = (1...3).map { number in surface.unit { log.note(number) } }
+            units[1].add(dependency: units[0])
+            units[2].add(dependency: units[1])
+            units[1].cancel()
+            for unit in units { queue.add(unit) }
+            for unit in units { unit.waitUntilFinished() }
+            #expect(log.all.sorted() == [1, 3])
+            #expect(units.map(\.isCancelled) == [false, true, false])
+        }
+
+        @Test("counts what it depends on, each once", arguments: Surface.all)
+        func count(on surface: Surface) {
+            let (unit, a, b) = (surface.unit {}, surface.unit {}, surface.unit {})
+            #expect(unit.dependencyCount == 0)
+            unit.add(dependency: a)
+            unit.add(dependency: b)
+            #expect(unit.dependencyCount == 2)
+            unit.remove(dependency: a)
+            #expect(unit.dependencyCount == 1)
+        }
+
+        @Test("runs when the last thing it waited for was taken off", arguments: Surface.all)
+        func removed(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            let (never, unit) = (surface.unit {}, surface.unit { runs.add() })
+            unit.add(dependency: never)
+            unit.remove(dependency: never)
+            queue.add(unit)
+            if surface.expects(.dependencyRemoved, theirs: false, ours: true) {
+                #expect(eventually { runs.count == 1 })
+            } else {
+                linger(milliseconds: 20)
+                #expect(runs.count == 0)
+                unit.cancel()
+            }
+        }
+
+        @Test("brings along what it depends on, where that is on no queue", arguments: Surface.all)
+        func broughtAlong(on surface: Surface) {
+            let (queue, log) = (surface.operations(), Log<Int>())
+            let (first, second) = (surface.unit { log.note(1) }, surface.unit { log.note(2) })
+            second.add(dependency: first)
+            queue.add(second)
+            if surface.expects(.dependencyAdded, theirs: false, ours: true) {
+                #expect(eventually { log.all == [1, 2] })
+            } else {
+                linger(milliseconds: 20)
+                #expect(log.all == [])
+                queue.add(first)
+                second.waitUntilFinished()
+            }
+        }
+
+        @Test("on itself", arguments: Surface.all)
+        func itself(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.dependencyCircles, theirs: .exitCode(hangs), ours: .failure),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let unit = surface.unit("photo") {}
+                orHangs(on: surface) { unit.add(dependency: unit) }
+            }
+            expectDeath(
+                result, on: surface, theirs: .exit,
+                saying: "Task.add(dependency:) of \"photo\" to itself: a task cannot wait for itself")
+        }
+
+        @Test("in a circle", arguments: Surface.all)
+        func circle(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.dependencyCircles, theirs: .exitCode(hangs), ours: .failure),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let (queue, a, b) = (surface.operations(), surface.unit("a") {}, surface.unit("b") {})
+                a.add(dependency: b)
+                b.add(dependency: a)
+                queue.add(a)
+                queue.add(b)
+                orHangs(on: surface) { a.waitUntilFinished() }
+            }
+            expectDeath(
+                result, on: surface, theirs: .exit,
+                saying: "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts")
+        }
+    }
+
+    @Suite("Work that was added to a queue")
+    struct Units {
+        @Test("is started on the calling thread where no queue has it", arguments: Surface.all)
+        func start(on surface: Surface) {
+            let threads = Log<UInt>()
+            let unit = surface.unit { threads.note(threadIdentity()) }
+            unit.start()
+            unit.waitUntilFinished()
+            #expect(threads.all == [threadIdentity()])
+            #expect(unit.isFinished)
+        }
+
+        @Test("is executing while it runs, and finished afterwards", arguments: Surface.all)
+        func state(on surface: Surface) {
+            let (queue, started, gate) = (surface.operations(), Gate(), Gate())
+            let unit = surface.unit {
+                started.open()
+                gate.pass()
+            }
+            #expect(!unit.isExecuting && !unit.isFinished)
+            queue.add(unit)
+            started.pass()
+            #expect(unit.isExecuting && !unit.isFinished)
+            gate.open()
+            unit.waitUntilFinished()
+            #expect(eventually { !unit.isExecuting && unit.isFinished })
+        }
+
+        @Test("does not run when it was cancelled before", arguments: Surface.all)
+        func cancelled(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            let units = (0..<5).map { _ in surface.unit { runs.add() } }
+            units[2].cancel()
+            for unit in units { queue.add(unit) }
+            for unit in units { unit.waitUntilFinished() }
+            #expect(runs.count == 4)
+            #expect(units[2].isCancelled && units[2].isFinished)
+        }
+
+        @Test("goes on to its end when it is cancelled while it runs", arguments: Surface.all)
+        func cancelledWhileRunning(on surface: Surface) {
+            let (queue, started, gate, ends) = (surface.operations(), Gate(), Gate(), Counter())
+            let unit = surface.unit {
+                started.open()
+                gate.pass()
+                ends.add()
+            }
+            queue.add(unit)
+            started.pass()
+            unit.cancel()
+            #expect(unit.isCancelled && !unit.isFinished)
+            gate.open()
+            unit.waitUntilFinished()
+            #expect(ends.count == 1)
+        }
+
+        @Test("is over, and never ran, after a cancel on a suspended queue and its resume", arguments: Surface.all)
+        func cancelledWhileSuspended(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            let unit = surface.unit { runs.add() }
+            queue.isSuspended = true
+            queue.add(unit)
+            unit.cancel()
+            queue.isSuspended = false
+            unit.waitUntilFinished()
+            #expect(runs.count == 0)
+            #expect(unit.isCancelled && unit.isFinished)
+        }
+
+        @Test("tells when it is over, also when it was cancelled", arguments: Surface.all, [false, true])
+        func completion(on surface: Surface, cancelled: Bool) {
+            let (queue, done) = (surface.operations(), Gate())
+            let unit = surface.unit {}
+            unit.onCompletion { done.open() }
+            if cancelled { unit.cancel() }
+            queue.add(unit)
+            #expect(done.pass())
+            #expect(unit.isFinished)
+        }
+
+        @Test("is added with others and waited for", arguments: Surface.all)
+        func addAndWait(on surface: Surface) {
+            let (queue, runs) = (surface.operations(limit: 2), Counter())
+            queue.addAndWait((0..<20).map { _ in surface.unit { runs.add() } })
+            #expect(runs.count == 20)
+        }
+
+        @Test("of several blocks is over when all are, each of which ran once", arguments: Surface.all)
+        func blocks(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), (0..<4).map { _ in Counter() })
+            let unit = surface.emptyUnit()
+            for run in runs { unit.add(block: { run.add() }) }
+            queue.add(unit)
+            unit.waitUntilFinished()
+            #expect(runs.map(\.count) == [1, 1, 1, 1])
+        }
+
+        @Test("of no block is over at once", arguments: Surface.all)
+        func noBlock(on surface: Surface) {
+            let (queue, unit) = (surface.operations(), surface.emptyUnit())
+            queue.add(unit)
+            unit.waitUntilFinished()
+            #expect(unit.isFinished)
+        }
+
+        @Test("of several blocks runs them at the same time", arguments: Surface.all)
+        func concurrentBlocks(on surface: Surface) {
+            let (queue, crowd, meeting) = (surface.operations(), Crowd(), Meeting(of: 2))
+            let together = surface.expects(.concurrentBlocks, theirs: false, ours: true)
+            let unit = surface.emptyUnit()
+            for _ in 0..<2 {
+                unit.add(block: { crowd.visit { if together { meeting.attend() } else { usleep(2000) } } })
+            }
+            queue.add(unit)
+            unit.waitUntilFinished()
+            #expect(crowd.most == (together ? 2 : 1))
+        }
+
+        @Test("twice", arguments: Surface.all)
+        func twice(on surface: Surface) async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
+                let (queue, unit) = (surface.operations(), surface.unit("photo") {})
+                queue.add(unit)
+                unit.waitUntilFinished()
+                queue.add(unit)
+            }
+            expectDeath(
+                result, on: surface, theirs: .message,
+                saying: "TaskQueue.add(task:) of \"photo\", which was added or started before: make a new task")
+        }
+    }
+}
