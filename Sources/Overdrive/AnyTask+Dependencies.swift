@@ -148,6 +148,8 @@ extension AnyTask {
 
     /// Puts an edge where the end of this task finds it. False: it is over.
     final func attach(_ edge: Edge) -> Bool {
+        // One that was over before anybody depended on it has no list to close, and looks at none.
+        guard standing.hasDependents else { return false }
         let entry = Unmanaged.passRetained(edge)
         var head = dependents.load(ordering: .relaxed)
         while true {
