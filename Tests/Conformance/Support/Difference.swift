@@ -15,6 +15,8 @@ enum Difference: String, CaseIterable, Sendable {
     case bandsInOrder
     case qosInside
     case timerLives
+    case barrierOnSuspended
+    case barrierCounts
     case dependencyRemoved
     case dependencyAdded
     case dependencyCircles

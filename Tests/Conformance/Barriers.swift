@@ -1,0 +1,386 @@
+import Foundation
+import OverdriveCore
+import Testing
+
+extension Conformance {
+    @Suite("A barrier")
+    struct Barriers {
+        @Test("waits for everything earlier", arguments: Surface.all)
+        func earlier(on surface: Surface) {
+            let (queue, log, gate, group) = (surface.concurrent(), Log<String>(), Gate(), surface.group())
+            for _ in 0..<2 {
+                queue.async(group: group) {
+                    gate.pass()
+                    log.note("read")
+                }
+            }
+            queue.asyncBarrier(group: group) { log.note("write") }
+            linger(milliseconds: 5)
+            #expect(log.all == [])
+            gate.open()
+            group.wait()
+            #expect(log.all == ["read", "read", "write"])
+        }
+
+        @Test("holds back everything later", arguments: Surface.all)
+        func later(on surface: Surface) {
+            let (queue, log, gate, group) = (surface.concurrent(), Log<String>(), Gate(), surface.group())
+            queue.asyncBarrier(group: group) {
+                gate.pass()
+                log.note("write")
+            }
+            for _ in 0..<3 { queue.async(group: group) { log.note("read") } }
+            linger(milliseconds: 5)
+            #expect(log.all == [])
+            gate.open()
+            group.wait()
+            #expect(log.all == ["write", "read", "read", "read"])
+        }
+
+        @Test("runs alone", arguments: Surface.all)
+        func exclusive(on surface: Surface) {
+            let (queue, group, readers, writers) = (surface.concurrent(), surface.group(), Crowd(), Crowd())
+            let overlaps = Counter()
+            for number in 0..<400 {
+                if number.isMultiple(of: 20) {
+                    queue.asyncBarrier(group: group) {
+                        writers.visit {
+                            overlaps.add(readers.now)
+                            sched_yield()
+                            overlaps.add(readers.now)
+                        }
+                    }
+                } else {
+                    queue.async(group: group) {
+                        readers.visit {
+                            overlaps.add(writers.now)
+                            sched_yield()
+                            overlaps.add(writers.now)
+                        }
+                    }
+                }
+            }
+            group.wait()
+            #expect(overlaps.count == 0)
+            #expect(writers.most == 1)
+        }
+
+        @Test("protects a variable of many readers", arguments: Surface.all)
+        func readersAndWriters(on surface: Surface) {
+            let (queue, pair, torn) = (surface.concurrent(), Plain((0, 0)), Counter())
+            onThreads(4) { thread in
+                for round in 0..<150 {
+                    if (round + thread).isMultiple(of: 10) {
+                        queue.asyncBarrier {
+                            pair.value.0 += 1
+                            pair.value.1 += 1
+                        }
+                    } else if queue.sync({ pair.value.0 != pair.value.1 }) {
+                        torn.add()
+                    }
+                }
+            }
+            let written = queue.syncBarrier { pair.value }
+            #expect(written == (60, 60))
+            #expect(torn.count == 0)
+        }
+
+        @Test("leaves readers at the same time before and after it", arguments: Surface.all)
+        func parallelReaders(on surface: Surface) {
+            let (queue, group, met) = (surface.concurrent(), surface.group(), Counter())
+            let (before, after) = (Meeting(of: 2), Meeting(of: 2))
+            for _ in 0..<2 { queue.async(group: group) { if before.attend() { met.add() } } }
+            queue.asyncBarrier(group: group) {}
+            for _ in 0..<2 { queue.async(group: group) { if after.attend() { met.add() } } }
+            group.wait()
+            #expect(met.count == 4)
+        }
+
+        @Test("comes after another one that was submitted before", arguments: Surface.all)
+        func order(on surface: Surface) {
+            let (queue, group, log) = (surface.concurrent(), surface.group(), Log<Int>())
+            for number in 0..<50 { queue.asyncBarrier(group: group) { log.note(number) } }
+            group.wait()
+            #expect(log.all == Array(0..<50))
+        }
+
+        @Test("on an idle queue runs at once", arguments: Surface.all)
+        func idle(on surface: Surface) {
+            let (queue, done) = (surface.concurrent(), Gate())
+            queue.asyncBarrier { done.open() }
+            #expect(done.pass())
+            #expect(queue.syncBarrier { 3 } == 3)
+        }
+
+        @Test("may be submitted by the queue's own closures", arguments: Surface.all)
+        func fromInside(on surface: Surface) {
+            let (queue, group, log) = (surface.concurrent(), surface.group(), Log<String>())
+            queue.async(group: group) {
+                queue.asyncBarrier(group: group) { log.note("write") }
+                log.note("read")
+            }
+            group.wait()
+            #expect(log.all == ["read", "write"])
+        }
+
+        @Test("on a serial queue changes nothing", arguments: Surface.all)
+        func serial(on surface: Surface) {
+            let (queue, log) = (surface.serial(), Log<Int>())
+            for number in 0..<30 {
+                if number.isMultiple(of: 3) {
+                    queue.asyncBarrier { log.note(number) }
+                } else {
+                    queue.async { log.note(number) }
+                }
+            }
+            queue.syncBarrier { log.note(30) }
+            #expect(log.all == Array(0...30))
+        }
+
+        @Test("waits for a suspended queue's resume", arguments: Surface.all)
+        func suspended(on surface: Surface) {
+            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
+            queue.suspend()
+            queue.asyncBarrier(group: group) { runs.add() }
+            #expect(!group.wait(milliseconds: 5))
+            #expect(runs.count == 0)
+            queue.resume()
+            group.wait()
+            #expect(runs.count == 1)
+        }
+
+        @Test("goes on to its end when the queue is suspended meanwhile", arguments: Surface.all)
+        func suspendedMeanwhile(on surface: Surface) {
+            let (queue, group, log, started, gate) = (
+                surface.concurrent(), surface.group(), Log<String>(), Gate(), Gate()
+            )
+            queue.asyncBarrier {
+                started.open()
+                gate.pass()
+                log.note("write")
+            }
+            queue.async(group: group) { log.note("read") }
+            started.pass()
+            queue.suspend()
+            gate.open()
+            #expect(!group.wait(milliseconds: 10))
+            #expect(log.all == ["write"])
+            queue.resume()
+            group.wait()
+            #expect(log.all == ["write", "read"])
+        }
+
+        @Test("does not hold back other queues", arguments: Surface.all)
+        func others(on surface: Surface) {
+            let (queue, other, gate, group) = (surface.concurrent(), surface.concurrent(), Gate(), surface.group())
+            queue.asyncBarrier(group: group) { gate.pass() }
+            let free = surface.group()
+            for _ in 0..<10 { other.async(group: free) {} }
+            free.wait()
+            #expect(other.syncBarrier { true })
+            gate.open()
+            group.wait()
+        }
+
+        @Test("of sync runs on the caller, alone, and returns or throws", arguments: Surface.all)
+        func sync(on surface: Surface) {
+            struct Trouble: Error {}
+            let (queue, crowd) = (surface.concurrent(), Crowd())
+            for _ in 0..<20 { queue.async { crowd.visit { usleep(50) } } }
+            let (thread, others) = queue.syncBarrier { (threadIdentity(), crowd.now) }
+            #expect(thread == threadIdentity())
+            #expect(others == 0)
+            #expect(throws: Trouble.self) { try queue.syncBarrier { throw Trouble() } }
+            #expect(queue.sync { 1 } == 1)
+        }
+
+        @Test("of sync excludes those of other threads", arguments: Surface.all)
+        func syncsOfThreads(on surface: Surface) {
+            let (queue, total) = (surface.concurrent(), Plain(0))
+            onThreads(4) { _ in
+                for _ in 0..<200 { queue.syncBarrier { total.value += 1 } }
+            }
+            #expect(total.value == 800)
+        }
+
+        @Test("of sync holds back plain syncs", arguments: Surface.all)
+        func holdsBackSyncs(on surface: Surface) {
+            let (queue, inside, gate, log, done) = (surface.concurrent(), Gate(), Gate(), Log<String>(), Gate())
+            Thread.detachNewThread {
+                queue.syncBarrier {
+                    inside.open()
+                    gate.pass()
+                    log.note("write")
+                }
+            }
+            inside.pass()
+            Thread.detachNewThread {
+                queue.sync { log.note("read") }
+                done.open()
+            }
+            linger(milliseconds: 5)
+            #expect(log.all == [])
+            gate.open()
+            #expect(done.pass())
+            #expect(log.all == ["write", "read"])
+        }
+
+        @Test("may be a work item", arguments: Surface.all)
+        func item(on surface: Surface) {
+            let (queue, log, gate, group) = (surface.concurrent(), Log<String>(), Gate(), surface.group())
+            queue.async(group: group) {
+                gate.pass()
+                log.note("before")
+            }
+            queue.async(group: group, surface.barrierItem { log.note("barrier") })
+            queue.async(group: group) { log.note("after") }
+            linger(milliseconds: 5)
+            gate.open()
+            group.wait()
+            #expect(log.all == ["before", "barrier", "after"])
+        }
+
+        @Test("that is a work item performs like any other", arguments: Surface.all)
+        func performedItem(on surface: Surface) {
+            let (queue, gate, group, runs) = (surface.concurrent(), Gate(), surface.group(), Counter())
+            queue.async(group: group) { gate.pass() }
+            surface.barrierItem { runs.add() }.perform()
+            #expect(runs.count == 1)
+            gate.open()
+            group.wait()
+        }
+
+        @Test("that is a cancelled work item lets the others through", arguments: Surface.all)
+        func cancelledItem(on surface: Surface) {
+            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
+            let item = surface.barrierItem { runs.add(100) }
+            queue.suspend()
+            queue.async(group: group) { runs.add() }
+            queue.async(group: group, item)
+            queue.async(group: group) { runs.add() }
+            item.cancel()
+            queue.resume()
+            group.wait()
+            #expect(runs.count == 2)
+        }
+
+        @Test("sees what the earlier ones wrote, and they do not see what it writes", arguments: Surface.all)
+        func visibility(on surface: Surface) {
+            let (queue, values, sum) = (surface.concurrent(), (0..<50).map { _ in Plain(0) }, Plain(0))
+            for (index, value) in values.enumerated() { queue.async { value.value = index } }
+            queue.asyncBarrier { sum.value = values.map(\.value).reduce(0, +) }
+            #expect(queue.syncBarrier { sum.value } == 1225)
+        }
+
+        @Test("is lost in no race of many who read and write", arguments: Surface.all)
+        func storm(on surface: Surface) {
+            let (queue, group, writes, reads) = (surface.concurrent(), surface.group(), Plain(0), Counter())
+            onThreads(4) { _ in
+                for round in 0..<200 {
+                    if round.isMultiple(of: 4) {
+                        queue.asyncBarrier(group: group) { writes.value += 1 }
+                    } else {
+                        queue.async(group: group) { reads.add() }
+                    }
+                }
+            }
+            group.wait()
+            #expect(queue.syncBarrier { writes.value } == 200)
+            #expect(reads.count == 600)
+        }
+
+        @Test("of sync from one of the queue's own closures", arguments: Surface.all)
+        func selfSync(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.waitingForOneself, theirs: .exitCode(hangs), ours: .failure),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let (queue, done) = (surface.concurrent("pages"), Gate())
+                queue.async {
+                    queue.syncBarrier {}
+                    done.open()
+                }
+                orHangs(on: surface) { done.pass() }
+            }
+            expectDeath(
+                result, on: surface, theirs: .exit,
+                saying: "TaskQueue.sync(flags: .barrier) on \"pages\" from one of its own closures would wait for "
+                    + "itself: call the function directly instead")
+        }
+    }
+
+    @Suite("A barrier of a queue with a limit")
+    struct OperationBarriers {
+        @Test("waits for everything earlier and holds back everything later", arguments: Surface.all, [2, -1])
+        func between(on surface: Surface, limit: Int) {
+            let (queue, log, gate) = (surface.operations(limit: limit), Log<String>(), Gate())
+            queue.add {
+                gate.pass()
+                log.note("before")
+            }
+            queue.add { log.note("before") }
+            queue.addBarrier { log.note("barrier") }
+            queue.add { log.note("after") }
+            linger(milliseconds: 5)
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(log.all == ["before", "before", "barrier", "after"])
+        }
+
+        @Test("on an empty, suspended queue", arguments: Surface.all)
+        func suspended(on surface: Surface) {
+            let (queue, runs) = (surface.operations(), Counter())
+            queue.isSuspended = true
+            queue.addBarrier { runs.add() }
+            linger()
+            #expect(runs.count == surface.expects(.barrierOnSuspended, theirs: 1, ours: 0))
+            queue.isSuspended = false
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { runs.count == 1 })
+        }
+
+        @Test("is counted as pending", arguments: Surface.all)
+        func pending(on surface: Surface) {
+            let (queue, gate, runs) = (surface.operations(), Gate(), Counter())
+            queue.add { gate.pass() }
+            queue.addBarrier { runs.add() }
+            #expect(queue.pending == surface.expects(.barrierCounts, theirs: 1, ours: 2))
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { runs.count == 1 })
+        }
+
+        @Test("is taken back by cancelAll", arguments: Surface.all)
+        func cancelled(on surface: Surface) {
+            let (queue, runs, gate, started) = (surface.operations(), Counter(), Gate(), Gate())
+            queue.add {
+                started.open()
+                gate.pass()
+            }
+            queue.addBarrier { runs.add() }
+            queue.add { runs.add() }
+            started.pass()
+            queue.cancelAll()
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            linger(milliseconds: 5)
+            #expect(runs.count == 0)
+        }
+
+        @Test("may be followed by closures that are submitted after cancelAll", arguments: Surface.all)
+        func afterCancel(on surface: Surface) {
+            let (queue, log, gate, started) = (surface.operations(), Log<String>(), Gate(), Gate())
+            queue.add {
+                started.open()
+                gate.pass()
+            }
+            queue.addBarrier { log.note("barrier") }
+            started.pass()
+            queue.cancelAll()
+            queue.add { log.note("late") }
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { log.all == ["late"] })
+        }
+    }
+}
