@@ -131,7 +131,7 @@ odi_front odi_lane_front(od_queue *queue, int32_t own_places)
     }
     if (!odi_lane_is_barrier(next))
         return ODI_FRONT_FREE;
-    return queue->running > own_places || !queue->all_here ? ODI_FRONT_HELD
+    return queue->running - queue->coming > own_places || !queue->all_here ? ODI_FRONT_HELD
                                                            : ODI_FRONT_BARRIER;
 }
 
@@ -164,7 +164,7 @@ bool odi_lane_enter(od_queue *queue, bool exclusive)
     bool may = queue->suspensions == 0 && !queue->exclusive;
 
     if (exclusive)
-        may = may && queue->running == 0 && queue->all_here && odi_lane_is_clear(queue);
+        may = may && queue->running == queue->coming && queue->all_here && odi_lane_is_clear(queue);
     else if (queue->width == OD_UNLIMITED)
         may = may && queue->barriers == 0;
     else

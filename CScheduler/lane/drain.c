@@ -297,6 +297,7 @@ static lot take(od_queue *queue, bool several, const odi_turn *below)
         if (next.settlement.drainers == 0)
             return next;
         next.settlement.drainers--; /* somebody has pushed meanwhile: this one stays */
+        queue->coming--;
     }
     next.barrier = queue->exclusive;
     if (odi_lane_is_turn(entry))
@@ -391,10 +392,11 @@ static size_t jobs_per_turn(od_queue *queue)
     return odi_worker_other_bands(worker, queue->band) ? 1 : JOBS_PER_TURN;
 }
 
+static void drain_on(void *queue);
+
 /* A drainer: it holds a place of the lane from odi_lane_settle until take says otherwise. */
-static void drain(void *raw)
+static void serve_lane(od_queue *queue, bool begins)
 {
-    od_queue *queue = raw;
     od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true};
     size_t done = 0, most;
     const odi_turn *below = right_below;
@@ -409,14 +411,18 @@ static void drain(void *raw)
         if (done > 0 && most == JOBS_PER_TURN && seems_empty)
             linger(queue);
         odi_lock_acquire(&queue->watch.lock);
+        queue->coming -= begins;
         next = take(queue, most > 1, below);
+        if (begins && (next.first.code != 0 || next.granted.code != 0))
+            next.settlement = odi_lane_settle(queue); /* another one may come */
+        begins = false;
         over = queue->released;
         seems_empty = queue->width == 1 && queue->lane.count + queue->early.count == 0;
         waits_for_before = queue->barriers > 0 && !queue->all_here;
         odi_lock_release(&queue->watch.lock);
         stay.exclusive = next.barrier;
         if (next.first.code != 0) {
-            odi_lane_start(queue, next.settlement.drainers);
+            odi_lane_carry_out(queue, next.settlement);
             done += run_lot(queue, &next);
         }
         if (ODI_UNLIKELY(next.barrier && next.first.code != 0))
@@ -427,10 +433,11 @@ static void drain(void *raw)
     odi_stays = stay.outer;
 
     if (next.granted.code != 0) {
-        odi_lane_start(queue, next.settlement.drainers); /* while the caller's place is held */
+        odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
     } else if (next.first.code != 0)
-        odi_lane_start(queue, 1);
+        odi_pool_submit(queue->pool, queue->band,
+                        odi_job_plain(drain_on, queue, ODI_TAG_INTERNAL));
     else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(waits_for_before) && free_worker)
@@ -439,6 +446,17 @@ static void drain(void *raw)
         if (over)
             odi_queue_reap(queue);
     }
+}
+
+static void drain(void *queue)
+{
+    serve_lane(queue, true);
+}
+
+/* After its turn of the worker is over. */
+static void drain_on(void *queue)
+{
+    serve_lane(queue, false);
 }
 
 void odi_lane_start(od_queue *queue, int drainers)

@@ -61,11 +61,14 @@ odi_settlement odi_lane_settle(od_queue *queue)
         free_places = front == ODI_FRONT_BARRIER;
     odi_lock_acquire(&queue->inbox.lock);
     waiting += queue->inbox.fifo.count;
-    if (queue->suspensions == 0 && free_places > 0 && waiting > 0)
-        settlement.drainers = waiting < (uint64_t)free_places ? (int)waiting : free_places;
+    /* One at a time: the next follows when a worker has begun this one, so that there are as
+     * many as workers come for, and not one for each job. */
+    if (queue->suspensions == 0 && free_places > 0 && waiting > 0 && queue->coming == 0)
+        settlement.drainers = 1;
     queue->running += settlement.drainers;
-    queue->inbox.wants =
-        queue->suspensions == 0 && queue->running < width && front == ODI_FRONT_FREE;
+    queue->coming += settlement.drainers;
+    queue->inbox.wants = queue->suspensions == 0 && queue->running < width &&
+                         queue->coming == 0 && front == ODI_FRONT_FREE;
     if (waiting == 0)
         settlement.credits = odi_inbox_take_credits(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);

@@ -303,7 +303,7 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->first_turn = NULL;
     queue->suspensions = 0;
     queue->width = width;
-    queue->running = 0;
+    queue->running = queue->coming = 0;
     queue->released = false;
     odi_store_relaxed(&queue->inbox.diverted, width != OD_UNLIMITED); /* relaxed, all: not shared */
     queue->hand.next = queue->hand.end = 0;
@@ -403,7 +403,7 @@ static void forget_what_waits(void *object)
     queue->hand.next = queue->hand.end = 0;
     odi_store_relaxed(&queue->hand.left, 0); /* relaxed: one thread exists */
     queue->first_turn = NULL;
-    queue->running = 0;
+    queue->running = queue->coming = 0;
     queue->exclusive = false;
     queue->barriers = 0;
     queue->before = NULL;

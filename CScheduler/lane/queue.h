@@ -62,6 +62,7 @@ struct od_queue {
     uint32_t suspensions;
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
+    int32_t coming;  /* drainers among them that no worker has begun: one at most */
     bool released;
     /* See barrier.c. */
     bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
