@@ -68,7 +68,8 @@ bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t
 {
     forks->crew = crew;
     forks->worker = worker;
-    for (size_t bytes = stack_bytes; forks->slots == NULL && bytes >= SLOTS_MINIMUM; bytes /= 2) {
+    size_t bytes = stack_bytes > SLOTS_MINIMUM ? stack_bytes : SLOTS_MINIMUM;
+    for (; forks->slots == NULL && bytes >= SLOTS_MINIMUM; bytes /= 2) {
         forks->slots = odi_pages_reserve_guarded(bytes);
         forks->bytes = bytes;
     }
@@ -152,8 +153,15 @@ static void answer(odi_forks *forks)
         uint32_t next = split + (head - split + 1) / 2;
         if (!odi_cas_release(&forks->word, &word, make_word(tail_of(word), next), F1))
             continue;
-        /* relaxed: it says nothing that the word does not say */
-        (void)odi_cas_relaxed(&forks->owner.limit, &limit, limit_at(forks, next));
+        /* A thief may have helped itself since, and another asked anew: then the request is not
+         * the one that we have met, and the limit follows the split that the thief has left
+         * (acquire: who asked read it after that thief's store). */
+        if (odi_cas_acquire(&forks->owner.limit, &limit, limit_at(forks, next), F3)) {
+            uint32_t now = split_of(odi_load_relaxed(&forks->word)); /* relaxed: F3 has shown it */
+
+            if (now != next)
+                set_limit(forks, now);
+        }
         break;
     }
     ring_asker(forks);
@@ -218,12 +226,15 @@ static void migrate(odi_forks *victim)
     uint32_t head = place_of(victim, odi_load_acquire(&victim->owner.head, F1));
     uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
     bool moved = false;
-    while (head > split_of(word) && !moved)
+    /* Not the root: its owner is about to expose it, and has not said yet whose work it is. */
+    while (split_of(word) != 0 && head > split_of(word) && !moved)
         moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F1);
     odi_store_release(&victim->owner.limit,
                       moved ? limit_at(victim, head) : ODI_FORKS_ASKED, F3);
-    if (moved)
+    if (moved) {
         ring_asker(victim);
+        odi_forks_published(victim); /* the request that is met here may have been a sleeper's */
+    }
 }
 
 void odi_forks_want(odi_forks *victim)
@@ -481,4 +492,19 @@ void odi_forks_forked(void)
             odi_store_relaxed(&forks->slots[place].state, ODI_FORK_LOST);
     }
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed: as above */
+}
+
+void odi_forks_drop(odi_forks *forks)
+{
+    od_fork_slot *head = odi_load_relaxed(&forks->owner.head); /* relaxed, all: one thread exists */
+
+    /* The slot at head too: its join may have been under way. */
+    for (od_fork_slot *slot = forks->slots; slot <= head; slot++) {
+        odi_store_relaxed(&slot->thief, (odi_forks *)NULL);
+        odi_store_relaxed(&slot->state, 0);
+    }
+    odi_store_relaxed(&forks->word, make_word(0, 0));
+    odi_store_relaxed(&forks->asker, (odi_forks *)NULL);
+    odi_store_relaxed(&forks->owner.head, forks->slots);
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED);
 }

@@ -133,6 +133,9 @@ bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot);
 /* In a forked child: the calling thread's forks that others were running are lost. */
 void odi_forks_forked(void);
 
+/* In a forked child: the stack of a thread that is not there is empty. */
+void odi_forks_drop(odi_forks *forks);
+
 /* hunt.c: forks were exposed; wakes a sleeper if there is one to spare. */
 void odi_forks_published(odi_forks *forks);
 

@@ -83,7 +83,9 @@ void odi_guests_forked(odi_crew *crew)
     for (int i = 0; i < odi_guests_seen(crew); i++) {
         odi_forks *guest = odi_guest_at(crew, i);
 
-        if (&guest->owner != od_forks_self)
+        if (&guest->owner != od_forks_self) {
+            odi_forks_drop(guest);
             odi_store_relaxed(&guest->taken, 0); /* relaxed: one thread exists */
+        }
     }
 }

@@ -63,8 +63,10 @@ void odi_forks_published(odi_forks *forks)
     /* Nobody to spare: whoever runs out of work finds the fork by itself. */
     if (guests > 0 && excess(crew, guests) >= 0)
         return;
-    (void)odi_crew_publish(crew, forks->worker != NULL ? forks->worker->site
-                                                       : odi_crew_site_here(crew));
+    /* A thief that has helped itself may not ask where another worker is at home. */
+    (void)odi_crew_publish(crew, forks->worker != NULL && forks->worker == odi_worker_self
+                                     ? forks->worker->site
+                                     : odi_crew_site_here(crew));
 }
 
 /* ---- everybody's forks ---- */
@@ -167,10 +169,15 @@ bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
         return false;
     uint32_t start = (uint32_t)odi_rng_next(&worker->random);
     if (!visit_all(crew, &worker->forks, start, take_shared, &it)) {
-        (void)visit_all(crew, &worker->forks, start, ask, &it);
+        if (!visit_all(crew, &worker->forks, start, ask, &it))
+            worker->press.asked = NULL; /* whom it had asked may have left */
         return false;
     }
     worker->press.asked = NULL;
+    /* The request that its owner has met was everybody's: it stands again for those who sleep
+     * on. (Without a fence: a fork of this very moment may be missed, the next one is not.) */
+    if (excess(crew, guests_here(crew)) < 0)
+        odi_forks_want(it.victim);
     worker->loot = it.slot;
     worker->loot_victim = it.victim;
     *job = odi_job_plain(run_loot, worker, ODI_TAG_INTERNAL);

@@ -221,6 +221,104 @@ static void a_sleeper_is_woken_for_a_fork_that_comes_later(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* One of two sleepers takes the root's branch and stays in it. The other is woken for what is
+ * forked above from then on. */
+static struct {
+    atomic_int inside, awake, started;
+} second;
+
+static void stay_inside(void *unused)
+{
+    (void)unused;
+    atomic_store(&second.inside, 1);
+    later.seen[1] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
+}
+
+static void note_second(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&second.started, 1);
+}
+
+static void fork_above_a_taken_root(void *unused)
+{
+    od_fork_slot *branches[ABOVE], *root = od_fork(stay_inside, unused);
+
+    (void)COMES_TRUE(atomic_load(&second.inside));
+    odi_clock_sleep(MILLISECONDS(20));
+    for (int i = 0; i < ABOVE; i++)
+        branches[i] = od_fork(note_second, NULL);
+    later.seen[0] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
+    for (int i = ABOVE; i-- > 0;)
+        od_join(branches[i], note_second, NULL);
+    od_join(root, stay_inside, unused);
+}
+
+static void be_awake(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&second.awake, 1);
+    (void)COMES_TRUE(atomic_load(&second.awake) == 3);
+}
+
+static void a_second_sleeper_is_woken_when_the_first_stays_in_its_branch(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(3);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "second");
+
+    memset(&second, 0, sizeof second);
+    memset(&later, 0, sizeof later);
+    for (int i = 0; i < 3; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, be_awake, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    odi_clock_sleep(MILLISECONDS(20)); /* all three have gone to sleep */
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_above_a_taken_root, NULL);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_true(later.seen[0]);
+    assert_true(later.seen[1]); /* not by the first, once it was done */
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void note_thread(void *raw)
+{
+    *(pthread_t *)raw = pthread_self();
+    atomic_store(&later.done[0], 1);
+}
+
+static void fork_for_another(void *raw)
+{
+    pthread_t thread = pthread_self();
+    od_fork_slot *root = od_fork(note_thread, &thread);
+
+    (void)COMES_TRUE(atomic_load(&later.done[0]));
+    od_join(root, note_thread, &thread);
+    *(bool *)raw = !pthread_equal(thread, pthread_self());
+}
+
+/* A worker's stack of the least size holds forks as well. */
+static void workers_with_small_stacks_share_their_forks(void **state)
+{
+    (void)state;
+    od_pool_options options;
+    od_pool *pool;
+    char message[256];
+
+    od_pool_options_init(&options);
+    options.workers = 2;
+    options.stack_bytes = 256 * 1024;
+    assert_int_equal(od_pool_create(&options, &pool, message, sizeof message), OD_OK);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "small");
+    bool shared = false;
+    memset(&later, 0, sizeof later);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_for_another, &shared);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_true(shared);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a joiner runs no stranger's job ---- */
 
 static struct {
@@ -411,6 +509,70 @@ static void a_forked_child_forks_branches_of_its_own(void **state)
     assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
 }
 
+/* Another thread's forks are the parent's: the child runs none of them, and joins none. */
+static struct {
+    od_pool *pool;
+    pid_t parent;
+    atomic_int here, may_go, in_child;
+} theirs;
+
+static void branch_of_the_parent(void *unused)
+{
+    (void)unused;
+    if (getpid() != theirs.parent)
+        atomic_fetch_add(&theirs.in_child, 1);
+}
+
+static void *be_elsewhere(void *unused)
+{
+    od_fork_stay stay;
+    od_fork_slot *branches[3];
+
+    od_forks_enter(theirs.pool, &stay);
+    for (int i = 0; i < 3; i++)
+        branches[i] = od_fork(branch_of_the_parent, unused);
+    atomic_store(&theirs.here, 1);
+    (void)COMES_TRUE(atomic_load(&theirs.may_go));
+    for (int i = 3; i-- > 0;)
+        od_join(branches[i], branch_of_the_parent, unused);
+    od_forks_leave(&stay);
+    return unused;
+}
+
+static void fork_where_the_parent_did(void *unused)
+{
+    (void)unused;
+    od_fork_stay stay;
+
+    fib_frame frame = {3, 0};
+    od_queue *queue = od_queue_create(theirs.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "child");
+
+    od_forks_enter(theirs.pool, &stay);
+    child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
+    od_forks_leave(&stay);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fib_branch, &frame);
+    child_expects(od_queue_wait(queue, HANG_NS));
+    odi_clock_sleep(MILLISECONDS(20)); /* the worker looks about once it is idle */
+    child_expects(atomic_load(&theirs.in_child) == 0);
+}
+
+static void a_forked_child_runs_no_forks_of_its_parents_guests(void **state)
+{
+    (void)state;
+    pthread_t guest;
+
+    memset(&theirs, 0, sizeof theirs);
+    theirs.parent = getpid();
+    theirs.pool = pool_of(1); /* the guest counts as its worker: nobody takes its forks */
+    assert_int_equal(pthread_create(&guest, NULL, be_elsewhere, NULL), 0);
+    assert_true(COMES_TRUE(atomic_load(&theirs.here)));
+    int status = in_a_child(fork_where_the_parent_did, NULL, 30).status;
+    atomic_store(&theirs.may_go, 1);
+    pthread_join(guest, NULL);
+    assert_int_equal(status, 0);
+    assert_int_equal(od_pool_free(theirs.pool), OD_OK);
+}
+
 /* ---- without membarrier ---- */
 
 static void without_membarrier(void *unused)
@@ -445,10 +607,13 @@ int main(void)
         cmocka_unit_test(forks_above_a_long_leaf_are_taken),
         cmocka_unit_test(forks_above_a_blocked_leaf_are_taken),
         cmocka_unit_test(a_sleeper_is_woken_for_a_fork_that_comes_later),
+        cmocka_unit_test(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch),
+        cmocka_unit_test(workers_with_small_stacks_share_their_forks),
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
         cmocka_unit_test(a_forked_child_forks_branches_of_its_own),
+        cmocka_unit_test(a_forked_child_runs_no_forks_of_its_parents_guests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,14 +56,16 @@ void odi_thread_yield(void)
     odi_spin_pause();
 }
 
+static void *work_of[MODEL_ROWS];
+
 void *od_thread_work(void)
 {
-    return NULL;
+    return work_of[model_thread()];
 }
 
 void od_thread_set_work(void *work)
 {
-    (void)work;
+    work_of[model_thread()] = work;
 }
 
 od_fork_slot *od_fork_first(uint64_t code, void *context)
@@ -238,6 +240,52 @@ static void want_and_steal(void)
 }
 MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1,
                want_and_steal)
+
+/* Whoever takes a root knows whose work it is. */
+static void body_at_work(void *raw)
+{
+    model_check(od_thread_work() == number);
+    body(raw);
+}
+static void fork_at_work(void)
+{
+    be(0);
+    od_thread_set_work(number);
+    branch[0] = od_fork(body_at_work, &number[0]);
+    od_join(branch[0], body_at_work, &number[0]);
+}
+static void migrate_and_steal(void)
+{
+    migrate(&forks[0]);
+    steal_and_run(1);
+}
+MODEL_SCENARIO(forks_root_at_work, prepare_empty, verify_1, fork_at_work, migrate_and_steal)
+
+/* While the owner answers with half of what is private, one thief helps itself to all of it and
+ * another asks anew: the request looks as it did, and is about more. Whatever is exposed lies
+ * below the limit, or a pop would take it for private. */
+static void fork_a_third(void)
+{
+    be(0);
+    fork_branch(2);
+}
+static void want_and_migrate(void)
+{
+    odi_forks_want(&forks[0]);
+    migrate(&forks[0]);
+}
+static void want_anew(void)
+{
+    odi_forks_want(&forks[0]);
+}
+static void verify_limit(void)
+{
+    uint32_t split = split_of(odi_load_relaxed(&forks[0].word));
+
+    model_check(odi_load_relaxed(&forks[0].owner.limit) >= (uintptr_t)&forks[0].slots[split]);
+}
+MODEL_SCENARIO(forks_answer_and_migrate, prepare_private, verify_limit, fork_a_third,
+               want_and_migrate, want_anew)
 
 /* ---- a thief goes to sleep: the next fork is seen, or announced ---- */
 
