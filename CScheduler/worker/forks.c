@@ -496,13 +496,13 @@ void odi_forks_forked(void)
 
 void odi_forks_drop(odi_forks *forks)
 {
-    od_fork_slot *head = odi_load_relaxed(&forks->owner.head); /* relaxed, all: one thread exists */
-
-    /* The slot at head too: its join may have been under way. */
+    /* relaxed, all: one thread exists. The slot at head too: its join may have been under way. */
+    od_fork_slot *head = odi_load_relaxed(&forks->owner.head);
     for (od_fork_slot *slot = forks->slots; slot <= head; slot++) {
         odi_store_relaxed(&slot->thief, (odi_forks *)NULL);
         odi_store_relaxed(&slot->state, 0);
     }
+    /* relaxed, all: as above */
     odi_store_relaxed(&forks->word, make_word(0, 0));
     odi_store_relaxed(&forks->asker, (odi_forks *)NULL);
     odi_store_relaxed(&forks->owner.head, forks->slots);
