@@ -1,0 +1,109 @@
+import OverdriveCore
+import Testing
+
+@Suite("Parallel map, filter, reduce, scan, min and max", .timeLimit(.minutes(2)))
+struct ParallelCollectionTests {
+    @Test("map keeps the order, of ranges, arrays, slices and reversed ones", arguments: Caller.allCases)
+    func map(caller: Caller) async throws {
+        for count in lengths {
+            #expect(try await caller.call { Parallel.map(0..<count) { $0 &* 7 } } == (0..<count).map { $0 &* 7 })
+            let numbers = scrambled(count)
+            #expect(try await caller.call { Parallel.map(numbers) { String($0) } } == numbers.map { String($0) })
+            let (slice, grain) = (numbers.dropFirst(2), 100)
+            #expect(try await caller.call { Parallel.map(slice, grain: grain) { $0 / 3 } } == slice.map { $0 / 3 })
+            #expect(try await caller.call { Parallel.map(numbers.reversed()) { $0 } } == Array(numbers.reversed()))
+        }
+    }
+
+    @Test("map's results live once", arguments: Caller.allCases)
+    func mapLives(caller: Caller) async throws {
+        let census = Census()
+        try await caller.call {
+            let objects = Parallel.map(0..<1_000) { _ in census.newborn() }
+            let kept = Parallel.filter(objects) { _ in true }
+            kept[999].touch()
+        }
+        #expect(census.alive == 0)
+    }
+
+    @Test("filter keeps what it should, in order", arguments: Caller.allCases)
+    func filter(caller: Caller) async throws {
+        for count in lengths {
+            let numbers = scrambled(count)
+            for divisor in [1, 2, 1_000, 1 << 40] {
+                #expect(
+                    try await caller.call { Parallel.filter(numbers) { $0 % divisor == 0 } }
+                        == numbers.filter { $0 % divisor == 0 })
+            }
+        }
+    }
+
+    @Test("reduce keeps the order of what does not commute", arguments: Caller.allCases)
+    func reduce(caller: Caller) async throws {
+        for count in lengths where count <= 4_097 {
+            let words = (0..<count).map { String($0) }
+            #expect(try await caller.call { Parallel.reduce(words, "", +) } == words.joined())
+            let together = try await caller.call { () -> [Int] in
+                Parallel.reduce(0..<count, [Int](), map: { [$0] }, combine: { $0 + $1 })
+            }
+            #expect(together == Array(0..<count))
+        }
+        for count in lengths {
+            let sum: Int = try await caller.call { Parallel.reduce(0..<count, 0, map: { $0 }, combine: +) }
+            #expect(sum == count * (count - 1) / 2)
+        }
+    }
+
+    @Test("reduce rounds the same way for any number of workers", arguments: [1, 2, 1_000, 4_097, 100_000])
+    func sameBits(count: Int) async throws {
+        var all: Set<UInt64> = []
+        for workers in 1...8 {
+            let queue = TaskQueue(scheduler: makeScheduler(workers: workers))
+            for _ in 0..<3 {
+                let sum = try await queue.run { () -> Double in
+                    Parallel.reduce(0..<count, 0.0, map: { 1 / (0.3 + Double($0)) }, combine: { $0 + $1 })
+                }
+                all.insert(sum.bitPattern)
+                let factors = (0..<count).map { 1 + 1 / (3 + Double($0)) }
+                let product = try await queue.run { () -> Double in
+                    Parallel.scan(factors, 1.0, { $0 * $1 }).last ?? 0
+                }
+                all.insert(~product.bitPattern)
+            }
+        }
+        #expect(all.count == 2)
+    }
+
+    @Test("scan", arguments: Caller.allCases)
+    func scan(caller: Caller) async throws {
+        for count in lengths {
+            let numbers = scrambled(count, below: 1_000)
+            var sum = 0
+            let expected = numbers.map { number -> Int in
+                sum += number
+                return sum
+            }
+            #expect(try await caller.call { Parallel.scan(numbers, 0, +) } == expected)
+        }
+        let letters = Array("abcdefg").map { String($0) }
+        #expect(
+            try await caller.call { Parallel.scan(letters, "", +) }
+                == ["a", "ab", "abc", "abcd", "abcde", "abcdef", "abcdefg"])
+    }
+
+    /// Compared by its key alone.
+    private struct Item: Comparable, Sendable {
+        let key, place: Int
+        static func < (left: Item, right: Item) -> Bool { left.key < right.key }
+        static func == (left: Item, right: Item) -> Bool { left.key == right.key }
+    }
+
+    @Test("min and max choose among equals as the standard library does", arguments: Caller.allCases)
+    func extremes(caller: Caller) async throws {
+        for count in lengths {
+            let items = scrambled(count, below: 10).enumerated().map { Item(key: $1, place: $0) }
+            #expect(try await caller.call { Parallel.min(items)?.place } == items.min()?.place)
+            #expect(try await caller.call { Parallel.max(items)?.place } == items.max()?.place)
+        }
+    }
+}

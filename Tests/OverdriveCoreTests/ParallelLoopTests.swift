@@ -1,0 +1,69 @@
+import OverdriveCore
+import Testing
+
+@Suite("Parallel loops", .timeLimit(.minutes(2)))
+struct ParallelLoopTests {
+    @Test("forEach calls its body once for each number", arguments: Caller.allCases)
+    func forEach(caller: Caller) async throws {
+        for count in lengths {
+            for grain in [nil, 1, 1_000] {
+                let times = try await caller.call { () -> [Int] in
+                    let counters = (0..<count).map { _ in Counter() }
+                    Parallel.forEach(0..<count, grain: grain) { counters[$0].add() }
+                    return counters.map(\.count)
+                }
+                #expect(times.allSatisfy { $0 == 1 })
+                #expect(times.count == count)
+            }
+            if count == 4_097 { break } // a counter is an object: the long ones are for chunks
+        }
+    }
+
+    @Test("forEach takes ranges that do not begin at 0")
+    func offset() {
+        let sum = Counter()
+        Parallel.forEach(-500..<1_500) { sum.add($0) }
+        #expect(sum.count == (-500..<1_500).reduce(0, +))
+    }
+
+    @Test("forEachChunk hands out parts that together are the range", arguments: Caller.allCases)
+    func chunks(caller: Caller) async throws {
+        for count in lengths {
+            for grain in [nil, 1, 64] {
+                let parts = try await caller.call { () -> [Range<Int>] in
+                    let log = Log<Range<Int>>()
+                    Parallel.forEachChunk(5..<5 + count, grain: grain) { log.note($0) }
+                    return log.all.sorted { $0.lowerBound < $1.lowerBound }
+                }
+                var next = 5
+                for part in parts {
+                    #expect(part.lowerBound == next)
+                    #expect(!part.isEmpty)
+                    next = part.upperBound
+                }
+                #expect(next == 5 + count)
+            }
+        }
+    }
+
+    @Test("uneven iterations, loops inside loops, and what they wrote", arguments: Caller.allCases)
+    func nested(caller: Caller) async throws {
+        let sum = try await caller.call { () -> Int in
+            let sums = (0..<64).map { _ in Counter() }
+            Parallel.forEach(0..<64) { i in
+                Parallel.forEach(0..<i * i) { j in sums[i].add(j) }
+            }
+            return sums.reduce(0) { $0 + $1.count }
+        }
+        #expect(sum == (0..<64).reduce(0) { $0 + ($1 * $1) * ($1 * $1 - 1) / 2 })
+    }
+
+    @Test("workers help")
+    func workersHelp() async throws {
+        let crowd = Crowd()
+        try await TaskQueue(scheduler: makeScheduler(workers: 3)).run {
+            Parallel.forEach(0..<3, grain: 1) { _ in crowd.visit { _ = eventually { crowd.most == 3 } } }
+        }
+        #expect(crowd.most == 3)
+    }
+}
