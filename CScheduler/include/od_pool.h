@@ -103,6 +103,9 @@ void od_thread_set_bounce(void *bounce);
 /* Whether the calling thread is the process's first. */
 bool od_thread_is_main(void);
 
+/* The CPU that the calling thread is on, by the kernel's number; -1 when unknown. */
+int od_thread_cpu(void);
+
 /* Tells the pool that the calling job may wait in the kernel: another worker may take its
  * place until the matching end. Pairs nest. Nothing happens on threads that are no workers. */
 void od_blocking_begin(void);

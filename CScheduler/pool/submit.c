@@ -143,6 +143,11 @@ bool od_thread_is_main(void)
     return odi_thread_is_first();
 }
 
+int od_thread_cpu(void)
+{
+    return odi_thread_cpu();
+}
+
 void *od_thread_work(void)
 {
     return work;

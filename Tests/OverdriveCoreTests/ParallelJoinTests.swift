@@ -98,6 +98,29 @@ struct ParallelJoinTests {
         #expect(ran.count == 0)
     }
 
+    @Test("tells a branch that runs elsewhere that its sibling has thrown")
+    func siblingThrew() async throws {
+        let (started, told) = (Counter(), Counter())
+        let problem = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run { () -> Problem? in
+            do throws(Problem) {
+                _ = try Parallel.join { () throws(Problem) -> Int in
+                    if !eventually({ started.count == 1 }) { return 0 }
+                    throw Problem(number: 1)
+                } _: { () throws(Problem) -> Int in
+                    if Cancellation.isRequested { return 0 }
+                    started.add()
+                    if eventually({ Cancellation.isRequested }) { told.add() }
+                    return 0
+                }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(problem == Problem(number: 1))
+        #expect(told.count == 1)
+    }
+
     @Test("releases results and captures once", arguments: Caller.allCases)
     func results(caller: Caller) async throws {
         let census = Census()

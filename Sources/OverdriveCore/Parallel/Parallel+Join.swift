@@ -44,7 +44,8 @@ extension Parallel {
     ///     let (head, tail) = try Parallel.join { try parse(first) } _: { try parse(second) }
     ///
     /// - Parameters:
-    ///   - a: Runs here, first. If it throws, `b` does not start any more.
+    ///   - a: Runs here, first. If it throws, `b` does not start any more; where it has started elsewhere,
+    ///     ``Cancellation/isRequested`` turns true in it.
     ///   - b: Runs here after it, or on another worker.
     /// - Returns: What both returned.
     /// - Throws: What `a` threw, else what `b` threw, after both have ended.
@@ -57,8 +58,9 @@ extension Parallel {
         _ a: @Sendable () throws(E) -> A, _ b: @Sendable () throws(E) -> B
     ) throws(E) -> (A, B) {
         var stolen: Result<B, E>?
-        let (first, second) = try forkedThrowing(a, b) {
-            do throws(E) { stolen = .success(try b()) } catch { stolen = .failure(error) }
+        let branch = ForkedBranch()
+        let (first, second) = try forkedThrowing(a, b, branch) {
+            branch.run { do throws(E) { stolen = .success(try b()) } catch { stolen = .failure(error) } }
         }
         if let second { return (first, second) }
         guard let stolen else { Parallel.trapUnfinished() }
@@ -79,7 +81,7 @@ extension Parallel {
     @inlinable
     @inline(__always)
     static func forkedThrowing<A, B, E: Error>(
-        _ a: () throws(E) -> A, _ b: () throws(E) -> B, _ thunk: () -> Void
+        _ a: () throws(E) -> A, _ b: () throws(E) -> B, _ branch: borrowing ForkedBranch, _ thunk: () -> Void
     ) throws(E) -> (A, B?) {
         od_fork_closure_here()
         let slot = forkClosure(thunk)
@@ -87,11 +89,16 @@ extension Parallel {
         do throws(E) {
             first = try a()
         } catch {
-            if !od_fork_pop(slot) { joinClosure(thunk) }
+            if !od_fork_pop(slot) {
+                branch.abandon()
+                joinClosure(thunk)
+                branch.end()
+            }
             throw error
         }
         if od_fork_pop(slot) { return (first, try b()) }
         joinClosure(thunk)
+        branch.end()
         return (first, nil)
     }
 

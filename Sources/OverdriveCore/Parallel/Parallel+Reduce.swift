@@ -68,12 +68,12 @@ extension Parallel {
         extreme(elements) { candidate, best in candidate < best }
     }
 
-    /// The largest element, the last of several as in `Sequence.max()`; nil for none.
+    /// The largest element, the first of several as in `Sequence.max()`; nil for none.
     @inlinable
     @inline(__always)
     public static func max<C: RandomAccessCollection & Sendable>(_ elements: C) -> C.Element?
     where C.Element: Comparable & Sendable {
-        extreme(elements) { candidate, best in candidate >= best }
+        extreme(elements) { candidate, best in best < candidate }
     }
 
     @inlinable

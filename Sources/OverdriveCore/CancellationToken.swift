@@ -1,0 +1,29 @@
+internal import Synchronization
+
+/// Asks work to stop, from anywhere.
+///
+///     let token = CancellationToken()
+///     stopButton.onClick { token.cancel() }
+///     try Parallel.forEach(0..<frames.count, token: token) { render(frames[$0]) }
+///
+/// Parts of the work that run are not interrupted; they may ask ``Cancellation``.
+///
+/// - Threading: Safe from any thread.
+/// - Cost: Asking is one load.
+public final class CancellationToken: Sendable {
+    private let cancelled = Atomic(false)
+
+    /// Makes a token that nobody has cancelled.
+    public init() {}
+
+    /// Whether ``cancel()`` was called.
+    public var isCancelled: Bool {
+        // `cancel`: what its caller wrote before is visible to who sees this.
+        cancelled.load(ordering: .acquiring)
+    }
+
+    /// Asks everything that was given this token to stop. There is no way back.
+    public func cancel() {
+        cancelled.store(true, ordering: .releasing)
+    }
+}

@@ -1,0 +1,139 @@
+internal import CScheduler
+internal import Synchronization
+
+/// One operation that may end early: its first error, who may stop it, and its progress.
+///
+/// Made by the operation's caller, shared by all its parts, and gone when the operation returns.
+@usableFromInline
+final class Effort<E: Error>: CurrentWork {
+    private let isFailed = Atomic(false)
+    private let problem = Mutex<E?>(nil)
+    private let token: CancellationToken?
+    private let progress: Parallel.Progress?
+    /// Whether cancellation ends the operation, or is only what its parts are told.
+    private let endsWhenCancelled: Bool
+    /// What the caller was doing: its cancellation is ours.
+    private let outer: (any CurrentWork)?
+    // The task that waits in the operation as long as this object exists; asking whether it is cancelled is
+    // allowed from any thread.
+    private nonisolated(unsafe) let task: UnsafeCurrentTask?
+
+    @usableFromInline
+    init(token: CancellationToken? = nil, progress: Parallel.Progress? = nil, endsWhenCancelled: Bool = false) {
+        self.token = token
+        self.progress = progress
+        self.endsWhenCancelled = endsWhenCancelled
+        outer = CurrentWorkPlace.current
+        task = outer == nil ? withUnsafeCurrentTask { $0 } : nil
+    }
+
+    /// Whether the operation was cancelled from outside.
+    @usableFromInline
+    var isCancelled: Bool {
+        token?.isCancelled ?? false || outer?.isRequested ?? false || task?.isCancelled ?? false
+    }
+
+    var isRequested: Bool {
+        // Relaxed: it only says that parts are not needed any more; the error itself is behind a lock.
+        isFailed.load(ordering: .relaxed) || isCancelled
+    }
+
+    /// Whether parts that have not started need not.
+    @usableFromInline
+    var isOver: Bool {
+        // Relaxed: as in `isRequested`.
+        isFailed.load(ordering: .relaxed) || endsWhenCancelled && isCancelled
+    }
+
+    /// The operation ends with `error`, unless another came first.
+    @usableFromInline
+    func fail(_ error: E) {
+        problem.withLock { problem in
+            if problem == nil { problem = error }
+        }
+        isFailed.store(true, ordering: .relaxed) // Relaxed: as in `isRequested`.
+    }
+
+    /// Runs a part of `count` units, unless the operation is over.
+    @usableFromInline
+    func part(_ count: Int, _ body: () throws(E) -> Void) {
+        if isOver { return }
+        do throws(E) {
+            try whileCurrent(body)
+            progress?.add(count)
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Runs a part that has a result: nil if the operation is over.
+    @usableFromInline
+    func result<R>(_ count: Int, _ body: () throws(E) -> R) -> R? {
+        if isOver { return nil }
+        do throws(E) {
+            let result = try whileCurrent(body)
+            progress?.add(count)
+            return result
+        } catch {
+            fail(error)
+            return nil
+        }
+    }
+
+    /// Throws the first error, after all parts have ended.
+    @usableFromInline
+    func check() throws(E) {
+        if let error = problem.withLock({ $0 }) { throw error }
+    }
+}
+
+extension Effort where E == any Error {
+    /// Throws the first error, or `CancellationError` where cancellation left something undone.
+    @usableFromInline
+    func checkCancelled() throws {
+        try check()
+        if isCancelled { throw CancellationError() }
+    }
+}
+
+extension Parallel {
+    /// How far a long operation has come.
+    ///
+    ///     let progress = Parallel.Progress()
+    ///     Parallel.forEach(0..<frames.count, progress: progress) { render(frames[$0]) }
+    ///     // meanwhile, on another thread
+    ///     print(progress.completed, "of", frames.count)
+    ///
+    /// - Threading: Safe from any thread.
+    /// - Cost: One addition for each chunk of some microseconds.
+    public final class Progress: Sendable {
+        private let units = Atomic(0)
+
+        /// Counts from 0.
+        public init() {}
+
+        /// How many iterations are done. It never falls.
+        public var completed: Int {
+            units.load(ordering: .relaxed) // Relaxed: a number to look at, which orders nothing.
+        }
+
+        @usableFromInline
+        func add(_ count: Int) {
+            units.add(count, ordering: .relaxed) // Relaxed: as above.
+        }
+    }
+
+    /// Runs `body` with the calling thread as a guest of `scheduler`, unless it is one of its workers; where it
+    /// is, for nil.
+    @usableFromInline
+    static func staying<R, E: Error>(on scheduler: Scheduler?, _ body: () throws(E) -> R) throws(E) -> R {
+        guard let scheduler else { return try body() }
+        var stay = od_fork_stay()
+        od_forks_enter(scheduler.handle, &stay)
+        defer {
+            od_forks_leave(&stay)
+            withExtendedLifetime(scheduler) {}
+        }
+        return try body()
+    }
+}

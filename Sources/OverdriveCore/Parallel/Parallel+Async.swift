@@ -1,0 +1,126 @@
+// The same for tasks: they suspend, and the thread that they were on does other things. The root runs on a worker.
+
+extension Parallel {
+    /// Runs `operation` on a worker, and suspends the calling task meanwhile.
+    ///
+    ///     let tree = await Parallel.run { buildTree(points) }
+    ///
+    /// - Parameters:
+    ///   - scheduler: Whose worker.
+    ///   - operation: Runs once. ``Cancellation`` answers in it for the calling task.
+    /// - Returns: What `operation` returns.
+    /// - Throws: What `operation` throws.
+    /// - Ordering: What happened before is visible to `operation`, and what it wrote is visible afterwards.
+    /// - Threading: From any task.
+    /// - Cost: Two allocations, a submission and a resumption.
+    public static func run<R: Sendable, E: Error>(
+        on scheduler: Scheduler = .shared, _ operation: @escaping @Sendable () throws(E) -> R
+    ) async throws(E) -> R {
+        let work = AwaitedWork()
+        let result: Result<R, E> = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                TaskQueue(scheduler: scheduler).async {
+                    continuation.resume(
+                        returning: work.whileCurrent {
+                            do throws(E) { return .success(try operation()) } catch { return .failure(error) }
+                        })
+                }
+            }
+        } onCancel: {
+            work.token.cancel()
+        }
+        return try result.get()
+    }
+
+    /// Runs two closures at the same time if two workers are free, and suspends the calling task meanwhile; see
+    /// ``join(_:_:)``.
+    public static func join<A: Sendable, B: Sendable, E: Error>(
+        on scheduler: Scheduler = .shared, _ a: @escaping @Sendable () throws(E) -> A,
+        _ b: @escaping @Sendable () throws(E) -> B
+    ) async throws(E) -> (A, B) {
+        let pair = try await run(on: scheduler) { () throws(E) in Pair(try join(a, b)) }
+        return (pair.first, pair.second)
+    }
+
+    /// Calls a closure for every number of a range, and suspends the calling task meanwhile.
+    ///
+    ///     try await Parallel.forEach(0..<frames.count) { i in render(frames[i]) }
+    ///
+    /// - Parameters:
+    ///   - range: The numbers.
+    ///   - scheduler: Whose workers do it.
+    ///   - grain: So many iterations at least stay together.
+    ///   - placement: Whether parts of the range belong to NUMA nodes.
+    ///   - token: Ends the loop early, as the task's cancellation does.
+    ///   - progress: Counts the iterations that are done.
+    ///   - body: Called once for each number.
+    /// - Throws: The body's first error, or `CancellationError` where the task or the token was cancelled; all
+    ///   parts that had started have ended then.
+    /// - Ordering: In no order between parts; within a part upwards.
+    /// - Threading: From any task.
+    /// - Cost: As ``run(on:_:)`` and ``forEach(_:on:grain:placement:progress:_:)``.
+    public static func forEach(
+        _ range: Range<Int>, on scheduler: Scheduler = .shared, grain: Int? = nil, placement: Placement = .anywhere,
+        token: CancellationToken = CancellationToken(), progress: Progress? = nil,
+        _ body: @escaping @Sendable (Int) throws -> Void
+    ) async throws {
+        try await run(on: scheduler) {
+            try forEach(range, grain: grain, placement: placement, token: token, progress: progress, body)
+        }
+    }
+
+    /// Calls a closure for parts of a range, and suspends the calling task meanwhile; see
+    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    public static func forEachChunk(
+        _ range: Range<Int>, on scheduler: Scheduler = .shared, grain: Int? = nil, placement: Placement = .anywhere,
+        token: CancellationToken = CancellationToken(), progress: Progress? = nil,
+        _ body: @escaping @Sendable (Range<Int>) throws -> Void
+    ) async throws {
+        try await run(on: scheduler) {
+            try forEachChunk(range, grain: grain, placement: placement, token: token, progress: progress, body)
+        }
+    }
+
+    /// The results of a closure for every element, while the calling task is suspended.
+    public static func map<C: RandomAccessCollection & Sendable, R: Sendable>(
+        _ elements: C, on scheduler: Scheduler = .shared, token: CancellationToken = CancellationToken(),
+        progress: Progress? = nil, _ transform: @escaping @Sendable (C.Element) throws -> R
+    ) async throws -> [R] {
+        try await run(on: scheduler) { try map(elements, token: token, progress: progress, transform) }
+    }
+
+    /// The elements that a closure says yes to, while the calling task is suspended.
+    public static func filter<C: RandomAccessCollection & Sendable>(
+        _ elements: C, on scheduler: Scheduler = .shared, token: CancellationToken = CancellationToken(),
+        progress: Progress? = nil, _ isIncluded: @escaping @Sendable (C.Element) throws -> Bool
+    ) async throws -> [C.Element] where C.Element: Sendable {
+        try await run(on: scheduler) { try filter(elements, token: token, progress: progress, isIncluded) }
+    }
+
+    /// Combines values into one while the calling task is suspended.
+    public static func reduce<R: Sendable>(
+        _ range: Range<Int>, _ identity: R, on scheduler: Scheduler = .shared,
+        token: CancellationToken = CancellationToken(), progress: Progress? = nil,
+        map: @escaping @Sendable (Int) throws -> R, combine: @escaping @Sendable (R, R) throws -> R
+    ) async throws -> R {
+        try await run(on: scheduler) {
+            try reduce(range, identity, token: token, progress: progress, map: map, combine: combine)
+        }
+    }
+}
+
+/// What runs for a task that is suspended: cancelled with it.
+private final class AwaitedWork: CurrentWork {
+    let token = CancellationToken()
+    var isRequested: Bool { token.isCancelled }
+}
+
+/// Two results on their way.
+private struct Pair<A: Sendable, B: Sendable>: Sendable {
+    let first: A
+    let second: B
+
+    init(_ both: (A, B)) {
+        (first, second) = both
+    }
+}

@@ -1,0 +1,100 @@
+extension Parallel {
+    /// Runs two closures on a scheduler of your choice; see ``join(_:_:)``.
+    ///
+    ///     let (a, b) = Parallel.join(on: renderers) { left() } _: { right() }
+    ///
+    /// Operations inside the closures stay on that scheduler.
+    ///
+    /// - Parameters:
+    ///   - scheduler: Its workers help. A caller that is none of them takes part as a guest.
+    ///   - a: Runs here, first.
+    ///   - b: Runs here after it, or on a worker.
+    /// - Returns: What both returned.
+    /// - Throws: What `a` threw, else what `b` threw.
+    /// - Ordering: As without a scheduler.
+    /// - Threading: Any thread.
+    /// - Cost: Becoming a guest takes some 100 ns; nested joins need no `on:`.
+    @inlinable
+    public static func join<A: Sendable, B: Sendable, E: Error>(
+        on scheduler: Scheduler, _ a: @Sendable () throws(E) -> A, _ b: @Sendable () throws(E) -> B
+    ) throws(E) -> (A, B) {
+        try staying(on: scheduler) { () throws(E) in try join(a, b) }
+    }
+
+    /// Runs closures on a scheduler of your choice; see ``invoke(_:_:)``.
+    @inlinable
+    public static func invoke(on scheduler: Scheduler, _ bodies: [@Sendable () -> Void]) {
+        staying(on: scheduler) { invoke(bodies) }
+    }
+
+    /// Opens a scope on a scheduler of your choice; see ``scope(_:)``.
+    @inlinable
+    public static func scope<R, E: Error>(
+        on scheduler: Scheduler, _ body: (inout Scope) throws(E) -> R
+    ) throws(E) -> R {
+        try staying(on: scheduler) { () throws(E) in try scope(body) }
+    }
+
+    /// The smallest element, found on a scheduler of your choice; see ``min(_:)``.
+    @inlinable
+    public static func min<C: RandomAccessCollection & Sendable>(_ elements: C, on scheduler: Scheduler) -> C.Element?
+    where C.Element: Comparable & Sendable {
+        staying(on: scheduler) { min(elements) }
+    }
+
+    /// The largest element, found on a scheduler of your choice; see ``max(_:)``.
+    @inlinable
+    public static func max<C: RandomAccessCollection & Sendable>(_ elements: C, on scheduler: Scheduler) -> C.Element?
+    where C.Element: Comparable & Sendable {
+        staying(on: scheduler) { max(elements) }
+    }
+
+    /// Combines a collection on a scheduler of your choice; see ``reduce(_:_:_:)``.
+    @inlinable
+    public static func reduce<C: RandomAccessCollection & Sendable>(
+        _ elements: C, _ identity: C.Element, on scheduler: Scheduler,
+        _ combine: @Sendable (C.Element, C.Element) -> C.Element
+    ) -> C.Element where C.Element: Sendable {
+        staying(on: scheduler) { reduce(elements, identity, combine) }
+    }
+
+    /// The combinations of each element with all before it, made on a scheduler of your choice; see
+    /// ``scan(_:_:_:)``.
+    @inlinable
+    public static func scan<C: RandomAccessCollection & Sendable>(
+        _ elements: C, _ identity: C.Element, on scheduler: Scheduler,
+        _ combine: @Sendable (C.Element, C.Element) -> C.Element
+    ) -> [C.Element] where C.Element: Sendable {
+        staying(on: scheduler) { scan(elements, identity, combine) }
+    }
+
+    /// Sorts an array in place on a scheduler of your choice; see ``sort(_:)``.
+    @inlinable
+    public static func sort<Element: Comparable & Sendable>(_ array: inout [Element], on scheduler: Scheduler) {
+        staying(on: scheduler) { sort(&array) }
+    }
+
+    /// Sorts an array in place on a scheduler of your choice; see ``sort(_:by:)``.
+    @inlinable
+    public static func sort<Element: Sendable>(
+        _ array: inout [Element], on scheduler: Scheduler, by precedes: @Sendable (Element, Element) -> Bool
+    ) {
+        staying(on: scheduler) { sort(&array, by: precedes) }
+    }
+
+    /// Sorts an array in place, keeping equal elements in order, on a scheduler of your choice; see
+    /// ``stableSort(_:)``.
+    @inlinable
+    public static func stableSort<Element: Comparable & Sendable>(_ array: inout [Element], on scheduler: Scheduler) {
+        staying(on: scheduler) { stableSort(&array) }
+    }
+
+    /// Sorts an array in place, keeping equal elements in order, on a scheduler of your choice; see
+    /// ``stableSort(_:by:)``.
+    @inlinable
+    public static func stableSort<Element: Sendable>(
+        _ array: inout [Element], on scheduler: Scheduler, by precedes: @Sendable (Element, Element) -> Bool
+    ) {
+        staying(on: scheduler) { stableSort(&array, by: precedes) }
+    }
+}

@@ -1,0 +1,110 @@
+internal import CScheduler
+internal import Synchronization
+
+extension Parallel {
+    /// Whether parts of a range belong to NUMA nodes.
+    public enum Placement: Sendable {
+        /// Whoever is free takes what is next.
+        case anywhere
+        /// Each node gets a contiguous part, the same in every loop over the same range: so memory that one loop
+        /// was the first to write is near those who go through it in the next. Who has finished their node's
+        /// part helps with others. On a machine with one node this changes nothing.
+        case firstTouch
+    }
+}
+
+/// A range cut among NUMA nodes, in proportion to their CPUs.
+package struct NodeParts: Sendable {
+    /// The nodes' parts, in their order; together they are the range.
+    package let parts: [Range<Int>]
+    /// The node of each CPU, by the kernel's number; nil for those that are not ours.
+    let nodeOfCPU: [Int?]
+
+    package init(_ range: Range<Int>, _ machine: Machine) {
+        let length = range.upperBound - range.lowerBound
+        let all = machine.cpus.count
+        var (before, start) = (0, range.lowerBound)
+        parts = machine.nodes.map { node in
+            before += node.cpuCount
+            // (length × before) / all without overflow
+            let end = range.lowerBound + length / all * before + length % all * before / all
+            defer { start = end }
+            return start..<end
+        }
+        var nodes = [Int?](repeating: nil, count: 1 + (machine.cpus.map(\.id).max() ?? 0))
+        for cpu in machine.cpus { nodes[cpu.id] = cpu.node }
+        nodeOfCPU = nodes
+    }
+
+    /// The node that the calling thread is on; the first where that is not known.
+    var here: Int {
+        let cpu = Int(od_thread_cpu())
+        return nodeOfCPU.indices.contains(cpu) ? nodeOfCPU[cpu] ?? 0 : 0
+    }
+
+    /// As it was at the first loop that asked.
+    static let machine = Machine.current
+}
+
+/// What is left of one node's part.
+private final class Remainder: Sendable {
+    private let next: Atomic<Int>
+    private let end: Int
+    private let size: Int
+
+    init(_ range: Range<Int>, size: Int) {
+        next = Atomic(range.lowerBound)
+        end = range.upperBound
+        self.size = size
+    }
+
+    /// The next piece, or nil when all are taken.
+    func take() -> Range<Int>? {
+        // Relaxed: it hands out numbers; what the loop reads was written before it was forked.
+        if next.load(ordering: .relaxed) >= end { return nil }
+        let start = next.add(size, ordering: .relaxed).oldValue // Relaxed: as above.
+        return start < end ? start..<Swift.min(start + size, end) : nil
+    }
+}
+
+extension Loop {
+    /// As ``run(_:chunk:_:)``, and each node's part is first of all for those who are there.
+    @inlinable
+    func run(_ range: Range<Int>, _ placement: Parallel.Placement, _ body: (Range<Int>) -> Void) {
+        switch placement {
+        case .anywhere: run(range, body)
+        case .firstTouch: runPlaced(range, body)
+        }
+    }
+
+    @usableFromInline
+    func runPlaced(_ range: Range<Int>, _ body: (Range<Int>) -> Void) {
+        let machine = NodeParts.machine
+        if machine.nodes.count == 1 { return run(range, body) }
+        runPlaced(NodeParts(range, machine), workers: machine.cpus.count, body)
+    }
+
+    /// One seat for each worker: whoever takes one goes through its own node's part, then through the others'.
+    func runPlaced(_ placed: NodeParts, workers: Int, _ body: (Range<Int>) -> Void) {
+        let remainders = placed.parts.map { part in
+            // Pieces short enough for helpers to even things out, and long enough to share no page in vain.
+            Remainder(part, size: Swift.max(grain, part.count / (8 * workers), 1))
+        }
+        Loop(grain: 1).run(0..<workers) { seats in
+            for _ in seats {
+                let home = placed.here
+                for distance in 0..<remainders.count {
+                    let remainder = remainders[(home + distance) % remainders.count]
+                    while let piece = remainder.take() { body(piece) }
+                }
+            }
+        }
+    }
+}
+
+extension Parallel {
+    /// ``forEachChunk(_:grain:_:)`` as it would run on `machine`, for tests.
+    package static func forEachChunk(_ range: Range<Int>, asOn machine: Machine, _ body: @Sendable (Range<Int>) -> Void) {
+        Loop(grain: nil).runPlaced(NodeParts(range, machine), workers: machine.cpus.count, body)
+    }
+}

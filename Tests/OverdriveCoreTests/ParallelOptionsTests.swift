@@ -1,0 +1,239 @@
+import OverdriveCore
+import Testing
+
+@Suite("Parallel with errors, tokens, progress and schedulers", .timeLimit(.minutes(2)))
+struct ParallelOptionsTests {
+    private struct Problem: Error, Equatable {
+        let number: Int
+    }
+
+    @Test("the first error ends a loop, and nothing runs when it is thrown", arguments: Caller.allCases)
+    func errors(caller: Caller) async throws {
+        for count in [1, 2, 64, 4_097, 100_000] {
+            for bad in Set([0, count / 2, count - 1]) {
+                let (problems, running) = try await caller.call { () -> ([Problem?], Int) in
+                    let crowd = Counter()
+                    @Sendable func check(_ i: Int) throws(Problem) {
+                        crowd.add()
+                        defer { crowd.add(-1) }
+                        if i == bad { throw Problem(number: bad) }
+                    }
+                    var problems: [Problem?] = []
+                    func note(_ body: () throws(Problem) -> Void) {
+                        do throws(Problem) {
+                            try body()
+                            problems.append(nil)
+                        } catch {
+                            problems.append(error)
+                        }
+                    }
+                    note { () throws(Problem) in
+                        try Parallel.forEach(0..<count) { i throws(Problem) in try check(i) }
+                    }
+                    note { () throws(Problem) in
+                        try Parallel.forEachChunk(0..<count) { part throws(Problem) in
+                            for i in part { try check(i) }
+                        }
+                    }
+                    note { () throws(Problem) in
+                        _ = try Parallel.map(0..<count) { i throws(Problem) -> String in
+                            try check(i)
+                            return String(i)
+                        }
+                    }
+                    note { () throws(Problem) in
+                        _ = try Parallel.filter(0..<count) { i throws(Problem) -> Bool in
+                            try check(i)
+                            return true
+                        }
+                    }
+                    note { () throws(Problem) in
+                        _ = try Parallel.reduce(
+                            0..<count, 0,
+                            map: { i throws(Problem) -> Int in
+                                try check(i)
+                                return i
+                            }, combine: { (a: Int, b: Int) throws(Problem) -> Int in a + b })
+                    }
+                    return (problems, crowd.count)
+                }
+                #expect(problems == Array(repeating: Problem(number: bad), count: 5))
+                #expect(running == 0 || caller == .branches)
+            }
+        }
+    }
+
+    @Test("throwing operations that do not throw do what the others do", arguments: Caller.allCases)
+    func same(caller: Caller) async throws {
+        for count in lengths {
+            let numbers = scrambled(count, below: 1_000)
+            let ok = try await caller.call { () -> Bool in
+                do {
+                    let strings = try Parallel.map(numbers) { number throws(Problem) in String(number) }
+                    let even = try Parallel.filter(numbers) { number throws(Problem) in number % 2 == 0 }
+                    let sum = try Parallel.reduce(
+                        0..<count, 0, map: { i throws(Problem) -> Int in numbers[i] },
+                        combine: { (a: Int, b: Int) throws(Problem) -> Int in a + b })
+                    let total = Counter()
+                    try Parallel.forEach(0..<count) { i throws(Problem) in _ = total.add(numbers[i]) }
+                    return strings == numbers.map { String($0) } && even == numbers.filter { $0 % 2 == 0 }
+                        && sum == numbers.reduce(0, +) && total.count == sum
+                } catch {
+                    return false
+                }
+            }
+            #expect(ok)
+        }
+    }
+
+    @Test("results of a map that throws are released", arguments: Caller.allCases)
+    func release(caller: Caller) async throws {
+        let census = Census()
+        for bad in [0, 500, 9_999] {
+            try await caller.call {
+                let objects = try? Parallel.map(0..<10_000) { i throws(Problem) -> Tracked in
+                    if i == bad { throw Problem(number: i) }
+                    return census.newborn()
+                }
+                if objects != nil { fatalError("the map went past its error") }
+            }
+        }
+        #expect(census.alive == 0)
+    }
+
+    @Test("after an error on the only worker nothing starts")
+    func nothingStarts() async throws {
+        let ran = Counter()
+        try await TaskQueue(scheduler: makeScheduler(workers: 1)).run {
+            try? Parallel.forEachChunk(0..<1_000, grain: 1) { part throws(Problem) in
+                ran.add()
+                throw Problem(number: part.lowerBound)
+            }
+        }
+        #expect(ran.count == 1)
+    }
+
+    @Test("parts that run are told that another has thrown")
+    func told() async throws {
+        let (waiting, told) = (Counter(), Counter())
+        try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
+            try? Parallel.forEach(0..<2, grain: 1) { i throws(Problem) in
+                waiting.add()
+                if !eventually({ waiting.count == 2 }) { return }
+                if i == 1 { throw Problem(number: 1) }
+                if eventually({ Cancellation.isRequested }) { told.add() }
+            }
+        }
+        #expect(told.count == 1)
+    }
+
+    @Test("a token ends a loop with CancellationError", arguments: Caller.allCases)
+    func token(caller: Caller) async throws {
+        let (ended, ran) = try await caller.call { () -> (Bool, Int) in
+            let (token, ran) = (CancellationToken(), Counter())
+            do {
+                try Parallel.forEach(0..<10_000_000, token: token) { i in
+                    if ran.add() == 100 { token.cancel() }
+                }
+                return (false, ran.count)
+            } catch {
+                return (error is CancellationError && token.isCancelled, ran.count)
+            }
+        }
+        #expect(ended)
+        #expect(ran < 10_000_000)
+        let before = try await caller.call { () -> Int in
+            let (token, ran) = (CancellationToken(), Counter())
+            token.cancel()
+            try? Parallel.forEachChunk(0..<100, token: token) { _ in ran.add() }
+            _ = try? Parallel.map(0..<100, token: token) { _ in ran.add() }
+            _ = try? Parallel.filter(0..<100, token: token) { _ in ran.add() > 0 }
+            _ = try? Parallel.reduce(0..<100, 0, token: token, map: { _ in ran.add() }, combine: { $0 + $1 })
+            return ran.count
+        }
+        #expect(before == 0)
+        let whole = try await caller.call { try? Parallel.map(0..<100, token: CancellationToken()) { $0 } }
+        #expect(whole == Array(0..<100))
+    }
+
+    @Test("progress counts every iteration once", arguments: Caller.allCases)
+    func progress(caller: Caller) async throws {
+        for count in lengths {
+            let counts = try await caller.call { () -> [Int] in
+                let all = (0..<4).map { _ in Parallel.Progress() }
+                Parallel.forEach(0..<count, progress: all[0]) { _ in }
+                Parallel.forEachChunk(0..<count, progress: all[1]) { _ in }
+                _ = Parallel.map(0..<count, progress: all[2]) { $0 }
+                _ = Parallel.filter(0..<count, progress: all[3]) { _ in false }
+                return all.map(\.completed)
+            }
+            #expect(counts == [count, count, count, count])
+        }
+    }
+
+    @Test("operations stay on the scheduler they are given", arguments: Caller.allCases, [1, 3])
+    func on(caller: Caller, workers: Int) async throws {
+        let scheduler = makeScheduler(workers: workers)
+        let numbers = scrambled(5_000)
+        let fine = try await caller.call { () -> Bool in
+            let here = threadIdentity()
+            let strangers = Counter()
+            @Sendable func look() {
+                if !scheduler.isCurrent && threadIdentity() != here { strangers.add() }
+            }
+            Parallel.forEach(0..<500, on: scheduler) { _ in
+                look()
+                Parallel.forEach(0..<10) { _ in look() }
+            }
+            Parallel.forEachChunk(0..<500, on: scheduler) { _ in look() }
+            let pair = Parallel.join(on: scheduler) { look() } _: { look() }
+            _ = pair
+            Parallel.invoke(on: scheduler, [{ look() }, { look() }])
+            Parallel.scope(on: scheduler) { scope in scope.fork { look() } }
+            let mapped = Parallel.map(numbers, on: scheduler) { number -> Int in
+                look()
+                return number / 2
+            }
+            let sum = Parallel.reduce(numbers, 0, on: scheduler) { $0 &+ $1 }
+            let last = Parallel.scan(numbers, 0, on: scheduler) { $0 &+ $1 }.last
+            var (sorted, stable) = (numbers, numbers)
+            Parallel.sort(&sorted, on: scheduler)
+            Parallel.stableSort(&stable, on: scheduler)
+            return strangers.count == 0 && mapped == numbers.map { $0 / 2 } && sum == numbers.reduce(0, &+) && last == sum
+                && sorted == numbers.sorted() && stable == sorted
+                && Parallel.min(numbers, on: scheduler) == sorted.first && Parallel.max(numbers, on: scheduler) == sorted.last
+        }
+        #expect(fine)
+    }
+
+    @Test("children of a scope may throw", arguments: Caller.allCases, [0, 1, 2, 500])
+    func scope(caller: Caller, count: Int) async throws {
+        let (result, problem) = try await caller.call { () -> (Int?, Problem?) in
+            let done = Counter()
+            let result = try? Parallel.scope(throwing: Problem.self) { scope throws(Problem) -> Int in
+                for _ in 0..<count { scope.fork { () throws(Problem) in done.add() } }
+                return 7
+            }
+            if done.count != count { return (nil, nil) }
+            do throws(Problem) {
+                try Parallel.scope(throwing: Problem.self) { scope throws(Problem) in
+                    for _ in 0..<count { scope.fork { () throws(Problem) in done.add() } }
+                    scope.fork { () throws(Problem) in throw Problem(number: 5) }
+                }
+                return (result, nil)
+            } catch {
+                return (result, error)
+            }
+        }
+        #expect(result == 7)
+        #expect(problem == Problem(number: 5))
+    }
+
+    @Test("firstTouch visits each number once")
+    func firstTouch() {
+        let counters = (0..<5_000).map { _ in Counter() }
+        Parallel.forEach(0..<5_000, placement: .firstTouch) { counters[$0].add() }
+        #expect(counters.allSatisfy { $0.count == 1 })
+        #expect(Parallel.map(0..<5_000, placement: .firstTouch) { $0 } == Array(0..<5_000))
+    }
+}

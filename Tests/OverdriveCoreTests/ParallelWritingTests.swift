@@ -1,0 +1,118 @@
+import OverdriveCore
+import Testing
+
+@Suite("Parallel writing and scratch", .timeLimit(.minutes(2)))
+struct ParallelWritingTests {
+    private struct Problem: Error, Equatable {}
+
+    private static func mergeSort(_ span: inout MutableSpan<Int>) {
+        if span.count < 2 { return }
+        let middle = span.count / 2
+        _ = Parallel.join(splitting: &span, at: middle) { left in mergeSort(&left) } _: { right in mergeSort(&right) }
+        var merged: [Int] = []
+        var (i, j) = (0, middle)
+        while i < middle || j < span.count {
+            if j == span.count || i < middle && span[i] <= span[j] {
+                merged.append(span[i])
+                i += 1
+            } else {
+                merged.append(span[j])
+                j += 1
+            }
+        }
+        for place in 0..<span.count { span[place] = merged[place] }
+    }
+
+    @Test("forEach(mutating:) gives each element to one call", arguments: Caller.allCases)
+    func mutating(caller: Caller) async throws {
+        for count in lengths {
+            let numbers = scrambled(count)
+            let (changed, kept) = try await caller.call { () -> ([Int], [Int]) in
+                var changed = numbers
+                let kept = changed
+                Parallel.forEach(mutating: &changed) { i, number in number = number &* 3 &+ i }
+                return (changed, kept)
+            }
+            #expect(changed == numbers.enumerated().map { $1 &* 3 &+ $0 })
+            #expect(kept == numbers)
+        }
+    }
+
+    @Test("chunks(of:) gives out neighbours", arguments: Caller.allCases, [1, 3, 64, 1_000_000])
+    func chunks(caller: Caller, size: Int) async throws {
+        for count in lengths where count / size <= 5_000 {
+            let filled = try await caller.call { () -> [Int] in
+                var array = [Int](repeating: -1, count: count)
+                Parallel.chunks(of: &array, size: size) { number, span in
+                    for i in 0..<span.count { span[i] = number * size + i }
+                }
+                return array
+            }
+            #expect(filled == Array(0..<count))
+        }
+    }
+
+    @Test("errors leave the array whole")
+    func errors() {
+        var words = (0..<1_000).map { String($0) }
+        #expect(throws: Problem()) {
+            try Parallel.forEach(mutating: &words) { i, word throws(Problem) in
+                if i == 700 { throw Problem() }
+                word += "!"
+            }
+        }
+        #expect(words[700] == "700")
+        #expect(words.count == 1_000)
+        #expect(throws: Problem()) {
+            try Parallel.chunks(of: &words, size: 10) { _, _ throws(Problem) in throw Problem() }
+        }
+    }
+
+    @Test("join(splitting:) sorts", arguments: Caller.allCases)
+    func splitting(caller: Caller) async throws {
+        for count in [0, 1, 2, 3, 7, 64, 1_000, 5_000] {
+            let numbers = scrambled(count)
+            let sorted = try await caller.call { () -> [Int] in
+                var numbers = numbers
+                var span = numbers.mutableSpan
+                Self.mergeSort(&span)
+                return numbers
+            }
+            #expect(sorted == numbers.sorted())
+        }
+    }
+
+    @Test("scratch is made at most once for each thread that takes part", arguments: Caller.allCases)
+    func scratch(caller: Caller) async throws {
+        for count in lengths {
+            let (made, threads, sum) = try await caller.call { () -> (Int, Int, Int) in
+                let (made, sum) = (Counter(), Counter())
+                let threads = WorkerLocal { threadIdentity() }
+                Parallel.forEachChunk(0..<count, scratch: { made.add() }) { part, scratch in
+                    scratch += 1
+                    threads.with { _ in }
+                    sum.add(part.count)
+                }
+                return (made.count, threads.values.count, sum.count)
+            }
+            #expect(made == threads)
+            #expect(sum == count)
+        }
+    }
+
+    @Test("WorkerLocal keeps every value, and gives a further one to who asks twice", arguments: Caller.allCases)
+    func workerLocal(caller: Caller) async throws {
+        let (sum, inner) = try await caller.call { () -> (Int, [Int]) in
+            let sums = WorkerLocal { 0 }
+            Parallel.forEach(0..<10_000) { i in sums.with { $0 += i } }
+            let twice = WorkerLocal { 0 }
+            twice.with { outer in
+                outer = 1
+                twice.with { $0 = 2 }
+            }
+            return (sums.values.reduce(0, +), twice.values.sorted())
+        }
+        #expect(sum == 10_000 * 9_999 / 2)
+        #expect(inner == [1, 2])
+    }
+}
