@@ -122,22 +122,38 @@ static odi_record *renew_one(odi_group *group, void *queue, uint32_t key)
     return record;
 }
 
+/* Lock held. */
+static void take_off(odi_group *group, odi_record *record)
+{
+    odi_record *before = &group->own;
+
+    while (before != NULL && before->next_of_group != record)
+        before = before->next_of_group;
+    if (before != NULL)
+        before->next_of_group = record->next_of_group;
+}
+
+/* Those in use stand in front: behind them there may be thousands that a cancel has closed and
+ * that still have jobs to be discarded. */
 odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
                              odi_record_maker *make)
 {
     odi_lock_acquire(&group->watch.lock);
-    odi_record *record = group->own.next_of_group;
+    odi_record *before = &group->own, *record = before->next_of_group;
 
-    while (record != NULL && !is_current(record, queue, group, key))
+    while (record != NULL && !is_current(record, queue, group, key)) {
+        before = record;
         record = record->next_of_group;
-    if (record == NULL)
-        record = renew_one(group, queue, key);
-    if (record == NULL) {
+    }
+    if (record != NULL)
+        before->next_of_group = record->next_of_group; /* it moves to the front */
+    else if ((record = renew_one(group, queue, key)) == NULL)
         record = make(queue, group, key);
-        if (record != NULL) {
-            record->next_of_group = group->own.next_of_group;
-            group->own.next_of_group = record;
-        }
+    else
+        take_off(group, record);
+    if (record != NULL) {
+        record->next_of_group = group->own.next_of_group;
+        group->own.next_of_group = record;
     }
     if (record != NULL)
         odi_store_release(&group->last, record, L5);
@@ -148,12 +164,7 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
 void odi_group_forget(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
-    odi_record *before = &group->own;
-
-    while (before != NULL && before->next_of_group != record)
-        before = before->next_of_group;
-    if (before != NULL)
-        before->next_of_group = record->next_of_group;
+    take_off(group, record);
     if (odi_load_relaxed(&group->last) == record) /* relaxed: written under this lock */
         odi_store_relaxed(&group->last, (odi_record *)NULL);
     odi_lock_release(&group->watch.lock);

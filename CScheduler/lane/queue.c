@@ -25,18 +25,16 @@ static void drained(void *raw)
     odi_queue_reap(queue);
 }
 
-/* Takes an orphaned, empty record off its queue's chain, or any empty one of a queue that is
- * over. Lock held. False: it is not there, has begun a new life, or is not yet to go; whoever
- * drains it comes again. */
-static bool unlink_if_dead(od_queue *queue, odi_record *record, bool over)
+/* Takes the record at `link` off its queue's chain if it is orphaned and empty, or empty and the
+ * queue is over. Lock held. False: it has begun a new life, or is not yet to go; whoever drains
+ * it comes again. */
+static bool unlink_if_dead(od_queue *queue, odi_record **link, bool over)
 {
-    odi_record **link = &queue->records;
+    odi_record *record = *link;
     uint64_t ledger;
 
-    while (*link != NULL && *link != record)
-        link = &(*link)->next_of_queue;
     /* relaxed: a new life begins with other flags under this very lock */
-    if (*link == NULL || !(over || odi_load_relaxed(&record->flags) & ODI_RECORD_ORPHANED))
+    if (!(over || odi_load_relaxed(&record->flags) & ODI_RECORD_ORPHANED))
         return false;
     /* The watch comes before the look, so that the last job calls when this look is early. */
     ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
@@ -53,7 +51,10 @@ static void reap_one(odi_record *record)
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
 
     odi_lock_acquire(&queue->watch.lock);
-    bool dead = unlink_if_dead(queue, record, false);
+    odi_record **link = &queue->records;
+    while (*link != NULL && *link != record)
+        link = &(*link)->next_of_queue;
+    bool dead = *link != NULL && unlink_if_dead(queue, link, false);
     odi_lock_release(&queue->watch.lock);
     if (dead)
         odi_record_free(record);
@@ -336,14 +337,16 @@ static bool is_over(od_queue *queue)
  * is over. Lock held. */
 static odi_record *take_dead(od_queue *queue, bool over)
 {
-    odi_record *dead = NULL, *next;
+    odi_record *dead = NULL, **link = &queue->records;
 
-    for (odi_record *record = queue->records; record != NULL; record = next) {
-        next = record->next_of_queue;
-        if (unlink_if_dead(queue, record, over)) {
+    while (*link != NULL) {
+        odi_record *record = *link;
+
+        if (unlink_if_dead(queue, link, over)) {
             record->next_of_queue = dead;
             dead = record;
-        }
+        } else
+            link = &record->next_of_queue;
     }
     return dead;
 }

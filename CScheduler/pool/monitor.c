@@ -53,8 +53,9 @@ static doing look_at(odi_worker *worker)
         return jobs - before > 2 ? COMPUTING : FRESH;
     if (used > TICK_NS / IDLE_SHARE)
         return COMPUTING;
-    /* relaxed: an explicit blocking section is counted by itself */
-    if (odi_load_relaxed(&worker->says_blocking))
+    /* relaxed, both: hints. An explicit blocking section is counted by itself; and another
+     * worker would only stand in line for the same lock. */
+    if (odi_load_relaxed(&worker->says_blocking) || odi_load_relaxed(&worker->sleeps_for_lock))
         return IDLE;
     return QUIET;
 }

@@ -10,6 +10,7 @@
 #ifndef ODI_SLEEP_LOCK_H
 #define ODI_SLEEP_LOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
@@ -22,6 +23,11 @@ typedef struct {
 } odi_lock;
 
 enum { ODI_LOCK_FREE, ODI_LOCK_HELD, ODI_LOCK_AWAITED };
+
+/* Where a thread wants it noted that it sleeps for a lock and not for anything of its own; NULL
+ * where it does not care. */
+extern _Thread_local odi_atomic(bool) *odi_lock_sleeper
+    __attribute__((tls_model("initial-exec")));
 
 void odi_lock_acquire_slow(odi_lock *lock);
 void odi_lock_release_slow(odi_lock *lock);

@@ -35,6 +35,7 @@ static uint32_t attention(odi_worker *worker)
 static void set_up(odi_worker *worker)
 {
     odi_worker_self = worker;
+    odi_lock_sleeper = &worker->sleeps_for_lock;
     odi_overflow_begin();
     odi_reader_join();
     if (worker->forks.slots != NULL)
@@ -231,6 +232,7 @@ static void retire(odi_worker *worker, bool from_bench)
     od_forks_self = NULL;
     odi_reader_leave();
     odi_overflow_end();
+    odi_lock_sleeper = NULL;
     odi_crew_depart(worker, from_bench);
 }
 

@@ -63,6 +63,7 @@ struct odi_worker {
     odi_atomic(uint64_t) woke_jobs; /* `jobs` when it last woke, for reports */
     odi_atomic(int64_t) woke_ns;    /* and when that was */
     odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
+    odi_atomic(bool) sleeps_for_lock;            /* of the engine's own, not for the job */
     odi_counters counters;
 
     /* Written by others. */
