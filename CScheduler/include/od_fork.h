@@ -195,13 +195,16 @@ __attribute__((swiftcall)) void od_join_closure(void *code, void *context);
 void od_fork_give_up(void *captures);
 
 /* The same for a closure that escapes: its captures are the engine's until the join. */
-static inline __attribute__((swiftcall, always_inline, used)) void
+static inline __attribute__((swiftcall, always_inline, used)) od_fork_slot *
 od_fork_owned(void *code, void *captures)
 {
     od_fork_slot *slot = od_fork_push((uint64_t)(uintptr_t)code, captures);
 
-    if (OD_FORK_RARE(OD_FORK_LOAD(&od_forks_self->head) == slot))
+    if (OD_FORK_RARE(OD_FORK_LOAD(&od_forks_self->head) == slot)) {
         od_fork_give_up(captures); /* there was nobody to offer it to: it has run */
+        return NULL;
+    }
+    return slot;
 }
 
 /* Has the compiler emit od_fork_closure wherever this is called. (`used`: because Swift has

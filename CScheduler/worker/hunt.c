@@ -151,7 +151,11 @@ static void run_loot(void *raw)
             worker->rest_ns = 0;
         else if (worker->rest_ns < LONGEST_REST_NS)
             worker->rest_ns = worker->rest_ns == 0 ? FIRST_REST_NS : 2 * worker->rest_ns;
-        more = odi_forks_untouched(victim, slot) &&
+        /* relaxed, both: hints. What else waits, or a change of the crew, is looked at first. */
+        more = (odi_load_relaxed(&worker->crew->attention) &
+                (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING)) == 0 &&
+               odi_load_relaxed(&worker->site->bands) == 0 &&
+               odi_forks_untouched(victim, slot) &&
                (slot = odi_forks_steal(victim)) != NULL;
     } while (more);
     worker->hunt_again_ns = worker->rest_ns == 0 ? 0 : odi_clock_after(worker->rest_ns);

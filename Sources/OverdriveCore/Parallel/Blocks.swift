@@ -11,14 +11,14 @@ struct Blocks: Sendable {
     init(_ range: Range<Int>) {
         let length = range.upperBound - range.lowerBound
         self.range = range
-        size = max(1, (length + 4095) / 4096)
-        count = (length + size - 1) / size
+        size = length == 0 ? 1 : (length - 1) / 4096 + 1
+        count = length == 0 ? 0 : (length - 1) / size + 1
     }
 
     @inlinable
     subscript(_ block: Int) -> Range<Int> {
         let start = range.lowerBound + block * size
-        return start..<min(start + size, range.upperBound)
+        return start..<start + min(size, range.upperBound - start)
     }
 
     /// The results of the blocks `[first, last)`, combined as a balanced tree.

@@ -20,7 +20,7 @@ func forkClosure(_ body: () -> Void) -> UnsafeMutablePointer<od_fork_slot>
 @usableFromInline
 func joinClosure(_ body: () -> Void)
 
-/// Offers `body`, whose captures go to the engine, to thieves.
+/// Offers `body`, whose captures go to the engine, to thieves. nil: it has run at once.
 @_silgen_name("od_fork_owned")
 @usableFromInline
-func forkOwned(_ body: __owned @escaping () -> Void)
+func forkOwned(_ body: __owned @escaping () -> Void) -> UnsafeMutablePointer<od_fork_slot>?

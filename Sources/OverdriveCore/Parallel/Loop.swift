@@ -25,18 +25,19 @@ struct Loop: Sendable {
     func run(_ range: Range<Int>, chunk: Int = 1, _ body: (Range<Int>) -> Void) {
         var next = range.lowerBound
         var chunk = max(chunk, grain)
-        while range.upperBound - next > grain {
-            if od_fork_wanted() {
+        while next < range.upperBound {
+            let left = range.upperBound - next
+            if left > 1 && left / 2 >= grain && od_fork_wanted() {
                 divide(next..<range.upperBound, chunk: chunk, body)
                 return
             }
             let began = od_loop_ticks()
-            let end = chunk < range.upperBound - next ? next + chunk : range.upperBound
+            // What would be left alone comes along.
+            let end = chunk < left && left - chunk >= grain ? next + chunk : range.upperBound
             body(next..<end)
             next = end
             chunk = adapted(chunk, took: od_loop_ticks() &- began)
         }
-        if next < range.upperBound { body(next..<range.upperBound) }
     }
 
     @inlinable
@@ -55,7 +56,7 @@ struct Loop: Sendable {
     @inline(__always)
     func adapted(_ chunk: Int, took ticks: UInt64) -> Int {
         if ticks < od_loop_unit() { return chunk <= .max / 2 ? 2 * chunk : chunk }
-        return ticks > 4 * od_loop_unit() && chunk > 1 ? chunk / 2 : chunk
+        return ticks > 4 * od_loop_unit() ? max(grain, chunk / 2) : chunk
     }
 }
 

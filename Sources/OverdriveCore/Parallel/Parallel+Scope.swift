@@ -10,7 +10,7 @@ extension Parallel {
     ///     }
     ///
     /// - Parameter body: Runs here. The scope it gets cannot leave it, nor go into a child: children open scopes
-    ///   of their own.
+    ///   of their own, in which this one does not fork.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws, after all children are done.
     /// - Ordering: Children start in any order. What they wrote is visible afterwards.
@@ -26,6 +26,8 @@ extension Parallel {
     /// What forks children that ``Parallel/scope(_:)`` waits for.
     public struct Scope: ~Copyable {
         @usableFromInline var children = 0
+        /// Where the first child is; the others follow.
+        @usableFromInline var first: UnsafeMutablePointer<od_fork_slot>?
 
         @usableFromInline
         init() {}
@@ -37,7 +39,9 @@ extension Parallel {
         @inline(__always)
         public mutating func fork(_ child: @escaping @Sendable () -> Void) {
             od_fork_owned_here()
-            forkOwned(child)
+            let slot = forkOwned(child)
+            if let slot, slot != (first ?? slot) + children { Parallel.trapScope() }
+            if children == 0 { first = slot }
             children += 1
         }
 
@@ -48,5 +52,10 @@ extension Parallel {
                 children -= 1
             }
         }
+    }
+
+    @usableFromInline
+    static func trapScope() -> Never {
+        trap("Parallel.Scope.fork: a scope that was opened after this one is still open: fork before it, or there")
     }
 }

@@ -1,0 +1,58 @@
+import OverdriveCore
+import Synchronization
+import Testing
+
+/// What a loop promises on grain, and a scope on order.
+struct ParallelScopeRulesTests {
+    @Test(arguments: [1, 7, 50, 60, 99, 100, 1000])
+    func partsAreAtLeastAsLongAsTheGrain(grain: Int) {
+        for _ in 0..<50 {
+            let lengths = Lengths()
+            Parallel.forEachChunk(0..<100, grain: grain) { part in lengths.note(part.count) }
+            #expect(lengths.all.reduce(0, +) == 100)
+            #expect(lengths.all.allSatisfy { $0 >= min(grain, 100) })
+        }
+    }
+
+    @Test
+    func blocksReachTheEndOfAllIntegers() {
+        let range = (Int.max - 5000)..<Int.max
+        #expect(Parallel.reduce(range, 0, map: { _ in 1 }, combine: +) == 5000)
+    }
+
+    @Test
+    func aScopeDoesNotForkWhileALaterOneIsOpen() async {
+        await #expect(processExitsWith: .failure) {
+            Parallel.scope { outer in
+                outer.fork {}
+                Parallel.scope { inner in
+                    inner.fork {}
+                    outer.fork {}
+                }
+            }
+        }
+    }
+
+    @Test
+    func scopesNest() {
+        let lengths = Lengths()
+        Parallel.scope { outer in
+            for _ in 0..<10 {
+                outer.fork {
+                    Parallel.scope { inner in
+                        for _ in 0..<10 { inner.fork { lengths.note(1) } }
+                    }
+                }
+            }
+            Parallel.scope { inner in inner.fork { lengths.note(1) } }
+            outer.fork { lengths.note(1) }
+        }
+        #expect(lengths.all.count == 102)
+    }
+}
+
+private final class Lengths: Sendable {
+    private let lengths = Mutex<[Int]>([])
+    var all: [Int] { lengths.withLock { $0 } }
+    func note(_ length: Int) { lengths.withLock { $0.append(length) } }
+}
