@@ -1,5 +1,7 @@
 #include "sleep/lock.h"
 
+#include <stddef.h>
+
 #include "os/futex.h"
 
 /* A holder needs some hundred nanoseconds: worth waiting for awake, if it is running. */

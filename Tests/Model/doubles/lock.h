@@ -11,6 +11,8 @@
 
 #include "model/check.h"
 
+_Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
+
 static inline void odi_lock_acquire(odi_lock *lock)
 {
     uint32_t is_free = ODI_LOCK_FREE;

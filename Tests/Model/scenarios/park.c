@@ -15,6 +15,9 @@
 #include "doubles/no_forks.h"
 #include "model/scenario.h"
 
+/* Nobody takes a lock here. */
+_Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
+
 static odi_site site;
 static odi_crew crew;
 static odi_worker workers[2];
