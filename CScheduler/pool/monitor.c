@@ -93,7 +93,7 @@ static doing ask_kernel(const quiet_one *quiet)
 {
     bool sleeps = odi_thread_sleeps(quiet->thread_id) != 0;
 
-    if (odi_load_acquire(&quiet->worker->jobs, W2) != quiet->jobs)
+    if (odi_worker_activity(quiet->worker) != quiet->jobs)
         return FRESH;
     return sleeps ? BLOCKED : COMPUTING;
 }

@@ -319,6 +319,50 @@ static void workers_with_small_stacks_share_their_forks(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- blocking ---- */
+
+static bool both_have_stolen(od_pool *pool)
+{
+    bool both = true;
+
+    for (int slot = 0; slot < 2; slot++) {
+        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+
+        both = both && worker != NULL && odi_load_acquire(&worker->forks_run, W2) > 1;
+    }
+    return both;
+}
+
+/* What a worker did for others' forks is not taken for progress of the job that it blocks in. */
+static void a_worker_that_has_stolen_forks_is_noticed_when_it_blocks(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "blocking");
+    gate door = {0};
+    atomic_ullong ran = 0;
+    od_metrics metrics;
+
+    for (int round = 0; !both_have_stolen(pool); round++) {
+        assert_true(round < 1000);
+        memset(&later, 0, sizeof later);
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
+        assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    }
+    for (int i = 0; i < 2; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 2);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    bool came = COMES_TRUE(atomic_load(&ran) == 1);
+    od_pool_metrics(pool, &metrics);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_true(came);
+    assert_true(metrics.most_spares >= 1);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a joiner runs no stranger's job ---- */
 
 static struct {
@@ -609,6 +653,7 @@ int main(void)
         cmocka_unit_test(a_sleeper_is_woken_for_a_fork_that_comes_later),
         cmocka_unit_test(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch),
         cmocka_unit_test(workers_with_small_stacks_share_their_forks),
+        cmocka_unit_test(a_worker_that_has_stolen_forks_is_noticed_when_it_blocks),
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
