@@ -15,6 +15,8 @@
 #include "base/invariant.h"
 #include "lane/queue.h"
 
+#pragma GCC visibility push(hidden)
+
 #if defined(ODI_CHECKED) || !defined(NDEBUG)
 #define ODI_FINDS_CYCLES 1
 #else
@@ -33,5 +35,7 @@ void odi_cycle_leave(odi_sync_wait *wait);
 
 /* In a forked child: the others who waited are not there. */
 void odi_cycles_forked(void);
+
+#pragma GCC visibility pop
 
 #endif
