@@ -36,6 +36,10 @@ static bool unlink_if_dead(od_queue *queue, odi_record **link, bool over)
     /* relaxed: a new life begins with other flags under this very lock */
     if (!(over || odi_load_relaxed(&record->flags) & ODI_RECORD_ORPHANED))
         return false;
+    /* relaxed: whoever drains a watched record comes here again. There may be thousands. */
+    ledger = odi_load_relaxed(&record->ledger);
+    if (ledger & ODI_LEDGER_WATCHED && odi_ledger_outstanding(ledger) > 0)
+        return false;
     /* The watch comes before the look, so that the last job calls when this look is early. */
     ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
     if (odi_ledger_outstanding(ledger) > 0)
