@@ -66,10 +66,6 @@ extension AnyTask {
         return true
     }
 
-    private var standingInFull: TaskState {
-        TaskState(word: word.add(0, ordering: .sequentiallyConsistent).newValue)
-    }
-
     /// Ends the waiting for a task.
     ///
     /// - Returns: Whether the task was a dependency, and this one has not begun.

@@ -30,10 +30,10 @@ open class AnyTask: @unchecked Sendable {
     let word = Atomic<UInt64>(0)
 
     /// What few tasks have; see ``TaskExtras``.
-    private let lazyExtras = AtomicLazyReference<TaskExtras>()
+    private let lazyExtras = LazyReference<TaskExtras>()
 
     /// The queue, from the first add on.
-    private let lazyHome = AtomicLazyReference<TaskQueue>()
+    private let lazyHome = LazyReference<TaskQueue>()
 
     /// Edges to those that wait for this task, newest first; ``AnyTask/closedList`` when it is over.
     let dependents = Atomic<UnsafeMutableRawPointer?>(nil)
@@ -57,6 +57,12 @@ open class AnyTask: @unchecked Sendable {
     var standing: TaskState {
         // Acquires what was published with it: a result that is there can be read.
         TaskState(word: word.load(ordering: .acquiring))
+    }
+
+    /// Where the task stands, in one order with every event that anybody takes into account: what this thread wrote
+    /// before is seen by whoever brings a later one.
+    final var standingInFull: TaskState {
+        TaskState(word: word.add(0, ordering: .sequentiallyConsistent).newValue)
     }
 
     /// Takes an event into account: whoever's exchange succeeds has the actions to carry out.
@@ -174,7 +180,8 @@ open class AnyTask: @unchecked Sendable {
 
     /// The queue's bookkeeping, where the task is on one.
     final var queueTasks: (QueueTasks, TaskQueue)? {
-        lazyHome.load().map { (QueueTasks.of($0), $0) }
+        guard let home = lazyHome.load() else { return nil }
+        return (QueueTasks.of(home), home)
     }
 
     private func submit() {

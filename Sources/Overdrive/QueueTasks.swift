@@ -41,11 +41,22 @@ final class QueueTasks: TaskKeeping {
     private let hasDelegate = Atomic(false)
 
     static func of(_ queue: TaskQueue) -> QueueTasks {
-        if let stored = queue.taskStorage.load() {
-            // Nobody else stores anything there.
-            return unsafeDowncast(stored, to: QueueTasks.self)
-        }
-        return unsafeDowncast(queue.taskStorage.storeIfNil(QueueTasks()), to: QueueTasks.self)
+        // Nobody else stores anything there. Acquires what it was made of.
+        let stored = queue.taskStorage.load(ordering: .acquiring)
+        return UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue)
+    }
+
+    private static func at(_ address: UnsafeRawPointer) -> QueueTasks {
+        Unmanaged<QueueTasks>.fromOpaque(address).takeUnretainedValue()
+    }
+
+    private static func make(for queue: TaskQueue) -> QueueTasks {
+        let mine = Unmanaged.passRetained(QueueTasks())
+        let (stored, found) = queue.taskStorage.compareExchange(
+            expected: 0, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
+        guard !stored, let found = UnsafeRawPointer(bitPattern: found) else { return mine.takeUnretainedValue() }
+        mine.release()
+        return at(found)
     }
 
     private func list(of task: AnyTask) -> List {

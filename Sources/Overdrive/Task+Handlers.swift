@@ -114,8 +114,10 @@ extension Task {
     @discardableResult
     public final func onCancel(_ body: sending @escaping () -> Void) -> Self {
         let isLate = makeExtras().locked { fields in
-            if fields.cancelIsTold { return true }
-            if !isFinished { fields.cancelHandlers.append(body) }
+            // Whoever cancels later finds the extras that are there now; who has, is found here.
+            let standing = standingInFull
+            if fields.cancelIsTold || standing.isCancelled || failure is CancellationError { return true }
+            if standing.phase != .finished { fields.cancelHandlers.append(body) }
             return false
         }
         if isLate { body() }

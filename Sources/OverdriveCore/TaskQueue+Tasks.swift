@@ -63,5 +63,8 @@ extension TaskQueue {
     }
 
     /// Who keeps the tasks that were added, if there are any.
-    var taskKeeper: (any TaskKeeping)? { taskStorage.load() as? any TaskKeeping }
+    var taskKeeper: (any TaskKeeping)? {
+        guard let storage = UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) else { return nil }
+        return Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskKeeping
+    }
 }

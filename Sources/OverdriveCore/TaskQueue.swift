@@ -42,8 +42,8 @@ public final class TaskQueue: Sendable {
     }
 
     /// What `Overdrive` keeps for the queue's tasks, a ``TaskKeeping``; there from the first task on.
-    // Safe to share, because a ``TaskKeeping`` is; the reference is set once.
-    package nonisolated(unsafe) let taskStorage = AtomicLazyReference<AnyObject>()
+    /// At +1, set once. A bare pointer, because `AtomicLazyReference` asks the runtime for its type at every look.
+    package let taskStorage = Atomic<UInt>(0)
 
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.
     let suspensionFlag = Mutex(false)
@@ -119,6 +119,9 @@ public final class TaskQueue: Sendable {
     }
 
     deinit {
+        if let storage = UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) {
+            Unmanaged<AnyObject>.fromOpaque(storage).release()
+        }
         if case .engine(let queue, _) = route {
             Specifics.release(with: queue)
             od_queue_release(queue)

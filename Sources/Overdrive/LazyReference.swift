@@ -1,0 +1,31 @@
+internal import Synchronization
+
+/// A reference that is set once, by whoever comes first. `AtomicLazyReference` is the same, but asks the runtime
+/// for its type at every look, which takes longer than all the rest of a task.
+struct LazyReference<Instance: AnyObject>: ~Copyable {
+    private let pointer = Atomic<UnsafeMutableRawPointer?>(nil)
+
+    /// What was set, if anything was.
+    @inline(__always)
+    func load() -> Instance? {
+        // Acquires what the instance was made of.
+        guard let found = pointer.load(ordering: .acquiring) else { return nil }
+        return Unmanaged<Instance>.fromOpaque(found).takeUnretainedValue()
+    }
+
+    /// Sets the reference unless it is set. Returns what is set then.
+    func storeIfNil(_ instance: Instance) -> Instance {
+        let mine = Unmanaged.passRetained(instance)
+        // Releases what the instance is made of, or acquires what another is.
+        let (stored, found) = pointer.compareExchange(
+            expected: nil, desired: mine.toOpaque(), ordering: .acquiringAndReleasing)
+        guard !stored, let found else { return instance }
+        mine.release()
+        return Unmanaged<Instance>.fromOpaque(found).takeUnretainedValue()
+    }
+
+    deinit {
+        // Nobody else is here any more: the owner's deinit has seen to it.
+        if let found = pointer.load(ordering: .acquiring) { Unmanaged<Instance>.fromOpaque(found).release() }
+    }
+}
