@@ -163,7 +163,10 @@ open class AnyTask: @unchecked Sendable {
         let tasks = QueueTasks.of(stored)
         if tasks.register(self) { tasks.tellAdded(self, to: stored) }
         let step = step(.add(byHand: byHand))
-        if step.state.phase == .finished { tasks.unregister(self) }
+        // A publisher who has not found the queue is found here; one who comes later finds it.
+        if step.actions.isEmpty ? standingInFull.phase == .finished : step.state.phase == .finished {
+            tasks.unregister(self)
+        }
         if step.actions.isEmpty, byHand { markAdded(mayRepeat: mayRepeat) }
         perform(step.actions)
     }
@@ -171,11 +174,6 @@ open class AnyTask: @unchecked Sendable {
     private func markAdded(mayRepeat: Bool) {
         if !step(.add(byHand: true)).actions.isEmpty || mayRepeat { return }
         trap("TaskQueue.add(task:) of \(title), which was added or started before: make a new task")
-    }
-
-    final func unregister() {
-        guard let home = lazyHome.load() else { return }
-        QueueTasks.of(home).unregister(self)
     }
 
     /// The queue's bookkeeping, where the task is on one.

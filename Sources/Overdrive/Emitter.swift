@@ -66,9 +66,7 @@ extension Task {
     }
 
     /// A task that has nothing to do: its value is an update and the outcome.
-    public convenience init(value: @autoclosure () -> T) {
-        // An autoclosure, because `Task { … }` would make a task whose value is a closure otherwise.
-        let value = value()
+    public convenience init(value: T) {
         self.init { emit in
             emit(.value(value))
             return {}

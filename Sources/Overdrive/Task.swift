@@ -171,7 +171,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
 
         if let extras { didFinish(extras) }
-        if let (tasks, queue) = home {
+        // Again: it may have been brought to a queue meanwhile.
+        if let (tasks, queue) = queueTasks {
             if let delegate = tasks.currentDelegate { delegate.didFinish(task: self, in: queue) }
             tasks.unregister(self)
         }

@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+/// Every piece of code in the guide compiles.
+@Suite("The guide's code", .serialized)
+struct SnippetTests {
+    private static let guide = ClientTests.package.appendingPathComponent("Sources/Overdrive/Overdrive.docc")
+
+    private static let articles =
+        ((try? FileManager.default.contentsOfDirectory(atPath: guide.path)) ?? []).filter { $0.hasSuffix(".md") }.sorted()
+
+    @Test("is there")
+    func there() {
+        #expect(Self.articles.count >= 9)
+    }
+
+    @Test("compiles, article by article", arguments: articles)
+    func compiles(article: String) throws {
+        let text = try String(contentsOf: Self.guide.appendingPathComponent(article), encoding: .utf8)
+        var source = prelude
+        var (isCode, number) = (false, 0)
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("```") {
+                isCode = line == "```swift"
+                number += isCode ? 1 : 0
+                source += isCode ? "\n@MainActor func snippet\(number)() async throws {\n" : line == "```" ? "\n}\n" : ""
+            } else if isCode {
+                source += line + "\n"
+            }
+        }
+        let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
+        #expect(said == [], "\(said.joined(separator: "\n"))")
+        if article != "Overdrive.md" { #expect(number > 0) }
+    }
+
+    /// What the guide's code takes for granted.
+    private let prelude = """
+        import Foundation
+        import Dispatch
+        import Overdrive
+
+        struct Image: Sendable { init?(data: Data) {} }
+        struct Issue: Sendable {}
+        struct NetworkError: Error {}
+        struct Offline: Error {}
+        func fetchData(_ url: URL) throws -> Data { Data() }
+        func fetchLater(_ url: URL) async throws -> Data { Data() }
+        func resize(_ image: Data) -> Data { image }
+        func isOnline() async -> Bool { true }
+        func show(_ something: Any) {}
+        let url = URL(fileURLWithPath: "/")
+        let queue = TaskQueue()
+        final class Request: Sendable { func cancel() {} }
+        final class Client: Sendable {
+            var cached: [Issue] { [] }
+            func issues(_ body: @escaping @Sendable (Result<[Issue], any Error>) -> Void) -> Request { Request() }
+        }
+        let client = Client()
+        final class GetLogoTask: Task<Image>, @unchecked Sendable {
+            override func run() { finish(with: .error(NetworkError())) }
+        }
+
+        """
+}
