@@ -5,6 +5,31 @@
 
 static odi_arena groups = ODI_ARENA_FOR(odi_group);
 
+/* The chain. Lock held, all. */
+static void put(odi_record **link, odi_record *record)
+{
+    record->next_of_group = *link;
+    record->link_of_group = link;
+    if (*link != NULL)
+        (*link)->link_of_group = &record->next_of_group;
+    *link = record;
+}
+
+static void take_off(odi_record *record)
+{
+    *record->link_of_group = record->next_of_group;
+    if (record->next_of_group != NULL)
+        record->next_of_group->link_of_group = record->link_of_group;
+    record->link_of_group = NULL;
+}
+
+static void clear(odi_group *group)
+{
+    group->own.next_of_group = NULL;
+    group->own.link_of_group = &group->records;
+    group->records = &group->own;
+}
+
 odi_group *odi_group_new(void)
 {
     odi_group *group = odi_arena_take(&groups);
@@ -12,9 +37,8 @@ odi_group *odi_group_new(void)
     if (group == NULL)
         return NULL;
     odi_lock_acquire(&group->watch.lock); /* who looks at its last life holds this */
-    group->records = &group->own;
+    clear(group);
     group->given_up = false;
-    group->own.next_of_group = NULL;
     odi_store_relaxed(&group->own.group, group); /* relaxed, both: not shared yet */
     odi_store_relaxed(&group->last, (odi_record *)NULL);
     odi_lock_release(&group->watch.lock);
@@ -25,18 +49,19 @@ odi_group *odi_group_new(void)
  * freed while it is still in the chain (odi_group_forget comes first). */
 static void disband(odi_group *group)
 {
-    odi_record *record = group->own.next_of_group;
+    odi_record *record = group->records, *next;
 
-    group->own.next_of_group = NULL;
-    while (record != NULL) {
-        odi_record *next = record->next_of_group;
-
+    for (; record != NULL; record = next) {
+        next = record->next_of_group;
+        if (record == &group->own)
+            continue;
+        record->link_of_group = NULL;
         odi_or_seqcst(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED, L2);
         /* L5: from here on its queue may give it its next life. */
         odi_store_release(&record->group, (odi_group *)NULL, L5);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
-        record = next;
     }
+    clear(group);
 }
 
 /* A group that nobody holds goes when it is empty. Whoever sees that first does it. */
@@ -46,10 +71,9 @@ static void recycle_if_over(odi_group *group)
 
     odi_lock_acquire(&group->watch.lock);
     if (group->given_up) {
-        odi_records_watch(&group->own, odi_record_next_of_group);
         /* Who owes the notifications comes here again. */
-        over = odi_records_empty(&group->own, odi_record_next_of_group) &&
-               group->watch.notifications == NULL;
+        over = group->watch.notifications == NULL &&
+               odi_records_empty_or_watched(group->records, odi_record_next_of_group);
     }
     if (over) {
         group->given_up = false;
@@ -102,59 +126,53 @@ bool odi_group_notify(odi_group *group, odi_function *function, void *context)
                             function, context);
 }
 
-static bool is_current(odi_record *record, void *queue, odi_group *group, uint32_t key)
+/* The newest record for a queue and key, or NULL. It moves to the front. Lock held. */
+static odi_record *find_newest(odi_group *group, void *queue, uint32_t key)
 {
-    return odi_record_is(record, queue, group) && odi_record_key(record) == key &&
-           !(odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE);
+    for (odi_record *record = group->records; record != &group->own;
+         record = record->next_of_group) {
+        if (odi_record_is(record, queue, group) && odi_record_key(record) == key) {
+            take_off(record);
+            put(&group->records, record);
+            return record;
+        }
+    }
+    return NULL;
 }
 
-/* A record that a cancel has closed, in its next life. Lock held. */
-static odi_record *renew_one(odi_group *group, void *queue, uint32_t key)
+/* For a newest record that a cancel or a barrier has closed: one that takes its place. Lock
+ * held. */
+static odi_record *replace(odi_group *group, odi_record *newest, odi_record_maker *make)
 {
-    odi_record *record = group->own.next_of_group;
+    /* relaxed, both: an open record of the group keeps its queue and key */
+    void *queue = odi_load_relaxed(&newest->queue);
+    odi_record *heir = odi_record_serve_again(newest, newest->owner->renew);
 
-    /* relaxed: the owner looks again under its lock */
-    while (record != NULL && !(odi_record_is(record, queue, group) &&
-                               odi_record_key(record) == key &&
-                               odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED &&
-                               record->owner->renew(record)))
-        record = record->next_of_group;
-    return record;
+    if (heir == newest)
+        return newest;
+    if (heir != NULL)
+        take_off(heir);
+    else if ((heir = make(queue, group, odi_record_key(newest))) != NULL)
+        odi_record_succeed(heir, newest);
+    else
+        return NULL;
+    take_off(newest);
+    put(&group->own.next_of_group, newest);
+    put(&group->records, heir);
+    return heir;
 }
 
-/* Lock held. */
-static void take_off(odi_group *group, odi_record *record)
-{
-    odi_record *before = &group->own;
-
-    while (before != NULL && before->next_of_group != record)
-        before = before->next_of_group;
-    if (before != NULL)
-        before->next_of_group = record->next_of_group;
-}
-
-/* Those in use stand in front: behind them there may be thousands that a cancel has closed and
- * that still have jobs to be discarded. */
 odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
                              odi_record_maker *make)
 {
     odi_lock_acquire(&group->watch.lock);
-    odi_record *before = &group->own, *record = before->next_of_group;
+    odi_record *record = find_newest(group, queue, key);
 
-    while (record != NULL && !is_current(record, queue, group, key)) {
-        before = record;
-        record = record->next_of_group;
-    }
-    if (record != NULL)
-        before->next_of_group = record->next_of_group; /* it moves to the front */
-    else if ((record = renew_one(group, queue, key)) == NULL)
-        record = make(queue, group, key);
-    else
-        take_off(group, record);
-    if (record != NULL) {
-        record->next_of_group = group->own.next_of_group;
-        group->own.next_of_group = record;
-    }
+    if (record == NULL) {
+        if ((record = make(queue, group, key)) != NULL)
+            put(&group->records, record);
+    } else if (odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE)
+        record = replace(group, record, make);
     if (record != NULL)
         odi_store_release(&group->last, record, L5);
     odi_lock_release(&group->watch.lock);
@@ -164,7 +182,8 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
 void odi_group_forget(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
-    take_off(group, record);
+    if (record->link_of_group != NULL) /* NULL: the group was disbanded meanwhile */
+        take_off(record);
     if (odi_load_relaxed(&group->last) == record) /* relaxed: written under this lock */
         odi_store_relaxed(&group->last, (odi_record *)NULL);
     odi_lock_release(&group->watch.lock);

@@ -1,5 +1,5 @@
-/* group.h — waiting for a number of jobs: a set of records, the first of which counts what is
- * entered by hand.
+/* group.h — waiting for a number of jobs: a set of records, one of which counts what is entered
+ * by hand.
  *
  * Owns     its chain of records. A group's memory is never unmapped or reused as anything
  *          else, so a worker that drains the last job may touch it after the waiter has let
@@ -21,9 +21,9 @@
 typedef struct odi_group odi_group;
 
 struct odi_group {
-    odi_record own;                /* enter and leave; first of the chain */
+    odi_record own;                /* enter and leave; stands between those in use and others */
     odi_atomic(odi_record *) last; /* the record that was used last: mostly the one needed */
-    odi_record *records;           /* &own, as the chain's beginning */
+    odi_record *records;           /* the chain: newest of each queue and key, own, formers */
     odi_watch watch;               /* its lock guards the chain */
     bool given_up;                 /* nobody holds it: it goes when it is empty */
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];

@@ -59,6 +59,8 @@ odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group 
     if (record->owner != owner)
         record->owner = owner; /* a late look at a record is not disturbed */
     record->next_of_queue = record->next_of_group = NULL;
+    record->link_of_queue = record->link_of_group = NULL;
+    record->next_former = record->first_former = record->last_former = NULL;
     record->outside = 0;
     odi_and_acqrel(&record->ledger, ~(ODI_LEDGER_CLOSED | ODI_LEDGER_WATCHED), L5);
     odi_store_release(&record->flags, 0, L5);
@@ -93,12 +95,54 @@ bool odi_record_renew(odi_record *record, uint32_t flags)
     return open;
 }
 
-static void tell(odi_watchers watchers)
+/* ---- former lives ---- */
+
+/* Who is passed over goes to the end, so that one job that runs for long is in nobody's way. */
+enum { FORMERS_ASKED = 4 };
+
+static void join_line(odi_record *newest, odi_record *former)
+{
+    former->next_former = NULL;
+    if (newest->first_former == NULL)
+        newest->first_former = former;
+    else
+        newest->last_former->next_former = former;
+    newest->last_former = former;
+}
+
+void odi_record_succeed(odi_record *heir, odi_record *newest)
+{
+    heir->first_former = newest->first_former;
+    heir->last_former = newest->last_former;
+    newest->first_former = newest->last_former = NULL;
+    join_line(heir, newest);
+}
+
+odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record *record))
+{
+    if (renew(newest))
+        return newest;
+    for (int asked = 0; asked < FORMERS_ASKED && newest->first_former != NULL; asked++) {
+        odi_record *oldest = newest->first_former;
+
+        newest->first_former = oldest->next_former;
+        if (renew(oldest)) {
+            odi_record_succeed(oldest, newest);
+            return oldest;
+        }
+        join_line(newest, oldest);
+    }
+    return NULL;
+}
+
+/* ---- waiting ---- */
+
+static void tell(odi_record *record, odi_watchers watchers)
 {
     if (watchers.group != NULL)
         odi_group_drained(watchers.group);
-    if (watchers.owner != NULL)
-        watchers.owner->drained(watchers.queue);
+    if (watchers.queue != NULL)
+        watchers.owner->drained(watchers.queue, record);
 }
 
 /* The last outstanding job of a watched record is done. The watch ends first, so that the
@@ -114,9 +158,9 @@ ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
     if (odi_ledger_outstanding(ledger) == 0)
         (void)odi_cas_acqrel(&record->ledger, &ledger, ledger & ~ODI_LEDGER_WATCHED, L1);
     now = odi_record_watchers(record);
-    tell(watchers);
+    tell(record, watchers);
     if (now.queue != watchers.queue || now.group != watchers.group)
-        tell(now);
+        tell(record, now);
 }
 
 odi_record *odi_record_next_of_queue(odi_record *record)
@@ -129,37 +173,56 @@ odi_record *odi_record_next_of_group(odi_record *record)
     return record->next_of_group;
 }
 
+/* Whether jobs are outstanding. With `watching`, whoever ends the last of them tells. */
+static bool is_outstanding(odi_record *record, bool watching, uint64_t *submitted)
+{
+    uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+
+    if (watching && odi_ledger_outstanding(ledger) > 0)
+        ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
+    *submitted += ledger >> 32;
+    return odi_ledger_outstanding(ledger) > 0;
+}
+
 /* The sum of the submissions, or false if anything is outstanding. */
-static bool nothing_outstanding(odi_record *first, odi_record_walk *next, uint64_t *submitted)
+static bool nothing_outstanding(odi_record *first, odi_record_walk *next, bool watching,
+                                uint64_t *submitted)
 {
     *submitted = 0;
     for (odi_record *record = first; record != NULL; record = next(record)) {
-        uint64_t ledger = odi_load_acquire(&record->ledger, L1);
-
-        if (odi_ledger_outstanding(ledger) > 0)
+        if (is_outstanding(record, watching, submitted))
             return false;
-        *submitted += ledger >> 32;
     }
     return true;
 }
 
+/* A job of a record looked at late may have submitted to one looked at early. If nothing was
+ * submitted between two looks, all were empty at once in between. */
 bool odi_records_empty(odi_record *first, odi_record_walk *next)
 {
     uint64_t before, after;
 
-    if (!nothing_outstanding(first, next, &before))
+    if (!nothing_outstanding(first, next, false, &before))
+        return false;
+    return first == NULL || next(first) == NULL ||
+           (nothing_outstanding(first, next, false, &after) && after == before);
+}
+
+bool odi_records_empty_or_watched(odi_record *first, odi_record_walk *next)
+{
+    uint64_t before, after;
+
+    if (!nothing_outstanding(first, next, true, &after))
         return false;
     if (first == NULL || next(first) == NULL)
         return true;
-    /* A job of a record looked at late may have submitted to one looked at early. If nothing
-     * was submitted between two looks, all were empty at once in between. */
-    return nothing_outstanding(first, next, &after) && after == before;
-}
-
-void odi_records_watch(odi_record *first, odi_record_walk *next)
-{
-    for (odi_record *record = first; record != NULL; record = next(record))
-        odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
+    /* Until two looks agree, so that "no" always leaves one that is watched. */
+    do {
+        before = after;
+        if (!nothing_outstanding(first, next, true, &after))
+            return false;
+    } while (after != before);
+    return true;
 }
 
 uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)

@@ -48,8 +48,9 @@ typedef struct odi_record odi_record;
 typedef struct {
     /* A worker met a job of a record that is diverted: it belongs in the queue's lane. */
     void (*divert)(odi_record *record, odi_entry job);
-    /* The outstanding count of a watched record of this queue fell to zero. */
-    void (*drained)(void *queue);
+    /* The outstanding count of this watched record of the queue fell to zero: it may be in its
+     * next life by now. */
+    void (*drained)(void *queue, odi_record *record);
     /* A record lost its group: it is freed as soon as it is empty. Under the group's lock. */
     void (*reap)(odi_record *record);
     /* Begins a cancelled record's next life (odi_record_renew). Under its group's lock. */
@@ -72,12 +73,14 @@ struct odi_record {
     odi_atomic(void *) queue;
     odi_atomic(struct odi_group *) group; /* NULL: none */
     const odi_record_owner *owner; /* the same in every life */
-    odi_record *next_of_queue; /* under the queue's lock, and chain of free records */
+    odi_record *next_of_queue;   /* under the queue's lock, and chain of free records */
+    odi_record **link_of_queue;  /* what points here in that chain; under the queue's lock */
 
     /* Written by every submission and at the end of every run. */
     ODI_LINE_ALIGNED odi_atomic(uint64_t) ledger;
-    odi_record *next_of_group; /* under the group's lock */
+    odi_record *next_of_group, **link_of_group; /* under the group's lock */
     uint32_t outside; /* jobs running on threads that are no workers; under the cancel lock */
+    odi_record *next_former, *first_former, *last_former; /* see odi_record_serve_again */
 };
 
 #define ODI_LEDGER_ONE ((UINT64_C(1) << 32) | 1)
@@ -107,6 +110,18 @@ void odi_record_free(odi_record *record);
 /* Begins the next life of a cancelled record, with these flags, as what it was. False: jobs
  * or late counts of its last one are outstanding. Under its queue's lock. */
 bool odi_record_renew(odi_record *record, uint32_t flags);
+
+/* Of the records for one queue, group and key, the newest is the one to be found. Those that
+ * cancels have closed before stand in its line, the oldest first, to serve again when their jobs
+ * have been discarded: there may be thousands, so that nobody walks along it. Under the group's
+ * lock, or without one the queue's.
+ *
+ * The newest, or one from its line, in the next life that `renew` begins: it is the newest from
+ * here on. NULL: their jobs are outstanding. */
+odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record *record));
+
+/* A record that was not in the line takes the place of the newest, which goes to its end. */
+void odi_record_succeed(odi_record *heir, odi_record *newest);
 
 extern odi_record *odi_record_table; /* constant once the first record exists */
 
@@ -178,8 +193,9 @@ static inline void odi_record_complete(odi_record *record, uint64_t jobs)
 typedef odi_record *odi_record_walk(odi_record *record);
 bool odi_records_empty(odi_record *first, odi_record_walk *next);
 
-/* Has each record's owner and group told when it next drains. */
-void odi_records_watch(odi_record *first, odi_record_walk *next);
+/* The same. If not, one with outstanding jobs is watched: whoever is told that it has drained
+ * asks again. */
+bool odi_records_empty_or_watched(odi_record *first, odi_record_walk *next);
 
 /* Jobs outstanding on a set of records; a hint unless nothing is submitted meanwhile. */
 uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);

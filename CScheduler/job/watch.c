@@ -12,14 +12,12 @@ struct odi_notification {
     void *context;
 };
 
-/* With `watching`: first watch, then look. A record that drains in between calls
- * odi_watch_changed. */
+/* With `watching`: "no" leaves a record whose last job calls odi_watch_changed. */
 static bool look(odi_watch *watch, odi_record **first, odi_record_walk *next, bool watching)
 {
     odi_lock_acquire(&watch->lock);
-    if (watching)
-        odi_records_watch(*first, next);
-    bool empty = odi_records_empty(*first, next);
+    bool empty = watching ? odi_records_empty_or_watched(*first, next)
+                          : odi_records_empty(*first, next);
     odi_lock_release(&watch->lock);
     return empty;
 }
@@ -79,12 +77,9 @@ static odi_notification *take_due(odi_watch *watch, odi_record **first, odi_reco
     odi_notification *due = NULL;
 
     odi_lock_acquire(&watch->lock);
-    if (watch->notifications != NULL) {
-        odi_records_watch(*first, next);
-        if (odi_records_empty(*first, next)) {
-            due = watch->notifications;
-            watch->notifications = NULL;
-        }
+    if (watch->notifications != NULL && odi_records_empty_or_watched(*first, next)) {
+        due = watch->notifications;
+        watch->notifications = NULL;
     }
     odi_lock_release(&watch->lock);
     return due;

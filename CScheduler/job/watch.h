@@ -1,8 +1,9 @@
 /* watch.h — waiting until a set of records is empty, asleep or by notification.
  *
  * The set is a chain of records that changes only under the watch's lock. Waiting is: read
- * the epoch, watch the records (their last job will call odi_watch_changed), look, sleep on
- * the epoch. A record that drains after the look has changed the epoch by then.
+ * the epoch, watch the first record with outstanding jobs (the last of them will call
+ * odi_watch_changed), sleep on the epoch, look again. A record that drains after the look has
+ * changed the epoch by then.
  *
  * How a wait ends: by odi_watch_changed, or its deadline.
  *

@@ -17,8 +17,7 @@
 /* Whether nothing of the queue is left outside of its lane. Lock held. */
 static bool all_is_here(od_queue *queue)
 {
-    odi_records_watch(queue->before, odi_record_next_of_queue);
-    return odi_records_empty(queue->before, odi_record_next_of_queue) &&
+    return odi_records_empty_or_watched(queue->before, odi_record_next_of_queue) &&
            odi_load_acquire(&queue->visitors, L1) == 0;
 }
 

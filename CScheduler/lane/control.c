@@ -192,11 +192,11 @@ uint64_t od_queue_cancel_all(od_queue *queue)
     odi_credits credits = odi_inbox_take_credits(&queue->inbox);
     for (uint32_t key = 0; key < ODI_KEYS; key++)
         (void)odi_swap_acqrel(&queue->current[key], (odi_record *)NULL, L5);
-    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
-        /* relaxed: records become stale under this lock or their group's */
-        if (!(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED))
-            cancelled += odi_record_cancel(crew, record);
-    }
+    /* relaxed: set under this lock. Behind the first one that a cancel has closed are others. */
+    for (odi_record *record = queue->records;
+         record != NULL && !(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED);
+         record = record->next_of_queue)
+        cancelled += odi_record_cancel(crew, record);
     odi_lock_release(&queue->inbox.lock);
     odi_lock_release(&queue->watch.lock);
 

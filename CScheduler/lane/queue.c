@@ -15,22 +15,30 @@ static odi_arena queues = ODI_ARENA_FOR(od_queue);
 
 /* ---- records ---- */
 
-static void drained(void *raw)
+/* The chain: those in use in front, behind them those that a cancel has closed, of which there
+ * may be thousands. Lock held, both. */
+static void put_in_front(od_queue *queue, odi_record *record)
 {
-    od_queue *queue = raw;
-
-    odi_watch_changed(&queue->watch, &queue->records, odi_record_next_of_queue);
-    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
-        odi_queue_before_drained(queue);
-    odi_queue_reap(queue);
+    record->next_of_queue = queue->records;
+    record->link_of_queue = &queue->records;
+    if (record->next_of_queue != NULL)
+        record->next_of_queue->link_of_queue = &record->next_of_queue;
+    queue->records = record;
 }
 
-/* Takes the record at `link` off its queue's chain if it is orphaned and empty, or empty and the
- * queue is over. Lock held. False: it has begun a new life, or is not yet to go; whoever drains
- * it comes again. */
-static bool unlink_if_dead(od_queue *queue, odi_record **link, bool over)
+static void take_off(odi_record *record)
 {
-    odi_record *record = *link;
+    *record->link_of_queue = record->next_of_queue;
+    if (record->next_of_queue != NULL)
+        record->next_of_queue->link_of_queue = record->link_of_queue;
+    record->link_of_queue = NULL;
+}
+
+/* Takes a record of the chain off it if it is orphaned and empty, or empty and the queue is
+ * over. Lock held. False: it has begun a new life, or is not yet to go; whoever drains it comes
+ * again. */
+static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
+{
     uint64_t ledger;
 
     /* relaxed: a new life begins with other flags under this very lock */
@@ -44,36 +52,61 @@ static bool unlink_if_dead(od_queue *queue, odi_record **link, bool over)
     ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
     if (odi_ledger_outstanding(ledger) > 0)
         return false;
-    *link = record->next_of_queue;
     if (queue->before == record)
         queue->before = record->next_of_queue;
+    take_off(record);
+    odi_store_relaxed(&record->queue, NULL); /* relaxed: asked under the lock, or after a count */
     return true;
+}
+
+/* Takes a record off and frees it if it is orphaned and empty. It may be in another life by
+ * now, or be taken off already: then its queue is another one. */
+static void reap_one_of(od_queue *queue, odi_record *record)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    /* relaxed, both: written under this lock when it is ours */
+    bool dead = odi_load_relaxed(&record->queue) == queue &&
+                odi_load_relaxed(&record->group) == NULL &&
+                take_off_if_dead(queue, record, false);
+    odi_lock_release(&queue->watch.lock);
+    if (dead)
+        odi_record_free(record);
 }
 
 static void reap_one(odi_record *record)
 {
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
 
-    odi_lock_acquire(&queue->watch.lock);
-    odi_record **link = &queue->records;
-    while (*link != NULL && *link != record)
-        link = &(*link)->next_of_queue;
-    bool dead = *link != NULL && unlink_if_dead(queue, link, false);
-    odi_lock_release(&queue->watch.lock);
-    if (dead)
-        odi_record_free(record);
+    if (queue != NULL)
+        reap_one_of(queue, record);
+}
+
+static void drained(void *raw, odi_record *record)
+{
+    od_queue *queue = raw;
+
+    odi_watch_changed(&queue->watch, &queue->records, odi_record_next_of_queue);
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
+        odi_queue_before_drained(queue);
+    reap_one_of(queue, record);
+    odi_queue_reap(queue);
 }
 
 /* Lock held. */
-static bool renew(od_queue *queue, odi_record *record)
+static bool renew(odi_record *record)
 {
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
     /* relaxed: written under the lock, or before its group went */
     uint32_t flags = odi_load_relaxed(&record->flags);
     bool diverted = odi_load_relaxed(&queue->inbox.diverted);
 
-    return flags & ODI_RECORD_CANCELLED && !(flags & ODI_RECORD_ORPHANED) &&
-           queue->before == NULL && /* what a barrier waits for gets no further jobs */
-           odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0);
+    if (!(flags & ODI_RECORD_CANCELLED) || flags & ODI_RECORD_ORPHANED ||
+        queue->before != NULL || /* what a barrier waits for gets no further jobs */
+        !odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0))
+        return false;
+    take_off(record);
+    put_in_front(queue, record);
+    return true;
 }
 
 static bool renew_of_group(odi_record *record)
@@ -81,7 +114,7 @@ static bool renew_of_group(odi_record *record)
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
 
     odi_lock_acquire(&queue->watch.lock);
-    bool renewed = renew(queue, record);
+    bool renewed = renew(record);
     odi_lock_release(&queue->watch.lock);
     return renewed;
 }
@@ -97,8 +130,7 @@ static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
 
     if (record == NULL)
         return NULL;
-    record->next_of_queue = queue->records;
-    queue->records = record;
+    put_in_front(queue, record);
     if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
         odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
     return record;
@@ -114,27 +146,21 @@ odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
     return record;
 }
 
-/* A record without a group that a cancel has closed, in its next life. Lock held. */
-static odi_record *renew_one(od_queue *queue, uint32_t key)
-{
-    odi_record *record = queue->records;
-
-    while (record != NULL && !(odi_load_acquire(&record->group, L5) == NULL &&
-                               odi_record_key(record) == key && renew(queue, record)))
-        record = record->next_of_queue;
-    return record;
-}
-
 /* The record without a group; made when it is first needed, and after a cancel. It is linked
  * and named under one lock, so that a cancel closes both or neither. */
 ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
 {
     odi_lock_acquire(&queue->watch.lock);
+    odi_record *newest = queue->newest[key];
     odi_record *record = odi_load_relaxed(&queue->current[key]); /* relaxed: locked */
-    if (record == NULL && (record = renew_one(queue, key)) == NULL)
-        record = make_record(queue, NULL, key);
-    if (record != NULL)
+    if (record == NULL && newest != NULL)
+        record = odi_record_serve_again(newest, renew);
+    if (record == NULL && (record = make_record(queue, NULL, key)) != NULL && newest != NULL)
+        odi_record_succeed(record, newest);
+    if (record != NULL) {
+        queue->newest[key] = record;
         odi_store_release(&queue->current[key], record, L5);
+    }
     odi_lock_release(&queue->watch.lock);
     return record;
 }
@@ -301,8 +327,10 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->band = (uint32_t)band;
     snprintf(queue->label, sizeof queue->label, "%s", label != NULL ? label : "");
     odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
-    for (uint32_t each = 0; each < ODI_KEYS; each++)
+    for (uint32_t each = 0; each < ODI_KEYS; each++) {
         odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
+        queue->newest[each] = NULL;
+    }
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
     queue->first_turn = NULL;
@@ -333,24 +361,20 @@ static bool is_over(od_queue *queue)
     if (!queue->released || queue->running > 0 || !odi_lane_is_clear(queue) ||
         queue->watch.notifications != NULL) /* who owes these comes here again */
         return false;
-    odi_records_watch(queue->records, odi_record_next_of_queue);
-    return odi_records_empty(queue->records, odi_record_next_of_queue);
+    return odi_records_empty_or_watched(queue->records, odi_record_next_of_queue);
 }
 
-/* Takes dead records off the chain: the orphaned ones that are empty, or all of a queue that
- * is over. Lock held. */
-static odi_record *take_dead(od_queue *queue, bool over)
+/* Takes the records of a queue that is over off the chain. Lock held. */
+static odi_record *take_dead(od_queue *queue)
 {
-    odi_record *dead = NULL, **link = &queue->records;
+    odi_record *dead = NULL, *next;
 
-    while (*link != NULL) {
-        odi_record *record = *link;
-
-        if (unlink_if_dead(queue, link, over)) {
+    for (odi_record *record = queue->records; record != NULL; record = next) {
+        next = record->next_of_queue;
+        if (take_off_if_dead(queue, record, true)) {
             record->next_of_queue = dead;
             dead = record;
-        } else
-            link = &record->next_of_queue;
+        }
     }
     return dead;
 }
@@ -359,7 +383,7 @@ void odi_queue_reap(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     bool over = is_over(queue);
-    odi_record *dead = take_dead(queue, over);
+    odi_record *dead = over ? take_dead(queue) : NULL;
     over = over && queue->records == NULL;
     if (over) {
         queue->released = false; /* whoever comes late finds nothing to do */

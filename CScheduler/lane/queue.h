@@ -56,7 +56,8 @@ struct od_queue {
     odi_atomic(odi_record *) current[ODI_KEYS]; /* the record without a group, per key */
 
     ODI_LINE_ALIGNED odi_watch watch;
-    odi_record *records; /* all of them; cancelled ones serve again */
+    odi_record *records; /* all of them; cancelled ones, behind the others, serve again */
+    odi_record *newest[ODI_KEYS]; /* without a group: it serves, or did last */
     odi_fifo lane, early;
     struct odi_turn *first_turn, *last_turn; /* what the lane had no memory for: served after it */
     uint32_t suspensions;

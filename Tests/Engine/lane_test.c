@@ -529,7 +529,7 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
     (void)state;
     odi_record *record = odi_queue_make_record(first, NULL, OD_BAND_DEFAULT);
     assert_true(odi_record_add(record));
-    odi_records_watch(record, odi_record_next_of_queue);
+    assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
     odi_watchers watchers = odi_record_watchers(record);
     assert_true(odi_record_subtract(record, 1));
     od_queue_release(first);
@@ -547,64 +547,6 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
     assert_comes_true(atomic_load(&sleeper.woken));
     pthread_join(thread, NULL);
     od_queue_release(sleeper.queue);
-}
-
-/* A late count of a submitter that found the record before a cancel is never another queue's. */
-static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state)
-{
-    (void)state;
-    for (int grouped = 0; grouped < 2; grouped++) {
-        od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
-        od_group *group = grouped ? od_group_create() : NULL;
-        atomic_ullong ran = 0;
-
-        od_queue_suspend(queue);
-        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
-        odi_record *record = queue->records;
-        assert_int_equal(od_queue_cancel_all(queue), 1);
-        add(other, count_job, &ran);
-        assert_true(od_queue_wait(other, HANG_NS));
-        assert_ptr_not_equal(other->records, record);
-
-        assert_false(odi_record_add(record)); /* late, and not yet taken back */
-        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
-        assert_ptr_not_equal(queue->records, record);
-        odi_record_complete(record, 1);
-        assert_int_equal(od_queue_cancel_all(queue), 1);
-        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
-        assert_ptr_equal(queue->records->next_of_queue, record); /* no third one */
-        assert_null(record->next_of_queue);
-        od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&ran), 2);
-        od_queue_release(queue);
-        od_queue_release(other);
-        if (group != NULL)
-            od_group_release(group);
-    }
-}
-
-/* A submitter looked its record up, and was late: the record serves another queue by now. Its
- * count, which it is about to take back, is none of that queue's jobs. */
-static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **state)
-{
-    od_queue *first = queue_of(OD_UNLIMITED), *second = queue_of(OD_UNLIMITED);
-
-    (void)state;
-    add(first, no_job, NULL);
-    assert_true(od_queue_wait(first, HANG_NS));
-    odi_record *record = odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
-    (void)od_queue_cancel_all(first);
-    od_queue_suspend(second);
-    for (int i = 0; i < 10; i++)
-        add(second, no_job, NULL);
-    bool open = odi_record_add(record); /* as queue.c's submit does … */
-    uint64_t cancelled = od_queue_cancel_all(second);
-    if (!open || !odi_record_is(record, first, NULL))
-        odi_record_complete(record, 1); /* … and takes back */
-    assert_int_equal(cancelled, 10);
-    od_queue_release(first);
-    od_queue_release(second);
 }
 
 /* ---- sync ---- */
@@ -962,8 +904,6 @@ int main(void)
         LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_groups_waiter),
         LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_queues_waiter),
         LANE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life),
-        LANE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
-        LANE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
         LANE_TEST(sync_callers_and_jobs_take_turns),
         LANE_TEST(a_sync_caller_comes_after_what_it_submitted),
         LANE_TEST(sync_on_an_open_queue_does_not_wait),

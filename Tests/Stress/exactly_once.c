@@ -47,7 +47,7 @@ static const scenario scenarios[] = {
     {.name = "changing widths", .workers = 3, .disturbances = WIDEN, .plain = 3600000,
      .sanitized = 300000},
     {.name = "cancelling", .workers = 3, .disturbances = CANCEL, .plain = 4800000,
-     .sanitized = 100000},
+     .sanitized = 400000},
     {.name = "blocking", .workers = 2, .disturbances = BLOCK, .plain = 1440000,
      .sanitized = 160000},
     {.name = "moving between CPUs", .workers = 3, .disturbances = AFFINITY, .plain = 3600000,

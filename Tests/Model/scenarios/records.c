@@ -27,9 +27,10 @@ void odi_group_drained(odi_group *group)
     model_check(false);
 }
 
-static void drained(void *whose)
+static void drained(void *whose, odi_record *of)
 {
     (void)whose;
+    (void)of;
     odi_watch_changed(&watch, &record, odi_record_next_of_queue);
 }
 
@@ -108,6 +109,32 @@ static void waiter(void)
     model_check(results[0] == 1 && results[1] == 1);
 }
 MODEL_SCENARIO(record_wakes_its_waiter, prepare_two, NULL, first_job, second_job, waiter)
+
+/* The last job of one record submits to another that was looked at before: two looks, and the
+ * watch goes from record to record. */
+static odi_record *other;
+
+static void prepare_set(void)
+{
+    prepare();
+    other = make(&old_queue);
+    record->next_of_queue = other; /* in this order the waiter looks */
+    model_check(odi_record_add(other));
+}
+static void job_of_other(void)
+{
+    results[0] = 1;
+    model_check(odi_record_add(record));
+    odi_record_complete(other, 1);
+}
+static void job_of_first(void)
+{
+    /* relaxed: it runs once it has been submitted, and what it writes is its own */
+    model_assume(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 1);
+    results[1] = 1;
+    odi_record_complete(record, 1);
+}
+MODEL_SCENARIO(record_set_wakes_its_waiter, prepare_set, NULL, job_of_other, job_of_first, waiter)
 
 /* One job, a waiter, and one who is to be notified. */
 static void notified(void *context)

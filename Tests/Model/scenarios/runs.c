@@ -37,9 +37,9 @@ void odi_run_as(odi_record *whose, odi_entry job)
     odi_job_run(job);
 }
 
-static void queue_drained(void *whose)
+static void queue_drained(void *whose, odi_record *of)
 {
-    model_check(whose == &queue);
+    model_check(whose == &queue && of == record);
     drains[model_thread()]++;
 }
 
@@ -234,7 +234,7 @@ MODEL_SCENARIO(runs_discard, prepare_one, verify_discard, discard, cancel)
 static void prepare_watched(void)
 {
     prepare_two();
-    odi_records_watch(record, odi_record_next_of_queue);
+    model_check(!odi_records_empty_or_watched(record, odi_record_next_of_queue));
 }
 static void look_at_ledger(void)
 {

@@ -1,0 +1,176 @@
+/* lane/ and job/: the records behind a queue's jobs, from life to life. */
+#include "Support/pools.h"
+#include "Support/watchdog.h"
+
+#include "job/group.h"
+#include "lane/queue.h"
+
+static od_pool *pool;
+
+static int set_up(void **state)
+{
+    (void)state;
+    pool = lone_worker();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return od_pool_free(pool) == OD_OK ? 0 : -1;
+}
+
+static od_queue *queue_of(int32_t width)
+{
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, width, "test");
+
+    if (queue == NULL)
+        abort();
+    return queue;
+}
+
+static void add(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
+}
+
+/* A late count of a submitter that found the record before a cancel is never another queue's. */
+static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state)
+{
+    (void)state;
+    for (int grouped = 0; grouped < 2; grouped++) {
+        od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
+        od_group *group = grouped ? od_group_create() : NULL;
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        odi_record *record = queue->records;
+        assert_int_equal(od_queue_cancel_all(queue), 1);
+        add(other, count_job, &ran);
+        assert_true(od_queue_wait(other, HANG_NS));
+        assert_ptr_not_equal(other->records, record);
+
+        assert_false(odi_record_add(record)); /* late, and not yet taken back */
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        assert_ptr_not_equal(queue->records, record);
+        odi_record_complete(record, 1);
+        assert_int_equal(od_queue_cancel_all(queue), 1);
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        assert_ptr_equal(queue->records->next_of_queue, record); /* no third one */
+        assert_null(record->next_of_queue);
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 2);
+        od_queue_release(queue);
+        od_queue_release(other);
+        if (group != NULL)
+            od_group_release(group);
+    }
+}
+
+/* A submitter looked its record up, and was late: the record serves another queue by now. Its
+ * count, which it is about to take back, is none of that queue's jobs. */
+static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **state)
+{
+    od_queue *first = queue_of(OD_UNLIMITED), *second = queue_of(OD_UNLIMITED);
+
+    (void)state;
+    add(first, no_job, NULL);
+    assert_true(od_queue_wait(first, HANG_NS));
+    odi_record *record = odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
+    (void)od_queue_cancel_all(first);
+    od_queue_suspend(second);
+    for (int i = 0; i < 10; i++)
+        add(second, no_job, NULL);
+    bool open = odi_record_add(record); /* as queue.c's submit does … */
+    uint64_t cancelled = od_queue_cancel_all(second);
+    if (!open || !odi_record_is(record, first, NULL))
+        odi_record_complete(record, 1); /* … and takes back */
+    assert_int_equal(cancelled, 10);
+    od_queue_release(first);
+    od_queue_release(second);
+}
+
+static uint32_t chain_length(od_queue *queue)
+{
+    uint32_t length = 0;
+
+    odi_lock_acquire(&queue->watch.lock);
+    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
+        length++;
+    odi_lock_release(&queue->watch.lock);
+    return length;
+}
+
+/* Jobs that a cancel has closed wait in the pool to be discarded, and their records with them:
+ * the next lives take those that are over, whichever came first. */
+static void cancelled_records_serve_again_when_thousands_wait(void **state)
+{
+    enum { ROUNDS = 1000 };
+
+    (void)state;
+    for (int grouped = 0; grouped < 2; grouped++) {
+        od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
+        od_group *group = grouped ? od_group_create() : NULL;
+        uint32_t longest = 0;
+
+        for (int pass = 0; pass < 3; pass++) {
+            gate door = {0};
+
+            add(other, gate_job, &door);
+            assert_comes_true(atomic_load(&door.waiting) == 1);
+            for (int i = 0; i < ROUNDS; i++) {
+                od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+                assert_int_equal(od_queue_cancel_all(queue), 1);
+            }
+            if (pass == 0)
+                longest = chain_length(queue);
+            assert_int_equal(chain_length(queue), longest);
+            gate_open(&door);
+            assert_true(od_queue_wait(queue, HANG_NS));
+            assert_true(od_queue_wait(other, HANG_NS));
+        }
+        assert_in_range(longest, ROUNDS, ROUNDS + 1);
+        od_queue_release(queue);
+        od_queue_release(other);
+        if (group != NULL)
+            od_group_release(group);
+    }
+}
+
+/* A group's last life in a queue ends with the group: its records leave the queue's chain one by
+ * one, wherever they stand. */
+static void records_of_groups_that_are_over_leave_their_queue(void **state)
+{
+    enum { GROUPS = 1000 };
+    static od_group *groups[GROUPS];
+    od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
+    gate door = {0};
+
+    (void)state;
+    add(other, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    for (int i = 0; i < GROUPS; i++) {
+        groups[i] = od_group_create();
+        od_queue_async(queue, groups[i], OD_QUEUE_BAND, no_job, NULL);
+        od_group_release(groups[i]);
+    }
+    assert_int_equal(chain_length(queue), GROUPS);
+    gate_open(&door);
+    assert_comes_true(chain_length(queue) == 0);
+    od_queue_release(queue);
+    od_queue_release(other);
+}
+
+int main(void)
+{
+#define RECORD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        RECORD_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
+        RECORD_TEST(cancelled_records_serve_again_when_thousands_wait),
+        RECORD_TEST(records_of_groups_that_are_over_leave_their_queue),
+        RECORD_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
+    };
+    return run_guarded(tests);
+}
