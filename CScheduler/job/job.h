@@ -102,15 +102,15 @@ extern void od_task_discard(void *task) __attribute__((weak));
 /* Gives up the captures of a job, or tells its object, after it has run or instead of it. */
 static inline void odi_job_release(odi_entry job)
 {
-#ifdef ODI_SWIFT_CLOSURES
-    if (!(job.code & ODI_JOB_PLAIN) && job.context != 0)
-        swift_release((void *)(uintptr_t)job.context);
-#endif
     if (odi_job_is_owned(job)) {
         odi_owned *owned = (odi_owned *)(uintptr_t)job.context;
 
         owned->kind->done(owned);
     }
+#ifdef ODI_SWIFT_CLOSURES
+    else if (!(job.code & ODI_JOB_PLAIN) && job.context != 0)
+        swift_release((void *)(uintptr_t)job.context);
+#endif
 }
 
 /* Gives up a job that will never run. */

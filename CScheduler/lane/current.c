@@ -30,16 +30,18 @@ static od_queue *of_record(odi_record *record)
 
 od_queue *od_queue_of_thread(int depth)
 {
-    od_queue *around[2] = {of_record(odi_record_outside),
-                           of_record(odi_worker_self != NULL ? odi_worker_self->run_record : NULL)};
+    odi_record *const around[2] = {
+        odi_record_outside, odi_worker_self != NULL ? odi_worker_self->run_record : NULL};
 
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
         if (depth-- == 0)
             return stay->queue;
     }
     for (int i = 0; i < 2; i++) {
-        if (around[i] != NULL && depth-- == 0)
-            return around[i];
+        od_queue *queue = of_record(around[i]);
+
+        if (queue != NULL && depth-- == 0)
+            return queue;
     }
     return NULL;
 }

@@ -48,7 +48,7 @@ static bool is_cycle(odi_sync_wait *mine)
 ODI_COLD static void report(odi_sync_wait *mine)
 {
     char sentence[SENTENCE_BYTES] = "";
-    odi_sync_wait *wait = mine;
+    odi_sync_wait *wait;
     int length = 0;
 
     for (od_queue *wanted = mine->wanted; (wait = holder_of(wanted)) != mine; wanted = wait->wanted) {

@@ -394,8 +394,9 @@ static size_t jobs_per_turn(od_queue *queue)
 
 static void drain_on(void *queue);
 
-/* A drainer: it holds a place of the lane from odi_lane_settle until take says otherwise. */
-static void serve_lane(od_queue *queue, bool begins)
+/* A drainer: it holds a place of the lane from odi_lane_settle until take says otherwise.
+ * False: its turn of the worker is over, but memory is too short to come back later. */
+static bool serve_lane(od_queue *queue, bool begins)
 {
     od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true};
     size_t done = 0, most;
@@ -436,8 +437,8 @@ static void serve_lane(od_queue *queue, bool begins)
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
     } else if (next.first.code != 0)
-        odi_pool_submit(queue->pool, queue->band,
-                        odi_job_plain(drain_on, queue, ODI_TAG_INTERNAL));
+        return odi_pool_submit_if_kept(queue->pool, queue->band,
+                                       odi_job_plain(drain_on, queue, ODI_TAG_INTERNAL));
     else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(waits_for_before) && free_worker)
@@ -446,17 +447,21 @@ static void serve_lane(od_queue *queue, bool begins)
         if (over)
             odi_queue_reap(queue);
     }
+    return true;
+}
+
+/* After its turn of the worker is over. What memory is too short for is its next turn at once,
+ * and not one on top of this: a long lane would need a deep stack. */
+static void drain_on(void *queue)
+{
+    while (!serve_lane(queue, false)) {
+    }
 }
 
 static void drain(void *queue)
 {
-    serve_lane(queue, true);
-}
-
-/* After its turn of the worker is over. */
-static void drain_on(void *queue)
-{
-    serve_lane(queue, false);
+    if (!serve_lane(queue, true))
+        drain_on(queue);
 }
 
 void odi_lane_start(od_queue *queue, int drainers)

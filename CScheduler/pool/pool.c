@@ -153,8 +153,9 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
 
     pool->limits = limits;
-    pool->topology =
-        pool->made_up ? world->topology : odi_topology_discover(pool->source, &limits);
+    pool->topology = world != NULL && world->topology != NULL
+                         ? world->topology
+                         : odi_topology_discover(pool->source, &limits);
     if (pool->topology != NULL)
         pool->crew.plan = odi_plan_make(pool->topology, &limits, workers, pool->placement);
     /* relaxed: nobody else knows the pool yet */

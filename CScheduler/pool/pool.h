@@ -68,6 +68,10 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
  * workers the job runs here and now. */
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
 
+/* The same for a worker that can go on with the job itself: false where memory is too short
+ * for its deque, and then nothing has happened. */
+bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job);
+
 /* Whether the calling thread is inside a job of the pool that it runs for want of workers. */
 bool odi_pool_is_helped(const od_pool *pool);
 

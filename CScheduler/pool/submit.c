@@ -65,19 +65,19 @@ ODI_COLD static void discard_own(odi_worker *worker, uint32_t band)
         odi_run_discard(worker->crew, job);
 }
 
-static void submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
+/* False: memory is short, and nothing is queued. */
+static bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
     odi_crew *crew = &pool->crew;
 
-    if (ODI_UNLIKELY(!odi_worker_push(worker, band, job))) {
-        run_here(pool, job);
-        return;
-    }
+    if (ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
+        return false;
     (void)odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
     /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
      * sees the stop */
     if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
         discard_own(worker, band);
+    return true;
 }
 
 static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
@@ -91,14 +91,20 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
         odi_pool_help(crew);
 }
 
-void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
 
     if (worker != NULL && worker->crew == &pool->crew)
-        submit_inside(pool, worker, band, job);
-    else
-        submit_outside(pool, band, job);
+        return submit_inside(pool, worker, band, job);
+    submit_outside(pool, band, job);
+    return true;
+}
+
+void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+{
+    if (ODI_UNLIKELY(!odi_pool_submit_if_kept(pool, band, job)))
+        run_here(pool, job);
 }
 
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)

@@ -230,7 +230,7 @@ static int64_t kept_until(uint64_t keeper)
 bool odi_agenda_keeps(odi_agenda *agenda, int slot)
 {
     /* relaxed: nobody else writes the caller's own number */
-    return (odi_load_relaxed(&agenda->keeper) & SLOT_MASK) == (uint64_t)(slot + 1);
+    return (odi_load_relaxed(&agenda->keeper) & SLOT_MASK) == (uint64_t)slot + 1;
 }
 
 int64_t odi_agenda_keep(odi_agenda *agenda, int slot)

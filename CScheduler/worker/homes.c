@@ -179,7 +179,7 @@ static void fill_places(odi_crew *crew, const bool *taken)
 odi_plan *odi_homes_replan(odi_crew *crew, odi_plan *plan)
 {
     odi_plan *old = crew->plan;
-    int sites[ODI_MOST_WORKERS];
+    int sites[ODI_MOST_WORKERS] = {0};
     bool taken[ODI_MOST_WORKERS] = {false};
     bool mattered = homes_matter(crew);
 
@@ -297,11 +297,11 @@ void odi_home_settle(odi_worker *worker)
     odi_cpu_mask mask;
 
     odi_lock_acquire(&crew->lock);
-    bool pinned = worker->pinned;
-    bool pins = crew->plan != NULL &&
-                odi_plan_mask(crew->plan, crew->homes[worker->slot], &mask);
+    const odi_plan *plan = crew->plan; /* NULL for good: nobody was ever pinned */
+    bool pinned = plan != NULL && worker->pinned;
+    bool pins = plan != NULL && odi_plan_mask(plan, crew->homes[worker->slot], &mask);
     if (!pins && pinned)
-        all_cpus(crew->plan->topology, &mask); /* it may go where it likes again */
+        all_cpus(plan->topology, &mask); /* it may go where it likes again */
     odi_lock_release(&crew->lock);
 
     if (!pins && !pinned)

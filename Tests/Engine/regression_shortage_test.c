@@ -164,6 +164,51 @@ static void a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_
     assert_child_succeeds(submit_without_memory, NULL);
 }
 
+static struct {
+    uintptr_t lowest, highest; /* the only worker's, between jobs */
+    int jobs;
+} depth;
+
+static void note_depth(void *unused)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    (void)unused;
+    depth.lowest = depth.jobs == 0 || here < depth.lowest ? here : depth.lowest;
+    depth.highest = here > depth.highest ? here : depth.highest;
+    depth.jobs++;
+}
+
+/* Each turn of its drainer used to lie on top of the one before. */
+static void a_long_lane_without_memory_needs_no_deep_stack(void **state)
+{
+    enum { TURNS = 400, JOBS = TURNS * 64 };
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    memset(&depth, 0, sizeof depth);
+    atomic_ullong others = 0;
+    gate door = {0};
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "long");
+    od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    for (int i = 0; i < JOBS; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, note_depth, NULL);
+    for (int i = 0; i < 10; i++) /* for whom the drainer goes back in line */
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &others);
+    atomic_store(&grants, 0); /* the worker has no ring of this band yet */
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_comes_true(atomic_load(&others) == 10);
+    atomic_store(&grants, -1);
+    assert_int_equal(depth.jobs, JOBS);
+    assert_in_range(depth.highest - depth.lowest, 0, 4096);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
 /* ---- threads that cannot be had ---- */
 
 static int threads_again(void **state)
@@ -185,7 +230,7 @@ static void a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be
     gate door = {0};
 
     (void)state;
-    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     atomic_store(&before_thread, no_thread);
     od_pool_submit(pool, OD_BAND_DEFAULT, open_gate, &door);
@@ -214,7 +259,7 @@ static void a_worker_that_was_missed_comes_when_threads_are_to_be_had_again(void
     (void)state;
     memset(&inside, 0, sizeof inside);
     inside.pool = lone_worker();
-    od_pool_submit(inside.pool, OD_BAND_DEFAULT, gate_job, &door);
+    od_pool_submit(inside.pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_pool_submit(inside.pool, OD_BAND_DEFAULT, count_job, &ran); /* arms the monitor */
     gate_open(&door);
@@ -390,6 +435,7 @@ int main(void)
         MEMORY_TEST(a_first_job_runs_whichever_piece_of_memory_is_missing),
         MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
         MEMORY_TEST(a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself),
+        MEMORY_TEST(a_long_lane_without_memory_needs_no_deep_stack),
         THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
         THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),
         THREAD_TEST(a_worker_that_waits_serves_itself_when_no_other_can_be_had),
