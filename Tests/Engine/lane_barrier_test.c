@@ -1,41 +1,10 @@
 /* lane/: barriers, which wait for all before and hold back all after. */
-#include "Support/pools.h"
+#include "Support/lanes.h"
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
-
-#include "lane/queue.h"
-
-static od_pool *pool;
-
-static int set_up(void **state)
-{
-    (void)state;
-    pool = pool_of(3);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return od_pool_free(pool) == OD_OK ? 0 : -1;
-}
-
-static od_queue *queue_of(int32_t width)
-{
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, width, "test");
-
-    if (queue == NULL)
-        abort();
-    return queue;
-}
-
-static void add(od_queue *queue, void (*function)(void *), void *context)
-{
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
-}
 
 static void add_barrier(od_queue *queue, void (*function)(void *), void *context)
 {
@@ -485,7 +454,6 @@ static void an_enforced_band_may_be_lower_than_the_queues(void **state)
     od_queue_release(queue);
 }
 
-#define LANE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

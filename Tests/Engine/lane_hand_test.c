@@ -1,40 +1,9 @@
 /* lane/: what a serial queue's drainer has in hand, and what the inbox has on credit. */
-#include "Support/pools.h"
+#include "Support/lanes.h"
 #include "Support/prng.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
-
-#include "lane/queue.h"
-
-static od_pool *pool;
-
-static int set_up(void **state)
-{
-    (void)state;
-    pool = pool_of(3);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return od_pool_free(pool) == OD_OK ? 0 : -1;
-}
-
-static od_queue *queue_of(int32_t width)
-{
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, width, "test");
-
-    if (queue == NULL)
-        abort();
-    return queue;
-}
-
-static void add(od_queue *queue, void (*function)(void *), void *context)
-{
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
-}
 
 /* Adds them all before the first starts, so that one drainer takes several at once. */
 static void block_in_front_of(od_queue *queue, gate *door, int count, atomic_ullong *ran)
@@ -244,7 +213,6 @@ static void an_empty_lane_keeps_no_credits(void **state)
     od_group_release(group);
 }
 
-#define LANE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

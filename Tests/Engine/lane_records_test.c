@@ -1,38 +1,114 @@
 /* lane/ and job/: the records behind a queue's jobs, from life to life. */
-#include "Support/pools.h"
+#include "Support/lanes.h"
 #include "Support/watchdog.h"
 
+#include <pthread.h>
+
 #include "job/group.h"
-#include "lane/queue.h"
 
-static od_pool *pool;
+/* ---- records that change hands ---- */
 
-static int set_up(void **state)
+static struct {
+    od_queue *queue;
+    od_group *group;
+    atomic_bool woken;
+} sleeper;
+
+static void *sleep_on_the_group(void *unused)
+{
+    (void)od_group_wait(sleeper.group, INT64_MAX);
+    atomic_store(&sleeper.woken, true);
+    return unused;
+}
+
+static void *sleep_on_the_queue(void *unused)
+{
+    (void)od_queue_wait(sleeper.queue, INT64_MAX);
+    atomic_store(&sleeper.woken, true);
+    return unused;
+}
+
+/* The last job of a record has told the ledger; before it wakes who waits for the group (the
+ * queue), the queue (the group) is let go, and the record is reaped and serves another queue. */
+static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *))
+{
+    bool waits_for_queue = sleep == sleep_on_the_queue;
+    od_queue *second;
+    pthread_t thread;
+    atomic_ullong ran = 0;
+
+    sleeper.queue = queue_of(OD_UNLIMITED);
+    sleeper.group = od_group_create();
+    atomic_store(&sleeper.woken, false);
+    odi_record *record = odi_group_record(sleeper.group, sleeper.queue, OD_BAND_DEFAULT,
+                                          odi_queue_make_record);
+    assert_true(odi_record_add(record)); /* a job that runs … */
+    pthread_create(&thread, NULL, sleep, NULL);
+    assert_comes_true(odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED);
+    odi_clock_sleep(MILLISECONDS(20)); /* asleep by now */
+    odi_watchers watchers = odi_record_watchers(record);
+    assert_true(odi_record_subtract(record, 1)); /* … and ends: drained is owed */
+    if (waits_for_queue)
+        od_group_release(sleeper.group);
+    else
+        od_queue_release(sleeper.queue);
+    second = queue_of(OD_UNLIMITED);
+    add(second, count_job, &ran);
+    assert_true(od_queue_wait(second, HANG_NS));
+    assert_ptr_equal(odi_load_relaxed(&record->queue), second);
+    odi_record_drained(record, watchers);
+    assert_comes_true(atomic_load(&sleeper.woken));
+    pthread_join(thread, NULL);
+    od_queue_release(second);
+    if (waits_for_queue)
+        od_queue_release(sleeper.queue);
+    else
+        od_group_release(sleeper.group);
+}
+
+static void a_record_that_changed_hands_still_wakes_its_old_groups_waiter(void **state)
 {
     (void)state;
-    pool = lone_worker();
-    return 0;
+    assert_woken_although_the_record_changed_hands(sleep_on_the_group);
 }
 
-static int tear_down(void **state)
+static void a_record_that_changed_hands_still_wakes_its_old_queues_waiter(void **state)
 {
     (void)state;
-    return od_pool_free(pool) == OD_OK ? 0 : -1;
+    assert_woken_although_the_record_changed_hands(sleep_on_the_queue);
 }
 
-static od_queue *queue_of(int32_t width)
+/* The same late call must not end the watch of the record's next life. */
+static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **state)
 {
-    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, width, "test");
+    od_queue *first = queue_of(OD_UNLIMITED);
+    gate door = {0};
+    pthread_t thread;
 
-    if (queue == NULL)
-        abort();
-    return queue;
+    (void)state;
+    odi_record *record = odi_queue_make_record(first, NULL, OD_BAND_DEFAULT);
+    assert_true(odi_record_add(record));
+    assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
+    odi_watchers watchers = odi_record_watchers(record);
+    assert_true(odi_record_subtract(record, 1));
+    od_queue_release(first);
+    sleeper.queue = queue_of(OD_UNLIMITED);
+    sleeper.group = NULL;
+    atomic_store(&sleeper.woken, false);
+    add(sleeper.queue, gate_job, &door);
+    assert_ptr_equal(odi_load_relaxed(&record->queue), sleeper.queue);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    pthread_create(&thread, NULL, sleep_on_the_queue, NULL);
+    assert_comes_true(odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED);
+    odi_record_drained(record, watchers);
+    assert_true(odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&sleeper.woken));
+    pthread_join(thread, NULL);
+    od_queue_release(sleeper.queue);
 }
 
-static void add(od_queue *queue, void (*function)(void *), void *context)
-{
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
-}
+/* ---- records that serve again ---- */
 
 /* A late count of a submitter that found the record before a cancel is never another queue's. */
 static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state)
@@ -90,6 +166,13 @@ static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **stat
     assert_int_equal(cancelled, 10);
     od_queue_release(first);
     od_queue_release(second);
+}
+
+static int set_up_one_worker(void **state)
+{
+    (void)state;
+    pool = lone_worker();
+    return 0;
 }
 
 static uint32_t chain_length(od_queue *queue)
@@ -165,12 +248,15 @@ static void records_of_groups_that_are_over_leave_their_queue(void **state)
 
 int main(void)
 {
-#define RECORD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define LONE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_one_worker, tear_down)
     const struct CMUnitTest tests[] = {
-        RECORD_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
-        RECORD_TEST(cancelled_records_serve_again_when_thousands_wait),
-        RECORD_TEST(records_of_groups_that_are_over_leave_their_queue),
-        RECORD_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
+        LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_groups_waiter),
+        LANE_TEST(a_record_that_changed_hands_still_wakes_its_old_queues_waiter),
+        LANE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life),
+        LANE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
+        LANE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
+        LONE_TEST(cancelled_records_serve_again_when_thousands_wait),
+        LONE_TEST(records_of_groups_that_are_over_leave_their_queue),
     };
     return run_guarded(tests);
 }

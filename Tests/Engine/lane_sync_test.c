@@ -1,0 +1,183 @@
+/* lane/: callers that wait for their turn and run on their own thread. */
+#include "Support/lanes.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static struct {
+    od_queue *queue;
+    long counter; /* guarded by the queue's order alone */
+    int overlaps;
+    atomic_int inside;
+} turns;
+
+static void add_one(void *unused)
+{
+    (void)unused;
+    turns.overlaps += atomic_fetch_add(&turns.inside, 1) != 0;
+    turns.counter++;
+    atomic_fetch_sub(&turns.inside, 1);
+}
+
+static void *take_turns(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < UNLESS_SANITIZED(2000, 400); i++) {
+        od_stay stay;
+
+        if (i % 3 == 0) {
+            add(turns.queue, add_one, NULL);
+            continue;
+        }
+        od_queue_sync_begin(turns.queue, &stay);
+        add_one(NULL);
+        od_queue_sync_end(&stay);
+    }
+    return NULL;
+}
+
+static void sync_callers_and_jobs_take_turns(void **state)
+{
+    pthread_t threads[3];
+
+    (void)state;
+    memset(&turns, 0, sizeof turns);
+    turns.queue = queue_of(1);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, take_turns, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(od_queue_wait(turns.queue, HANG_NS));
+    assert_int_equal(turns.counter, 3 * UNLESS_SANITIZED(2000, 400));
+    assert_int_equal(turns.overlaps, 0);
+    od_queue_release(turns.queue);
+}
+
+static void a_sync_caller_comes_after_what_it_submitted(void **state)
+{
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+    od_stay stay;
+
+    (void)state;
+    for (int round = 1; round <= 50; round++) {
+        for (int i = 0; i < 20; i++)
+            add(queue, count_job, &ran);
+        od_queue_sync_begin(queue, &stay);
+        assert_int_equal(atomic_load(&ran), 20 * round);
+        assert_true(od_queue_is_current(queue));
+        od_queue_sync_end(&stay);
+        assert_false(od_queue_is_current(queue));
+    }
+    od_queue_release(queue);
+}
+
+static void sync_on_an_open_queue_does_not_wait(void **state)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    gate door = {0};
+    od_stay outer, inner;
+
+    (void)state;
+    add(queue, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_sync_begin(queue, &outer);
+    od_queue_sync_begin(queue, &inner);
+    od_queue_sync_end(&inner);
+    od_queue_sync_end(&outer);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
+static void sync_with_oneself(void *queue)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(queue, &stay);
+}
+
+static void wait_for_oneself(void *unused)
+{
+    pool = pool_of(1);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "narrow");
+
+    (void)unused;
+    add(queue, sync_with_oneself, queue);
+    (void)od_queue_wait(queue, HANG_NS);
+}
+
+static void sync_onto_the_serial_queue_one_is_on_traps_by_name(void **state)
+{
+    (void)state;
+    assert_child_traps(wait_for_oneself, NULL, "TaskQueue.sync on the serial queue \"narrow\"");
+}
+
+static void sync_two_deep(void *queue)
+{
+    od_stay first, second;
+
+    od_queue_sync_begin(queue, &first);
+    od_queue_sync_begin(queue, &second);
+}
+
+static void sync_within_sync_traps_too(void **state)
+{
+    (void)state;
+    od_queue *queue = queue_of(1);
+    assert_child_traps(sync_two_deep, queue, "TaskQueue.sync on the serial queue \"test\"");
+    od_queue_release(queue);
+}
+
+typedef struct {
+    od_queue *other;
+    atomic_ullong *counter;
+} visit;
+
+static void visit_other(void *raw)
+{
+    visit *it = raw;
+    od_stay stay;
+
+    od_queue_sync_begin(it->other, &stay);
+    atomic_fetch_add(it->counter, 1);
+    od_queue_sync_end(&stay);
+}
+
+static void jobs_of_one_serial_queue_may_sync_onto_another(void **state)
+{
+    od_queue *from[6], *onto = queue_of(1);
+    atomic_ullong counter = 0;
+    visit it = {onto, &counter};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) { /* more than there are workers: each hands its place over */
+        from[i] = queue_of(1);
+        for (int job = 0; job < 50; job++)
+            add(from[i], visit_other, &it);
+        add(onto, count_job, &counter);
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_true(od_queue_wait(from[i], HANG_NS));
+        od_queue_release(from[i]);
+    }
+    assert_true(od_queue_wait(onto, HANG_NS));
+    assert_int_equal(atomic_load(&counter), 306);
+    od_queue_release(onto);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LANE_TEST(sync_callers_and_jobs_take_turns),
+        LANE_TEST(a_sync_caller_comes_after_what_it_submitted),
+        LANE_TEST(sync_on_an_open_queue_does_not_wait),
+        LANE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name),
+        LANE_TEST(sync_within_sync_traps_too),
+        LANE_TEST(jobs_of_one_serial_queue_may_sync_onto_another),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

@@ -1,0 +1,39 @@
+/* lanes.h — a pool of three for each test of a queue, and what such tests do all the time. */
+#ifndef SUPPORT_LANES_H
+#define SUPPORT_LANES_H
+
+#include "Support/pools.h"
+#include "lane/queue.h"
+
+#define LANE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static od_pool *pool;
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    pool = pool_of(3);
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    return od_pool_free(pool) == OD_OK ? 0 : -1;
+}
+
+static inline od_queue *queue_of(int32_t width)
+{
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, width, "test");
+
+    if (queue == NULL)
+        abort();
+    return queue;
+}
+
+static inline void add(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
+}
+
+#endif
