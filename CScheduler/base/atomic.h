@@ -117,6 +117,12 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
     atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
         ODI_ORDER(edge, ODI_END_RMW, memory_order_acq_rel, memory_order_relaxed),         \
         ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed))
+/* The same with a place in the order of all seq_cst operations, for an edge that the place of use
+ * names. Weakened, the tagged edge loses all of it. */
+#define odi_cas_seqcst_acquire(p, expected, desired, edge)                                \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_seq_cst, memory_order_relaxed),         \
+        ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed))
 #define odi_cas_seqcst(p, expected, desired, edge)                                        \
     atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
         ODI_ORDER(edge, ODI_END_RMW, memory_order_seq_cst, memory_order_acq_rel),         \

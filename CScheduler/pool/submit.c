@@ -87,7 +87,7 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
 
     if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
         run_here(pool, job);
-    else if (ODI_UNLIKELY(!odi_crew_publish(crew, site)))
+    else if (ODI_UNLIKELY(!odi_crew_publish_push(crew, site)))
         odi_pool_help(crew);
 }
 

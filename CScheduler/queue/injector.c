@@ -209,8 +209,9 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
         }
         /* While tail is `ticket`, the block at its place serves this ticket: it cannot have
          * been consumed before it was claimed. J6 on the way in: whoever moved tail here saw
-         * this block, so we do not see its place's previous one. */
-        if (ODI_LIKELY(odi_cas_acqrel_acquire(&injector->tail, &ticket, ticket + 1, J6))) {
+         * this block, so we do not see its place's previous one. seq_cst for S2: the ticket is
+         * what spares odi_idle_signal_counted a fence. */
+        if (ODI_LIKELY(odi_cas_seqcst_acquire(&injector->tail, &ticket, ticket + 1, J6))) {
             odi_slot *slot = &block->slots[ticket % ODI_INJECTOR_BLOCK];
 
             odi_store_relaxed(&slot->context, entry.context); /* relaxed, J1 carries it */

@@ -79,7 +79,8 @@ bool odi_injector_init(odi_injector *injector, uint64_t start, int node);
 void odi_injector_free(odi_injector *injector);
 
 /* Adds an entry at the end. Returns false, keeping nothing, when memory is short or 2^28
- * entries wait. Anyone. */
+ * entries wait. Anyone. The size counts it by a seq_cst read-modify-write (S2) before claim can
+ * find it. */
 bool odi_injector_push(odi_injector *injector, odi_entry entry);
 
 /* Takes up to `most` of the oldest entries, in order. Returns how many: 0 when there are none

@@ -45,27 +45,54 @@ static void wake_one(odi_idle *idle)
         odi_futex_wake(&idle->epoch, 1);
 }
 
+/* Nobody searches, as far as `state` tells. Wakes a sleeper, if there is one. False: *state is
+ * what it is now, and somebody searches. */
+static bool signal_unless_searched(odi_idle *idle, uint64_t *state, odi_signal *signal)
+{
+    *signal = ODI_SIGNAL_NOBODY;
+    while (!(*state & TOKEN_MASK)) {
+        if (sleepers_of(*state) == 0)
+            return true;
+        if (odi_cas_seqcst(&idle->state, state, with_next_epoch(*state) | TOKEN_FLYING, S3)) {
+            wake_one(idle);
+            *signal = ODI_SIGNAL_WOKE;
+            return true;
+        }
+    }
+    return false;
+}
+
 odi_signal odi_idle_signal(odi_idle *idle)
 {
     uint64_t state = odi_load_relaxed(&idle->state); /* relaxed: S1's fence stands before it */
+    odi_signal signal;
 
-    for (;;) {
-        if (state & TOKEN_MASK) {
-            /* The searcher may be giving the token back right now, having looked too early
-             * for our work. Its give-back and our publication are ordered by two full fences
-             * (S2): also after a failed CAS, which has read without one. */
-            odi_fence_seqcst(S2);
-            state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
-            if (state & TOKEN_MASK)
-                return ODI_SIGNAL_COVERED;
-        }
-        if (sleepers_of(state) == 0)
-            return ODI_SIGNAL_NOBODY;
-        if (odi_cas_seqcst(&idle->state, &state, with_next_epoch(state) | TOKEN_FLYING, S3))
-            break;
+    while (!signal_unless_searched(idle, &state, &signal)) {
+        /* The searcher may be giving the token back right now, having looked too early for our
+         * work. Its give-back and our publication are ordered by two full fences (S2): also
+         * after a failed CAS, which has read without one. */
+        odi_fence_seqcst(S2);
+        state = odi_load_relaxed(&idle->state); /* relaxed: the fence stands before it */
+        if (state & TOKEN_MASK)
+            return ODI_SIGNAL_COVERED;
     }
-    wake_one(idle);
-    return ODI_SIGNAL_WOKE;
+    return signal;
+}
+
+odi_signal odi_idle_signal_counted(odi_idle *idle)
+{
+    uint64_t state;
+    odi_signal signal;
+
+    do {
+        /* The count stands before this load in the order of all seq_cst operations: a searcher
+         * whose give-back the load misses sees the count behind its fence (S2). What a failed
+         * CAS has read has no place in that order. */
+        state = odi_load_seqcst(&idle->state, S2);
+        if (state & TOKEN_MASK)
+            return ODI_SIGNAL_COVERED;
+    } while (!signal_unless_searched(idle, &state, &signal));
+    return signal;
 }
 
 bool odi_idle_try_search(odi_idle *idle)

@@ -21,6 +21,8 @@
  *                                                           the sleeper's last look the work
  *          S2  publish <-> found        seq_cst fence/RMW   the submitter sees the token gone,
  *                                                           or the finder's look the work
+ *                              or a seq_cst count           (before the publication, and a
+ *                                                           seq_cst load of the token)
  *          S3  signal -> leave          release/acquire     what was written before the signal
  *
  * How a wait ends: by signal, wake_all, or its deadline. No wake is lost, because signal
@@ -67,8 +69,14 @@ static inline bool odi_idle_nobody(odi_idle *idle)
     return odi_load_relaxed(&idle->state) >> 32 == 0; /* relaxed: S1's fence */
 }
 
-/* Says that work was published. The caller has put a light fence (S1) in between. */
+/* Says that work was published. The caller has put a light fence (S1) in between. While the
+ * token is out it costs a full fence. */
 odi_signal odi_idle_signal(odi_idle *idle);
+
+/* The same without that fence, for work that was counted by a seq_cst read-modify-write before
+ * it was published, where who gives the token back looks at the count (S2). That may be ahead
+ * of the work: who looks for the work itself needs a heavy fence (S1) first. */
+odi_signal odi_idle_signal_counted(odi_idle *idle);
 
 /* Takes the token for a worker that is out of work. False: it is out already. */
 bool odi_idle_try_search(odi_idle *idle);

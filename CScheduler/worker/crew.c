@@ -474,11 +474,12 @@ bool odi_crew_has_work(odi_crew *crew)
     return has || odi_crew_is_due(crew);
 }
 
+/* Not by the site's `bands`, whose bits another may have set: a submitter puts nothing but its
+ * ticket before its look at the token (S2). */
 static bool injectors_seem_full(odi_site *site)
 {
-    /* relaxed: S2's fence stands before it */
-    for (uint32_t bands = odi_load_relaxed(&site->bands); bands != 0; bands &= bands - 1) {
-        if (odi_injector_size(&site->injectors[__builtin_ctz(bands)]) > 0)
+    for (int band = 0; band < ODI_BANDS; band++) {
+        if (odi_injector_size(&site->injectors[band]) > 0)
             return true;
     }
     return false;
@@ -579,6 +580,7 @@ static void stop_searching(odi_worker *worker)
     if (worker->searching) {
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
+        odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
     }
 }
 

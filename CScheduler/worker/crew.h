@@ -155,9 +155,7 @@ bool odi_crew_list_workers(odi_crew *crew);
 
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site);
 
-/* The one way to say "there is work": call it after the push. False: there are no workers to
- * do it, and the caller has to (odi_crew_help). */
-ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
+ODI_HOT_INLINE bool odi_crew_publish_as(odi_crew *crew, odi_site *site, bool counted)
 {
     odi_fence_light(S1);
     if (ODI_LIKELY(odi_idle_nobody(&site->idle))) {
@@ -165,7 +163,8 @@ ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
         if (ODI_LIKELY(odi_load_relaxed(&crew->attention) == 0 && crew->site_count == 1))
             return true;
     } else {
-        odi_signal signal = odi_idle_signal(&site->idle);
+        odi_signal signal =
+            counted ? odi_idle_signal_counted(&site->idle) : odi_idle_signal(&site->idle);
 
         if (signal == ODI_SIGNAL_WOKE)
             odi_woke_a_sleeper = true;
@@ -173,6 +172,19 @@ ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
             return true;
     }
     return odi_crew_publish_slow(crew, site);
+}
+
+/* The one way to say "there is work": call it after the push. False: there are no workers to
+ * do it, and the caller has to (odi_crew_help). */
+ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
+{
+    return odi_crew_publish_as(crew, site, false);
+}
+
+/* The same after odi_site_push, whose ticket spares a fence. */
+ODI_HOT_INLINE bool odi_crew_publish_push(odi_crew *crew, odi_site *site)
+{
+    return odi_crew_publish_as(crew, site, true);
 }
 
 /* For a worker that waits with jobs in its deque: sees to it that another comes for them, if

@@ -208,6 +208,7 @@ static bool give_up_search(odi_worker *worker)
         return false;
     worker->searching = false;
     odi_idle_found(&worker->site->idle);
+    odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
     return odi_crew_has_work(worker->crew);
 }
 

@@ -125,6 +125,96 @@ static void prepare_search(void)
 }
 MODEL_SCENARIO(idle_search_ends, prepare_search, verify_two, submit, searcher, worker)
 
+/* A submitter that counts first spares the fence (odi_idle_signal_counted): who gives the token
+ * back for a job looks at the count, which is ahead of the work. */
+static odi_atomic(uint32_t) tickets, taken;
+
+static void submit_counted(void)
+{
+    odi_add_seqcst(&tickets, 1, S2);
+    odi_add_release(&waiting, 1, none);
+    odi_fence_light(S1);
+    if (!odi_idle_nobody(&idle))
+        odi_idle_signal_counted(&idle);
+}
+
+static bool seems_to_have_work(void)
+{
+    uint32_t before = odi_load_relaxed(&taken);
+
+    return odi_load_relaxed(&tickets) > before;
+}
+
+static void work_counted(bool searching)
+{
+    for (;;) {
+        if (!searching)
+            searching = odi_idle_try_search(&idle);
+        if (take_job()) {
+            odi_add_relaxed(&taken, 1);
+            if (searching) {
+                odi_idle_found(&idle);
+                if (seems_to_have_work())
+                    publish();
+            }
+            ran[model_thread()]++;
+            return;
+        }
+        searching = sleep_announced(odi_idle_announce(&idle, searching));
+    }
+}
+
+static void searcher_counted(void)
+{
+    work_counted(true);
+}
+
+static void worker_counted(void)
+{
+    work_counted(false);
+}
+
+static void prepare_counted(void)
+{
+    prepare_search();
+    odi_store_relaxed(&tickets, 1);
+    model_hint(&tickets, sizeof tickets);
+    model_hint(&taken, sizeof taken);
+}
+MODEL_SCENARIO(idle_counted, prepare_counted, verify_two, submit_counted, searcher_counted,
+               worker_counted)
+
+/* Who gives it back without a job looks at the work itself, behind a heavy fence. */
+static bool covered, seen;
+
+static void submit_covered(void)
+{
+    odi_add_seqcst(&tickets, 1, S2);
+    odi_add_release(&waiting, 1, none);
+    odi_fence_light(S1);
+    covered = odi_idle_signal_counted(&idle) == ODI_SIGNAL_COVERED;
+}
+
+static void give_up(void)
+{
+    odi_idle_found(&idle);
+    odi_fence_heavy(S1);
+    seen = has_work();
+}
+
+static void prepare_give_up(void)
+{
+    prepare();
+    model_check(odi_idle_try_search(&idle));
+    model_hint(&tickets, sizeof tickets);
+}
+
+static void verify_seen(void)
+{
+    model_check(!covered || seen);
+}
+MODEL_SCENARIO(idle_given_up, prepare_give_up, verify_seen, submit_covered, give_up)
+
 /* The same with a search that begins meanwhile, and a worker that is half asleep: the
  * submitter's CAS may be what meets the token. */
 static uint32_t announced_epoch;

@@ -88,3 +88,33 @@ MODEL_SCENARIO(injector_recycle_again, prepare_full, verify, push_2_3, claim_1_t
 
 /* Two producers and a consumer through two blocks. */
 MODEL_SCENARIO(injector_two_blocks, prepare, verify, push_0_1, push_2, claim_2)
+
+/* Who has pushed and finds a search under way, and who gives the search back: the one misses the
+ * give-back, or the other sees the ticket (S2). The slot may be there later. */
+static odi_atomic(uint32_t) searching;
+static bool relies, sees;
+
+static void prepare_search(void)
+{
+    prepare();
+    odi_store_relaxed(&searching, 1);
+    model_hint(&searching, sizeof searching);
+    model_hint(&injector.tail, sizeof injector.tail);
+}
+static void push_and_rely(void)
+{
+    push(0);
+    relies = odi_load_seqcst(&searching, S2) != 0;
+}
+static void give_back(void)
+{
+    (void)odi_and_acqrel(&searching, 0, S2);
+    odi_fence_seqcst(S2);
+    sees = odi_injector_size(&injector) > 0;
+}
+static void verify_seen(void)
+{
+    verify();
+    model_check(!relies || sees);
+}
+MODEL_SCENARIO(injector_ticket_counts, prepare_search, verify_seen, push_and_rely, give_back)

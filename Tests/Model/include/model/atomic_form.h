@@ -135,6 +135,9 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #define odi_cas_acqrel_acquire(p, expected, desired, edge)                                \
     MODEL_CAS("cas", p, expected, desired, edge, MODEL_ACQREL, MODEL_RELAXED,             \
               MODEL_ACQUIRE, MODEL_RELAXED)
+#define odi_cas_seqcst_acquire(p, expected, desired, edge)                                \
+    MODEL_CAS("cas", p, expected, desired, edge, MODEL_SEQCST, MODEL_RELAXED,             \
+              MODEL_ACQUIRE, MODEL_RELAXED)
 #define odi_cas_seqcst(p, expected, desired, edge)                                        \
     MODEL_CAS("cas", p, expected, desired, edge, MODEL_SEQCST, MODEL_ACQREL,              \
               MODEL_RELAXED, MODEL_RELAXED)
