@@ -6,6 +6,8 @@
 #include "os/futex.h"
 #include "sleep/idle.h"
 
+#define WAITER (UINT64_C(1) << 32)
+
 struct odi_notification {
     odi_notification *next;
     odi_function *function;
@@ -45,9 +47,9 @@ bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
     if (look(watch, first, next, false))
         return true;
     /* Before the records are watched: whoever drains one that is sees the interest (L1). */
-    odi_add_acqrel(&watch->interested, 1, L1);
+    odi_add_acqrel(&watch->interested, WAITER, L1);
     bool empty = wait(watch, first, next, deadline_ns);
-    odi_add_relaxed(&watch->interested, (uint32_t)-1); /* relaxed: late is harmless */
+    odi_add_relaxed(&watch->interested, -WAITER); /* relaxed: late is harmless */
     return empty;
 }
 
@@ -87,17 +89,21 @@ static odi_notification *take_due(odi_watch *watch, odi_record **first, odi_reco
 
 void odi_watch_changed(odi_watch *watch, odi_record **first, odi_record_walk *next)
 {
-    if (odi_load_acquire(&watch->interested, L1) == 0)
+    uint64_t interested = odi_load_acquire(&watch->interested, L1);
+
+    if (interested == 0)
         return;
-    odi_add_release(&watch->epoch, 1, L1);
-    if (odi_futex_wake(&watch->epoch, INT_MAX) > 0)
-        odi_woke_a_sleeper = true;
+    if (interested >= WAITER) {
+        odi_add_release(&watch->epoch, 1, L1);
+        if (odi_futex_wake(&watch->epoch, INT_MAX) > 0)
+            odi_woke_a_sleeper = true;
+    }
 
     odi_notification *due = take_due(watch, first, next);
     while (due != NULL) {
         odi_notification *following = due->next;
 
-        odi_add_relaxed(&watch->interested, (uint32_t)-1); /* relaxed: late is harmless */
+        odi_add_relaxed(&watch->interested, (uint64_t)-1); /* relaxed: late is harmless */
         due->function(due->context);
         free(due);
         due = following;

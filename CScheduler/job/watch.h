@@ -26,7 +26,8 @@ typedef struct odi_notification odi_notification;
 typedef struct {
     odi_lock lock;
     odi_atomic(uint32_t) epoch;
-    odi_atomic(uint32_t) interested; /* waiters and notifications: 0 spares the work */
+    /* Waiters above, notifications below: none spares the work, and no waiter the system call. */
+    odi_atomic(uint64_t) interested;
     odi_notification *notifications, *last_notification;
 } odi_watch;
 
