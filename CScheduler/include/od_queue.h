@@ -28,7 +28,22 @@ enum { OD_UNLIMITED = 0, OD_QUEUE_BAND = -1, OD_LABEL_BYTES = 48 };
  * memory is short. The pool outlives its queues. */
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label);
 
-/* The caller lets go of the queue. What was submitted still runs: a suspended queue resumes. */
+/* What else a queue may be told when it is made; zero is as od_queue_create makes it. */
+typedef struct od_queue_options {
+    od_band band;
+    int32_t width;
+    const char *label; /* NULL: "" */
+    bool inactive;     /* nothing starts until od_queue_activate */
+} od_queue_options;
+
+od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
+
+/* Lets an inactive queue start. On one that is active it does nothing. */
+void od_queue_activate(od_queue *queue);
+bool od_queue_is_active(od_queue *queue);
+
+/* The caller lets go of the queue. What was submitted still runs: a suspended queue resumes, and
+ * an inactive one becomes active. */
 void od_queue_release(od_queue *queue);
 
 /* Submits function(context), counted on `group` (may be NULL), in the queue's band or a
@@ -91,6 +106,10 @@ uint64_t od_queue_cancel_all(od_queue *queue);
 
 /* Jobs submitted and not yet done. */
 uint64_t od_queue_pending(od_queue *queue);
+
+/* Jobs that have begun and not returned, blocked ones included; no sync callers. Each thread is
+ * looked at once: exact while none of the queue's jobs begins or ends meanwhile. */
+uint64_t od_queue_running(od_queue *queue);
 
 /* Sleeps until nothing is pending. False: the deadline (nanoseconds from now; INT64_MAX:
  * none) came first. */

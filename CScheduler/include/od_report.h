@@ -42,8 +42,9 @@ typedef struct od_queue_report {
     char label[OD_LABEL_BYTES];
     od_band band;
     int32_t width; /* OD_UNLIMITED or more */
-    bool suspended;
+    bool suspended, active;
     uint64_t pending; /* submitted and not done */
+    uint64_t running; /* of these, begun */
 } od_queue_report;
 
 /* The queues of the pool that have jobs pending or are suspended. Fills in at most `room`;

@@ -38,7 +38,7 @@ void od_queue_suspend(od_queue *queue)
 void od_queue_resume(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    if (queue->suspensions == 0)
+    if (queue->suspensions == queue->inactive)
         odi_trap("TaskQueue.resume() of \"%s\" was called more often than suspend()",
                  queue->label);
     queue->suspensions--;
@@ -48,9 +48,25 @@ void od_queue_resume(od_queue *queue)
 bool od_queue_is_suspended(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool suspended = queue->suspensions > 0;
+    bool suspended = queue->suspensions > queue->inactive;
     odi_lock_release(&queue->watch.lock);
     return suspended;
+}
+
+void od_queue_activate(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->suspensions -= queue->inactive;
+    queue->inactive = false;
+    settle(queue);
+}
+
+bool od_queue_is_active(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool active = !queue->inactive;
+    odi_lock_release(&queue->watch.lock);
+    return active;
 }
 
 void od_queue_set_width(od_queue *queue, int32_t width)

@@ -314,8 +314,20 @@ __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *ca
 
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label)
 {
-    if ((uint32_t)band >= ODI_BANDS)
-        odi_trap("od_queue_create: there is no band %d; choose one of od_band", (int)band);
+    od_queue_options options = {.band = band, .width = width, .label = label};
+
+    return od_queue_create_with(pool, &options);
+}
+
+od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
+{
+    int32_t width = options->width;
+    const char *label = options->label != NULL ? options->label : "";
+    bool diverted = width != OD_UNLIMITED || options->inactive;
+
+    if ((uint32_t)options->band >= ODI_BANDS)
+        odi_trap("od_queue_create: there is no band %d; choose one of od_band",
+                 (int)options->band);
     if (width < 0)
         odi_trap("od_queue_create: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
     od_queue *queue = odi_arena_take(&queues);
@@ -324,8 +336,8 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
         return NULL;
     odi_lock_acquire(&queue->watch.lock); /* who looks at its last life holds this */
     queue->pool = pool;
-    queue->band = (uint32_t)band;
-    snprintf(queue->label, sizeof queue->label, "%s", label != NULL ? label : "");
+    queue->band = (uint32_t)options->band;
+    snprintf(queue->label, sizeof queue->label, "%s", label);
     odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
     for (uint32_t each = 0; each < ODI_KEYS; each++) {
         odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
@@ -334,11 +346,12 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
     queue->first_turn = NULL;
-    queue->suspensions = 0;
+    queue->inactive = options->inactive;
+    queue->suspensions = options->inactive;
     queue->width = width;
     queue->running = queue->coming = 0;
     queue->released = false;
-    odi_store_relaxed(&queue->inbox.diverted, width != OD_UNLIMITED); /* relaxed, all: not shared */
+    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
     queue->hand.next = queue->hand.end = 0;
     odi_store_relaxed(&queue->hand.left, 0);
     queue->inbox.fifo = (odi_fifo){0};
@@ -346,7 +359,7 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     queue->inbox.credited = NULL;
     queue->inbox.credits = 0;
     queue->inbox.wants = true;
-    queue->all_here = width != OD_UNLIMITED; /* nothing is given to the pool directly */
+    queue->all_here = diverted; /* nothing is given to the pool directly */
     queue->keeps_lane = queue->exclusive = false;
     queue->barriers = 0;
     queue->before = NULL;
@@ -410,6 +423,7 @@ void od_queue_release(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     queue->released = true;
+    queue->inactive = false;
     queue->suspensions = 0;
     odi_lane_open_if_clear(queue);
     odi_settlement settlement = odi_lane_settle(queue);

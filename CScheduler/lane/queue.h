@@ -60,7 +60,8 @@ struct od_queue {
     odi_record *newest[ODI_KEYS]; /* without a group: it serves, or did last */
     odi_fifo lane, early;
     struct odi_turn *first_turn, *last_turn; /* what the lane had no memory for: served after it */
-    uint32_t suspensions;
+    uint32_t suspensions; /* being inactive is one of them */
+    bool inactive;
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
     int32_t coming;  /* drainers among them that no worker has begun: one at most */

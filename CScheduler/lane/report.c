@@ -101,13 +101,15 @@ static void gather(void *object, void *raw)
     if (!is_of)
         return;
     uint64_t pending = od_queue_pending(queue);
-    if (pending == 0 && !od_queue_is_suspended(queue))
+    bool suspended = od_queue_is_suspended(queue), active = od_queue_is_active(queue);
+    if (pending == 0 && !suspended && active)
         return;
     if (all->count < all->room) {
         od_queue_report *report = &all->reports[all->count];
 
-        *report = (od_queue_report){.pending = pending, .width = od_queue_width(queue),
-                                    .suspended = od_queue_is_suspended(queue)};
+        *report = (od_queue_report){.pending = pending, .running = od_queue_running(queue),
+                                    .width = od_queue_width(queue),
+                                    .suspended = suspended, .active = active};
         copy_label(queue, report->label);
         report->band = (od_band)queue->band;
     }

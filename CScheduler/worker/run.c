@@ -194,6 +194,17 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
     return starts;
 }
 
+uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next)
+{
+    uint64_t running = 0;
+
+    odi_lock_acquire(&cancel_lock);
+    for (odi_record *record = first; record != NULL; record = next(record))
+        running += record->outside;
+    odi_lock_release(&cancel_lock);
+    return running;
+}
+
 bool odi_run_outside(odi_crew *crew, odi_entry job)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;

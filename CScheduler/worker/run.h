@@ -74,6 +74,9 @@ uint64_t odi_record_cancel(odi_crew *crew, odi_record *record);
  * much. A hint. */
 uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record);
 
+/* Jobs of a chain of records that run outside of runs at this moment. */
+uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next);
+
 /* Runs a labelled job on a thread that is no worker, or nested in a job that a worker runs.
  * False: it was cancelled, and is discarded. */
 bool odi_run_outside(odi_crew *crew, odi_entry job);

@@ -1,5 +1,6 @@
 internal import CScheduler
 package import Dispatch
+internal import Synchronization
 
 /// A queue of libdispatch's that a task queue's closures go to: the process's main queue, or one that the user
 /// has made.
@@ -10,6 +11,10 @@ final class DispatchRoute: Sendable {
     /// What was submitted through the task queue and is not done.
     let pending = WaitGroup()
     let specifics = Specifics()
+    private let running = Atomic(0)
+
+    /// How many closures of ``async(group:_:)`` have begun and not returned.
+    var runningCount: Int { running.load(ordering: .acquiring) }
 
     init(_ queue: DispatchQueue) {
         self.queue = queue
@@ -24,7 +29,9 @@ final class DispatchRoute: Sendable {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let body = body
         queue.async {
+            self.running.add(1, ordering: .acquiringAndReleasing)
             self.whileCurrent(body)
+            self.running.subtract(1, ordering: .acquiringAndReleasing)
             group?.leave()
             self.pending.leave()
         }

@@ -43,8 +43,12 @@ extension Scheduler {
             /// How many run at a time, or ``TaskQueue/unlimited``.
             public let maxConcurrentTaskCount: Int
             public let isSuspended: Bool
+            /// False for one that waits for ``TaskQueue/activate()``.
+            public let isActive: Bool
             /// Closures submitted and not done, running ones included.
             public let pending: Int
+            /// Of these, the ones that have begun.
+            public let running: Int
         }
 
         /// The scheduler's name.
@@ -126,7 +130,9 @@ extension Scheduler.Dump.Queue {
         maxConcurrentTaskCount =
             report.width == Int32(OD_UNLIMITED) ? TaskQueue.unlimited : Int(report.width)
         isSuspended = report.suspended
+        isActive = report.active
         pending = Int(clamping: report.pending)
+        running = Int(clamping: report.running)
     }
 
     fileprivate var line: String {
@@ -136,7 +142,8 @@ extension Scheduler.Dump.Queue {
             case TaskQueue.unlimited: "concurrent"
             case let limit: "\(limit) at a time"
             }
-        return "  queue \"\(label)\" (\(width), \(qos)\(isSuspended ? ", suspended" : "")): \(pending) pending"
+        let state = (isSuspended ? ", suspended" : "") + (isActive ? "" : ", inactive")
+        return "  queue \"\(label)\" (\(width), \(qos)\(state)): \(pending) pending"
     }
 }
 

@@ -14,6 +14,26 @@ extension TaskQueue {
         od_queue_resume(ownQueue("resume()"))
     }
 
+    /// Lets a queue start that was made with `initiallyInactive`.
+    ///
+    ///     let queue = TaskQueue.serial(label: "import", initiallyInactive: true)
+    ///     for file in files { queue.async { read(file) } }
+    ///     queue.activate()
+    ///
+    /// On a queue that is active it does nothing, however often. An inactive queue keeps what is submitted, as a
+    /// suspended one does; ``suspend()`` and ``resume()`` count beside that. Letting go of it activates it.
+    ///
+    /// - Threading: Any thread, and any queue.
+    public func activate() {
+        if case .engine(let queue, _) = route { od_queue_activate(queue) }
+    }
+
+    /// False for a queue that was made with `initiallyInactive`, until ``activate()``.
+    public var isActive: Bool {
+        guard case .engine(let queue, _) = route else { return true }
+        return od_queue_is_active(queue)
+    }
+
     /// Whether closures are kept from starting. Setting it is a flag of its own, beside the count of
     /// ``suspend()``: setting it twice is setting it once.
     public var isSuspended: Bool {
@@ -69,6 +89,27 @@ extension TaskQueue {
         switch route {
         case .engine(let queue, _): Int(od_queue_pending(queue)) + (taskKeeper?.parkedCount ?? 0)
         case .dispatch(let route): Int(od_group_pending(route.pending.handle)) + (taskKeeper?.parkedCount ?? 0)
+        }
+    }
+
+    /// Closures that have begun and not returned, a part of ``pendingTaskCount``.
+    ///
+    ///     print("\(queue.runningTaskCount) of \(queue.pendingTaskCount) run")
+    ///
+    /// What counts is the closures of ``async(group:qos:flags:execute:)``, ``run(_:)``, timers, items and tasks, on
+    /// whatever thread they run; one that blocks, or waits inside for others, runs. Not counted are callers of
+    /// ``sync(flags:execute:)``, which are no pending closures either, and a task whose body has returned before the
+    /// task is finished.
+    ///
+    /// - Returns: The exact number if none of the queue's closures begins or ends during the call. Otherwise each
+    ///   thread is looked at once, at a moment of its own; so a closure may count that ends meanwhile, but none that
+    ///   had ended before the call, and every one counts that runs during the whole of it.
+    /// - Threading: Any thread.
+    /// - Cost: Two short critical sections and a look at each worker.
+    public var runningTaskCount: Int {
+        switch route {
+        case .engine(let queue, _): Int(clamping: od_queue_running(queue))
+        case .dispatch(let route): route.runningCount
         }
     }
 

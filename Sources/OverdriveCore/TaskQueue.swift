@@ -58,13 +58,16 @@ public final class TaskQueue: Sendable {
     /// - Parameters:
     ///   - qos: How much its closures matter.
     ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them.
     public convenience init(
         qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited,
+        initiallyInactive: Bool = false,
         scheduler: Scheduler = .shared
     ) {
-        self.init(label: "", qos: qos, limit: maxConcurrentTaskCount, scheduler: scheduler)
+        self.init(
+            label: "", qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
     /// A concurrent queue with a label.
@@ -73,14 +76,17 @@ public final class TaskQueue: Sendable {
     ///   - label: For reports and messages; the engine keeps 47 bytes of it.
     ///   - qos: How much its closures matter.
     ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them.
     public static func concurrent(
         label: String,
         qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited,
+        initiallyInactive: Bool = false,
         scheduler: Scheduler = .shared
     ) -> TaskQueue {
-        TaskQueue(label: label, qos: qos, limit: maxConcurrentTaskCount, scheduler: scheduler)
+        TaskQueue(
+            label: label, qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
     /// A queue that runs its closures one at a time, strictly in order.
@@ -88,11 +94,12 @@ public final class TaskQueue: Sendable {
     /// - Parameters:
     ///   - label: For reports and messages; the engine keeps 47 bytes of it.
     ///   - qos: How much its closures matter.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them: now this one, then another.
     public static func serial(
-        label: String = "", qos: QoS = .default, scheduler: Scheduler = .shared
+        label: String = "", qos: QoS = .default, initiallyInactive: Bool = false, scheduler: Scheduler = .shared
     ) -> TaskQueue {
-        TaskQueue(label: label, qos: qos, limit: 1, scheduler: scheduler)
+        TaskQueue(label: label, qos: qos, limit: 1, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
     @available(*, unavailable, message: "DispatchQueue(label:) was serial: write .serial(label:) or .concurrent(label:)")
@@ -100,10 +107,18 @@ public final class TaskQueue: Sendable {
         fatalError("unavailable")
     }
 
-    init(label: String, qos: QoS, limit: Int, scheduler: Scheduler, isGlobal: Bool = false) {
-        guard let queue = od_queue_create(scheduler.handle, qos.band, TaskQueue.width(limit), label) else {
-            trap("TaskQueue: memory is too short for a queue")
+    init(
+        label: String, qos: QoS, limit: Int, isInactive: Bool = false, scheduler: Scheduler, isGlobal: Bool = false
+    ) {
+        let queue = label.withCString { label in
+            var options = od_queue_options()
+            options.band = qos.band
+            options.width = TaskQueue.width(limit)
+            options.label = label
+            options.inactive = isInactive
+            return od_queue_create_with(scheduler.handle, &options)
         }
+        guard let queue else { trap("TaskQueue: memory is too short for a queue") }
         self.label = label
         self.qos = qos
         self.isGlobal = isGlobal

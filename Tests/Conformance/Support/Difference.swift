@@ -4,6 +4,7 @@ enum Difference: String, CaseIterable, Sendable {
     case cancelledWhileSuspended
     case sharedQueues
     case releasedSuspended
+    case releasedInactive
     case limitOfZero
     case waitingForOneself
     case misuseSpeaks

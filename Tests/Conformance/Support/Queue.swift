@@ -58,6 +58,13 @@ enum Queue: Sendable {
 }
 
 extension Queue {
+    func activate() {
+        switch self {
+        case .theirs(let queue): queue.activate()
+        case .ours(let queue): queue.activate()
+        }
+    }
+
     /// nil: the queue was told none.
     var qos: QoS? {
         switch self {

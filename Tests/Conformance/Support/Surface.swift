@@ -45,6 +45,16 @@ enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertib
         }
     }
 
+    func inactive(_ kind: QueueKind, _ label: String = "inactive") -> Queue {
+        switch (self, kind) {
+        case (.libdispatch, .serial): .theirs(DispatchQueue(label: label, attributes: .initiallyInactive))
+        case (.libdispatch, .concurrent):
+            .theirs(DispatchQueue(label: label, attributes: [.concurrent, .initiallyInactive]))
+        case (.overdrive, .serial): .ours(.serial(label: label, initiallyInactive: true))
+        case (.overdrive, .concurrent): .ours(.concurrent(label: label, initiallyInactive: true))
+        }
+    }
+
     func global(_ qos: QoS = .default) -> Queue {
         switch self {
         case .libdispatch: .theirs(.global(qos: qos.theirs.qosClass))

@@ -1,0 +1,31 @@
+/* count.c — how many of a queue's jobs run. */
+#include "lane/queue.h"
+
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* A worker's count of jobs is odd while one runs; the queue was noted before it began. Looked at
+ * twice, so that the queue is not the next job's. */
+static bool runs_job_of(odi_worker *worker, const od_queue *queue)
+{
+    uint64_t before = odi_load_acquire(&worker->jobs, W2);
+    const void *running = odi_load_relaxed(&worker->queue_running); /* relaxed: for reports */
+
+    return before & 1 && running == queue && odi_load_acquire(&worker->jobs, W2) == before;
+}
+
+uint64_t od_queue_running(od_queue *queue)
+{
+    odi_crew *crew = &queue->pool->crew;
+    uint64_t running;
+
+    odi_lock_acquire(&queue->watch.lock); /* the chain of records stays, and order: cancel */
+    running = odi_records_running_outside(queue->records, odi_record_next_of_queue);
+    odi_lock_release(&queue->watch.lock);
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+
+        running += worker != NULL && runs_job_of(worker, queue);
+    }
+    return running;
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+extension Conformance {
+    @Suite("An inactive queue")
+    struct Activation {
+        @Test("starts nothing until it is activated", arguments: Surface.all, QueueKind.allCases)
+        func holds(on surface: Surface, kind: QueueKind) {
+            let (queue, group, runs) = (surface.inactive(kind), surface.group(), Counter())
+            for _ in 0..<20 { queue.async(group: group) { runs.add() } }
+            #expect(!group.wait(milliseconds: 10))
+            #expect(runs.count == 0)
+            queue.activate()
+            group.wait()
+            #expect(runs.count == 20)
+        }
+
+        @Test("keeps the order of what waits", arguments: Surface.all)
+        func order(on surface: Surface) {
+            let (queue, log) = (surface.inactive(.serial), Log<Int>())
+            for number in 0..<100 { queue.async { log.note(number) } }
+            queue.activate()
+            for number in 100..<150 { queue.async { log.note(number) } }
+            queue.sync {}
+            #expect(log.all == Array(0..<150))
+        }
+
+        @Test("is activated once however often it is asked to", arguments: Surface.all, QueueKind.allCases)
+        func again(on surface: Surface, kind: QueueKind) {
+            let queue = surface.inactive(kind)
+            for _ in 0..<3 { queue.activate() }
+            #expect(queue.sync { 1 } == 1)
+            queue.activate()
+            #expect(queue.sync { 2 } == 2)
+        }
+
+        @Test("that was never inactive may be activated", arguments: Surface.all, QueueKind.allCases)
+        func active(on surface: Surface, kind: QueueKind) {
+            let queue = surface.queue(kind)
+            queue.activate()
+            #expect(queue.sync { 1 } == 1)
+        }
+
+        @Test("counts suspensions beside that", arguments: Surface.all, QueueKind.allCases)
+        func suspended(on surface: Surface, kind: QueueKind) {
+            let (queue, group) = (surface.inactive(kind), surface.group())
+            queue.suspend()
+            queue.async(group: group) {}
+            queue.activate()
+            #expect(!group.wait(milliseconds: 5))
+            queue.resume()
+            group.wait()
+        }
+
+        @Test("stays inactive when it is suspended and resumed", arguments: Surface.all)
+        func resumed(on surface: Surface) {
+            let (queue, group) = (surface.inactive(.serial), surface.group())
+            queue.suspend()
+            queue.async(group: group) {}
+            queue.resume()
+            #expect(!group.wait(milliseconds: 5))
+            queue.activate()
+            group.wait()
+        }
+
+        @Test("keeps a sync waiting until another thread activates it", arguments: Surface.all)
+        func sync(on surface: Surface) {
+            let (queue, other, isActive) = (surface.inactive(.serial), surface.serial("other"), Counter())
+            other.async {
+                linger(milliseconds: 5)
+                isActive.add()
+                queue.activate()
+            }
+            #expect(queue.sync { isActive.count } == 1)
+        }
+
+        @Test("loses nothing while threads submit and activate at once", arguments: Surface.all, QueueKind.allCases)
+        func race(on surface: Surface, kind: QueueKind) {
+            for _ in 0..<20 {
+                let (queue, group, runs) = (surface.inactive(kind), surface.group(), Counter())
+                onThreads(3) { thread in
+                    for _ in 0..<20 { queue.async(group: group) { runs.add() } }
+                    if thread < 2 { queue.activate() }
+                }
+                group.wait()
+                #expect(runs.count == 60)
+            }
+        }
+
+        @Test("is not activated by a resume", arguments: Surface.all)
+        func overResume(on surface: Surface) async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
+                surface.inactive(.serial, "pages").resume()
+            }
+            expectDeath(
+                result, on: surface, saying: "TaskQueue.resume() of \"pages\" was called more often than suspend()")
+        }
+
+        @Test("may be let go of", arguments: Surface.all)
+        func release(on surface: Surface) async {
+            let result = await #expect(
+                processExitsWith: surface.expects(.releasedInactive, theirs: .failure, ours: .success),
+                observing: [\.standardErrorContent]
+            ) { [surface] in
+                let (group, runs) = (surface.group(), Counter())
+                do {
+                    let queue = surface.inactive(.serial)
+                    for _ in 0..<3 { queue.async(group: group) { runs.add() } }
+                }
+                guard group.wait(milliseconds: Int(patience * 1000)), runs.count == 3 else { exit(1) }
+            }
+            expectDeath(result, on: surface, saying: nil)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Dispatch
+import OverdriveCore
+import Testing
+
+@Suite("An inactive queue", .timeLimit(.minutes(1)))
+struct InactiveQueueTests {
+    @Test("starts nothing until it is activated", arguments: [1, 2, TaskQueue.unlimited])
+    func holds(width: Int) {
+        let queue = TaskQueue(
+            maxConcurrentTaskCount: width, initiallyInactive: true, scheduler: makeScheduler())
+        let runs = Counter()
+        #expect(!queue.isActive)
+        #expect(!queue.isSuspended)
+        for _ in 0..<50 { queue.async { runs.add() } }
+        queue.async(flags: .barrier) { runs.add() }
+        #expect(queue.pendingTaskCount == 51)
+        #expect(queue.runningTaskCount == 0)
+        #expect(runs.count == 0)
+        queue.activate()
+        #expect(queue.isActive)
+        queue.waitUntilAllTasksAreFinished()
+        #expect(runs.count == 51)
+        queue.activate()
+        #expect(queue.sync { 1 } == 1)
+    }
+
+    @Test("runs what it holds, in order, when its last reference goes")
+    func released() {
+        let (scheduler, group, order) = (makeScheduler(), WaitGroup(), Log<Int>())
+        do {
+            let queue = TaskQueue.serial(label: "held", initiallyInactive: true, scheduler: scheduler)
+            for number in 0..<10 { queue.async(group: group) { order.note(number) } }
+            #expect(order.all.isEmpty)
+        }
+        group.wait()
+        #expect(order.all == Array(0..<10))
+    }
+
+    @Test("can be made with a label, and everybody's queues are active")
+    func factories() {
+        #expect(!TaskQueue.concurrent(label: "c", initiallyInactive: true).isActive)
+        #expect(!TaskQueue.serial(label: "s", initiallyInactive: true).isActive)
+        #expect(TaskQueue.serial(label: "s").isActive)
+        for queue in [TaskQueue.main, .background, .global()] {
+            queue.activate()
+            #expect(queue.isActive)
+        }
+    }
+
+    @Test("waits for both: the last resume and its activation")
+    func suspended() {
+        let queue = TaskQueue.serial(initiallyInactive: true, scheduler: makeScheduler())
+        let runs = Counter()
+        queue.async { runs.add() }
+        queue.isSuspended = true
+        queue.activate()
+        #expect(queue.isSuspended)
+        #expect(runs.count == 0)
+        queue.isSuspended = false
+        queue.waitUntilAllTasksAreFinished()
+        #expect(runs.count == 1)
+    }
+
+    @Test("is named so in a dump")
+    func dump() {
+        let scheduler = makeScheduler()
+        let queue = TaskQueue.serial(label: "later", initiallyInactive: true, scheduler: scheduler)
+        queue.async {}
+        let text = scheduler.dump().description
+        #expect(text.contains("queue \"later\" (serial, default, inactive): 1 pending"), "\(text)")
+        queue.activate()
+    }
+
+    @Test("cannot be activated by resume()")
+    func resume() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            TaskQueue.serial(label: "later", initiallyInactive: true).resume()
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("TaskQueue.resume() of \"later\" was called more often than suspend()"))
+    }
+}
+
+@Suite("The number of closures that run", .timeLimit(.minutes(1)))
+struct RunningCountTests {
+    @Test("is what has begun and not returned", arguments: [1, 2, 3])
+    func counts(width: Int) {
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler(workers: 3))
+        let (gate, begun) = (Gate(), Counter())
+        for _ in 0..<10 {
+            queue.async {
+                begun.add()
+                gate.pass()
+            }
+        }
+        #expect(eventually { begun.count == width })
+        #expect(queue.runningTaskCount == width)
+        #expect(queue.pendingTaskCount == 10)
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+        #expect(queue.runningTaskCount == 0)
+    }
+
+    @Test("counts the closure that asks, and no caller of sync")
+    func inside() {
+        let queue = TaskQueue(scheduler: makeScheduler())
+        let seen = Log<Int>()
+        queue.async {
+            seen.note(queue.runningTaskCount)
+            seen.note(queue.sync { queue.runningTaskCount })
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(seen.all == [1, 1])
+        #expect(queue.sync { queue.runningTaskCount } == 0)
+    }
+
+    @Test("counts run(_:) and timers")
+    func others() async throws {
+        let queue = TaskQueue.serial(scheduler: makeScheduler())
+        #expect(try await queue.run { queue.runningTaskCount } == 1)
+        let (seen, done) = (Log<Int>(), Gate())
+        queue.asyncAfter(.zero) {
+            seen.note(queue.runningTaskCount)
+            done.open()
+        }
+        done.pass()
+        #expect(seen.all == [1])
+    }
+
+    @Test("of the main queue is of the closures that came by way of it")
+    func main() async {
+        let seen = Log<Int>()
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            TaskQueue.main.async {
+                seen.note(TaskQueue.main.runningTaskCount)
+                continuation.resume()
+            }
+        }
+        #expect(seen.all.count == 1 && seen.all[0] >= 1)
+    }
+}
