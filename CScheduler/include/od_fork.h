@@ -120,6 +120,10 @@ static inline __attribute__((always_inline)) bool od_fork_wanted(void)
     return forks == NULL || OD_FORK_LOAD(&forks->limit) >= (uintptr_t)-2;
 }
 
+/* Whether the calling thread has so many forks under way that the rest of its stack of forks had
+ * better be left to what is nested deeper: who forks without end joins or calls instead. */
+bool od_fork_is_crowded(void);
+
 /* Offers function(context). `context` stays valid until the join. */
 static inline __attribute__((always_inline)) od_fork_slot *
 od_fork(void (*function)(void *), void *context)

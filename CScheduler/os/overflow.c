@@ -2,11 +2,11 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/atomic.h"
 
 enum { HANDLER_STACK = 32 * 1024 };
 
@@ -17,6 +17,10 @@ typedef struct {
 /* What the handler may read: words of its own thread. */
 static _Thread_local zone below_the_stack __attribute__((tls_model("initial-exec")));
 static _Thread_local void *handler_stack;
+
+/* What `watch` was told. */
+static odi_atomic(odi_overflow_test *) other_place;
+static odi_atomic(const char *) other_sentence;
 
 static struct sigaction before;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
@@ -33,13 +37,26 @@ static void say(const char *sentence)
     (void)ignored;
 }
 
+/* The sentence about what is not a stack; NULL: it is none of our business. */
+static const char *other_at(uintptr_t address)
+{
+    /* relaxed, both: constants, whoever sees them */
+    const char *sentence = odi_load_relaxed(&other_sentence);
+    odi_overflow_test *lies_there = odi_load_relaxed(&other_place);
+
+    return sentence != NULL && lies_there != NULL && lies_there(address) ? sentence : NULL;
+}
+
 static void on_fault(int signal, siginfo_t *info, void *machine)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
+    const char *other = other_at(address);
 
     if (lies_in(below_the_stack, address))
         say("overdrive: a worker's stack is used up: the recursion is too deep, or the "
             "Scheduler wants a larger stackSize\n");
+    else if (other != NULL)
+        say(other);
     else if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(signal, info, machine);
         return;
@@ -57,6 +74,14 @@ static void install(void)
 
     sigemptyset(&action.sa_mask);
     (void)sigaction(SIGSEGV, &action, &before);
+}
+
+void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
+{
+    /* relaxed, both: as above */
+    odi_store_relaxed(&other_place, lies_there);
+    odi_store_relaxed(&other_sentence, sentence);
+    pthread_once(&installed, install);
 }
 
 /* The guard is what glibc maps below the lowest address of a stack. */

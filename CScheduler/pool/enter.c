@@ -5,14 +5,17 @@
 #include "worker/guest.h"
 #include "worker/worker.h"
 
-/* A stack of one slot for threads whose forks nobody may take. */
+/* A stack of one slot for threads whose forks nobody may take. They go the slow way, where
+ * they run at once, and loops are not asked to divide. */
 static _Thread_local od_fork_slot only_slot[2];
 static _Thread_local odi_forks alone;
 
 static od_forks *go_alone(void)
 {
+    /* relaxed, both: nobody else looks. The slot at head is free wherever this is called. */
     alone.slots = only_slot;
-    (void)odi_forks_make(&alone, NULL, NULL, 0);
+    odi_store_relaxed(&alone.owner.limit, ODI_FORKS_OPEN);
+    odi_store_relaxed(&alone.owner.head, only_slot);
     return &alone.owner;
 }
 
@@ -39,6 +42,8 @@ void od_forks_enter(od_pool *pool, od_fork_stay *stay)
     odi_forks *guest = odi_guest_enter(crew);
     if (guest != NULL)
         guest->leaves_at_root = false;
+    else
+        alone.depth++; /* the stay, which no join ends */
     stay->here = guest != NULL ? &guest->owner : go_alone();
     od_forks_self = stay->here;
 }
@@ -50,6 +55,8 @@ void od_forks_leave(od_fork_stay *stay)
     od_forks_self = stay->outer;
     if (((odi_forks *)stay->here)->crew != NULL)
         odi_guest_give_up((odi_forks *)stay->here);
+    else
+        alone.depth--;
 }
 
 /* ---- the pool of those who have not chosen one ---- */

@@ -37,7 +37,6 @@ static void after_in_child(void)
 {
     odi_reclaim_forked();
     odi_worker_self = NULL;
-    odi_forks_forked();
     odi_runs_forked();
     odi_records_forked();
     odi_groups_forked();

@@ -9,6 +9,9 @@
  * nobody computes, the number of spares doubles with every tick, so that a burst of blocking
  * jobs is through in a logarithmic number of them.
  *
+ * A guest that is taken for blocked is not counted as one of the crew's number any more, until
+ * it goes on.
+ *
  * While no worker sleeps until the earliest alarm is due (timer/agenda.h), it does, and some
  * more; if it finds that nobody has looked, the alarm is work that waits.
  *
@@ -19,6 +22,7 @@
 #include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/due.h"
+#include "worker/guest.h"
 #include "worker/worker.h"
 
 #include "base/invariant.h"
@@ -98,6 +102,47 @@ static doing ask_kernel(const quiet_one *quiet)
     return sleeps ? BLOCKED : COMPUTING;
 }
 
+/* Whether a guest is in the kernel, in the same visit as at the last tick. relaxed, all but
+ * the visits: where somebody else has come to the place, those have changed (and what was
+ * thought of him is thought better of at the next tick). */
+static bool seems_blocked(odi_forks *guest)
+{
+    if (odi_load_relaxed(&guest->taken) != 1)
+        return false;
+    uint64_t visits = odi_load_relaxed(&guest->visits), before = guest->watched_visits;
+    int64_t cpu = odi_clock_cpu(odi_load_relaxed(&guest->cpu_clock));
+    int thread_id = odi_load_relaxed(&guest->thread_id); /* relaxed: as above */
+    int64_t used = cpu - guest->watched_cpu;
+
+    guest->watched_visits = visits;
+    guest->watched_cpu = cpu;
+    return visits == before && used <= TICK_NS / IDLE_SHARE &&
+           odi_thread_sleeps(thread_id) != 0 &&
+           odi_load_relaxed(&guest->visits) == visits; /* relaxed: as above */
+}
+
+static void look_at_guests(odi_crew *crew)
+{
+    for (int i = 0; i < odi_guests_seen(crew); i++) {
+        odi_forks *guest = odi_guest_at(crew, i);
+
+        /* relaxed: a hint, and who waits for room is told by this tick's publishing */
+        if (guest != NULL)
+            odi_store_relaxed(&guest->seems_blocked, seems_blocked(guest));
+    }
+}
+
+/* Nothing waits any more: whoever comes next counts. */
+static void forget_guests(odi_crew *crew)
+{
+    for (int i = 0; i < odi_guests_seen(crew); i++) {
+        odi_forks *guest = odi_guest_at(crew, i);
+
+        if (guest != NULL)
+            odi_store_relaxed(&guest->seems_blocked, false); /* relaxed: a hint */
+    }
+}
+
 /* Adjusts the number of spares to what the workers are doing. Lock held. */
 static void adjust(odi_crew *crew, const int *count, bool work_waits)
 {
@@ -139,6 +184,7 @@ static bool tick(odi_crew *crew)
     int count[BLOCKED + 1] = {0};
     bool work_waits = odi_crew_has_work(crew);
 
+    look_at_guests(crew);
     odi_lock_acquire(&crew->lock);
     int quiet_count = look_at_all(crew, count, quiet);
     odi_lock_release(&crew->lock);
@@ -162,6 +208,7 @@ static void disarm(odi_crew *crew)
     crew->allowance = 0;
     odi_crew_counts_changed(crew);
     odi_lock_release(&crew->lock);
+    forget_guests(crew);
     for (int site = 0; site < crew->site_count; site++) {
         if (odi_load_relaxed(&crew->attention) & ODI_SURPLUS) /* relaxed: our own change */
             odi_idle_wake_all(&crew->sites[site].idle);

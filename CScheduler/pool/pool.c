@@ -10,6 +10,7 @@
 #include "os/numa.h"
 #include "os/pages.h"
 #include "pool/options.h"
+#include "worker/guest.h"
 #include "worker/worker.h"
 
 enum { DEFAULT_SPARES = 64 };
@@ -206,6 +207,10 @@ od_status od_pool_free(od_pool *pool)
     /* What runs a job of the pool goes on with the pool when the job is over. */
     if (odi_pool_is_helped(pool) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
+    if (odi_guests_present(&pool->crew))
+        odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "
+                 "fork, of this pool (\"%s\"): the pool must outlive its guests",
+                 pool->crew.name);
     odi_lock_acquire(&pool->crew.lock);
     bool stuck = pool->crew.present > 0;
     odi_lock_release(&pool->crew.lock);

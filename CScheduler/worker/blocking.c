@@ -3,12 +3,24 @@
  * do not say so. */
 #include "base/invariant.h"
 #include "include/od_pool.h"
+#include "worker/guest.h"
 #include "worker/worker.h"
+
+/* The calling thread's place, where it is a guest. */
+static odi_forks *guest_here(void)
+{
+    odi_forks *forks = (odi_forks *)od_forks_self;
+
+    return forks != NULL && forks->crew != NULL && forks->worker == NULL ? forks : NULL;
+}
 
 void od_blocking_begin(void)
 {
     odi_worker *worker = odi_worker_self;
+    odi_forks *guest = guest_here();
 
+    if (ODI_UNLIKELY(guest != NULL))
+        odi_guest_block(guest);
     if (worker == NULL || worker->blocking_depth++ > 0)
         return;
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
@@ -24,7 +36,10 @@ void od_blocking_begin(void)
 void od_blocking_end(void)
 {
     odi_worker *worker = odi_worker_self;
+    odi_forks *guest = guest_here();
 
+    if (ODI_UNLIKELY(guest != NULL))
+        odi_guest_unblock(guest);
     if (worker == NULL)
         return;
     if (worker->blocking_depth == 0)

@@ -713,13 +713,18 @@ void odi_crew_forked(odi_crew *crew)
     crew->bench = NULL;
     odi_homes_forked(crew);
     /* relaxed, all: one thread exists */
-    for (int slot = 0; slot < crew->capacity; slot++)
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]);
+
+        if (worker != NULL && pthread_equal(worker->forks.thread, pthread_self()))
+            odi_forks_lose(&worker->forks); /* the calling thread comes back to them */
         odi_store_relaxed(&crew->slots[slot], (odi_worker *)NULL); /* never freed here */
+    }
     for (int site = 0; site < crew->site_count; site++)
         (void)init_site(crew, &crew->sites[site]);
     odi_guests_forked(crew);
     odi_agenda_forked(&crew->agenda);
     crew->next_start_ns = 0;
     (void)odi_crew_list_workers(crew);
-    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF);
+    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF); /* relaxed: as above */
 }

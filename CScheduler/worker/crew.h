@@ -108,6 +108,7 @@ struct odi_crew {
     odi_atomic(int) limit_seen, active_seen;   /* the limit and the workers, as hints */
     odi_atomic(int) guests_seen;               /* places of guests that exist */
     odi_atomic(odi_forks *) guests[ODI_MOST_GUESTS]; /* a place stays once it is there (W1) */
+    odi_atomic(bool) held_back; /* forks wait that nobody was woken for: see guest.h */
 
     odi_agenda agenda; /* see worker/due.h */
 

@@ -40,6 +40,7 @@ static void set_up(odi_worker *worker)
     odi_reader_join();
     if (worker->forks.slots != NULL)
         od_forks_self = &worker->forks.owner;
+    worker->forks.thread = pthread_self();
     worker->thread_id = odi_thread_id();
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->spin_ns = SPIN_FIRST_NS;
@@ -231,6 +232,7 @@ static void retire(odi_worker *worker, bool from_bench)
     discard_own(worker);
     odi_worker_self = NULL;
     od_forks_self = NULL;
+    worker->forks.thread = (pthread_t)0;
     odi_reader_leave();
     odi_overflow_end();
     odi_lock_sleeper = NULL;

@@ -3,6 +3,7 @@
 #include "base/invariant.h"
 #include "job/job.h"
 #include "os/clock.h"
+#include "os/overflow.h"
 #include "os/pages.h"
 #include "os/thread.h"
 
@@ -44,9 +45,9 @@ static uint32_t place_of(const odi_forks *forks, const od_fork_slot *slot)
 
 static uintptr_t limit_at(const odi_forks *forks, uint32_t split)
 {
-    /* Nothing to give, or no way to be asked but by going slow each time. */
-    return split == 0 || odi_membarrier_is_refused() ? ODI_FORKS_ASKED
-                                                     : (uintptr_t)&forks->slots[split];
+    if (split == 0)
+        return ODI_FORKS_ASKED; /* nothing to give */
+    return odi_membarrier_is_refused() ? ODI_FORKS_OPEN : (uintptr_t)&forks->slots[split];
 }
 
 static odi_forks *forks_here(void)
@@ -64,6 +65,15 @@ static void call(uint64_t code, void *context)
 
 /* ---- life ---- */
 
+/* In a signal handler: of all slots only the guard behind the last can fault. */
+static bool lies_behind_the_slots(uintptr_t address)
+{
+    odi_forks *forks = forks_here();
+
+    return forks != NULL && forks->crew != NULL && address >= (uintptr_t)forks->slots &&
+           address - (uintptr_t)forks->slots < forks->bytes;
+}
+
 bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes)
 {
     forks->crew = crew;
@@ -75,6 +85,9 @@ bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t
     }
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed, both: not shared yet */
     odi_store_relaxed(&forks->owner.head, forks->slots);
+    odi_overflow_watch(lies_behind_the_slots,
+                       "overdrive: od_fork: one thread has more forks under way than its stack "
+                       "of forks holds: join some before, or fork parts of many at once\n");
     return forks->slots != NULL;
 }
 
@@ -186,6 +199,16 @@ ODI_COLD void od_fork_asked(void)
         odi_store_relaxed(&forks->work, od_thread_work()); /* relaxed: F1 carries it */
     odi_fence_light(F2);
     answer(forks);
+}
+
+ODI_COLD bool od_fork_is_crowded(void)
+{
+    odi_forks *forks = forks_here();
+
+    /* relaxed: the owner's */
+    return forks != NULL && forks->crew != NULL &&
+           place_of(forks, odi_load_relaxed(&forks->owner.head)) >
+               forks->bytes / sizeof(od_fork_slot) / 2;
 }
 
 /* ---- the thief ---- */
@@ -347,9 +370,9 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
     /* relaxed: the bell was read before, and finish rings after its swap */
     if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
         return;
-    odi_store_relaxed(&forks->taken, 2); /* relaxed, both: hints */
+    odi_guest_sleeps(forks);
     odi_futex_wait(&forks->bell, bell, ODI_FOREVER);
-    odi_store_relaxed(&forks->taken, 1);
+    odi_guest_wakes(forks);
 }
 
 /* Until the slot is over. The joiner's own stack stands above the slot meanwhile. */
@@ -479,12 +502,8 @@ ODI_COLD __attribute__((swiftcall)) void od_join_closure(void *code, void *conte
 }
 #endif
 
-void odi_forks_forked(void)
+void odi_forks_lose(odi_forks *forks)
 {
-    odi_forks *forks = forks_here();
-
-    if (forks == NULL || forks->crew == NULL)
-        return;
     /* relaxed, all: one thread exists */
     uint32_t tail = tail_of(odi_load_relaxed(&forks->word));
     for (uint32_t place = 0; place < tail; place++) {

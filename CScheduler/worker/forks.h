@@ -13,6 +13,7 @@
  *                state of an empty stack, so that every root's fork goes the slow way, where
  *                it is exposed and sleepers are woken. A request stands until it can be met.
  *     CLAIMED    a thief moves the split itself
+ *     OPEN       as the address, where membarrier is refused: every fork and join goes slow
  *
  *     normal -> ASKED     a thief, also one that goes to sleep; or the owner, when empty
  *     ASKED -> normal     the owner, having exposed half of what is private
@@ -24,7 +25,7 @@
  * writes CLAIMED, issues a heavy fence, and then reads `head` (F2): a pop that missed the
  * claim has lowered the head which the thief reads, and a pop that sees it waits for the end.
  * While CLAIMED stands the owner touches neither word nor limit. Where membarrier is refused
- * `limit` stays ASKED for good: the slow way has a real fence.
+ * `limit` is OPEN where it would be an address: the slow way has a real fence.
  *
  * A slot's `state`: 0 -> DONE (thief) | GIVEN_BACK (a thief that must not run it; the owner
  * does) -> 0 (owner). 0 -> PARKED (owner, about to sleep) -> DONE | GIVEN_BACK, which ring.
@@ -55,6 +56,7 @@
 #ifndef ODI_WORKER_FORKS_H
 #define ODI_WORKER_FORKS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,6 +81,7 @@ typedef struct odi_forks odi_forks;
 
 #define ODI_FORKS_ASKED UINTPTR_MAX
 #define ODI_FORKS_CLAIMED (UINTPTR_MAX - 1)
+#define ODI_FORKS_OPEN (UINTPTR_MAX - 2) /* below od_fork_wanted's */
 
 enum { ODI_FORK_PARKED = 1, ODI_FORK_DONE = 2, ODI_FORK_GIVEN_BACK = 3, ODI_FORK_LOST = 4 };
 
@@ -87,13 +90,21 @@ struct odi_forks {
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
     odi_atomic(void *) work; /* the thread's work (od_thread_work); its branches inherit it */
-    uint32_t depth;      /* forks under way, where nobody may take them */
+    uint32_t depth;      /* forks and stays under way, where nobody may take them */
     odi_crew *crew;      /* NULL: nobody may take them */
     odi_worker *worker;  /* NULL: a guest */
     bool leaves_at_root; /* a guest that came by forking */
 
     ODI_PAIR_ALIGNED odi_atomic(uint64_t) word; /* split (32) | tail (32) */
     odi_atomic(uint32_t) taken;                 /* a guest's place: see guest.h */
+    odi_atomic(bool) says_blocking;             /* a guest between blocking_begin and _end */
+    odi_atomic(bool) seems_blocked;             /* what the monitor thinks of a guest */
+    odi_atomic(uint64_t) visits;                /* guests that have entered, for the monitor */
+    odi_atomic(int) thread_id, cpu_clock;       /* a guest's, likewise */
+    uint64_t watched_visits;                    /* the monitor's own notes */
+    int64_t watched_cpu;
+    uint32_t blocking_depth;                    /* the guest's */
+    pthread_t thread;                           /* whose stack it is, while it is anybody's */
     odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
     odi_atomic(uint32_t) bell;                  /* what the owner sleeps on in a join */
 };
@@ -130,8 +141,8 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot);
  * shared: the owner is busy elsewhere, and can be taken from without disturbing it. */
 bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot);
 
-/* In a forked child: the calling thread's forks that others were running are lost. */
-void odi_forks_forked(void);
+/* In a forked child: of the calling thread's forks, those that others were running are lost. */
+void odi_forks_lose(odi_forks *forks);
 
 /* In a forked child: the stack of a thread that is not there is empty. */
 void odi_forks_drop(odi_forks *forks);
@@ -141,6 +152,10 @@ void odi_forks_published(odi_forks *forks);
 
 /* guest.c: the owner's outermost fork is joined. */
 void odi_guest_leave(odi_forks *forks);
+
+/* guest.c: a guest is about to sleep in a join, or has slept. */
+void odi_guest_sleeps(odi_forks *forks);
+void odi_guest_wakes(odi_forks *forks);
 
 #pragma GCC visibility pop
 

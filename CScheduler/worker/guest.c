@@ -1,13 +1,33 @@
 #include "worker/guest.h"
 
 #include "os/pages.h"
+#include "os/thread.h"
+#include "worker/worker.h"
 
 /* What a guest's stack could fork: the stacks of threads we know nothing of are smaller as a
  * rule, and who overruns this meets the guard page. */
 #define GUEST_STACK ((size_t)256 << 20)
 
-/* The place that the thread had last time. */
-static _Thread_local int last_place;
+/* The place that the thread had last time, and what the monitor is told of the thread. */
+static _Thread_local int last_place, own_id, own_clock;
+
+/* The place is the calling thread's. */
+static odi_forks *settle(odi_forks *guest)
+{
+    if (ODI_UNLIKELY(own_id == 0)) {
+        own_id = odi_thread_id();
+        own_clock = odi_thread_cpu_clock();
+    }
+    /* relaxed, all: for the monitor, which thinks again where another guest has entered */
+    odi_store_relaxed(&guest->thread_id, own_id);
+    odi_store_relaxed(&guest->cpu_clock, own_clock);
+    /* relaxed, all: as above */
+    odi_store_relaxed(&guest->says_blocking, false);
+    odi_store_relaxed(&guest->visits, odi_load_relaxed(&guest->visits) + 1);
+    guest->blocking_depth = 0;
+    guest->thread = pthread_self();
+    return guest;
+}
 
 static bool take(odi_forks *guest)
 {
@@ -49,10 +69,81 @@ odi_forks *odi_guest_enter(odi_crew *crew)
 
         if (take(guest)) {
             last_place = place;
-            return guest;
+            return settle(guest);
         }
     }
-    return make_place(crew);
+    odi_forks *guest = make_place(crew);
+    return guest != NULL ? settle(guest) : NULL;
+}
+
+/* ---- how many may be awake ---- */
+
+bool odi_guests_present(odi_crew *crew)
+{
+    for (int i = 0; i < odi_guests_seen(crew); i++) {
+        odi_forks *guest = odi_guest_at(crew, i);
+
+        if (guest != NULL && odi_load_relaxed(&guest->taken) != 0) /* relaxed: for misuse */
+            return true;
+    }
+    return false;
+}
+
+int odi_guests_here(odi_crew *crew)
+{
+    int here = 0;
+
+    for (int i = 0; i < odi_guests_seen(crew); i++) {
+        odi_forks *guest = odi_guest_at(crew, i);
+
+        here += guest != NULL && odi_guest_is_here(guest);
+    }
+    return here;
+}
+
+int odi_guests_excess(odi_crew *crew, int guests)
+{
+    /* relaxed, all: hints */
+    int awake = odi_load_relaxed(&crew->active_seen);
+
+    for (int site = 0; site < crew->site_count; site++)
+        awake -= (int)odi_idle_sleepers(&crew->sites[site].idle);
+    return awake + guests - odi_load_relaxed(&crew->limit_seen);
+}
+
+static bool is_full(odi_crew *crew)
+{
+    int guests = odi_guests_here(crew);
+
+    return guests > 0 && odi_guests_excess(crew, guests) >= 0;
+}
+
+bool odi_guests_leave_room(odi_crew *crew)
+{
+    if (!is_full(crew))
+        return true;
+    odi_store_release(&crew->held_back, true, F7);
+    odi_fence_seqcst(F7);
+    if (!is_full(crew))
+        return true; /* a guest has gone meanwhile, and may not have seen the note */
+    if (odi_load_relaxed(&crew->attention) & ODI_MONITOR_OFF) /* relaxed: a hint */
+        crew->arm_monitor(crew); /* a guest may block without saying so */
+    return false;
+}
+
+/* Forks were held back: a worker may take the guest's part now. */
+ODI_COLD static void call_for_help(odi_crew *crew)
+{
+    if (odi_swap_acqrel(&crew->held_back, false, F7) && odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, odi_crew_site_here(crew));
+}
+
+/* The calling guest counts no more: `taken` says so, or `says_blocking`. */
+static void make_room(odi_crew *crew)
+{
+    odi_fence_seqcst(F7);
+    if (ODI_UNLIKELY(odi_load_relaxed(&crew->held_back))) /* relaxed: F7's fence */
+        call_for_help(crew);
 }
 
 void odi_guest_leave(odi_forks *guest)
@@ -63,7 +154,40 @@ void odi_guest_leave(odi_forks *guest)
 
 void odi_guest_give_up(odi_forks *guest)
 {
+    odi_crew *crew = guest->crew;
+
+    guest->thread = (pthread_t)0;
     odi_store_release(&guest->taken, 0, F6);
+    make_room(crew);
+}
+
+void odi_guest_sleeps(odi_forks *forks)
+{
+    if (forks->worker != NULL)
+        return;
+    odi_store_relaxed(&forks->taken, 2); /* relaxed: F7's fence follows */
+    make_room(forks->crew);
+}
+
+void odi_guest_wakes(odi_forks *forks)
+{
+    if (forks->worker == NULL)
+        odi_store_relaxed(&forks->taken, 1); /* relaxed: a hint */
+}
+
+void odi_guest_block(odi_forks *guest)
+{
+    if (guest->blocking_depth++ > 0)
+        return;
+    odi_store_relaxed(&guest->says_blocking, true); /* relaxed: F7's fence follows */
+    make_room(guest->crew);
+}
+
+void odi_guest_unblock(odi_forks *guest)
+{
+    /* A section that began before the guest came ends here: then there is none. */
+    if (guest->blocking_depth > 0 && --guest->blocking_depth == 0)
+        odi_store_relaxed(&guest->says_blocking, false); /* relaxed: a hint */
 }
 
 /* ---- life ---- */
@@ -83,9 +207,15 @@ void odi_guests_forked(odi_crew *crew)
     for (int i = 0; i < odi_guests_seen(crew); i++) {
         odi_forks *guest = odi_guest_at(crew, i);
 
-        if (&guest->owner != od_forks_self) {
+        if (odi_load_relaxed(&guest->taken) != 0 && /* relaxed: one thread exists */
+            pthread_equal(guest->thread, pthread_self()))
+            odi_forks_lose(guest); /* it comes back to these forks, from a stay inside perhaps */
+        else {
             odi_forks_drop(guest);
-            odi_store_relaxed(&guest->taken, 0); /* relaxed: one thread exists */
+            odi_store_relaxed(&guest->taken, 0); /* relaxed: as above */
         }
+        odi_store_relaxed(&guest->seems_blocked, false); /* relaxed: as above */
     }
+    odi_store_relaxed(&crew->held_back, false); /* relaxed: as above */
+    own_id = 0; /* the child's thread has another */
 }

@@ -17,43 +17,20 @@
 /* A fork that ran for less than this was hardly worth taking. */
 enum { SHORT_NS = 5000, FIRST_REST_NS = 10000, LONGEST_REST_NS = 80000 };
 
-static int guests_here(odi_crew *crew)
-{
-    int here = 0;
-
-    for (int i = 0; i < odi_guests_seen(crew); i++) {
-        odi_forks *guest = odi_guest_at(crew, i);
-
-        here += guest != NULL && odi_guest_is_here(guest);
-    }
-    return here;
-}
-
-/* How many threads more than the crew's number would be awake. */
-static int excess(odi_crew *crew, int guests)
-{
-    /* relaxed, all: hints */
-    int awake = odi_load_relaxed(&crew->active_seen);
-
-    for (int site = 0; site < crew->site_count; site++)
-        awake -= (int)odi_idle_sleepers(&crew->sites[site].idle);
-    return awake + guests - odi_load_relaxed(&crew->limit_seen);
-}
-
-static bool may_hunt(odi_worker *worker)
+/* `announced`: the worker is counted among the sleepers already. */
+static bool may_hunt(odi_worker *worker, bool announced)
 {
     odi_crew *crew = worker->crew;
-    int guests = guests_here(crew);
+    int guests = odi_guests_here(crew);
 
     /* relaxed: a hint */
-    return guests == 0 || excess(crew, guests) <= 0 ||
+    return guests == 0 || odi_guests_excess(crew, guests) + announced <= 0 ||
            worker->slot < odi_load_relaxed(&crew->limit_seen) - guests;
 }
 
 void odi_forks_published(odi_forks *forks)
 {
     odi_crew *crew = forks->crew;
-    int guests = guests_here(crew);
 
     /* relaxed: once for the crew's life */
     if (ODI_UNLIKELY(!odi_load_relaxed(&crew->forks_used))) {
@@ -61,7 +38,7 @@ void odi_forks_published(odi_forks *forks)
         odi_fence_light(S1);
     }
     /* Nobody to spare: whoever runs out of work finds the fork by itself. */
-    if (guests > 0 && excess(crew, guests) >= 0)
+    if (!odi_guests_leave_room(crew))
         return;
     /* A thief that has helped itself may not ask where another worker is at home. */
     (void)odi_crew_publish(crew, forks->worker != NULL && forks->worker == odi_worker_self
@@ -169,7 +146,7 @@ bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
     if (!odi_load_relaxed(&crew->forks_used)) /* relaxed: a hint; asleep it is seen (S1) */
         return false;
     it.now = odi_clock_now();
-    if (it.now < worker->hunt_again_ns || !may_hunt(worker))
+    if (it.now < worker->hunt_again_ns || !may_hunt(worker, false))
         return false;
     uint32_t start = (uint32_t)odi_rng_next(&worker->random);
     if (!visit_all(crew, &worker->forks, start, take_shared, &it)) {
@@ -180,7 +157,7 @@ bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
     worker->press.asked = NULL;
     /* The request that its owner has met was everybody's: it stands again for those who sleep
      * on. (Without a fence: a fork of this very moment may be missed, the next one is not.) */
-    if (excess(crew, guests_here(crew)) < 0)
+    if (odi_guests_excess(crew, odi_guests_here(crew)) < 0)
         odi_forks_want(it.victim);
     worker->loot = it.slot;
     worker->loot_victim = it.victim;
@@ -194,6 +171,9 @@ void odi_worker_want_forks(odi_worker *worker)
 
     if (!odi_load_relaxed(&crew->forks_used)) /* relaxed: the heavy fence follows (S1) */
         return;
+    /* It may be that guests keep it from hunting: they see this, or it sees them go (F7). */
+    if (odi_guests_here(crew) > 0)
+        odi_store_release(&crew->held_back, true, F7);
     odi_read_begin();
     (void)visit_all(crew, &worker->forks, 0, want, NULL);
     odi_read_end();
@@ -203,7 +183,7 @@ bool odi_worker_could_hunt(odi_worker *worker)
 {
     odi_crew *crew = worker->crew;
 
-    if (!odi_load_relaxed(&crew->forks_used) || !may_hunt(worker)) /* relaxed: S1's fence */
+    if (!odi_load_relaxed(&crew->forks_used) || !may_hunt(worker, true)) /* relaxed: S1's fence */
         return false;
     odi_read_begin();
     bool could = visit_all(crew, &worker->forks, 0, holds_work, NULL);
@@ -219,7 +199,7 @@ bool odi_crew_holds_forks(odi_crew *crew)
 
 bool odi_crew_wants_hunters(odi_crew *crew)
 {
-    int guests = guests_here(crew);
+    int guests = odi_guests_here(crew);
 
-    return (guests == 0 || excess(crew, guests) < 0) && odi_crew_holds_forks(crew);
+    return (guests == 0 || odi_guests_excess(crew, guests) < 0) && odi_crew_holds_forks(crew);
 }

@@ -538,6 +538,217 @@ static void a_stolen_branch_works_for_its_owners_work(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- guests count as workers, while they run ---- */
+
+static void do_nothing(odi_crew *unused)
+{
+    (void)unused;
+}
+
+/* A pool whose monitor makes up for nothing. */
+static od_pool *pool_without_monitor(int workers)
+{
+    od_pool *pool = pool_of(workers);
+
+    pool->crew.arm_monitor = do_nothing;
+    return pool;
+}
+
+static struct {
+    od_pool *pool;
+    atomic_int here, may_go, may_fork, started, over;
+} room;
+
+/* Enters, and goes or sleeps in a join when told to: computing until then. */
+static void *be_in_the_way(void *raw)
+{
+    bool joins = raw != NULL;
+    od_fork_stay stay;
+
+    od_forks_enter(room.pool, &stay);
+    if (joins) {
+        od_fork_slot *branch = od_fork(be_awake, NULL); /* two more make three */
+        (void)COMES_TRUE(atomic_load(&second.awake) == 1);
+        atomic_store(&room.here, 1);
+        while (!atomic_load(&room.may_go))
+            odi_spin_pause();
+        od_join(branch, be_awake, NULL);
+    } else {
+        atomic_store(&room.here, 1);
+        while (!atomic_load(&room.may_go))
+            odi_spin_pause();
+    }
+    od_forks_leave(&stay);
+    return NULL;
+}
+
+static void note_room(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&room.started, 1);
+}
+
+/* Another guest's fork starts once the first has made room. */
+static void check_room(int workers, bool joins)
+{
+    pthread_t other;
+    od_fork_stay stay;
+
+    memset(&room, 0, sizeof room);
+    memset(&second, 0, sizeof second);
+    room.pool = pool_without_monitor(workers);
+    assert_int_equal(pthread_create(&other, NULL, be_in_the_way, joins ? &room : NULL), 0);
+    assert_comes_true(atomic_load(&room.here));
+    od_forks_enter(room.pool, &stay);
+    od_fork_slot *branch = od_fork(note_room, NULL);
+    odi_clock_sleep(MILLISECONDS(5)); /* nobody takes it: as many run as may */
+    int before = atomic_load(&room.started);
+    atomic_store(&room.may_go, 1);
+    bool came = COMES_TRUE(atomic_load(&room.started) == 1);
+    atomic_store(&second.awake, 3);
+    od_join(branch, note_room, NULL);
+    od_forks_leave(&stay);
+    pthread_join(other, NULL);
+    assert_int_equal(before, 0);
+    assert_true(came);
+    assert_int_equal(od_pool_free(room.pool), OD_OK);
+}
+
+static void a_guest_that_leaves_wakes_a_worker_for_forks_that_were_held_back(void **state)
+{
+    (void)state;
+    check_room(2, false);
+}
+
+static void a_guest_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back(void **state)
+{
+    (void)state;
+    check_room(3, true);
+}
+
+/* A guest of a pool of one worker counts as that worker, until it blocks. */
+static void check_blocked_guest(bool says_so)
+{
+    od_pool *pool = says_so ? pool_without_monitor(1) : pool_of(1);
+    od_fork_slot *branches[ABOVE];
+    od_fork_stay stay;
+
+    memset(&room, 0, sizeof room);
+    od_forks_enter(pool, &stay);
+    for (int i = 0; i < ABOVE; i++)
+        branches[i] = od_fork(note_room, NULL);
+    if (says_so) {
+        odi_clock_sleep(MILLISECONDS(5));
+        assert_int_equal(atomic_load(&room.started), 0);
+        od_blocking_begin();
+    }
+    bool came = COMES_TRUE(atomic_load(&room.started) == ABOVE); /* it sleeps between looks */
+    if (says_so)
+        od_blocking_end();
+    for (int i = ABOVE; i-- > 0;)
+        od_join(branches[i], note_room, NULL);
+    od_forks_leave(&stay);
+    assert_true(came);
+    assert_int_equal(atomic_load(&room.started), ABOVE);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void a_guest_that_blocks_is_noticed(void **state)
+{
+    (void)state;
+    check_blocked_guest(false);
+}
+
+static void a_guest_that_says_that_it_blocks_makes_room(void **state)
+{
+    (void)state;
+    check_blocked_guest(true);
+}
+
+static void free_under_a_guest(void *unused)
+{
+    (void)unused;
+    od_pool *pool = pool_of(1);
+    od_fork_stay stay;
+
+    od_forks_enter(pool, &stay);
+    od_pool_free(pool);
+}
+
+static void a_pool_that_is_freed_under_its_guest_says_so(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(free_under_a_guest, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGABRT);
+    assert_non_null(strstr(it.said, "must outlive its guests"));
+}
+
+/* ---- without room ---- */
+
+/* A pool whose places for guests are all taken. */
+static od_pool *pool_without_places(void)
+{
+    od_pool *pool = pool_of(1);
+
+    odi_store_relaxed(&pool->crew.guests_seen, ODI_MOST_GUESTS);
+    return pool;
+}
+
+static void a_stay_without_room_lasts_until_it_is_left(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_without_places();
+    od_fork_stay stay, inner;
+    int looks = 0;
+
+    od_forks_enter(pool, &stay);
+    for (int round = 0; round < 3; round++) {
+        assert_ptr_equal(od_forks_self, stay.here); /* and not a guest of the default pool */
+        assert_int_equal(fib(10), 55);
+        looks += od_fork_wanted();
+    }
+    od_forks_enter(pool, &inner);
+    assert_int_equal(fib(10), 55);
+    od_forks_leave(&inner);
+    assert_ptr_equal(od_forks_self, stay.here);
+    od_forks_leave(&stay);
+    assert_null(od_forks_self);
+    assert_int_equal(looks, 0); /* loops stay whole where nobody can take a part */
+    odi_store_relaxed(&pool->crew.guests_seen, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void fork_without_end(void *unused)
+{
+    (void)unused;
+    for (;;)
+        (void)od_fork(note_room, NULL);
+}
+
+static void use_up_the_slots(void *unused)
+{
+    (void)unused;
+    signal(SIGSEGV, SIG_DFL); /* not cmocka's */
+    od_pool *pool = pool_with((od_pool_options){.workers = 1, .stack_bytes = 1 << 20,
+                                                .spare_workers = -1}, (odi_pool_world){0});
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, fork_without_end, NULL);
+    odi_clock_sleep(HANG_NS);
+}
+
+static void a_stack_of_forks_that_is_used_up_says_so(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(use_up_the_slots, NULL, 30);
+
+    if (!SANITIZED) { /* sanitizers report faults themselves */
+        assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+        assert_non_null(strstr(it.said, "stack of forks"));
+    }
+    assert_int_not_equal(it.status, 0);
+}
+
 /* ---- after fork(2) ---- */
 
 static void child_goes_on(void *unused)
@@ -617,6 +828,47 @@ static void a_forked_child_runs_no_forks_of_its_parents_guests(void **state)
     assert_int_equal(od_pool_free(theirs.pool), OD_OK);
 }
 
+/* A thread that forks in a stay within a stay comes back to the outer's forks in the child, where
+ * nobody else may use the place. */
+static void go_back_in_a_child(void *raw)
+{
+    od_fork_stay *inner = raw, third;
+
+    child_expects(fib(10) == 55);
+    od_forks_leave(inner);
+    od_forks *outer = od_forks_self;
+    child_expects(outer != NULL);
+    od_forks_self = NULL; /* as another thread would */
+    od_forks_enter(theirs.pool, &third);
+    child_expects(od_forks_self != outer);
+    od_forks_leave(&third);
+    od_forks_self = outer;
+    od_fork_slot *second_fork = od_fork(note_room, NULL);
+    od_join(second_fork, note_room, NULL);
+    child_expects(atomic_load(&room.started) == 1);
+}
+
+static void a_child_comes_back_from_a_stay_within_a_stay(void **state)
+{
+    (void)state;
+    od_fork_stay outer, inner;
+    od_pool *other = pool_of(1);
+
+    memset(&theirs, 0, sizeof theirs);
+    memset(&room, 0, sizeof room);
+    theirs.pool = pool_of(1);
+    od_forks_enter(theirs.pool, &outer);
+    od_fork_slot *branch = od_fork(note_room, NULL);
+    od_forks_enter(other, &inner);
+    int status = in_a_child(go_back_in_a_child, &inner, 30).status;
+    od_forks_leave(&inner);
+    od_join(branch, note_room, NULL);
+    od_forks_leave(&outer);
+    assert_int_equal(status, 0);
+    assert_int_equal(od_pool_free(other), OD_OK);
+    assert_int_equal(od_pool_free(theirs.pool), OD_OK);
+}
+
 /* ---- without membarrier ---- */
 
 static void without_membarrier(void *unused)
@@ -639,12 +891,41 @@ static void forks_need_no_membarrier(void **state)
     assert_int_equal(in_a_child(without_membarrier, NULL, 60).status, 0);
 }
 
+static void ask_whether_wanted(void *unused)
+{
+    (void)unused;
+    odi_membarrier_refuse();
+    od_pool *pool = pool_of(1); /* the guest counts as its worker: nobody asks */
+    od_fork_stay stay;
+    int wanted = 0;
+
+    od_forks_enter(pool, &stay);
+    od_fork_slot *root = od_fork(note_room, NULL), *branch = od_fork(note_room, NULL);
+    for (int look = 0; look < 1000; look++)
+        wanted += od_fork_wanted();
+    od_join(branch, note_room, NULL);
+    od_join(root, note_room, NULL);
+    od_forks_leave(&stay);
+    child_expects(wanted == 0);
+    child_expects(atomic_load(&room.started) == 2);
+    child_expects(od_pool_free(pool) == OD_OK);
+}
+
+static void without_membarrier_loops_are_divided_only_where_somebody_asks(void **state)
+{
+    (void)state;
+    memset(&room, 0, sizeof room);
+    assert_int_equal(in_a_child(ask_whether_wanted, NULL, 60).status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First: the handler is installed once, and cmocka installs its own for each test. */
         cmocka_unit_test(a_stack_that_is_used_up_says_so),
+        cmocka_unit_test(a_stack_of_forks_that_is_used_up_says_so),
         cmocka_unit_test(forks_need_no_membarrier),
+        cmocka_unit_test(without_membarrier_loops_are_divided_only_where_somebody_asks),
         cmocka_unit_test(a_thread_that_forks_becomes_a_guest_of_the_default_pool),
         cmocka_unit_test(guests_and_workers_get_the_right_answer),
         cmocka_unit_test(many_guests_share_a_pool),
@@ -657,6 +938,13 @@ int main(void)
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
+        cmocka_unit_test(a_guest_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
+        cmocka_unit_test(a_guest_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
+        cmocka_unit_test(a_guest_that_blocks_is_noticed),
+        cmocka_unit_test(a_guest_that_says_that_it_blocks_makes_room),
+        cmocka_unit_test(a_pool_that_is_freed_under_its_guest_says_so),
+        cmocka_unit_test(a_stay_without_room_lasts_until_it_is_left),
+        cmocka_unit_test(a_child_comes_back_from_a_stay_within_a_stay),
         cmocka_unit_test(a_forked_child_forks_branches_of_its_own),
         cmocka_unit_test(a_forked_child_runs_no_forks_of_its_parents_guests),
     };

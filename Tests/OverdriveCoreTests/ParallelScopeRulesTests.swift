@@ -33,6 +33,18 @@ struct ParallelScopeRulesTests {
         }
     }
 
+    /// A stack of 64 KiB comes with room for 32,768 forks.
+    @Test
+    func aScopeTakesMoreChildrenThanItsThreadHasRoomFor() async throws {
+        let sum = Atomic(0)
+        try await TaskQueue(scheduler: makeScheduler(workers: 1, stackSize: 64 << 10)).run {
+            Parallel.scope { scope in
+                for i in 0..<100_000 { scope.fork { sum.add(i, ordering: .relaxed) } }
+            }
+        }
+        #expect(sum.load(ordering: .relaxed) == 100_000 * 99_999 / 2)
+    }
+
     @Test
     func scopesNest() {
         let lengths = Lengths()

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel sorts", .timeLimit(.minutes(2)))
+@Suite("Parallel sorts", .timeLimit(.minutes(10)))
 struct ParallelSortTests {
     private static func inputs(_ count: Int) -> [[Int]] {
         [

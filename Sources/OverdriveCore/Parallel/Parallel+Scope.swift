@@ -28,21 +28,26 @@ extension Parallel {
         @usableFromInline var children = 0
         /// Where the first child is; the others follow.
         @usableFromInline var first: UnsafeMutablePointer<od_fork_slot>?
+        /// The thread has no room for many more forks: children run at once.
+        @usableFromInline var isFull = false
 
         @usableFromInline
         init() {}
 
-        /// Offers a child to whoever is free. If nobody takes it, it runs here when the scope ends.
+        /// Offers a child to whoever is free. If nobody takes it, it runs here when the scope ends; or at once,
+        /// where the thread has millions of them already.
         ///
         /// - Parameter child: Runs once.
         @inlinable
         @inline(__always)
         public mutating func fork(_ child: @escaping @Sendable () -> Void) {
+            if isFull { return child() }
             od_fork_owned_here()
             let slot = forkOwned(child)
             if let slot, slot != (first ?? slot) + children { Parallel.trapScope() }
             if children == 0 { first = slot }
             children += 1
+            if children & 1023 == 0 { isFull = od_fork_is_crowded() }
         }
 
         @inlinable

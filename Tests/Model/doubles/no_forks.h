@@ -42,6 +42,24 @@ void odi_guests_forked(odi_crew *crew)
     (void)crew;
 }
 
+void odi_forks_lose(odi_forks *forks)
+{
+    (void)forks;
+    model_fail("a scenario without forks lost one");
+}
+
+void odi_guest_block(odi_forks *guest)
+{
+    (void)guest;
+    model_fail("a scenario without forks has a guest");
+}
+
+void odi_guest_unblock(odi_forks *guest)
+{
+    (void)guest;
+    model_fail("a scenario without forks has a guest");
+}
+
 bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
 {
     (void)worker;
