@@ -23,6 +23,19 @@ static int64_t distance(int64_t from, int64_t to)
     return (int64_t)((uint64_t)to - (uint64_t)from);
 }
 
+/* Its address is the thread's. */
+static _Thread_local char this_thread;
+
+/* In the tests' builds alone: it would cost a push a tenth of its time. */
+static void by_owner(const odi_deque *deque)
+{
+#ifdef ODI_CHECKED
+    odi_invariant(deque->owner == NULL || deque->owner == &this_thread);
+#else
+    (void)deque;
+#endif
+}
+
 static size_t ring_bytes(const odi_deque *deque, int64_t capacity)
 {
     return odi_pages_size(sizeof(odi_ring) + (size_t)capacity * sizeof(odi_slot), deque->node);
@@ -107,7 +120,13 @@ void odi_deque_init(odi_deque *deque, int64_t start, int node)
     deque->top_seen = start;
     deque->kept = NULL;
     deque->node = node;
+    deque->owner = NULL;
     odi_store_relaxed(&deque->growths, 0);
+}
+
+void odi_deque_adopt(odi_deque *deque)
+{
+    deque->owner = &this_thread;
 }
 
 void odi_deque_free(odi_deque *deque)
@@ -157,6 +176,7 @@ ODI_COLD static bool make_room(odi_deque *deque)
 
 bool odi_deque_make_ring(odi_deque *deque)
 {
+    by_owner(deque);
     return replace_ring(deque, ODI_DEQUE_MINIMUM);
 }
 
@@ -165,6 +185,7 @@ bool odi_deque_push(odi_deque *deque, odi_entry entry)
     int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
     odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
 
+    by_owner(deque);
     if (ODI_UNLIKELY(ring == NULL || distance(deque->top_seen, bottom) >= ring->capacity)) {
         if (!make_room(deque))
             return false;
@@ -181,6 +202,7 @@ bool odi_deque_take(odi_deque *deque, odi_entry *entry)
     int64_t top = odi_load_relaxed(&deque->top);       /* relaxed, rechecked by the CAS */
     odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
 
+    by_owner(deque);
     /* A failed CAS has loaded the new top. Each failure is a thief's success, and only the
      * owner refills, so this ends. */
     while (distance(top, bottom) > 0) {
@@ -228,6 +250,7 @@ void odi_deque_shrink(odi_deque *deque)
 {
     odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
 
+    by_owner(deque);
     /* Waits for no one: with a retirement in progress the large ring stays until next time. */
     if (ring == NULL || ring->capacity <= ODI_DEQUE_MINIMUM || odi_deque_size(deque) > 0 ||
         odi_load_acquire(&deque->retiring, D5))

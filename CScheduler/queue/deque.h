@@ -8,7 +8,7 @@
  *
  * Owns     its rings, old ones until no thief can be reading them (through reclaim/).
  * Never    knows what an entry means, who waits for it, or whom to wake.
- * Threads  push, take, shrink and the life cycle: the owner alone (odi_deque_owner).
+ * Threads  push, take, shrink and the life cycle: the owner alone (odi_deque_adopt).
  *          steal: anyone inside odi_read_begin/odi_read_end. size: anyone, a hint.
  *
  * Edges    D1  push -> take, steal       release/acquire   the entry's words are readable
@@ -61,11 +61,16 @@ typedef struct odi_deque {
     odi_ring *kept;                    /* out of use, waiting for `retiring` to end */
     odi_atomic(bool) retiring;
     int node;
+    const void *owner; /* the thread that adopted it; NULL: its user sees to that */
     odi_atomic(uint64_t) growths; /* a counter, read by anyone */
 } odi_deque;
 
 /* Empty, without a ring, both indices at `start` (tests begin next to the wrap). */
 void odi_deque_init(odi_deque *deque, int64_t start, int node);
+
+/* From here on the calling thread is the owner: builds that check invariants trap where
+ * another one makes an owner's call. Who was it before has made its last one. */
+void odi_deque_adopt(odi_deque *deque);
 
 /* Frees every ring. Nobody may be stealing, and no retirement may be in progress. */
 void odi_deque_free(odi_deque *deque);

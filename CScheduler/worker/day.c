@@ -35,6 +35,8 @@ static uint32_t attention(odi_worker *worker)
 static void set_up(odi_worker *worker)
 {
     odi_worker_self = worker;
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_adopt(&worker->deques[band]);
     odi_lock_sleeper = &worker->sleeps_for_lock;
     odi_overflow_begin();
     odi_reader_join();

@@ -2,6 +2,7 @@
  * and indices that begin next to the wrap. */
 #include "Support/clock.h"
 #include "Support/prng.h"
+#include "Support/process.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #define ODI_DEQUE_MAXIMUM 64
 #define ODI_STEAL_BATCH 4
 #define odi_deque_init small_init
+#define odi_deque_adopt small_adopt
 #define odi_deque_free small_free
 #define odi_deque_make_ring small_make_ring
 #define odi_deque_push small_push
@@ -369,12 +371,46 @@ static void a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now(void
     deque.node = ODI_ANY_NODE;
 }
 
+static void *take_as_a_stranger(void *unused)
+{
+    odi_entry entry;
+
+    (void)odi_deque_take(&deque, &entry);
+    return unused;
+}
+
+static void adopt_and_let_a_stranger_take(void *unused)
+{
+    pthread_t stranger;
+
+    (void)unused;
+    odi_deque_adopt(&deque);
+    child_expects(odi_deque_push(&deque, (odi_entry){1, 1}));
+    pthread_create(&stranger, NULL, take_as_a_stranger, NULL);
+    pthread_join(stranger, NULL);
+}
+
+/* M16: whoever adopts it next may. */
+static void an_owners_call_by_a_stranger_traps(void **state)
+{
+    odi_entry entry;
+
+    (void)state;
+    assert_child_traps(adopt_and_let_a_stranger_take, NULL, "deque->owner");
+    odi_deque_adopt(&deque);
+    assert_true(odi_deque_push(&deque, (odi_entry){1, 1}));
+    assert_true(odi_deque_take(&deque, &entry));
+}
+
+CHILDREN_MAY_START_THREADS
+
 int main(void)
 {
 #define DEQUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         DEQUE_TEST(a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now),
         DEQUE_TEST(an_empty_deque_gives_nothing),
+        DEQUE_TEST(an_owners_call_by_a_stranger_traps),
         DEQUE_TEST(the_owner_takes_the_oldest_first),
         DEQUE_TEST(indices_pass_the_wrap_with_everything_in_place),
         DEQUE_TEST(growth_keeps_order_from_any_offset),

@@ -88,6 +88,7 @@ void odi_deque_shrink(odi_deque *deque)
 #pragma clang diagnostic ignored "-Wunused-parameter"
 #define NEVER(result, name, ...) \
     result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
+NEVER(void, odi_deque_adopt, odi_deque *a)
 NEVER(bool, odi_deque_take, odi_deque *a, odi_entry *b)
 NEVER(void, odi_worker_run, odi_worker *a, odi_entry b, uint32_t c)
 NEVER(void, odi_run_discard, odi_crew *a, odi_entry b)

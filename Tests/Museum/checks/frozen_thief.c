@@ -12,6 +12,7 @@ static void meanwhile(void);
     (meanwhile(), atomic_compare_exchange_strong_explicit(                                \
                       (p), (expected), (desired), memory_order_release, memory_order_relaxed))
 #define odi_deque_init frozen_init
+#define odi_deque_adopt frozen_adopt
 #define odi_deque_free frozen_free
 #define odi_deque_make_ring frozen_make_ring
 #define odi_deque_push frozen_push

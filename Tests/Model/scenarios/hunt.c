@@ -1,0 +1,277 @@
+/* hunt.c — an idle worker and forks (worker/hunt.c over worker/forks.c), on its way to sleep
+ * (worker/day.c): whoever forks while it goes to sleep is found by it, or wakes it, and what it
+ * takes runs once.
+ *
+ * The owner is worker 0, in a job of its own that does not join before the end: as if its branch
+ * lasted for ever. A lost wake-up is a hunter that sleeps at the end. The clock leaps, so that no
+ * request is waited for longer than once.
+ */
+#include "sleep/idle.c"
+
+#include "worker/day.c"
+
+#define found forks_found
+#include "worker/forks.c"
+#undef found
+
+#include "worker/hunt.c"
+
+#include "os/clock.h"
+
+#include "doubles/no_agenda.h"
+#include "doubles/futex.h"
+#include "doubles/keep.h"
+#include "model/scenario.h"
+
+enum { BRANCHES = 2, SLOTS = 6, WORKERS = 3, TURNS = 3 };
+
+_Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
+
+static odi_site site;
+static odi_crew crew;
+static odi_worker workers[WORKERS];
+static od_fork_slot *branch[BRANCHES];
+static int number[BRANCHES] = {0, 1};
+static unsigned ran[MODEL_ROWS][BRANCHES];
+
+/* ---- the rest of the engine ---- */
+
+static _Thread_local int64_t moment;
+
+int64_t odi_clock_now(void)
+{
+    return moment += ODI_SECOND;
+}
+
+int64_t odi_clock_after(int64_t delay_ns)
+{
+    return moment + delay_ns;
+}
+
+bool odi_crew_has_jobs(odi_crew *whose)
+{
+    (void)whose;
+    return false;
+}
+
+bool odi_crew_seems_to_have_work(odi_crew *whose)
+{
+    return odi_crew_wants_hunters(whose);
+}
+
+bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
+{
+    (void)worker;
+    (void)job;
+    return false;
+}
+
+bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
+{
+    return odi_worker_hunt(worker, job);
+}
+
+bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
+{
+    (void)whose;
+    (void)where;
+    return true;
+}
+
+static void refresh(odi_crew *whose)
+{
+    (void)whose;
+}
+
+void odi_worker_end_run(odi_worker *worker)
+{
+    (void)worker;
+}
+
+void odi_deque_shrink(odi_deque *deque)
+{
+    (void)deque;
+}
+
+void *odi_pages_reserve_guarded(size_t bytes)
+{
+    (void)bytes;
+    return model_calloc(SLOTS, sizeof(od_fork_slot));
+}
+
+void odi_pages_free_reserved(void *pages, size_t bytes)
+{
+    (void)bytes;
+    model_free(pages);
+}
+
+void odi_thread_yield(void)
+{
+    odi_spin_pause();
+}
+
+static void *work_of[MODEL_ROWS];
+
+void *od_thread_work(void)
+{
+    return work_of[model_thread()];
+}
+
+void od_thread_set_work(void *work)
+{
+    work_of[model_thread()] = work;
+}
+
+/* What a hunt does not reach. */
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#define NEVER(result, name, ...) \
+    result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
+NEVER(void, odi_deque_adopt, odi_deque *a)
+NEVER(bool, odi_deque_take, odi_deque *a, odi_entry *b)
+NEVER(void, odi_worker_run, odi_worker *a, odi_entry b, uint32_t c)
+NEVER(void, odi_run_discard, odi_crew *a, odi_entry b)
+NEVER(odi_bench_result, odi_crew_bench, odi_worker *a)
+NEVER(void, odi_crew_depart, odi_worker *a, bool b)
+NEVER(bool, odi_plan_mask, const odi_plan *a, int b, odi_cpu_mask *c)
+NEVER(int, odi_affinity_set, const odi_cpu_mask *a)
+NEVER(int, odi_numa_move, void *a, size_t b, int c)
+NEVER(void *, odi_thread_stack_in_use, size_t *a)
+NEVER(void, odi_overflow_begin, void)
+NEVER(void, odi_overflow_end, void)
+NEVER(int, odi_thread_id, void)
+NEVER(int, odi_thread_cpu_clock, void)
+NEVER(int, odi_thread_cpu, void)
+NEVER(void, odi_trap, const char *a, ...)
+NEVER(odi_site *, odi_crew_nearest_site, odi_crew *a)
+NEVER(od_fork_slot *, od_fork_first, uint64_t a, void *b)
+NEVER(void, odi_guest_leave, odi_forks *a)
+
+/* ---- threads ---- */
+
+static void body(void *raw)
+{
+    ran[model_thread()][*(int *)raw]++;
+}
+
+static void prepare(void)
+{
+    odi_table *table = model_calloc(1, sizeof *table + WORKERS * sizeof table->workers[0]);
+
+    odi_idle_init(&site.idle, UINT32_MAX); /* the epoch rolls over with the first signal */
+    crew.sites = &site;
+    crew.site_count = 1;
+    crew.refresh = refresh;
+    odi_store_relaxed(&crew.active_seen, 2);
+    odi_store_relaxed(&crew.limit_seen, WORKERS);
+    for (int slot = 0; slot < WORKERS; slot++) {
+        odi_forks *forks = &workers[slot].forks;
+
+        workers[slot].crew = &crew;
+        workers[slot].site = &site;
+        workers[slot].slot = slot;
+        workers[slot].random = odi_rng_seed((uint64_t)slot);
+        table->workers[slot] = &workers[slot];
+        model_check(odi_forks_make(forks, &crew, &workers[slot], SLOTS_MINIMUM));
+        model_hint(&forks->word, sizeof forks->word);   /* rechecked by a CAS */
+        model_hint(&forks->asker, sizeof forks->asker); /* rechecked by a swap */
+        model_hint(&forks->owner.limit, sizeof forks->owner.limit); /* CAS, or F2 */
+    }
+    table->first[1] = 2; /* the owner and one hunter */
+    odi_store_relaxed(&crew.table, table);
+    model_hint(&site.idle.state, sizeof site.idle.state); /* rechecked by a CAS, or a fence */
+    model_hint(&site.idle.asleep, sizeof site.idle.asleep);
+    model_hint(&crew.forks_used, sizeof crew.forks_used); /* S1's fences */
+}
+
+static void own(void)
+{
+    odi_worker_self = &workers[0];
+    od_forks_self = &workers[0].forks.owner;
+}
+
+static void fork_branch(int which)
+{
+    branch[which] = od_fork(body, &number[which]);
+}
+
+/* Until there is a fork. While its owner is about to show it, it is seen and not to be had. */
+static void hunt_once(odi_worker *worker)
+{
+    odi_entry job;
+    bool has_one = false;
+
+    odi_worker_self = worker;
+    od_forks_self = &worker->forks.owner;
+    for (int turn = 0; turn < TURNS && !has_one; turn++)
+        has_one = search(worker, &job);
+    model_assume(has_one);
+    if (worker->searching || worker->woken)
+        found(worker);
+    odi_job_call(job);
+}
+
+static void hunter(void)
+{
+    hunt_once(&workers[1]);
+}
+
+static void verify_ran(int which, unsigned times)
+{
+    unsigned sum = 0;
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        sum += ran[row][which];
+    model_check(sum == times);
+}
+
+/* ---- the crew's first fork of all ---- */
+
+static void first_fork(void)
+{
+    own();
+    fork_branch(0);
+}
+static void verify_first(void)
+{
+    verify_ran(0, 1);
+}
+MODEL_SCENARIO(hunt_against_first_fork, prepare, verify_first, first_fork, hunter)
+
+/* ---- a fork while a root is out: private, unless its owner was asked ---- */
+
+static void prepare_root(void)
+{
+    prepare();
+    own();
+    fork_branch(0);
+    model_check(odi_forks_steal(&workers[0].forks) == branch[0]); /* somebody has it */
+    odi_worker_self = NULL;
+}
+static void next_fork(void)
+{
+    own();
+    fork_branch(1);
+}
+static void verify_next(void)
+{
+    verify_ran(1, 1);
+}
+MODEL_SCENARIO(hunt_against_next_fork, prepare_root, verify_next, next_fork, hunter)
+
+/* ---- the hunter is asleep since before ---- */
+
+static uint32_t asleep_since;
+
+static void prepare_sleeper(void)
+{
+    prepare_root();
+    asleep_since = odi_idle_announce(&site.idle, false);
+    odi_worker_want_forks(&workers[1]);
+}
+static void sleeper(void)
+{
+    odi_idle_wait(&site.idle, asleep_since, ODI_FOREVER, workers[1].slot);
+    workers[1].searching = odi_idle_leave(&site.idle);
+    hunter();
+}
+MODEL_SCENARIO(hunt_wakes_a_sleeper, prepare_sleeper, verify_next, next_fork, sleeper)
