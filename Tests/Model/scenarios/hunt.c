@@ -110,6 +110,32 @@ void odi_thread_yield(void)
     odi_spin_pause();
 }
 
+/* No guest is here (guests.c has them). */
+int odi_guests_here(odi_crew *whose)
+{
+    (void)whose;
+    return 0;
+}
+
+int odi_guests_excess(odi_crew *whose, int guests)
+{
+    /* relaxed, all: hints */
+    return odi_load_relaxed(&whose->active_seen) + guests -
+           (int)odi_idle_sleepers(&whose->sites[0].idle) - odi_load_relaxed(&whose->limit_seen);
+}
+
+bool odi_guests_leave_room(odi_crew *whose)
+{
+    (void)whose;
+    return true;
+}
+
+void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
+{
+    (void)lies_there;
+    (void)sentence;
+}
+
 static void *work_of[MODEL_ROWS];
 
 void *od_thread_work(void)
@@ -145,6 +171,8 @@ NEVER(void, odi_trap, const char *a, ...)
 NEVER(odi_site *, odi_crew_nearest_site, odi_crew *a)
 NEVER(od_fork_slot *, od_fork_first, uint64_t a, void *b)
 NEVER(void, odi_guest_leave, odi_forks *a)
+NEVER(void, odi_guest_sleeps, odi_forks *a)
+NEVER(void, odi_guest_wakes, odi_forks *a)
 
 /* ---- threads ---- */
 
