@@ -59,24 +59,41 @@ static void groups_come_and_go_while_their_jobs_run(void **state)
         od_queue_release(queues[i]);
 }
 
+/* A serial queue's own count, which nothing in a job has to wait for. */
+static void count_alone(void *count)
+{
+    ++*(int *)count;
+}
+
 static void ten_thousand_serial_queues_cost_no_threads(void **state)
 {
     enum { QUEUES = 10000 };
     od_queue **queues = malloc(QUEUES * sizeof *queues);
-    atomic_ullong ran = 0;
+    int *counts = calloc(QUEUES, sizeof *counts);
 
     (void)state;
     for (int i = 0; i < QUEUES; i++)
         queues[i] = queue_of(1);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < QUEUES; i++)
-            add(queues[i], count_job, &ran);
+            add(queues[i], count_alone, &counts[i]);
     }
-    assert_comes_true(atomic_load(&ran) == 3 * QUEUES);
-    /* Three, and a few more where a busy machine makes workers look blocked. */
+    for (int i = 0; i < QUEUES; i++) {
+        assert_true(od_queue_wait(queues[i], HANG_NS));
+        assert_int_equal(counts[i], 3);
+    }
+#ifdef ODI_TSAN
+    /* The sanitizer's runtime takes locks of its own inside jobs (its trace's, and each atomic
+     * word's), and sleeps in the kernel for those whose holder is not running: such a job blocks,
+     * and rightly has a spare. */
     assert_in_range(metrics_of(pool).threads_started, 1, 20);
+#else
+    assert_in_range(metrics_of(pool).threads_started, 1, 3);
+    assert_int_equal(metrics_of(pool).most_spares, 0);
+#endif
     for (int i = 0; i < QUEUES; i++)
         od_queue_release(queues[i]);
+    free(counts);
     free(queues);
 }
 
