@@ -111,7 +111,7 @@ verify-quick verify verify-full: prerequisites
 
 # ---- Overdrive beside others on this machine: docs/benchmarks.md -----------------------------------
 
-.PHONY: bench-full bench-static bench-report
+.PHONY: bench-full bench-static bench-report bench-store bench-micro
 
 bench: prerequisites
 	@$(NICE) scripts/bench $(BENCH)
@@ -119,9 +119,17 @@ bench: prerequisites
 bench-full: prerequisites
 	@$(NICE) scripts/bench --full $(BENCH)
 
-# The page with the charts of the last result, and the README's pictures.
+# The page with the charts of the last result.
 bench-report:
 	@scripts/bench-report
+
+# Keeps the last result in the repository, with the README's table and pictures.
+bench-store:
+	@scripts/bench-store
+
+# Single paths by ordo-one's harness; its baselines are in docs/benchmarks.md.
+bench-micro: prerequisites
+	@$(NICE) swift package --package-path Benchmarks/Micro benchmark $(BENCH)
 
 # A folder to carry to a machine without a toolchain.
 bench-static: prerequisites

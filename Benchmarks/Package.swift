@@ -25,13 +25,12 @@ let package = Package(
         .package(name: "overdrive", path: ".."),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
     ],
     targets: [
         .target(name: "CWorkloads"),
         .target(name: "BenchmarkKit", dependencies: ["CWorkloads"], swiftSettings: settings),
         contender("serial"),
-        contender("overdrive", [.product(name: "OverdriveCore", package: "overdrive")]),
+        contender("overdrive", [.product(name: "Overdrive", package: "overdrive")]),
         contender("dispatch"),
         contender("operations"),
         contender("concurrency"),
@@ -43,15 +42,6 @@ let package = Package(
             name: "suite",
             dependencies: ["Simulation", "SuiteKit", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings
-        ),
-        .executableTarget(
-            name: "Micro",
-            dependencies: [
-                .product(name: "Benchmark", package: "benchmark"),
-                .product(name: "OverdriveCore", package: "overdrive"),
-            ],
-            path: "Benchmarks/Micro",
-            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         ),
         .testTarget(name: "SuiteTests", dependencies: ["Simulation", "SuiteKit"], swiftSettings: settings),
     ],

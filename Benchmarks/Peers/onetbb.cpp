@@ -148,7 +148,7 @@ void chain() {
     });
 }
 
-// A square of cells, each after its upper and left neighbours.
+// A square of cells, each after its upper and left neighbours, which count.
 void wavefront() {
     const int64_t side = harness_value("side", 64);
     const uint64_t steps = static_cast<uint64_t>(harness_value("steps", 100));
@@ -188,7 +188,7 @@ void wavefront() {
 const harness_entry entries[] = {SHAPES_TREES(OneTBB),           SHAPES_LOOPS(OneTBB),
                                  {"spawn-outside", spawn_outside}, {"spawn-captures", spawn_captures},
                                  {"spawn-inside", spawn_inside},   {"wake", wake},
-                                 {"chain", chain},                 {"wavefront", wavefront}};
+                                 {"chain", chain},                 {"wavefront-counted", wavefront}};
 
 }  // namespace
 

@@ -57,7 +57,63 @@ void spawn_inside() {
     printf("check %" PRIu64 "\n", ran.load());
 }
 
-const harness_entry entries[] = {SHAPES_TREES(OpenMP), SHAPES_LOOPS(OpenMP), {"spawn-inside", spawn_inside}};
+// ---- graphs: tasks that depend on what others leave behind ----
+
+// Tasks in a row, each depending on the one before.
+void dag_chain() {
+    const int64_t n = harness_value("n", 1000);
+    shapes::measure([n] {
+        int64_t ran = 0;
+#pragma omp parallel
+#pragma omp single
+        for (int64_t i = 0; i < n; i++) {
+#pragma omp task depend(inout : ran) shared(ran)
+            ran += ran == i;
+        }
+        return static_cast<uint64_t>(ran);
+    });
+}
+
+// A binary tree of tasks, each after both its children; those that have none come first.
+void dag_tree() {
+    const int64_t n = harness_value("n", 1023);
+    // A node's place, for dependencies only; behind the last, places for the children of leaves.
+    std::vector<char> places(static_cast<size_t>(2 * n + 1));
+    shapes::measure([&] {
+        std::atomic<uint64_t> ran{0};
+        [[maybe_unused]] char *const node = places.data();
+#pragma omp parallel
+#pragma omp single
+        for (int64_t i = n - 1; i >= 0; i--) {
+#pragma omp task depend(in : node[2 * i + 1], node[2 * i + 2]) depend(out : node[i]) shared(ran)
+            ran.fetch_add(1, std::memory_order_relaxed);
+        }
+        return ran.load();
+    });
+}
+
+// A square of cells, each after its upper and left neighbours.
+void wavefront() {
+    const int64_t side = harness_value("side", 64), width = side + 1;
+    const uint64_t steps = static_cast<uint64_t>(harness_value("steps", 100));
+    // With a row above and a column before, which are 1.
+    std::vector<uint64_t> cells(static_cast<size_t>(width * width), 1);
+    shapes::measure([&] {
+        uint64_t *const cell = cells.data();
+#pragma omp parallel
+#pragma omp single
+        for (int64_t row = 1; row <= side; row++) {
+            for (int64_t at = row * width + 1; at <= row * width + side; at++) {
+#pragma omp task depend(in : cell[at - width], cell[at - 1]) depend(out : cell[at]) firstprivate(at)
+                cell[at] = wl_spin(cell[at - width] + cell[at - 1], steps);
+            }
+        }
+        return cells.back();
+    });
+}
+
+const harness_entry entries[] = {SHAPES_TREES(OpenMP),   SHAPES_LOOPS(OpenMP),   {"spawn-inside", spawn_inside},
+                                 {"dag-chain", dag_chain}, {"dag-tree", dag_tree}, {"wavefront", wavefront}};
 
 }  // namespace
 

@@ -223,6 +223,21 @@ template <class S> struct Run {
         const uint64_t steps = static_cast<uint64_t>(harness_value("steps", 1000));
         loop(n, [steps](uint64_t i) { wl_nothing(wl_spin(i, steps)); });
     }
+
+    // ---- the job: each file of a tree is read and summed up ----
+    static void files() {
+        const int64_t n = harness_value("n", 500);
+        std::vector<uint64_t> sums(static_cast<size_t>(n));
+        wl_files tree;
+        if (!wl_files_make(&tree, n)) abort();
+        measure([&] {
+            S::loop(static_cast<uint64_t>(n), [&](uint64_t i) { sums[i] = wl_file_checksum(&tree, static_cast<int64_t>(i)); });
+            uint64_t sum = 0;
+            for (uint64_t part : sums) sum += part;
+            return sum;
+        });
+        wl_files_remove(&tree);
+    }
 };
 
 }  // namespace shapes
@@ -236,4 +251,5 @@ template <class S> struct Run {
     {"tree-sum", shapes::Run<S>::tree_sum}
 #define SHAPES_LOOPS(S)                                                                        \
     {"loop-flops", shapes::Run<S>::loop_flops}, {"loop-empty", shapes::Run<S>::loop_empty},    \
-    {"loop-imbalanced", shapes::Run<S>::loop_imbalanced}, {"loop-grain", shapes::Run<S>::loop_grain}
+    {"loop-imbalanced", shapes::Run<S>::loop_imbalanced}, {"loop-grain", shapes::Run<S>::loop_grain}, \
+    {"files", shapes::Run<S>::files}

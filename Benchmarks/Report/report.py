@@ -6,12 +6,12 @@ A ratio is a contender's minimum over Overdrive's on the same machine in the sam
 faster, left of it the other is.
 """
 import base64
-import collections
 import html
 import io
 import json
 import pathlib
 import sys
+import textwrap
 
 import matplotlib
 
@@ -20,8 +20,13 @@ import matplotlib.pyplot as plt
 
 COLOURS = {
     "overdrive": "#d1495b", "overdrive-c": "#8d2f3d", "libdispatch": "#00798c", "libdispatch-async": "#66a5ad",
-    "concurrency": "#edae49", "operations": "#6a4c93", "nio": "#9c89b8", "threads": "#8d99ae", "onetbb": "#2e86ab",
+    "concurrency": "#edae49", "operations": "#6a4c93", "nio": "#9c89b8", "threads": "#8d99ae", "onetbb": "#1d3557",
     "openmp": "#588157", "rayon": "#a47148", "go": "#4cc9f0", "serial": "#30343f", "serial-cxx": "#7d8597",
+}
+# Shapes too, for those who do not see the colours apart.
+MARKERS = {
+    "libdispatch": "o", "libdispatch-async": "o", "concurrency": "D", "operations": "s", "nio": "P", "threads": "X", "onetbb": "^",
+    "openmp": "v", "rayon": "<", "go": ">", "overdrive-c": "*", "serial": "p", "serial-cxx": "h", "overdrive": "o",
 }
 NAMES = {
     "overdrive": "Overdrive", "overdrive-c": "Overdrive C", "libdispatch": "libdispatch", "libdispatch-async": "dispatch async",
@@ -47,9 +52,13 @@ for run in result["runs"]:
 order = list(dict.fromkeys(run["workload"] for run in result["runs"]))
 most = max(print_["workers"])
 busy = sum(run["others"] > 0.2 for run in result["runs"]) / max(1, len(result["runs"]))
-caveat = (f"{print_['cpu']}, {print_['cpus']} CPUs, {print_['os']}, {print_['date'][:10]}, commit {print_['commit']}; "
+load = sorted(run["load"] for run in result["runs"])
+caveat = (f"{print_['cpu']}, {print_['cpus']} CPUs, {print_['os']}, {print_['kernel']}, {print_['date'][:10]}, commit {print_['commit']}; "
           f"minimum of {print_['rounds']} rounds, {most} workers. ")
-caveat += f"{busy:.0%} of the runs shared the machine with other work." if busy > 0.1 else "The machine was quiet."
+caveat += (f"{busy:.0%} of the runs shared the machine with other work" if busy > 0.1 else "The machine was quiet")
+caveat += f" (load {load[len(load) // 2] if load else 0:.1f})."
+if print_["niceness"]:
+    caveat += f" All contenders ran at nice {print_['niceness']}."
 
 
 def figure(workload, contender, workers=most):
@@ -57,8 +66,13 @@ def figure(workload, contender, workers=most):
 
 
 def picture(fig, name=None):
-    """The figure as SVG text for the page; as a PNG too where it has a name."""
+    """The figure as SVG text for the page; as a PNG too where it has a name, and then it says where it comes from."""
     if name:
+        bottom = min(0.0, *(legend.get_window_extent(fig.canvas.get_renderer()).transformed(fig.transFigure.inverted()).y0
+                            for legend in [*fig.legends, *(ax.get_legend() for ax in fig.axes if ax.get_legend())]), 0.0)
+        note = "A model, not a measurement." if name == "simulation" else caveat
+        fig.text(0.01, bottom - 0.12 / fig.get_figheight(), textwrap.fill(note, int(15 * fig.get_figwidth())), fontsize=7, color="#666",
+                 va="top")
         fig.savefig(out / f"{name}.png", dpi=160, bbox_inches="tight", facecolor="white")
     text = io.StringIO()
     fig.savefig(text, format="svg", bbox_inches="tight")
@@ -77,7 +91,7 @@ def ratios(contenders, title, name=None):
         for contender in contenders:
             value = figure(workload, contender)
             if value:
-                ax.plot(value / figure(workload, "overdrive"), y, "o", ms=8, color=COLOURS[contender], alpha=0.9,
+                ax.plot(value / figure(workload, "overdrive"), y, MARKERS[contender], ms=8, color=COLOURS[contender], alpha=0.9,
                         markeredgecolor="white", markeredgewidth=0.7, zorder=3)
     ax.axvline(1, color=COLOURS["overdrive"], lw=2, zorder=2)
     ax.set_xscale("log")
@@ -91,12 +105,12 @@ def ratios(contenders, title, name=None):
     ax.set_xlabel("time relative to Overdrive, log scale   (shaded: the other is faster)")
     ax.set_title(title, loc="left", fontweight="bold")
     used = [c for c in contenders if any(figure(w, c) for w in rows)]
-    ax.legend([plt.Line2D([], [], marker="o", ls="", color=COLOURS[c]) for c in used], [NAMES[c] for c in used],
+    ax.legend([plt.Line2D([], [], marker=MARKERS[c], ls="", color=COLOURS[c]) for c in used], [NAMES[c] for c in used],
               loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.36 * len(rows))), ncol=4, frameon=False)
     return picture(fig, name)
 
 
-def bars(workloads, contenders, title, name):
+def dots(workloads, contenders, title, name):
     workloads = [w for w in workloads if figure(w, "overdrive")]
     if not workloads:
         return ""
@@ -104,13 +118,17 @@ def bars(workloads, contenders, title, name):
     for ax, workload in zip(axes if len(workloads) > 1 else [axes], workloads):
         there = [c for c in contenders if figure(workload, c)]
         values = [figure(workload, c) for c in there]
-        ax.barh(range(len(there)), values, color=[COLOURS[c] for c in there])
+        # Dots, because a bar's length would mean nothing on a log axis.
+        for y, (contender, value) in enumerate(zip(there, values)):
+            ax.axhline(y, color="#ddd", lw=0.8, zorder=0)
+            ax.plot(value, y, MARKERS[contender], ms=8, color=COLOURS[contender])
         ax.set_yticks(range(len(there)), [NAMES[c] for c in there])
-        ax.invert_yaxis()
         ax.set_xscale("log")
         for y, value in enumerate(values):
-            ax.text(value * 1.08, y, f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", va="center", fontsize=8)
-        ax.set_xlim(min(values) / 3, max(values) * 6)
+            ax.annotate(f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", (value, y), xytext=(7, 0), textcoords="offset points",
+                        va="center", fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
+        ax.set_xlim(min(values) / 2, max(values) * 6)
+        ax.set_ylim(len(there) - 0.4, -0.6)
         ax.set_title(workload, loc="left", fontweight="bold", fontsize=10)
         ax.set_xlabel(units[workload] + ", log scale", fontsize=8)
         ax.tick_params(labelsize=8)
@@ -161,12 +179,11 @@ def simulated():
     return picture(fig, "simulation")
 
 
-others = [c for c in NAMES if c not in ("overdrive", "serial", "serial-cxx", "libdispatch-async")]
 swift = ["libdispatch", "concurrency", "operations", "nio", "threads"]
 charts = [
     ratios([c for c in ("libdispatch", "concurrency", "operations", "onetbb", "openmp")],
            "How many times as long the others take", "ratios"),
-    bars(["fib", "spawn-outside", "spawn-inside", "memory"], ["overdrive", *swift[:3], "onetbb", "openmp", "rayon", "go"],
+    dots(["fib", "spawn-outside", "spawn-inside", "memory"], ["overdrive", *swift[:3], "onetbb", "openmp", "rayon", "go"],
          "Costs", "spawn"),
     ratios(["overdrive-c", "rayon", "go", "nio", "threads", "serial", "libdispatch-async"], "Others still"),
     scaling(),

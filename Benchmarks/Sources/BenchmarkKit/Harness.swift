@@ -97,44 +97,26 @@ public enum Harness {
     /// Runs `once` to warm up, then until the budget is spent, three times at least. `prepare` runs before
     /// each and is not timed.
     public static func measure(prepare: () -> Void = {}, _ once: () -> UInt64) {
-        let plan = Plan()
-        var start = now
-        repeat {
-            prepare()
-            _ = once()
-        } while now - start < plan.warmUp
-        var usage = Usage()
-        start = now
-        var samples = 0
-        while samples < plan.least || (samples < plan.most && now - start < plan.budget) {
+        var samples = Samples()
+        while samples.next() {
             prepare()
             let began = now
             let answer = once()
-            sample(now - began, answer)
-            samples += 1
+            samples.add(now - began, answer)
         }
-        usage.report(samples: samples)
+        samples.report()
     }
 
     /// ``measure(prepare:_:)`` for what suspends.
     public static func measure(prepare: () -> Void = {}, _ once: () async -> UInt64) async {
-        let plan = Plan()
-        var start = now
-        repeat {
-            prepare()
-            _ = await once()
-        } while now - start < plan.warmUp
-        var usage = Usage()
-        start = now
-        var samples = 0
-        while samples < plan.least || (samples < plan.most && now - start < plan.budget) {
+        var samples = Samples()
+        while samples.next() {
             prepare()
             let began = now
             let answer = await once()
-            sample(now - began, answer)
-            samples += 1
+            samples.add(now - began, answer)
         }
-        usage.report(samples: samples)
+        samples.report()
     }
 
     /// Many short round trips; the sample is the median one.
@@ -159,11 +141,33 @@ public enum Harness {
         times.report()
     }
 
-    private struct Plan {
-        let warmUp = value("warmup_ms", 20) * 1_000_000
-        let budget = value("budget_ms", 150) * 1_000_000
-        let least = value("least", 3)
-        let most = value("most", 2000)
+    /// Samples within a budget of time, after some that warm up.
+    private struct Samples {
+        private let warmUp = value("warmup_ms", 20) * 1_000_000
+        private let budget = value("budget_ms", 150) * 1_000_000
+        private let least = value("least", 3)
+        private let most = value("most", 2000)
+        private var start = now
+        private var count = -1
+        private var usage = Usage()
+
+        func next() -> Bool {
+            count < least || (count < most && now - start < budget)
+        }
+
+        mutating func add(_ time: Int, _ answer: UInt64) {
+            guard count >= 0 else {
+                guard now - start >= warmUp else { return }
+                (start, count, usage) = (now, 0, Usage())
+                return
+            }
+            sample(time, answer)
+            count += 1
+        }
+
+        mutating func report() {
+            usage.report(samples: count)
+        }
     }
 
     /// Round trips after a quiet time each; the first ten are warm-up.

@@ -23,7 +23,8 @@ extension Fingerprint {
             os: os.map { trimmed($0.dropFirst(12)) } ?? "unknown", cpus: Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))),
             swift: answer("swift", "--version"), gcc: answer("gcc", "--version"), clang: answer("clang", "--version"),
             tbb: answer("pkg-config", "--modversion", "tbb"), glibc: answer("ldd", "--version"),
-            allocator: "glibc malloc", size: size.rawValue, rounds: rounds, budget: budget ?? 0, workers: workers)
+            allocator: "glibc malloc", size: size.rawValue, rounds: rounds, budget: budget ?? 0,
+            niceness: Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)), workers: workers)
     }
 
     private static func trimmed(_ text: Substring) -> String {

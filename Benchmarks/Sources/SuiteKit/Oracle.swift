@@ -100,6 +100,10 @@ public enum Oracle {
         }
     }
 
+    static func files(_ count: Int) -> UInt64 {
+        remembered("files \(count)") { wl_files_oracle(Int64(count)) }
+    }
+
     private static let memory = Mutex<[String: any Sendable]>([:])
 
     private static func remembered<Value: Sendable>(_ name: String, _ compute: () -> Value) -> Value {

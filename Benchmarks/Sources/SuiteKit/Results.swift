@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// One process: a workload, a contender, a number of workers.
 public struct Run: Codable, Sendable {
     public var workload, contender: String
@@ -25,6 +27,8 @@ public struct Fingerprint: Codable, Sendable, Equatable {
     public var allocator: String
     public var size: String
     public var rounds, budget: Int
+    /// The priority of all contenders, as nice(1) counts it: below 0 they went before their neighbours.
+    public var niceness: Int
     public var workers: [Int]
 }
 
@@ -97,11 +101,27 @@ extension Results {
     /// A sentence on how far the figures can be believed.
     public var caveat: String {
         let busy = runs.filter { $0.others > 0.2 }.count
+        let loads = runs.map(\.load).sorted()
+        let load = loads.isEmpty ? 0 : loads[loads.count / 2]
+        let priority = fingerprint.niceness == 0 ? "" : " All contenders ran at nice \(fingerprint.niceness)."
         if busy * 10 <= runs.count {
-            return "The machine was quiet: others kept \(Decimals.short(others)) CPUs busy on average."
+            return "The machine was quiet: others kept \(Decimals.short(others)) CPUs busy on average (load \(Decimals.short(load)))." + priority
         }
-        return "The machine was busy: others kept \(Decimals.short(others)) of \(fingerprint.cpus) CPUs busy on average, "
-            + "and \(100 * busy / max(runs.count, 1)) % of the runs were disturbed. Minima are what is left of it."
+        return "The machine was busy: others kept \(Decimals.short(others)) of \(fingerprint.cpus) CPUs busy on average (load \(Decimals.short(load))), "
+            + "and \(100 * busy / max(runs.count, 1)) % of the runs were disturbed. Minima are what is left of it." + priority
+    }
+
+    /// The same with fewer numbers, to be kept: of each run the minimum, the maximum and the deciles between them, in four digits.
+    public var thinned: Results {
+        var thin = self
+        for index in runs.indices {
+            let samples = runs[index].samples.sorted()
+            if samples.count > 11 { thin.runs[index].samples = (0...10).map { samples[$0 * (samples.count - 1) / 10] } }
+            thin.runs[index].samples = thin.runs[index].samples.map(Decimals.fourDigits)
+            thin.runs[index].facts = runs[index].facts.mapValues(Decimals.fourDigits)
+            thin.runs[index].others = Decimals.fourDigits(runs[index].others)
+        }
+        return thin
     }
 }
 
@@ -121,6 +141,14 @@ public enum Decimals {
         while text.hasSuffix("0") { text.removeLast() }
         if text.hasSuffix(".") { text.removeLast() }
         return value < 0 ? "-" + text : text
+    }
+
+    /// The nearest number with four significant digits.
+    static func fourDigits(_ value: Double) -> Double {
+        guard value.isFinite, value != 0 else { return value }
+        let places = 3 - Int(log10(abs(value)).rounded(.down))
+        let power = pow(10, Double(abs(places)))
+        return places > 0 ? (value * power).rounded() / power : (value / power).rounded() * power
     }
 
     private static func grouped(_ value: Int) -> String {

@@ -27,8 +27,13 @@ public struct Table: Sendable {
         }
     }
 
+    /// A figure, and in brackets how many times as long as Overdrive's it is.
+    private static func words(_ cell: Cell) -> String {
+        Decimals.short(cell.minimum) + (cell.ratio.map { " (\(Decimals.short($0))×)" } ?? "")
+    }
+
     /// Rows of text: title, unit, and a cell each.
-    func rows() -> [[String]] {
+    func rows(_ words: (Cell) -> String = Table.words) -> [[String]] {
         let figures = results.figures
         var rows: [[String]] = []
         for workload in Workload.all {
@@ -36,8 +41,7 @@ public struct Table: Sendable {
             guard !mine.isEmpty else { continue }
             let cells = cells(of: workload, Dictionary(mine.map { ($0.contender, $0) }) { first, _ in first })
             rows.append([workload.id, workload.unit.rawValue] + cells.map { cell in
-                guard let cell else { return "-" }
-                return Decimals.short(cell.minimum) + (cell.ratio.map { " (\(Decimals.short($0))×)" } ?? "")
+                cell.map(words) ?? "-"
             })
         }
         return rows
@@ -53,19 +57,29 @@ public struct Table: Sendable {
         return lines.joined(separator: "\n") + "\n\n" + footer + "\n"
     }
 
-    public var markdown: String {
+    public var markdown: String { markdown(rows()) }
+
+    private func markdown(_ rows: [[String]]) -> String {
         let head = ["workload", "unit"] + contenders.map(\.title)
         var lines = ["| " + head.joined(separator: " | ") + " |"]
         lines.append("|---|---|" + contenders.map { _ in "---:|" }.joined())
-        lines += rows().map { "| " + $0.joined(separator: " | ") + " |" }
+        lines += rows.map { "| " + $0.joined(separator: " | ") + " |" }
         return lines.joined(separator: "\n") + "\n\n" + footer + "\n"
+    }
+
+    /// For the README: Overdrive's figure, and of the others only how many times as long they take; bold is who is faster.
+    public var brief: String {
+        markdown(rows { cell in
+            guard let ratio = cell.ratio else { return Decimals.short(cell.minimum) }
+            return ratio < 0.995 ? "**\(Decimals.short(ratio))×**" : "\(Decimals.short(ratio))×"
+        })
     }
 
     /// What the numbers are and where they come from.
     var footer: String {
         let print = results.fingerprint
-        var text = "Minimum of \(print.rounds) interleaved rounds, \(workers) workers; in brackets, times as long as Overdrive (below 1 it loses). "
-            + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.date), commit \(print.commit). \(results.caveat)"
+        var text = "Minimum of \(print.rounds) interleaved rounds, \(workers) workers; ×: times as long as Overdrive (below 1 it loses). "
+            + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.kernel), \(print.date), commit \(print.commit). \(results.caveat)"
         let failed = results.runs.filter { $0.failure != nil }
         if !failed.isEmpty {
             text += " \(failed.count) runs failed: "

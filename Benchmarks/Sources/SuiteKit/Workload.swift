@@ -26,7 +26,7 @@ public struct Workload: Sendable {
     public typealias Parameters = [String: Int]
 
     public enum Family: String, Sendable, CaseIterable {
-        case trees, loops, closures, latency, order, graphs, blocking, resources
+        case trees, loops, closures, latency, order, graphs, jobs, blocking, resources
     }
 
     public enum Unit: String, Sendable {
@@ -42,6 +42,7 @@ public struct Workload: Sendable {
         case hop = "ns per hop"
         case timer = "ns per timer"
         case attempt = "ns per attempt"
+        case file = "ns per file"
         case whole = "ms"
         case cpuShare = "ms of CPU per s"
         case bytes = "bytes per closure"

@@ -1,6 +1,6 @@
 extension Workload {
     /// Every question of the suite.
-    public static let all: [Workload] = trees + loops + closures + latency + order + graphs + blocking + resources
+    public static let all: [Workload] = trees + loops + closures + latency + order + graphs + jobs + blocking + resources
 
     private static let slowTrees = ["concurrency", "libdispatch-async"]
 
@@ -207,16 +207,32 @@ extension Workload {
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "wavefront", word: "wavefront", question: "A square of cells, each after its upper and left neighbours.",
-            caution: "Contenders without dependencies count by hand; the ones with them build the graph in the time.",
+            caution: "Making the tasks and their edges is part of it.",
             unit: .node, family: .graphs, quick: ["side": 64, "steps": 100], full: ["side": 256, "steps": 100],
             slower: ["operations": ["side": 32]],
             units: { let side = Double($0["side", default: 1]); return side * side },
             oracle: { Oracle.wavefront($0["side", default: 1], $0["steps", default: 0]) }),
         Workload(
+            id: "wavefront-counted", word: "wavefront-counted",
+            question: "The same by hand: a cell's closure is submitted by the last of its neighbours, which count.",
+            caution: "What one writes where there are no dependencies; nothing is made beforehand.",
+            unit: .node, family: .graphs, quick: ["side": 64, "steps": 100], full: ["side": 256, "steps": 100],
+            slower: ["operations": ["side": 32]],
+            units: { let side = Double($0["side", default: 1]); return side * side },
+            oracle: { Oracle.wavefront($0["side", default: 1], $0["steps", default: 0]) }, isHeadline: false),
+        Workload(
             id: "retry", word: "retry", question: "Pieces of work that fail twice and then succeed.",
             caution: "Each contender's own way to try again: a loop, a new operation, a policy.",
             unit: .attempt, family: .graphs, quick: ["n": 1000], full: ["n": 10_000],
-            units: { 3 * Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
+            units: { 3 * Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+    ]
+
+    static let jobs: [Workload] = [
+        Workload(
+            id: "files", word: "files", question: "The job: 500 files of 1 to 64 KiB (5,000 when full) are opened, read and summed up.",
+            caution: "The files are in the page cache; half of it is the kernel's copying.",
+            unit: .file, family: .jobs, quick: ["n": 500], full: ["n": 5000],
+            units: { Double($0["n", default: 1]) }, oracle: { Oracle.files($0["n", default: 0]) })
     ]
 
     static let blocking: [Workload] = [

@@ -7,7 +7,8 @@ enum Tasks {
         [
             ("spawn-outside", spawnOutside), ("spawn-captures", spawnCaptures), ("spawn-inside", spawnInside),
             ("wake", wake), ("ping-pong", pingPong), ("chain", chain), ("serial-queue", serialQueue),
-            ("group", groups), ("timers", timers), ("retry", retry), ("idle", idle),
+            ("group", groups), ("timers", timers), ("retry", retry), ("idle", idle), ("blocked", blocked), ("files", files),
+            ("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront),
         ]
     }
 
@@ -187,6 +188,100 @@ enum Tasks {
                     }
                 }
                 return UInt64(done.value)
+            }
+        }
+    }
+
+    /// Tasks in a row, each of which awaits the one before.
+    static func dependencyChain() {
+        let n = Harness.value("n", 1000)
+        blocking {
+            await Harness.measure {
+                let ran = AtomicCount()
+                var last = Task.detached {}
+                for i in 0..<n {
+                    last = Task.detached { [last] in
+                        await last.value
+                        if ran.value == i { ran.add() }
+                    }
+                }
+                await last.value
+                return UInt64(ran.value)
+            }
+        }
+    }
+
+    /// A binary tree of tasks, each of which awaits both its children.
+    static func dependencyTree() {
+        let n = Harness.value("n", 1023)
+        blocking {
+            await Harness.measure {
+                let ran = AtomicCount()
+                var tasks = [Task<Void, Never>?](repeating: nil, count: n)
+                for node in (0..<n).reversed() {
+                    let (left, right) = (2 * node + 1, 2 * node + 2)
+                    let children = (left < n ? tasks[left] : nil, right < n ? tasks[right] : nil)
+                    tasks[node] = Task.detached {
+                        await children.0?.value
+                        await children.1?.value
+                        ran.add()
+                    }
+                }
+                await tasks[0]?.value
+                return UInt64(ran.value)
+            }
+        }
+    }
+
+    /// A square of tasks, each of which awaits its upper and left neighbours.
+    static func wavefront() {
+        let (side, steps) = (Harness.value("side", 64), UInt64(Harness.value("steps", 100)))
+        let cells = SharedBuffer<UInt64>(side * side, 0)
+        blocking {
+            await Harness.measure {
+                var tasks: [Task<Void, Never>] = []
+                for at in 0..<side * side {
+                    let neighbours = (at >= side ? tasks[at - side] : nil, at % side > 0 ? tasks[at - 1] : nil)
+                    tasks.append(Task.detached {
+                        await neighbours.0?.value
+                        await neighbours.1?.value
+                        cells.fillCell(at, side, steps)
+                    })
+                }
+                await tasks.last?.value
+                return cells[side * side - 1]
+            }
+        }
+    }
+
+    /// Its threads are as many as CPUs, whatever they do.
+    static func blocked() {
+        let (n, pause) = (Harness.value("n", 16), Harness.value("ms", 50) * 1000)
+        blocking {
+            await Harness.measure {
+                let ran = AtomicCount()
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<n {
+                        group.addTask {
+                            Harness.sleep(microseconds: pause)
+                            ran.add()
+                        }
+                    }
+                }
+                return UInt64(ran.value)
+            }
+        }
+    }
+
+    static func files() {
+        let n = Harness.value("n", 500)
+        let (tree, sums) = (FileTree(n), SharedBuffer<UInt64>(n, 0))
+        blocking {
+            await Harness.measure {
+                await withDiscardingTaskGroup { group in
+                    for file in 0..<n { group.addTask { sums[file] = tree.checksum(of: file) } }
+                }
+                return (0..<n).reduce(0) { $0 &+ sums[$1] }
             }
         }
     }

@@ -3,4 +3,7 @@ internal import BenchmarkKit
 // libdispatch has no setting for its threads: as many CPUs as workers are all it sees.
 Harness.limitToCPUs(Harness.workers)
 let continuing = Harness.value("continuing", 0) == 1
-Harness.main((continuing ? Continuing.entries : Shapes<Apply>.trees) + Shapes<Apply>.loops + Queues.entries)
+Harness.main(
+    (continuing ? Continuing.entries : Shapes<Apply>.trees) + Shapes<Apply>.loops
+        + Closures<Queues>.entries + Closures<Queues>.serialEntries + Closures<Queues>.barrierEntries
+        + Closures<Queues>.pausableEntries + Closures<Queues>.timedEntries + Closures<Queues>.retryEntries + Graphs.entries)

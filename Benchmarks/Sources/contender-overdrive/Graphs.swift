@@ -1,32 +1,78 @@
 internal import BenchmarkKit
-internal import CWorkloads
-internal import OverdriveCore
+internal import Overdrive
 
-/// Closures after closures, by counting: what one writes on queues that know no dependencies.
+/// Tasks that depend on tasks, and tasks that try again.
 enum Graphs {
-    static var entries: [Harness.Entry] { [("wavefront", wavefront)] }
+    static var entries: [Harness.Entry] {
+        [("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry)]
+    }
 
-    /// A square of cells, each after its upper and left neighbours.
-    static func wavefront() {
-        let (side, steps) = (Harness.value("side", 64), UInt64(Harness.value("steps", 100)))
-        let queue = TaskQueue(scheduler: Queues.scheduler)
-        let gate = Gate()
-        let waiting = (0..<side * side).map { _ in AtomicCount() }
-        let cells = SharedBuffer<UInt64>(side * side, 0)
-        @Sendable func run(_ at: Int) {
-            let up = at >= side ? cells[at - side] : 1
-            let left = at % side > 0 ? cells[at - 1] : 1
-            cells[at] = wl_spin(up &+ left, steps)
-            if at == side * side - 1 { return gate.open() }
-            if at % side + 1 < side && waiting[at + 1].takeOne() == 0 { queue.async { run(at + 1) } }
-            if at + side < side * side && waiting[at + side].takeOne() == 0 { queue.async { run(at + side) } }
+    /// Tasks in a row, each depending on the one before.
+    static func chain() {
+        let (queue, n, ran) = (Queues.makeQueue(), Harness.value("n", 1000), AtomicCount())
+        Harness.measure {
+            ran.set(0)
+            let tasks = (0..<n).map { i in Task.inline { if ran.value == i { ran.add() } } }
+            for i in 1..<n { tasks[i].add(dependency: tasks[i - 1]) }
+            queue.add(tasks: tasks)
+            tasks[n - 1].waitUntilFinished()
+            return UInt64(ran.value)
         }
-        Harness.measure(prepare: {
-            for at in waiting.indices { waiting[at].set((at % side > 0 ? 1 : 0) + (at >= side ? 1 : 0)) }
-        }) {
-            queue.async { run(0) }
-            gate.pass()
+    }
+
+    /// A binary tree of tasks, each after both its children.
+    static func tree() {
+        let (queue, n, ran) = (Queues.makeQueue(), Harness.value("n", 1023), AtomicCount())
+        Harness.measure {
+            ran.set(0)
+            let tasks = (0..<n).map { _ in Task.inline { ran.add() } }
+            for i in 1..<n { tasks[(i - 1) / 2].add(dependency: tasks[i]) }
+            queue.add(tasks: tasks)
+            tasks[0].waitUntilFinished()
+            return UInt64(ran.value)
+        }
+    }
+
+    /// A square of tasks, each after its upper and left neighbours.
+    static func wavefront() {
+        let (queue, side, steps) = (Queues.makeQueue(), Harness.value("side", 64), UInt64(Harness.value("steps", 100)))
+        let cells = SharedBuffer<UInt64>(side * side, 0)
+        Harness.measure {
+            let tasks = (0..<side * side).map { at in Task.inline { cells.fillCell(at, side, steps) } }
+            for at in tasks.indices {
+                if at % side > 0 { tasks[at].add(dependency: tasks[at - 1]) }
+                if at >= side { tasks[at].add(dependency: tasks[at - side]) }
+            }
+            queue.add(tasks: tasks)
+            tasks[side * side - 1].waitUntilFinished()
             return cells[side * side - 1]
+        }
+    }
+
+    struct Failure: Error {}
+
+    final class Flaky: Task<Void>, @unchecked Sendable {
+        // Only the attempts touch it, one after another.
+        private var failuresLeft = 2
+
+        override func run() {
+            guard failuresLeft > 0 else {
+                finish(with: .success(()))
+                return
+            }
+            failuresLeft -= 1
+            finish(with: .failure(Failure()))
+        }
+    }
+
+    /// Tasks that fail twice and succeed then.
+    static func retry() {
+        let (queue, n) = (Queues.makeQueue(), Harness.value("n", 1000))
+        Harness.measure {
+            let tasks = (0..<n).map { _ in Flaky().retry(2) }
+            for task in tasks { queue.add(task: task) }
+            queue.waitUntilAllTasksAreFinished()
+            return UInt64(tasks.count { (try? $0.result?.get()) != nil })
         }
     }
 }

@@ -1,4 +1,7 @@
 internal import BenchmarkKit
 
 Forks.prepare()
-Harness.main(Shapes<Forks>.trees + Shapes<Forks>.loops + Queues.entries + Graphs.entries)
+Harness.main(
+    Shapes<Forks>.trees + Shapes<Forks>.loops + Closures<Queues>.entries + Closures<Queues>.serialEntries
+        + Closures<Queues>.barrierEntries + Closures<Queues>.pausableEntries + Closures<Queues>.timedEntries
+        + Queues.blockingEntries + Graphs.entries)

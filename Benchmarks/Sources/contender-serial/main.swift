@@ -16,4 +16,11 @@ enum Serial: ForkJoin {
     }
 }
 
-Harness.main(Shapes<Serial>.trees + Shapes<Serial>.loops)
+/// Every file of the tree, one after another.
+func files() {
+    let n = Harness.value("n", 500)
+    let tree = FileTree(n)
+    Harness.measure { (0..<n).reduce(0) { $0 &+ tree.checksum(of: $1) } }
+}
+
+Harness.main(Shapes<Serial>.trees + Shapes<Serial>.loops + [("files", files)])

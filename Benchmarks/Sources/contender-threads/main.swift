@@ -56,6 +56,15 @@ final class HandMadePool: @unchecked Sendable {
 
 let pool = HandMadePool(workers: Harness.workers)
 
+/// The pool is its own queue and its own group.
+enum Queues: ClosureQueues {
+    static func makeQueue() -> HandMadePool { pool }
+    static func makeGroup(for queue: HandMadePool) -> HandMadePool { queue }
+    static func submit(to queue: HandMadePool, _ body: consuming @escaping @Sendable () -> Void) { queue.submit(body) }
+    static func submit(to queue: HandMadePool, in group: HandMadePool, _ body: consuming @escaping @Sendable () -> Void) { queue.submit(body) }
+    static func wait(for group: HandMadePool) { group.wait() }
+}
+
 enum Threads: ForkJoin {
     // Not called: the trees are not among the entries, because this pool has no join.
     static func two<A: Sendable, B: Sendable>(_ a: @Sendable () -> A, _ b: @Sendable () -> B) -> (A, B) { (a(), b()) }
@@ -73,82 +82,4 @@ enum Threads: ForkJoin {
     }
 }
 
-func spawnOutside() {
-    let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
-    Harness.measure {
-        JoinableThread.each(of: submitters) {
-            for _ in 0..<n / submitters { pool.submit {} }
-        }
-        pool.wait()
-        return 0
-    }
-    let ran = AtomicCount()
-    JoinableThread.each(of: submitters) {
-        for _ in 0..<n / submitters { pool.submit { ran.add() } }
-    }
-    pool.wait()
-    Harness.check(UInt64(ran.value))
-}
-
-func spawnCaptures() {
-    let (ballast, n) = (Ballast(), Harness.value("n", 100_000))
-    func submit(stride: Int) {
-        for number in 0..<n {
-            pool.submit {
-                if number % stride == 0 { ballast.add() }
-            }
-        }
-        pool.wait()
-    }
-    Harness.measure {
-        submit(stride: n)
-        return 0
-    }
-    let before = ballast.count
-    submit(stride: 1)
-    Harness.check(UInt64(ballast.count - before))
-}
-
-func spawnInside() {
-    let n = Harness.value("n", 100_000)
-    Harness.measure {
-        pool.submit {
-            for _ in 0..<n { pool.submit {} }
-        }
-        pool.wait()
-        return 0
-    }
-    let ran = AtomicCount()
-    pool.submit {
-        for _ in 0..<n { pool.submit { ran.add() } }
-    }
-    pool.wait()
-    Harness.check(UInt64(ran.value))
-}
-
-func wake() {
-    Harness.measureTrips {
-        pool.submit {}
-        pool.wait()
-    }
-}
-
-func chain() {
-    let (n, ran) = (Harness.value("n", 10_000), AtomicCount())
-    @Sendable func link(_ left: Int) {
-        ran.add()
-        if left > 1 { pool.submit { link(left - 1) } }
-    }
-    Harness.measure {
-        ran.set(0)
-        pool.submit { link(n) }
-        pool.wait()
-        return UInt64(ran.value)
-    }
-}
-
-Harness.main(
-    Shapes<Threads>.loops + [
-        ("spawn-outside", spawnOutside), ("spawn-captures", spawnCaptures), ("spawn-inside", spawnInside),
-        ("wake", wake), ("chain", chain),
-    ])
+Harness.main(Shapes<Threads>.loops + Closures<Queues>.entries + Closures<Queues>.retryEntries)

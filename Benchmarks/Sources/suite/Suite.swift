@@ -8,7 +8,7 @@ struct Suite: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suite",
         abstract: "Measures Overdrive beside other schedulers, and says how it stands.",
-        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, CompareCommand.self, ListCommand.self])
+        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, ListCommand.self])
 }
 
 /// `suite run`.
@@ -110,13 +110,33 @@ struct TableCommand: ParsableCommand {
     @Flag(help: "As Markdown.")
     var markdown = false
 
+    @Flag(help: "As Markdown with ratios only, as the README has it.")
+    var brief = false
+
     @Flag(help: "With every contender.")
     var all = false
 
     func run() throws {
         let results = try Results(contentsOf: result)
         let table = Table(results, workers: workers ?? results.fingerprint.workers.max() ?? 1, all: all)
-        print(markdown ? table.markdown : table.text)
+        print(brief ? table.brief : markdown ? table.markdown : table.text, terminator: "")
+    }
+}
+
+/// `suite thin`.
+struct ThinCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "thin", abstract: "Writes a result with fewer numbers, to be kept: deciles instead of all samples.")
+
+    @Argument(help: "A result: PATH.json.")
+    var result: String
+
+    @Argument(help: "Where the thin one goes: PATH.json.")
+    var out: String
+
+    func run() throws {
+        let results = try Results(contentsOf: result).thinned
+        guard File.write(try results.json(), to: out) else { throw ValidationError("cannot write \(out)") }
     }
 }
 

@@ -117,6 +117,25 @@ import Testing
         #expect(text.contains("5 (0.5×)"))
     }
 
+    @Test func theBriefTableMarksWhoIsFaster() {
+        #expect(Table(result(10, 5), workers: 2).brief.contains("| 10 | **0.5×** |"))
+        #expect(Table(result(10, 20), workers: 2).brief.contains("| 10 | 2× |"))
+    }
+
+    @Test func aThinResultHasTheSameMinimaAndRatios() {
+        var fat = result(10, 5)
+        fat.runs[0].samples = (0..<1000).map { 123.456789 + Double(($0 * 7919) % 1000) }
+        let thin = fat.thinned
+        #expect(thin.runs[0].samples.count == 11)
+        #expect(thin.figures[0].minimum == 123.5)
+        #expect(abs(thin.figures[0].median / fat.figures[0].median - 1) < 0.01)
+        #expect(thin.runs[1].samples == fat.runs[1].samples)
+    }
+
+    @Test func numbersKeepFourDigits() {
+        #expect([0.00123456, 9.99961, 123456, -12.3456, 0].map(Decimals.fourDigits) == [0.001235, 10, 123500, -12.35, 0])
+    }
+
     @Test func decimalsAreShort() {
         #expect([0.0042, 0.5, 12.34, 1234.5, 0].map(Decimals.short) == ["0.004", "0.5", "12.3", "1,235", "0"])
     }

@@ -7,12 +7,16 @@
 #ifndef WORKLOADS_H
 #define WORKLOADS_H
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -358,6 +362,103 @@ static inline wl_tree_node *wl_tree_make(size_t count) {
     wl_tree_node *nodes = (wl_tree_node *)malloc(count * sizeof *nodes);
     if (nodes == NULL) abort();
     return wl_tree_lay(nodes, 0, count);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+enum { WL_FILES_PER_FOLDER = 50, WL_MOST_FILE_BYTES = 64 << 10 };
+
+/* A tree of files of 1 to 64 KiB in a temporary folder. */
+typedef struct wl_files {
+    char root[256];
+    int64_t count;
+} wl_files;
+
+/* The content of the i-th file; the result is its size. */
+static inline size_t wl_file_fill(int64_t i, uint8_t *bytes) {
+    const size_t size = 1024 + (size_t)(wl_random((uint64_t)i) % (WL_MOST_FILE_BYTES - 1024));
+    for (size_t at = 0; at < size; at++) bytes[at] = (uint8_t)(((size_t)i * 31 + at * at) >> 3);
+    return size;
+}
+
+/* FNV-1a, weighed with the file's number so that no two files can be swapped. */
+static inline uint64_t wl_file_sum(int64_t i, const uint8_t *bytes, size_t size) {
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (size_t at = 0; at < size; at++) sum = (sum ^ bytes[at]) * 0x100000001b3u;
+    return sum * (2 * (uint64_t)i + 1);
+}
+
+static inline void wl_file_name(const wl_files *tree, int64_t i, char name[300]) {
+    snprintf(name, 300, "%s/%d/%d", tree->root, (int)(i / WL_FILES_PER_FOLDER), (int)(i % WL_FILES_PER_FOLDER));
+}
+
+/* Opens, reads and sums one file up; 0 when it cannot. */
+static inline uint64_t wl_file_checksum(const wl_files *tree, int64_t i) {
+    uint8_t bytes[WL_MOST_FILE_BYTES];
+    char name[300];
+    size_t size = 0;
+    ssize_t got;
+    wl_file_name(tree, i, name);
+    const int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    while (size < sizeof bytes && (got = read(file, bytes + size, sizeof bytes - size)) > 0) size += (size_t)got;
+    close(file);
+    return wl_file_sum(i, bytes, size);
+}
+
+static inline void wl_files_remove(const wl_files *tree) {
+    char name[300];
+    for (int64_t i = 0; i < tree->count; i++) {
+        wl_file_name(tree, i, name);
+        unlink(name);
+        if (i % WL_FILES_PER_FOLDER != WL_FILES_PER_FOLDER - 1 && i != tree->count - 1) continue;
+        *strrchr(name, '/') = 0;
+        rmdir(name);
+    }
+    rmdir(tree->root);
+}
+
+static inline bool wl_files_write(const wl_files *tree, int64_t i) {
+    uint8_t bytes[WL_MOST_FILE_BYTES];
+    char name[300];
+    const size_t size = wl_file_fill(i, bytes);
+    wl_file_name(tree, i, name);
+    if (i % WL_FILES_PER_FOLDER == 0) {
+        char *slash = strrchr(name, '/');
+        *slash = 0;
+        if (mkdir(name, 0777) != 0) return false;
+        *slash = '/';
+    }
+    const int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) return false;
+    const bool written = write(file, bytes, size) == (ssize_t)size;
+    return close(file) == 0 && written;
+}
+
+static inline bool wl_files_make(wl_files *tree, int64_t count) {
+    const char *folder = getenv("TMPDIR");
+    snprintf(tree->root, sizeof tree->root, "%s/bench-files-XXXXXX", folder != NULL && strlen(folder) < 200 ? folder : "/tmp");
+    tree->count = 0;
+    if (mkdtemp(tree->root) == NULL) return false;
+    while (tree->count < count) {
+        tree->count++;
+        if (!wl_files_write(tree, tree->count - 1)) {
+            wl_files_remove(tree);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What all sums of such a tree add up to, without any file. */
+static inline uint64_t wl_files_oracle(int64_t count) {
+    uint8_t bytes[WL_MOST_FILE_BYTES];
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const size_t size = wl_file_fill(i, bytes);
+        sum += wl_file_sum(i, bytes, size);
+    }
+    return sum;
 }
 
 #ifdef __cplusplus

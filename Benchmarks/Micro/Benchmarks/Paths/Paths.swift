@@ -4,7 +4,7 @@ import OverdriveCore
 /// Single paths, one thread's work each, for `swift package benchmark` and its baselines.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .init(
-        metrics: [.wallClock, .cpuTotal, .contextSwitches], timeUnits: .nanoseconds, scalingFactor: .kilo,
+        metrics: [.wallClock, .throughput], timeUnits: .nanoseconds, scalingFactor: .kilo,
         maxDuration: .seconds(2))
 
     Benchmark("join, not taken") { benchmark in
