@@ -201,7 +201,9 @@ static void forget_what_waits(void *object)
 
     group->watch.lock = (odi_lock){0};
     group->watch.notifications = NULL; /* the parent makes them */
-    odi_store_relaxed(&group->own.ledger, 0); /* relaxed: one thread exists */
+    clear(group);
+    odi_store_relaxed(&group->last, (odi_record *)NULL); /* relaxed, both: one thread exists */
+    odi_store_relaxed(&group->own.ledger, 0);
 }
 
 void odi_groups_forked(void)

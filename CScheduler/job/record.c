@@ -273,11 +273,22 @@ odi_record *odi_record_unlabel(odi_entry *job)
     return record;
 }
 
+/* The chains are given up, here and by queues and groups: another thread may have been changing
+ * them. A record with jobs may be that of a job around the fork, and serves no more. */
 void odi_records_forked(void)
 {
     table_lock = (odi_lock){0};
+    free_tagged = free_untagged = NULL;
     for (uint32_t i = 1; i < table_used; i++) {
-        odi_store_relaxed(&odi_record_table[i].ledger, 0); /* relaxed: one thread exists */
-        odi_record_table[i].outside = 0;
+        odi_record *record = &odi_record_table[i];
+        /* relaxed, all: one thread exists */
+        bool serves = odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) > 0;
+
+        odi_store_relaxed(&record->ledger, 0);
+        record->outside = 0;
+        if (!serves) {
+            record->tag = i < ODI_TAG_INTERNAL ? i : 0;
+            odi_record_free(record);
+        }
     }
 }

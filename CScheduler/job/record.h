@@ -226,7 +226,8 @@ odi_record *odi_record_of_job(odi_entry job);
 /* Undoes odi_record_label: the record that a labelled job is of, and the job as it was. */
 odi_record *odi_record_unlabel(odi_entry *job);
 
-/* In a forked child: nothing is outstanding here, the parent runs it. */
+/* In a forked child: nothing is outstanding here, the parent runs it, and the queues and groups
+ * have no records yet. */
 void odi_records_forked(void);
 
 #pragma GCC visibility pop

@@ -198,12 +198,11 @@ void od_queue_unhold(od_queue *queue)
 
 /* ---- cancelling and waiting ---- */
 
-uint64_t od_queue_cancel_all(od_queue *queue)
+uint64_t odi_queue_cancel(od_queue *queue)
 {
     odi_crew *crew = &queue->pool->crew;
     uint64_t cancelled = 0;
 
-    odi_lock_acquire(&queue->watch.lock);
     odi_lock_acquire(&queue->inbox.lock); /* nothing is counted on credit meanwhile */
     odi_credits credits = odi_inbox_take_credits(&queue->inbox);
     for (uint32_t key = 0; key < ODI_KEYS; key++)
@@ -220,6 +219,12 @@ uint64_t od_queue_cancel_all(od_queue *queue)
     odi_lane_purge(queue);
     odi_queue_reap(queue);
     return cancelled;
+}
+
+uint64_t od_queue_cancel_all(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    return odi_queue_cancel(queue);
 }
 
 uint64_t od_queue_pending(od_queue *queue)

@@ -19,7 +19,10 @@ void odi_lane_set_diverted(od_queue *queue, bool diverted)
     odi_lock_acquire(&queue->inbox.lock);
     odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed: rechecked under a lock */
     odi_lock_release(&queue->inbox.lock);
-    for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue) {
+    /* relaxed: set under the lock. What a cancel has closed is discarded, wherever it is. */
+    for (odi_record *record = queue->records;
+         record != NULL && !(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED);
+         record = record->next_of_queue) {
         if (diverted)
             odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
         else

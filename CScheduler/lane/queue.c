@@ -64,9 +64,9 @@ static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
 static void reap_one_of(od_queue *queue, odi_record *record)
 {
     odi_lock_acquire(&queue->watch.lock);
-    /* relaxed, both: written under this lock when it is ours */
+    /* relaxed: written under this lock when it is ours. L5: its group has done with it. */
     bool dead = odi_load_relaxed(&record->queue) == queue &&
-                odi_load_relaxed(&record->group) == NULL &&
+                odi_load_acquire(&record->group, L5) == NULL &&
                 take_off_if_dead(queue, record, false);
     odi_lock_release(&queue->watch.lock);
     if (dead)
@@ -410,8 +410,11 @@ void odi_queue_reap(od_queue *queue)
         odi_record *next = dead->next_of_queue;
         odi_group *group = odi_load_acquire(&dead->group, L5);
 
-        if (group != NULL)
+        if (group != NULL) {
             odi_group_forget(group, dead);
+            /* A count that came too late may have had it watched for the group meanwhile. */
+            odi_group_drained(group);
+        }
         odi_record_free(dead);
         dead = next;
     }
@@ -444,6 +447,11 @@ static void forget_what_waits(void *object)
     queue->inbox.credited = NULL;
     queue->inbox.credits = 0;
     queue->inbox.wants = true;
+    for (uint32_t key = 0; key < ODI_KEYS; key++) {
+        odi_store_relaxed(&queue->current[key], (odi_record *)NULL); /* relaxed: one thread exists */
+        queue->newest[key] = NULL;
+    }
+    queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
     queue->hand.next = queue->hand.end = 0;
     odi_store_relaxed(&queue->hand.left, 0); /* relaxed: one thread exists */
@@ -486,11 +494,11 @@ static void cancel_if_of(void *object, void *raw)
     od_queue *queue = object;
 
     odi_lock_acquire(&queue->watch.lock);
-    bool is_of = queue->pool == stop->pool && queue->records != NULL &&
-                 (stop->past_deadline || queue->suspensions > 0);
-    odi_lock_release(&queue->watch.lock);
-    if (is_of)
-        (void)od_queue_cancel_all(queue);
+    if (queue->pool == stop->pool && queue->records != NULL &&
+        (stop->past_deadline || queue->suspensions > 0))
+        (void)odi_queue_cancel(queue);
+    else
+        odi_lock_release(&queue->watch.lock);
 }
 
 /* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */

@@ -106,6 +106,9 @@ odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t
 void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 void odi_queue_reap(od_queue *queue);
 
+/* Lock held; releases it. */
+uint64_t odi_queue_cancel(od_queue *queue);
+
 /* Calls `visit` for every queue there ever was; one that is over has no records. */
 void odi_queues_visit(void (*visit)(void *queue, void *context), void *context);
 

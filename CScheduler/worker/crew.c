@@ -407,9 +407,11 @@ bool odi_crew_hand_over(odi_crew *crew, odi_site *site)
         if (odi_idle_signal(&crew->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
             return true;
     }
-    /* relaxed: a hint. Where as many run as may, they come to it. */
-    return !(odi_load_relaxed(&crew->attention) & ODI_CAN_START) ||
-           odi_crew_start_one(crew, site);
+    odi_lock_acquire(&crew->lock);
+    bool full = crew->active >= odi_crew_limit(crew), all_wait = crew->active <= crew->blocked;
+    odi_lock_release(&crew->lock);
+    /* Where as many run as may, they come to it, unless they all wait as the caller does. */
+    return full ? !all_wait : odi_crew_start_one(crew, site);
 }
 
 static bool claim_any(odi_crew *crew, odi_entry *job)

@@ -280,6 +280,9 @@ uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record)
 {
     uint64_t finished = 0;
 
+    /* relaxed: a hint. There may be thousands of records without jobs. */
+    if (odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0)
+        return 0;
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
 

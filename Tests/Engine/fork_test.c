@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 
+#include "job/group.h"
+#include "lane/queue.h"
+
 static od_pool *pool;
 static od_queue *serial, *open_queue;
 
@@ -248,6 +251,45 @@ static void forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent(void 
     tear_down_queues();
 }
 
+/* ---- chains of records ---- */
+
+static od_group *chained;
+
+static void use_the_chains(void *unused)
+{
+    use_everything(NULL);
+    for (int i = 0; i < 3; i++) {
+        od_queue_async(open_queue, chained, OD_QUEUE_BAND, no_job, NULL);
+        od_queue_async(open_queue, chained, OD_BAND_USER_INTERACTIVE, no_job, NULL);
+        (void)od_queue_cancel_all(open_queue);
+    }
+    child_expects(od_group_wait(chained, HANG_NS));
+    (void)unused;
+}
+
+/* Found by reading: a thread that is not here any more had them half changed. */
+static void a_child_takes_over_no_chain_that_was_changing(void **state)
+{
+    (void)state;
+    set_up_queues();
+    chained = od_group_create();
+    for (int band = OD_BAND_USER_INTERACTIVE; band <= OD_BAND_UTILITY; band++)
+        od_queue_async(open_queue, chained, band, no_job, NULL);
+    assert_true(od_group_wait(chained, HANG_NS));
+
+    odi_record **links[] = {open_queue->records->link_of_queue, chained->records->link_of_group};
+    odi_record *somewhere = NULL;
+    open_queue->records->link_of_queue = &somewhere;
+    chained->records->link_of_group = &somewhere;
+    outcome it = in_a_child(use_the_chains, NULL, 10);
+    open_queue->records->link_of_queue = links[0];
+    chained->records->link_of_group = links[1];
+    assert_int_equal(it.status, 0);
+    use_the_chains(NULL);
+    od_group_release(chained);
+    tear_down_queues();
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -261,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_child_makes_none_of_its_parents_notifications),
         cmocka_unit_test(a_job_may_fork),
         cmocka_unit_test(a_child_may_fork),
+        cmocka_unit_test(a_child_takes_over_no_chain_that_was_changing),
         cmocka_unit_test(forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent),
     };
     return run_guarded(tests);

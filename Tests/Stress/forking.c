@@ -6,10 +6,11 @@
 #include <pthread.h>
 
 enum { QUEUES = 3, GROUPS = 2, LOADERS = 3, CHILD_JOBS = 60 };
+enum { CANCELLED = QUEUES, ALL_QUEUES }; /* of this one's jobs no account is kept */
 
 static struct {
     od_pool *pool;
-    od_queue *queues[QUEUES];
+    od_queue *queues[ALL_QUEUES];
     od_group *groups[GROUPS];
     ledger ledger;
     atomic_bool over;
@@ -23,6 +24,15 @@ static void job(void *raw)
     for (uint32_t i = 0; i < depth && ledger_issue(&world.ledger, &child); i++)
         od_queue_async(world.queues[i % QUEUES], world.groups[i % GROUPS], OD_QUEUE_BAND, job,
                        (void *)((uintptr_t)child << 8 | (depth - 1)));
+}
+
+/* Records begin one life after the other, and their chains change all the time. */
+static void churn(void)
+{
+    for (int i = 0; i < GROUPS; i++)
+        od_queue_async(world.queues[CANCELLED], world.groups[i], OD_QUEUE_BAND, no_job, NULL);
+    od_queue_async(world.queues[CANCELLED], NULL, OD_QUEUE_BAND, no_job, NULL);
+    (void)od_queue_cancel_all(world.queues[CANCELLED]);
 }
 
 /* Everything that takes a lock somewhere, so that forks meet them held. */
@@ -39,6 +49,7 @@ static void *load(void *raw)
             od_queue_async(queue, world.groups[0], OD_QUEUE_BAND, job, context);
         else
             od_pool_submit(world.pool, (od_band)prng_below(&random, 5), job, context);
+        churn();
         if (prng_one_in(&random, 20)) {
             od_queue_suspend(queue);
             od_queue_resume(queue);
@@ -67,14 +78,18 @@ static void live_in_a_child(void)
             od_queue_resume(world.queues[i]);
     }
     for (int i = 0; i < CHILD_JOBS; i++) {
-        if (i % 4 == 3)
-            od_pool_submit(world.pool, (od_band)(i % 5), count_job, &ran);
+        if (i % 5 == 4)
+            od_pool_submit(world.pool, (od_band)(i % 3), count_job, &ran);
         else
-            od_queue_async(world.queues[i % 4], group, OD_QUEUE_BAND, count_job, &ran);
+            od_queue_async(world.queues[i % 5], group, OD_QUEUE_BAND, count_job, &ran);
     }
     child_expects(COMES_TRUE(atomic_load(&ran) == CHILD_JOBS));
     child_expects(od_group_wait(group, HANG_NS));
     od_group_release(group);
+    churn();
+    for (int i = 0; i < GROUPS; i++)
+        child_expects(od_group_wait(world.groups[i], HANG_NS));
+    child_expects(od_queue_wait(world.queues[CANCELLED], HANG_NS));
 }
 
 static void fork_and_wait(uint32_t round)
@@ -97,13 +112,13 @@ static void fork_and_wait(uint32_t round)
 
 static void fork_often(void *unused)
 {
-    static const int32_t widths[QUEUES] = {OD_UNLIMITED, 1, 2};
+    static const int32_t widths[ALL_QUEUES] = {OD_UNLIMITED, 1, 2, OD_UNLIMITED};
     pthread_t threads[LOADERS];
 
     (void)unused;
     ledger_open(&world.ledger, 1u << 27);
     world.pool = pool_of(2);
-    for (int i = 0; i < QUEUES; i++)
+    for (int i = 0; i < ALL_QUEUES; i++)
         world.queues[i] = od_queue_create(world.pool, OD_BAND_DEFAULT, widths[i], "forking");
     for (int i = 0; i < GROUPS; i++)
         world.groups[i] = od_group_create();

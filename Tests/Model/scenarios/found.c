@@ -12,7 +12,7 @@
 #include "doubles/records.h"
 #include "model/scenario.h"
 
-NEVER(od_queue_cancel_all)
+NEVER(odi_queue_cancel)
 NEVER(od_queue_is_current)
 NEVER(od_queue_sync_barrier_begin)
 NEVER(od_queue_sync_begin)
