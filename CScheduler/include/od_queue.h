@@ -47,8 +47,8 @@ bool od_queue_is_active(od_queue *queue);
 void od_queue_release(od_queue *queue);
 
 /* Submits function(context), counted on `group` (may be NULL), in the queue's band or a
- * higher one (OD_QUEUE_BAND: the queue's). What waits in the lane of a limited or suspended
- * queue is served in the queue's own band. */
+ * higher one (OD_QUEUE_BAND: the queue's). In the lane of a limited or suspended queue nothing
+ * overtakes: a job of a higher band lends it to what waits before it. */
 void od_queue_async(od_queue *queue, od_group *group, int32_t band,
                     void (*function)(void *), void *context);
 

@@ -117,6 +117,7 @@ static void enter(od_queue *queue, odi_turn *waiting)
     odi_lock_release(&queue->inbox.lock);
     if (!pushed)
         odi_lane_list(queue, waiting, entry);
+    odi_lane_raise(queue, odi_band_of_thread(), odi_lane_waiting(queue));
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_lane_carry_out(queue, settlement);
@@ -197,6 +198,8 @@ static bool next_turn(od_queue *queue, odi_entry *entry)
         if (front == ODI_FRONT_HELD || !peek(queue, entry) || !odi_lane_is_turn(*entry))
             return false;
         (void)odi_fifo_pop(&queue->lane, entry);
+        if (ODI_UNLIKELY(queue->raised != 0))
+            odi_lane_pass_raised(queue, -1);
         queue->barriers -= front == ODI_FRONT_BARRIER;
         if (call(*entry, NULL)) {
             queue->exclusive = front == ODI_FRONT_BARRIER;
@@ -251,6 +254,8 @@ static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
 
         if (front == ODI_FRONT_HELD || !pop(queue, entry))
             return false;
+        if (ODI_UNLIKELY(queue->raised != 0))
+            odi_lane_pass_raised(queue, -1);
         queue->barriers -= front == ODI_FRONT_BARRIER;
         if (!odi_lane_is_turn(*entry) || call(*entry, below)) {
             queue->exclusive = front == ODI_FRONT_BARRIER;
@@ -294,17 +299,16 @@ static lot take(od_queue *queue, bool several, const odi_turn *below)
         queue->running--;
         odi_lane_open_if_clear(queue);
         next.settlement = odi_lane_settle(queue);
-        if (next.settlement.drainers == 0)
+        if (next.settlement.passes != 1)
             return next;
-        next.settlement.drainers--; /* somebody has pushed meanwhile: this one stays */
-        queue->coming--;
+        odi_lane_stay_up(queue, &next.settlement); /* somebody has pushed meanwhile */
     }
     next.barrier = queue->exclusive;
     if (odi_lane_is_turn(entry))
         next.granted = entry;
     else {
         next.first = entry;
-        if (several && queue->width == 1 && !queue->keeps_lane)
+        if (several && queue->width == 1 && !queue->keeps_lane && queue->raised == 0)
             next.hand_end = fill_hand(queue);
     }
     return next;
@@ -382,37 +386,54 @@ static void linger(od_queue *queue)
 }
 
 /* How many jobs this drainer may run before it goes back in line. */
-static size_t jobs_per_turn(od_queue *queue)
+static size_t jobs_per_turn(od_queue *queue, uint32_t band)
 {
     odi_worker *worker = odi_worker_self;
 
     /* Elsewhere nobody else would come; and after a stop nobody would take it back. */
     if (!on_free_worker(queue) || past_deadline(queue))
         return SIZE_MAX;
-    return odi_worker_other_bands(worker, queue->band) ? 1 : JOBS_PER_TURN;
+    return odi_worker_other_bands(worker, band) ? 1 : JOBS_PER_TURN;
 }
 
-static void drain_on(void *queue);
+/* A pass is a job that names its queue and, in the address's free bits, its band. */
+enum { PASS_BAND = 7 };
 
-/* A drainer: it holds a place of the lane from odi_lane_settle until take says otherwise.
- * False: its turn of the worker is over, but memory is too short to come back later. */
-static bool serve_lane(od_queue *queue, bool begins)
+_Static_assert(_Alignof(od_queue) > PASS_BAND, "a queue's address leaves room for a band");
+
+static void drain(void *pass);
+
+static odi_entry pass_for(od_queue *queue, uint32_t band)
+{
+    return odi_job_plain(drain, (void *)((uintptr_t)queue | band), ODI_TAG_INTERNAL);
+}
+
+/* A drainer: it holds a place of the lane from odi_lane_settle until take says otherwise. *band
+ * is the one that its pass lay in. False: its turn of the worker is over, but memory is too
+ * short for the next pass, of *band. */
+static bool serve_lane(od_queue *queue, uint32_t *band)
 {
     od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true};
     size_t done = 0, most;
     const odi_turn *below = right_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
-    lot next;
+    bool begins = false, up = false;
+    lot next = {0};
 
     right_below = NULL;
     odi_stays = &stay;
     do {
-        most = jobs_per_turn(queue);
+        most = jobs_per_turn(queue, *band);
         /* relaxed, plain: hints; this drainer has just emptied the lane */
         if (done > 0 && most == JOBS_PER_TURN && seems_empty)
             linger(queue);
         odi_lock_acquire(&queue->watch.lock);
-        queue->coming -= begins;
+        if (!up && !(up = odi_lane_come_up(queue, *band, &begins,
+                                           most != SIZE_MAX ? &next.settlement : NULL))) {
+            over = queue->released;
+            odi_lock_release(&queue->watch.lock);
+            break;
+        }
         next = take(queue, most > 1, below);
         if (begins && (next.first.code != 0 || next.granted.code != 0))
             next.settlement = odi_lane_settle(queue); /* another one may come */
@@ -433,13 +454,17 @@ static bool serve_lane(od_queue *queue, bool begins)
     } while (next.first.code != 0 && done < most);
     odi_stays = stay.outer;
 
-    if (next.granted.code != 0) {
+    if (!up) {
+        odi_lane_carry_out(queue, next.settlement);
+        if (over)
+            odi_queue_reap(queue);
+    } else if (next.granted.code != 0) {
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
-    } else if (next.first.code != 0)
-        return odi_pool_submit_if_kept(queue->pool, queue->band,
-                                       odi_job_plain(drain_on, queue, ODI_TAG_INTERNAL));
-    else {
+    } else if (next.first.code != 0) {
+        return !odi_lane_line_up(queue, band) ||
+               odi_pool_submit_if_kept(queue->pool, *band, pass_for(queue, *band));
+    } else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(waits_for_before) && free_worker)
             odi_worker_end_run(odi_worker_self);
@@ -450,23 +475,20 @@ static bool serve_lane(od_queue *queue, bool begins)
     return true;
 }
 
-/* After its turn of the worker is over. What memory is too short for is its next turn at once,
- * and not one on top of this: a long lane would need a deep stack. */
-static void drain_on(void *queue)
+/* What memory is too short for is the drainer's next turn at once, and not one on top of this: a
+ * long lane would need a deep stack. */
+static void drain(void *pass)
 {
-    while (!serve_lane(queue, false)) {
+    uintptr_t word = (uintptr_t)pass;
+    od_queue *queue = (od_queue *)(word & ~(uintptr_t)PASS_BAND);
+    uint32_t band = (uint32_t)(word & PASS_BAND);
+
+    while (!serve_lane(queue, &band)) {
     }
 }
 
-static void drain(void *queue)
+void odi_lane_start(od_queue *queue, uint32_t passes, uint32_t band)
 {
-    if (!serve_lane(queue, true))
-        drain_on(queue);
-}
-
-void odi_lane_start(od_queue *queue, int drainers)
-{
-    for (; drainers > 0; drainers--)
-        odi_pool_submit(queue->pool, queue->band,
-                        odi_job_plain(drain, queue, ODI_TAG_INTERNAL));
+    for (; passes > 0; passes--)
+        odi_pool_submit(queue->pool, band, pass_for(queue, band));
 }

@@ -66,21 +66,25 @@ odi_settlement odi_lane_settle(od_queue *queue)
     waiting += queue->inbox.fifo.count;
     /* One at a time: the next follows when a worker has begun this one, so that there are as
      * many as workers come for, and not one for each job. */
-    if (queue->suspensions == 0 && free_places > 0 && waiting > 0 && queue->coming == 0)
-        settlement.drainers = 1;
-    queue->running += settlement.drainers;
-    queue->coming += settlement.drainers;
+    bool starts = queue->suspensions == 0 && free_places > 0 && waiting > 0 && queue->coming == 0;
+    queue->running += starts;
+    queue->coming += starts;
+    queue->in_line += starts;
     queue->inbox.wants = queue->suspensions == 0 && queue->running < width &&
                          queue->coming == 0 && front == ODI_FRONT_FREE;
     if (waiting == 0)
         settlement.credits = odi_inbox_take_credits(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);
+    if (ODI_UNLIKELY(queue->raised != 0))
+        odi_lane_limit_raised(queue, waiting);
+    if (queue->in_line > 0)
+        odi_lane_give_passes(queue, &settlement);
     return settlement;
 }
 
 void odi_lane_carry_out(od_queue *queue, odi_settlement settlement)
 {
-    odi_lane_start(queue, settlement.drainers);
+    odi_lane_start(queue, settlement.passes, settlement.band);
     odi_credits_give_back(settlement.credits); /* last: the queue may be over by this */
 }
 
@@ -184,6 +188,10 @@ static bool push_early(od_queue *queue, odi_entry labelled)
     bool diverted = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
     bool kept = diverted && !odi_lane_is_cancelled(labelled) &&
                 odi_fifo_push(&queue->early, labelled);
+    if (ODI_UNLIKELY(kept && queue->raised != 0))
+        odi_lane_pass_raised(queue, 1);
+    if (kept)
+        odi_lane_raise(queue, odi_record_band(odi_record_of_job(labelled)), queue->early.count);
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
 

@@ -221,8 +221,11 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
         /* relaxed: a hint, the inbox's lock decides */
         if (group == NULL && !(key & ODI_KEY_BARRIER) &&
             odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
-            odi_lane_submit(queue, record, job))
+            odi_lane_submit(queue, record, job)) {
+            if (ODI_UNLIKELY(key < queue->band))
+                odi_lane_raise_all(queue, key);
             return;
+        }
         bool open = odi_record_add(record);
         odi_fence_light(L2);
         if (ODI_LIKELY(open && odi_record_is(record, queue, group)))
@@ -235,8 +238,11 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
     }
     /* relaxed: L2's fence stands before it */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) &&
-        odi_lane_push(queue, labelled))
+        odi_lane_push(queue, labelled)) {
+        if (ODI_UNLIKELY((key & ODI_KEY_BAND) < queue->band))
+            odi_lane_raise_all(queue, key & ODI_KEY_BAND);
         return;
+    }
     odi_pool_submit(queue->pool, odi_record_band(record), labelled);
 }
 
@@ -350,6 +356,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->suspensions = options->inactive;
     queue->width = width;
     queue->running = queue->coming = 0;
+    odi_lane_forget_line(queue);
     queue->released = false;
     odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
     queue->hand.next = queue->hand.end = 0;
@@ -371,7 +378,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 /* Whether nothing is left that could touch a released queue. Lock held. */
 static bool is_over(od_queue *queue)
 {
-    if (!queue->released || queue->running > 0 || !odi_lane_is_clear(queue) ||
+    if (!queue->released || queue->running > 0 || odi_lane_has_passes(queue) ||
+        !odi_lane_is_clear(queue) ||
         queue->watch.notifications != NULL) /* who owes these comes here again */
         return false;
     return odi_records_empty_or_watched(queue->records, odi_record_next_of_queue);
@@ -457,6 +465,7 @@ static void forget_what_waits(void *object)
     odi_store_relaxed(&queue->hand.left, 0); /* relaxed: one thread exists */
     queue->first_turn = NULL;
     queue->running = queue->coming = 0;
+    odi_lane_forget_line(queue);
     queue->exclusive = false;
     queue->barriers = 0;
     queue->before = NULL;

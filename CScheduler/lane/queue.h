@@ -65,6 +65,11 @@ struct od_queue {
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
     int32_t coming;  /* drainers among them that no worker has begun: one at most */
+    /* See lend.c. */
+    uint32_t in_line;           /* drainers among them that wait in the pool */
+    uint32_t passes[ODI_BANDS]; /* what waits there for drainers' sake, by band */
+    uint32_t lent[ODI_BANDS];   /* so many of the next entries are served in that band */
+    uint32_t raised;            /* the bands of which some are */
     bool released;
     /* See barrier.c. */
     bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
@@ -96,8 +101,8 @@ typedef struct odi_turn {
 
 /* What follows from a change of places, width or suspension, to be done without the lock. */
 typedef struct {
-    int drainers;        /* to start: they hold places already */
-    odi_credits credits; /* of an empty lane */
+    uint32_t passes, band; /* for drainers, which hold places already: to be given to the pool */
+    odi_credits credits;   /* of an empty lane */
 } odi_settlement;
 
 /* queue.c */
@@ -121,7 +126,7 @@ odi_settlement odi_lane_settle(od_queue *queue);             /* held: see below 
 void odi_lane_carry_out(od_queue *queue, odi_settlement settlement); /* not held */
 int32_t odi_lane_width(const od_queue *queue);               /* held: places there are */
 bool odi_lane_is_cancelled(odi_entry entry);                 /* held */
-void odi_lane_start(od_queue *queue, int drainers);          /* not held */
+void odi_lane_start(od_queue *queue, uint32_t passes, uint32_t band); /* not held */
 bool odi_lane_is_clear(const od_queue *queue);               /* held */
 void odi_lane_purge(od_queue *queue);                        /* not held */
 
@@ -157,6 +162,30 @@ void odi_queue_before_drained(od_queue *queue);
  * is diverted. Not held. */
 bool odi_queue_visit(od_queue *queue);
 void odi_queue_end_visit(od_queue *queue);
+
+/* lend.c. The lock is held where nothing else is said. */
+uint32_t odi_lane_waiting(od_queue *queue); /* entries of the lane; the inbox's are a hint */
+/* The next so many entries are served in this band, if it is higher. odi_lane_settle follows. */
+void odi_lane_raise(od_queue *queue, uint32_t band, uint32_t entries);
+void odi_lane_raise_all(od_queue *queue, uint32_t band); /* all that waits now; not held */
+/* Of a raised lane: so many entries came in front, or (below 0) have left. */
+void odi_lane_pass_raised(od_queue *queue, int32_t entries);
+void odi_lane_limit_raised(od_queue *queue, uint64_t waiting);
+void odi_lane_give_passes(od_queue *queue, odi_settlement *settlement);
+/* The drainer's turn of its worker is over: it waits in the pool. True: it needs a pass of this
+ * band; false: one lies there already. Not held. */
+bool odi_lane_line_up(od_queue *queue, uint32_t *band);
+/* A pass of this band has come up. False: nobody is in line for it; or the lane is not in so
+ * high a band any more, and the settlement (may be NULL: then it serves) says what follows. */
+bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement);
+/* The drainer takes the place that the settlement gives to another one. */
+void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement);
+bool odi_lane_has_passes(const od_queue *queue);
+void odi_lane_forget_line(od_queue *queue);
+
+/* The band of what the calling thread does: its job's; outside of jobs the highest on the main
+ * thread, and the middle one elsewhere. */
+uint32_t odi_band_of_thread(void);
 
 /* What may be taken from the lane by who holds `own_places` of its running ones. Held. */
 typedef enum {

@@ -1,0 +1,148 @@
+/* lend.c — in which band of the pool a lane's drainers stand in line.
+ *
+ * As a rule in the queue's own. A job of a higher band that comes into the lane, or a sync
+ * caller of one, *raises* it: everything before it in the lane is served in that band too,
+ * because it waits for all of it. The raise ends when as many entries have left the lane as
+ * stood there then (`lent`), or when the lane is empty.
+ *
+ * What waits in the pool for a drainer's sake is a pass: who comes up with one becomes any of
+ * the drainers in line, or finds that none is left, and goes. So a raise gives passes in the
+ * higher band beside those that lie in the lower one, and no place is given twice.
+ *
+ * Locks    the queue's, all of it.
+ * Invariant  every drainer in line has a pass in the lane's band or a higher one.
+ */
+#include "lane/queue.h"
+
+static uint32_t lane_band(const od_queue *queue)
+{
+    return queue->raised != 0 ? (uint32_t)__builtin_ctz(queue->raised) : queue->band;
+}
+
+uint32_t odi_lane_waiting(od_queue *queue)
+{
+    return (uint32_t)odi_hand_count(&queue->hand) + queue->lane.count + queue->early.count +
+           (queue->first_turn != NULL) +
+           odi_load_relaxed(&queue->inbox.waiting); /* relaxed: what is pushed now is behind */
+}
+
+/* ---- raising ---- */
+
+void odi_lane_raise(od_queue *queue, uint32_t band, uint32_t entries)
+{
+    if (band >= queue->band || entries == 0)
+        return;
+    if (entries > queue->lent[band])
+        queue->lent[band] = entries;
+    queue->raised |= 1u << band;
+}
+
+ODI_COLD void odi_lane_raise_all(od_queue *queue, uint32_t band)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    odi_lane_raise(queue, band, odi_lane_waiting(queue));
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+}
+
+ODI_COLD void odi_lane_pass_raised(od_queue *queue, int32_t entries)
+{
+    for (uint32_t bands = queue->raised; bands != 0; bands &= bands - 1) {
+        uint32_t *lent = &queue->lent[__builtin_ctz(bands)];
+
+        *lent += (uint32_t)entries;
+        if (*lent == 0)
+            queue->raised &= ~(bands & -bands);
+    }
+}
+
+/* Cancelled jobs leave without being taken. */
+ODI_COLD void odi_lane_limit_raised(od_queue *queue, uint64_t waiting)
+{
+    for (uint32_t bands = queue->raised; bands != 0; bands &= bands - 1) {
+        uint32_t *lent = &queue->lent[__builtin_ctz(bands)];
+
+        if (*lent > waiting)
+            *lent = (uint32_t)waiting;
+        if (*lent == 0)
+            queue->raised &= ~(bands & -bands);
+    }
+}
+
+/* ---- the line ---- */
+
+void odi_lane_give_passes(od_queue *queue, odi_settlement *settlement)
+{
+    uint32_t passes = 0, band = lane_band(queue);
+
+    for (uint32_t each = 0; each <= band; each++)
+        passes += queue->passes[each];
+    settlement->band = band;
+    if (passes < queue->in_line) {
+        settlement->passes = queue->in_line - passes;
+        queue->passes[band] += settlement->passes;
+    }
+}
+
+bool odi_lane_line_up(od_queue *queue, uint32_t *band)
+{
+    odi_settlement settlement = {0};
+
+    odi_lock_acquire(&queue->watch.lock);
+    queue->in_line++;
+    odi_lane_give_passes(queue, &settlement); /* one at most: those before it have theirs */
+    odi_lock_release(&queue->watch.lock);
+    *band = settlement.band;
+    return settlement.passes > 0;
+}
+
+bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement)
+{
+    queue->passes[band]--;
+    if (queue->in_line == 0)
+        return false;
+    if (settlement != NULL && band < lane_band(queue)) {
+        odi_lane_give_passes(queue, settlement);
+        return false;
+    }
+    queue->in_line--;
+    *begins = queue->coming > 0;
+    queue->coming -= *begins;
+    return true;
+}
+
+void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement)
+{
+    settlement->passes--;
+    queue->passes[settlement->band]--;
+    queue->in_line--;
+    queue->coming--;
+}
+
+bool odi_lane_has_passes(const od_queue *queue)
+{
+    uint32_t passes = 0;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        passes |= queue->passes[band];
+    return passes != 0;
+}
+
+void odi_lane_forget_line(od_queue *queue)
+{
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        queue->passes[band] = queue->lent[band] = 0;
+    queue->in_line = queue->raised = 0;
+}
+
+/* ---- who waits ---- */
+
+uint32_t odi_band_of_thread(void)
+{
+    int band = od_pool_current_band();
+
+    if (band >= 0)
+        return (uint32_t)band;
+    return od_thread_is_main() ? OD_BAND_USER_INTERACTIVE : OD_BAND_DEFAULT;
+}

@@ -1,0 +1,359 @@
+/* lane/lend: who waits, or what was submitted, in a higher band lends it to what is before it.
+ *
+ * One worker and no spare, held at a gate while the scene is set: the order is exact then. */
+#include "Support/pools.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "lane/queue.h"
+
+enum { DEFAULTS = 20, MOST = 64 };
+
+static struct {
+    od_pool *pool;
+    gate door;
+    char order[MOST + 1];
+    atomic_int ran;
+} scene;
+
+static void note(void *letter)
+{
+    int at = atomic_fetch_add(&scene.ran, 1);
+
+    if (at < MOST)
+        scene.order[at] = (char)(uintptr_t)letter;
+}
+
+static int hold_the_worker(void **state)
+{
+    (void)state;
+    memset(&scene, 0, sizeof scene);
+    scene.pool = lone_worker();
+    od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, gate_job, &scene.door);
+    return COMES_TRUE(atomic_load(&scene.door.waiting) == 1) ? 0 : -1;
+}
+
+static int free_the_pool(void **state)
+{
+    (void)state;
+    return od_pool_free(scene.pool) == OD_OK ? 0 : -1;
+}
+
+static od_queue *background(int32_t width)
+{
+    return od_queue_create(scene.pool, OD_BAND_BACKGROUND, width, "background");
+}
+
+static void add(od_queue *queue, int32_t band, char letter)
+{
+    od_queue_async(queue, NULL, band, note, (void *)(uintptr_t)letter);
+}
+
+static void flood_the_middle(void)
+{
+    for (int i = 0; i < DEFAULTS; i++)
+        od_pool_submit(scene.pool, OD_BAND_DEFAULT, note, (void *)(uintptr_t)'d');
+}
+
+/* Opens the gate and takes the queue down. `order` is what ran, without the middle band's jobs:
+ * the first `before` letters before all of these, the others after them. */
+static void assert_order(od_queue *queue, const char *order, size_t before)
+{
+    char expected[MOST + 1] = "";
+    size_t letters = strlen(order);
+
+    gate_open(&scene.door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_comes_true((size_t)atomic_load(&scene.ran) == DEFAULTS + letters);
+    memcpy(expected, order, before);
+    memset(expected + before, 'd', DEFAULTS);
+    memcpy(expected + before + DEFAULTS, order + before, letters - before);
+    assert_string_equal(scene.order, expected);
+    od_queue_release(queue);
+}
+
+/* ---- jobs ---- */
+
+static void a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_lane(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    flood_the_middle();
+    add(queue, OD_BAND_USER_INITIATED, 'C');
+    add(queue, OD_QUEUE_BAND, 'e');
+    add(queue, OD_QUEUE_BAND, 'f');
+    assert_order(queue, "abCef", 3);
+}
+
+static void without_one_the_lane_is_served_in_its_own_band(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    add(queue, OD_BAND_BACKGROUND, 'b');
+    assert_order(queue, "ab", 0);
+}
+
+static void a_lane_with_several_places_is_raised_too(void **state)
+{
+    od_queue *queue = background(3);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    flood_the_middle();
+    add(queue, OD_BAND_USER_INTERACTIVE, 'C');
+    add(queue, OD_QUEUE_BAND, 'e');
+    assert_order(queue, "abCe", 3);
+}
+
+static void a_job_of_a_group_and_a_barrier_raise_too(void **state)
+{
+    od_queue *queue = background(1);
+    od_group *group = od_group_create();
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    od_queue_async(queue, group, OD_BAND_USER_INITIATED, note, (void *)(uintptr_t)'B');
+    od_queue_async_with(queue, NULL, OD_BAND_USER_INTERACTIVE, OD_BARRIER, note,
+                        (void *)(uintptr_t)'C');
+    add(queue, OD_QUEUE_BAND, 'e');
+    assert_order(queue, "aBCe", 3);
+    od_group_release(group);
+}
+
+static void a_suspended_lane_is_raised_when_it_goes_on(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    od_queue_suspend(queue);
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_BAND_USER_INTERACTIVE, 'B');
+    add(queue, OD_QUEUE_BAND, 'c');
+    flood_the_middle();
+    od_queue_resume(queue);
+    assert_order(queue, "aBc", 2);
+}
+
+static void what_a_cancel_takes_out_raises_nothing_any_more(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'x');
+    add(queue, OD_BAND_USER_INTERACTIVE, 'X');
+    flood_the_middle();
+    assert_int_equal(od_queue_cancel_all(queue), 2);
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    assert_order(queue, "ab", 0);
+}
+
+/* ---- sync callers ---- */
+
+static void *open_when_somebody_waits(void *raw)
+{
+    od_queue *queue = raw;
+    uint32_t waiting;
+
+    do {
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+        odi_lock_acquire(&queue->watch.lock);
+        waiting = odi_lane_waiting(queue);
+        odi_lock_release(&queue->watch.lock);
+    } while (waiting < 2);
+    gate_open(&scene.door);
+    return NULL;
+}
+
+/* The first thread's band is the highest. What it waits for is what the lane holds before it. */
+static void a_sync_caller_takes_along_what_is_before_it(void **state)
+{
+    od_queue *queue = background(1);
+    pthread_t opener;
+    od_stay stay;
+
+    (void)state;
+    assert_int_equal(odi_band_of_thread(), OD_BAND_USER_INTERACTIVE);
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    pthread_create(&opener, NULL, open_when_somebody_waits, queue);
+    od_queue_sync_begin(queue, &stay);
+    od_queue_sync_end(&stay);
+    pthread_join(opener, NULL);
+    assert_order(queue, "a", 1);
+}
+
+static void *note_band_of_thread(void *band)
+{
+    *(uint32_t *)band = odi_band_of_thread();
+    return NULL;
+}
+
+static void note_band_in_job(void *band)
+{
+    (void)note_band_of_thread(band);
+}
+
+static void a_thread_is_in_its_jobs_band_or_in_the_middle(void **state)
+{
+    od_queue *queue = background(1);
+    pthread_t thread;
+    uint32_t band = 99;
+
+    (void)state;
+    pthread_create(&thread, NULL, note_band_of_thread, &band);
+    pthread_join(thread, NULL);
+    assert_int_equal(band, OD_BAND_DEFAULT);
+    od_queue_async(queue, NULL, OD_BAND_UTILITY, note_band_in_job, &band);
+    gate_open(&scene.door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(band, OD_BAND_UTILITY);
+    od_queue_release(queue);
+}
+
+/* ---- passes ---- */
+
+static bool has_passes(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool has = odi_lane_has_passes(queue);
+    odi_lock_release(&queue->watch.lock);
+    return has;
+}
+
+static void a_pass_that_nobody_needs_goes(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    for (int32_t band = OD_BAND_UTILITY; band >= OD_BAND_USER_INTERACTIVE; band--)
+        add(queue, band, 'B');
+    odi_lock_acquire(&queue->watch.lock);
+    for (int32_t band = OD_BAND_USER_INTERACTIVE; band <= OD_BAND_BACKGROUND; band++)
+        assert_int_equal(queue->passes[band], 1); /* one each, for one drainer */
+    assert_int_equal(queue->in_line, 1);
+    odi_lock_release(&queue->watch.lock);
+    gate_open(&scene.door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_comes_true(!has_passes(queue));
+    assert_int_equal(queue->in_line, 0);
+    assert_int_equal(queue->running, 0);
+    assert_string_equal(scene.order, "aBBBB");
+    od_queue_release(queue);
+}
+
+static void a_released_queue_waits_for_its_last_pass(void **state)
+{
+    od_queue *queue = background(1);
+    gate between = {0};
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_BAND_USER_INTERACTIVE, 'B');
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &between);
+    od_queue_release(queue);
+    gate_open(&scene.door);
+    assert_comes_true(atomic_load(&between.waiting) == 1); /* the lower band's pass is behind */
+    assert_string_equal(scene.order, "aB");
+    odi_lock_acquire(&queue->watch.lock);
+    bool over = !queue->released;
+    uint32_t passes = queue->passes[OD_BAND_BACKGROUND];
+    odi_lock_release(&queue->watch.lock);
+    gate_open(&between);
+    assert_false(over);
+    assert_int_equal(passes, 1); /* the drainer that lined up there found one */
+    assert_comes_true(!has_passes(queue)); /* its memory is a queue's for ever */
+}
+
+/* ---- all at once ---- */
+
+enum { THREADS = 3, EACH = 4000, QUEUES = 3 };
+
+static struct {
+    od_queue *queues[QUEUES];
+    atomic_int inside[QUEUES], ran, overlaps;
+} storm;
+
+static void storm_job(void *raw)
+{
+    uintptr_t which = (uintptr_t)raw;
+
+    if (atomic_fetch_add(&storm.inside[which], 1) >= (int)which + 1) /* widths 1, 2, 3 */
+        atomic_fetch_add(&storm.overlaps, 1);
+    atomic_fetch_add(&storm.ran, 1);
+    atomic_fetch_sub(&storm.inside[which], 1);
+}
+
+static void *storm_on(void *raw)
+{
+    uint32_t random = (uint32_t)(uintptr_t)raw * 2654435761u + 1;
+    od_stay stay;
+
+    for (int i = 0; i < EACH; i++) {
+        random = random * 1664525u + 1013904223u;
+        uintptr_t which = (random >> 8) % QUEUES;
+
+        if ((random >> 16) % 16 == 0) {
+            od_queue_sync_begin(storm.queues[which], &stay);
+            storm_job((void *)which);
+            od_queue_sync_end(&stay);
+        } else
+            od_queue_async(storm.queues[which], NULL, (int32_t)((random >> 20) % 8) - 1, storm_job,
+                           (void *)which);
+    }
+    return NULL;
+}
+
+static void places_stay_exact_and_nothing_is_lost_while_lanes_are_raised(void **state)
+{
+    od_pool *pool = pool_of(3);
+    pthread_t threads[THREADS];
+
+    (void)state;
+    memset(&storm, 0, sizeof storm);
+    for (int32_t i = 0; i < QUEUES; i++)
+        storm.queues[i] = od_queue_create(pool, OD_BAND_BACKGROUND, i + 1, "storm");
+    for (uintptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, storm_on, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < QUEUES; i++) {
+        assert_true(od_queue_wait(storm.queues[i], HANG_NS));
+        assert_comes_true(!has_passes(storm.queues[i]));
+        od_queue_release(storm.queues[i]);
+    }
+    assert_int_equal(atomic_load(&storm.ran), THREADS * EACH);
+    assert_int_equal(atomic_load(&storm.overlaps), 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+#define SCENE(name) cmocka_unit_test_setup_teardown(name, hold_the_worker, free_the_pool)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_lane),
+        SCENE(without_one_the_lane_is_served_in_its_own_band),
+        SCENE(a_lane_with_several_places_is_raised_too),
+        SCENE(a_job_of_a_group_and_a_barrier_raise_too),
+        SCENE(a_suspended_lane_is_raised_when_it_goes_on),
+        SCENE(what_a_cancel_takes_out_raises_nothing_any_more),
+        SCENE(a_sync_caller_takes_along_what_is_before_it),
+        SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle),
+        SCENE(a_pass_that_nobody_needs_goes),
+        SCENE(a_released_queue_waits_for_its_last_pass),
+        cmocka_unit_test(places_stay_exact_and_nothing_is_lost_while_lanes_are_raised),
+    };
+
+    return run_guarded(tests);
+}
