@@ -417,3 +417,19 @@ static void verify_no_stranger(void)
 }
 MODEL_SCENARIO(forks_no_stranger, prepare_taken_forking, verify_no_stranger, leapfrog_once,
                run_taken_then_another)
+
+/* ---- a thief that has just come: whoever learns of it from the slot can use it ---- */
+
+static void prepare_newcomer(void)
+{
+    as_owner_0(nothing);
+    be(0);
+    fork_branch(0);
+    model_check(odi_forks_steal(&forks[0]) == branch[0]);
+}
+static void come_and_run_taken(void)
+{
+    own(1);
+    run_taken();
+}
+MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_1, leapfrog_once, come_and_run_taken)
