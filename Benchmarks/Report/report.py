@@ -57,8 +57,8 @@ caveat = (f"{print_['cpu']}, {print_['cpus']} CPUs, {print_['os']}, {print_['ker
           f"minimum of {print_['rounds']} rounds, {most} workers. ")
 caveat += (f"{busy:.0%} of the runs shared the machine with other work" if busy > 0.1 else "The machine was quiet")
 caveat += f" (load {load[len(load) // 2] if load else 0:.1f})."
-if print_["niceness"]:
-    caveat += f" All contenders ran at nice {print_['niceness']}."
+if print_["priority"]:
+    caveat += f" All contenders ran at {print_['priority']}."
 
 
 def figure(workload, contender, workers=most):

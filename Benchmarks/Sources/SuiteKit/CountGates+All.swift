@@ -35,7 +35,7 @@ extension CountGate {
         perClosure("spawn from outside", "spawn-outside", .locked, 7.0),
         perClosure("serial queue", "serial-queue", .locked, 8.6),
         perClosure("spawn from inside", "spawn-inside", .locked, 3.5),
-        // 695 since who makes room for forks of guests wakes a worker; 663 before.
+        // 695; it was 663 before queues counted what runs and guests made room for each other.
         perClosure("spawn from inside", "spawn-inside", .instructions, 720),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
         perClosure("chain", "chain", .allocations, 1.01),

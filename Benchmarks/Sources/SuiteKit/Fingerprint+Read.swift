@@ -24,7 +24,20 @@ extension Fingerprint {
             swift: answer("swift", "--version"), gcc: answer("gcc", "--version"), clang: answer("clang", "--version"),
             tbb: answer("pkg-config", "--modversion", "tbb"), glibc: answer("ldd", "--version"),
             allocator: "glibc malloc", size: size.rawValue, rounds: rounds, budget: budget ?? 0,
-            niceness: Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)), workers: workers)
+            priority: priority, workers: workers)
+    }
+
+    /// What chrt(1) and nice(1) made of this process, and so of its children.
+    private static var priority: String {
+        var parameters = sched_param()
+        sched_getparam(0, &parameters)
+        switch sched_getscheduler(0) {
+        case SCHED_RR: return "real-time priority \(parameters.sched_priority), round robin"
+        case SCHED_FIFO: return "real-time priority \(parameters.sched_priority)"
+        default:
+            let niceness = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+            return niceness == 0 ? "" : "nice \(niceness)"
+        }
     }
 
     private static func trimmed(_ text: Substring) -> String {

@@ -27,8 +27,8 @@ public struct Fingerprint: Codable, Sendable, Equatable {
     public var allocator: String
     public var size: String
     public var rounds, budget: Int
-    /// The priority of all contenders, as nice(1) counts it: below 0 they went before their neighbours.
-    public var niceness: Int
+    /// How all contenders went before their neighbours or behind them, such as "nice -5"; empty: as everybody.
+    public var priority: String
     public var workers: [Int]
 }
 
@@ -103,7 +103,7 @@ extension Results {
         let busy = runs.filter { $0.others > 0.2 }.count
         let loads = runs.map(\.load).sorted()
         let load = loads.isEmpty ? 0 : loads[loads.count / 2]
-        let priority = fingerprint.niceness == 0 ? "" : " All contenders ran at nice \(fingerprint.niceness)."
+        let priority = fingerprint.priority.isEmpty ? "" : " All contenders ran at \(fingerprint.priority)."
         if busy * 10 <= runs.count {
             return "The machine was quiet: others kept \(Decimals.short(others)) CPUs busy on average (load \(Decimals.short(load)))." + priority
         }
