@@ -36,8 +36,17 @@ extension Fingerprint {
         case SCHED_FIFO: return "real-time priority \(parameters.sched_priority)"
         default:
             let niceness = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
-            return niceness == 0 ? "" : "nice \(niceness)"
+            return ([niceness == 0 ? nil : "nice \(niceness)"] + [shares]).compactMap { $0 }.joined(separator: ", ")
         }
+    }
+
+    /// The weight of this process's control group (version 1) among its neighbours, where it is not the usual 1,024.
+    private static var shares: String? {
+        guard let line = File.read("/proc/self/cgroup").split(separator: "\n").first(where: { $0.contains(":cpu:") }),
+            let path = line.split(separator: ":", omittingEmptySubsequences: false).last,
+            let shares = Int(File.read("/sys/fs/cgroup/cpu\(path)/cpu.shares").filter(\.isNumber)), shares != 1024
+        else { return nil }
+        return "cpu.shares \(shares)"
     }
 
     private static func trimmed(_ text: Substring) -> String {
