@@ -122,10 +122,11 @@ void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void 
 int od_pool_current_band(void)
 {
     odi_worker *worker = odi_worker_self;
+    odi_record *record = odi_record_outside; /* innermost; see outside.c */
 
-    return worker != NULL && worker->run_record != NULL
-               ? (int)odi_record_band(worker->run_record)
-               : -1;
+    if (record == NULL && worker != NULL)
+        record = worker->run_record;
+    return record != NULL ? (int)odi_record_band(record) : -1;
 }
 
 bool od_pool_is_worker(od_pool *pool)
