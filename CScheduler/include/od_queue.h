@@ -147,6 +147,10 @@ uint64_t od_group_pending(od_group *group);
  * INT64_MAX: none) came first. A worker that waits hands its place over. */
 bool od_group_wait(od_group *group, int64_t deadline_ns);
 
+/* The same for a group that was entered by hand for a job of `queue`, submitted in `band` or
+ * OD_QUEUE_BAND: the waiter's band is lent to that job too. */
+bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns);
+
 /* Calls function(context) once, on whichever thread finds the group empty first. */
 void od_group_notify(od_group *group, void (*function)(void *), void *context);
 

@@ -40,6 +40,7 @@
 #include "lane/inbox.h"
 #include "os/clock.h"
 #include "pool/pool.h"
+#include "worker/lend.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -182,6 +183,10 @@ bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settleme
 void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement);
 bool odi_lane_has_passes(const od_queue *queue);
 void odi_lane_forget_line(od_queue *queue);
+
+/* Names what the records of a set that have jobs outstanding are served in, and begins the loan.
+ * The set's lock is not held. */
+void odi_lane_lend(odi_loan *loan, odi_watch *watch, odi_record **first, odi_record_walk *next);
 
 /* The band of what the calling thread does: its job's; outside of jobs the highest on the main
  * thread, and the middle one elsewhere. */

@@ -66,7 +66,7 @@ ODI_COLD static void discard_own(odi_worker *worker, uint32_t band)
 }
 
 /* False: memory is short, and nothing is queued. */
-static bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
+ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
     odi_crew *crew = &pool->crew;
 
@@ -91,7 +91,7 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
         odi_pool_help(crew);
 }
 
-bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
+ODI_HOT_INLINE bool submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
 
@@ -101,9 +101,14 @@ bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
     return true;
 }
 
+bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
+{
+    return submit_if_kept(pool, band, job);
+}
+
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 {
-    if (ODI_UNLIKELY(!odi_pool_submit_if_kept(pool, band, job)))
+    if (ODI_UNLIKELY(!submit_if_kept(pool, band, job)))
         run_here(pool, job);
 }
 
@@ -117,10 +122,11 @@ void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void 
 int od_pool_current_band(void)
 {
     odi_worker *worker = odi_worker_self;
+    odi_record *record = odi_record_outside; /* innermost; see outside.c */
 
-    return worker != NULL && worker->run_record != NULL
-               ? (int)odi_record_band(worker->run_record)
-               : -1;
+    if (record == NULL && worker != NULL)
+        record = worker->run_record;
+    return record != NULL ? (int)odi_record_band(record) : -1;
 }
 
 bool od_pool_is_worker(od_pool *pool)
