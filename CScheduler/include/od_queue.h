@@ -28,12 +28,23 @@ enum { OD_UNLIMITED = 0, OD_QUEUE_BAND = -1, OD_LABEL_BYTES = 48 };
  * memory is short. The pool outlives its queues. */
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label);
 
+typedef enum od_overflow {
+    OD_OVERFLOW_WAITS = 0,   /* the submitter waits, those who came first first; a job of the queue
+                                itself runs what it submits at once instead */
+    OD_OVERFLOW_RUNS = 1,    /* the submitter runs it, in the queue's order like a sync caller */
+    OD_OVERFLOW_REFUSED = 2  /* it is discarded and counted, or od_queue_try_async says so */
+} od_overflow;
+
 /* What else a queue may be told when it is made; zero is as od_queue_create makes it. */
 typedef struct od_queue_options {
     od_band band;
     int32_t width;
     const char *label; /* NULL: "" */
     bool inactive;     /* nothing starts until od_queue_activate */
+    /* How many jobs may wait to begin; 0: any number. Barriers count, sync callers that wait do,
+     * and timers are let in always. */
+    uint32_t pending_limit;
+    od_overflow overflow; /* what becomes of a submission beyond it */
 } od_queue_options;
 
 od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
@@ -66,6 +77,27 @@ enum {
 /* The same with flags. On a queue that has seen a barrier every job passes a lane. */
 void od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                          void (*function)(void *), void *context);
+
+/* The same where it is not refused. False: the queue's pending limit is reached, whatever its
+ * overflow, and the job is still the caller's. */
+bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                        void (*function)(void *), void *context);
+
+uint32_t od_queue_pending_limit(od_queue *queue);
+od_overflow od_queue_overflow(od_queue *queue);
+/* Submissions that od_queue_async and its like have discarded, over the queue's life. */
+uint64_t od_queue_refused(od_queue *queue);
+
+/* Jobs that are submitted together: counted once, queued in one critical section, with one
+ * worker woken for all. The storage is the caller's: OD_BATCH_BYTES, aligned to 16. */
+typedef struct od_batch od_batch;
+enum { OD_BATCH_BYTES = 4128 };
+
+od_batch *od_batch_begin(void *storage, od_queue *queue, od_group *group, int32_t band);
+/* Adds a job. A full batch (256 jobs) is submitted first. */
+void od_batch_add(od_batch *batch, void (*function)(void *), void *context);
+/* Submits what was added, in order. The batch is empty then, and may be used again. */
+void od_batch_submit(od_batch *batch);
 
 /* The job that the calling thread runs goes on after its return: where the queue is limited, its
  * place stays taken until as many calls of od_queue_unhold. False: there are no places to take. */

@@ -112,6 +112,58 @@ void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
         run_here(pool, job);
 }
 
+static void submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t band,
+                                  const odi_entry *jobs, size_t count)
+{
+    odi_crew *crew = &pool->crew;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ODI_LIKELY(odi_worker_push(worker, band, jobs[i])))
+            continue;
+        (void)odi_crew_publish(crew, worker->site); /* what runs here may wait for it */
+        run_here(pool, jobs[i]);
+    }
+    (void)odi_crew_publish(crew, worker->site); /* as in submit_inside, all of it */
+    /* relaxed: the publication's fence stands before it (S4) */
+    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
+        discard_own(worker, band);
+}
+
+static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
+                                   size_t count)
+{
+    odi_crew *crew = &pool->crew;
+    odi_site *site = odi_crew_site_here(crew);
+    bool pushed = false, there = true;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ODI_LIKELY(odi_site_push(site, band, jobs[i]))) {
+            pushed = true;
+            continue;
+        }
+        if (pushed)
+            there = odi_crew_publish_push(crew, site); /* what runs here may wait for it */
+        pushed = false;
+        run_here(pool, jobs[i]);
+    }
+    if (pushed)
+        there = odi_crew_publish_push(crew, site);
+    if (ODI_UNLIKELY(!there))
+        odi_pool_help(crew);
+}
+
+void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (count == 0)
+        return;
+    if (worker != NULL && worker->crew == &pool->crew)
+        submit_several_inside(pool, worker, band, jobs, count);
+    else
+        submit_several_outside(pool, band, jobs, count);
+}
+
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
 {
     if (ODI_UNLIKELY((uint32_t)band >= ODI_BANDS))
