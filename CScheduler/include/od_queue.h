@@ -111,6 +111,7 @@ typedef struct od_stay {
     bool holds_place;
     bool exclusive;
     bool visits;
+    bool drains; /* the engine's own, around a lane's jobs */
 } od_stay;
 
 /* Enters the queue's order on the calling thread: waits for what was submitted before where
@@ -159,6 +160,10 @@ bool od_queue_is_current(od_queue *queue);
 /* The queues of the jobs that the calling thread runs, from the innermost at depth 0; NULL
  * beyond the last. */
 od_queue *od_queue_of_thread(int depth);
+
+/* The band of what the calling thread runs: its job's, and in a sync also the queue's if that is
+ * higher; -1 where it runs neither. */
+int od_queue_current_band(void);
 
 /* A word of the queue's user, NULL until one is adopted. The first stays for the queue's life:
  * adopt returns the word that is there afterwards. */

@@ -270,14 +270,16 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
 {
     int64_t deadline = odi_clock_after(deadline_ns), slice_ns = ODI_WAIT_SLICE_NS;
     bool on_worker = odi_worker_self != NULL, empty = false, over = false;
+    bool begun = false;
 
-    if (on_worker)
-        od_blocking_begin();
     while (!empty && !over) {
         odi_loan loan = odi_loan_of(odi_band_of_thread());
 
         if (deadline_ns > 0)
             lend(set, &loan);
+        if (on_worker && !begun)
+            od_blocking_begin(); /* who comes in its place finds what is lent already */
+        begun = true;
         int64_t slice = odi_clock_after(slice_ns);
         over = slice >= deadline || (!on_worker && loan.count == 0);
         empty = odi_watch_wait(set->watch, set->first, set->next, over ? deadline : slice);

@@ -416,7 +416,8 @@ static odi_entry pass_for(od_queue *queue, uint32_t band)
  * short for the next pass, of *band. */
 static bool serve_lane(od_queue *queue, uint32_t *band)
 {
-    od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true};
+    od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true,
+                    .drains = true};
     size_t done = 0, most;
     const odi_turn *below = right_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);

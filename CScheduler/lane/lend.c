@@ -164,7 +164,7 @@ void odi_lane_lend(odi_loan *loan, odi_watch *watch, odi_record **first, odi_rec
 
 uint32_t odi_band_of_thread(void)
 {
-    int band = od_pool_current_band();
+    int band = od_queue_current_band();
 
     if (band >= 0)
         return (uint32_t)band;

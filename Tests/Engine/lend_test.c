@@ -225,6 +225,41 @@ static void a_thread_is_in_its_jobs_band_or_in_the_middle(void **state)
     od_queue_release(queue);
 }
 
+static void sync_and_note_band(void *raw)
+{
+    od_queue **queues = raw;
+    od_stay outer, inner;
+
+    for (int i = 0; i < 2; i++) {
+        od_queue_sync_begin(queues[i], &outer);
+        scene.order[2 * i] = (char)('0' + od_queue_current_band());
+        od_queue_sync_begin(queues[2], &inner);
+        scene.order[2 * i + 1] = (char)('0' + od_queue_current_band());
+        od_queue_sync_end(&inner);
+        od_queue_sync_end(&outer);
+    }
+}
+
+static void a_sync_is_in_its_queues_band_or_its_callers(void **state)
+{
+    od_queue *queues[] = {od_queue_create(scene.pool, OD_BAND_USER_INITIATED, 1, "above"),
+                          background(1),
+                          od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "inner")};
+    od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "middle");
+
+    (void)state;
+    gate_open(&scene.door);
+    sync_and_note_band(queues); /* from no job */
+    assert_string_equal(scene.order, "1143");
+    od_queue_async(middle, NULL, OD_QUEUE_BAND, sync_and_note_band, queues);
+    assert_true(od_queue_wait(middle, HANG_NS));
+    assert_string_equal(scene.order, "1122");
+    assert_int_equal(od_queue_current_band(), -1);
+    for (int i = 0; i < 3; i++)
+        od_queue_release(queues[i]);
+    od_queue_release(middle);
+}
+
 /* ---- passes ---- */
 
 static bool has_passes(od_queue *queue)
@@ -590,6 +625,7 @@ int main(void)
         SCENE(what_a_cancel_takes_out_raises_nothing_any_more),
         SCENE(a_sync_caller_takes_along_what_is_before_it),
         SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle),
+        SCENE(a_sync_is_in_its_queues_band_or_its_callers),
         SCENE(a_pass_that_nobody_needs_goes),
         SCENE(a_group_is_waited_for_in_the_waiters_band),
         SCENE(a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band),
