@@ -73,7 +73,7 @@ od_status od_pool_set_workers(od_pool *pool, int workers);
 /* Whether the calling thread is one of the pool's workers (NULL: of any pool). */
 bool od_pool_is_worker(od_pool *pool);
 
-/* The band of the job that the calling worker runs, or -1. */
+/* The band of the job that the calling thread runs, or -1. */
 int od_pool_current_band(void);
 
 /* Submits `function(context)`. Returns after the job is queued, or after it ran on the

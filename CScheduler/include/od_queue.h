@@ -28,12 +28,23 @@ enum { OD_UNLIMITED = 0, OD_QUEUE_BAND = -1, OD_LABEL_BYTES = 48 };
  * memory is short. The pool outlives its queues. */
 od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label);
 
+typedef enum od_overflow {
+    OD_OVERFLOW_WAITS = 0,   /* the submitter waits, those who came first first; a job of the queue
+                                itself runs what it submits at once instead */
+    OD_OVERFLOW_RUNS = 1,    /* the submitter runs it, in the queue's order like a sync caller */
+    OD_OVERFLOW_REFUSED = 2  /* it is discarded and counted, or od_queue_try_async says so */
+} od_overflow;
+
 /* What else a queue may be told when it is made; zero is as od_queue_create makes it. */
 typedef struct od_queue_options {
     od_band band;
     int32_t width;
     const char *label; /* NULL: "" */
     bool inactive;     /* nothing starts until od_queue_activate */
+    /* How many jobs may wait to begin; 0: any number. Barriers count, sync callers that wait do,
+     * and timers are let in always. */
+    uint32_t pending_limit;
+    od_overflow overflow; /* what becomes of a submission beyond it */
 } od_queue_options;
 
 od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
@@ -67,6 +78,27 @@ enum {
 void od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                          void (*function)(void *), void *context);
 
+/* The same where it is not refused. False: the queue's pending limit is reached, whatever its
+ * overflow, and the job is still the caller's. */
+bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                        void (*function)(void *), void *context);
+
+uint32_t od_queue_pending_limit(od_queue *queue);
+od_overflow od_queue_overflow(od_queue *queue);
+/* Submissions that od_queue_async and its like have discarded, over the queue's life. */
+uint64_t od_queue_refused(od_queue *queue);
+
+/* Jobs that are submitted together: counted once, queued in one critical section, with one
+ * worker woken for all. The storage is the caller's: OD_BATCH_BYTES, aligned to 16. */
+typedef struct od_batch od_batch;
+enum { OD_BATCH_BYTES = 4128 };
+
+od_batch *od_batch_begin(void *storage, od_queue *queue, od_group *group, int32_t band);
+/* Adds a job. A full batch (256 jobs) is submitted first. */
+void od_batch_add(od_batch *batch, void (*function)(void *), void *context);
+/* Submits what was added, in order. The batch is empty then, and may be used again. */
+void od_batch_submit(od_batch *batch);
+
 /* The job that the calling thread runs goes on after its return: where the queue is limited, its
  * place stays taken until as many calls of od_queue_unhold. False: there are no places to take. */
 bool od_queue_hold(od_queue *queue);
@@ -79,6 +111,7 @@ typedef struct od_stay {
     bool holds_place;
     bool exclusive;
     bool visits;
+    bool drains; /* the engine's own, around a lane's jobs */
 } od_stay;
 
 /* Enters the queue's order on the calling thread: waits for what was submitted before where
@@ -128,6 +161,10 @@ bool od_queue_is_current(od_queue *queue);
  * beyond the last. */
 od_queue *od_queue_of_thread(int depth);
 
+/* The band of what the calling thread runs: its job's, and in a sync also the queue's if that is
+ * higher; -1 where it runs neither. */
+int od_queue_current_band(void);
+
 /* A word of the queue's user, NULL until one is adopted. The first stays for the queue's life:
  * adopt returns the word that is there afterwards. */
 void *od_queue_context(od_queue *queue);
@@ -146,6 +183,10 @@ uint64_t od_group_pending(od_group *group);
 /* Sleeps until everything entered has left. False: the deadline (nanoseconds from now;
  * INT64_MAX: none) came first. A worker that waits hands its place over. */
 bool od_group_wait(od_group *group, int64_t deadline_ns);
+
+/* The same for a group that was entered by hand for a job of `queue`, submitted in `band` or
+ * OD_QUEUE_BAND: the waiter's band is lent to that job too. */
+bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns);
 
 /* Calls function(context) once, on whichever thread finds the group empty first. */
 void od_group_notify(od_group *group, void (*function)(void *), void *context);

@@ -153,6 +153,12 @@ static inline bool odi_record_add(odi_record *record)
     return !(odi_add_acquire(&record->ledger, ODI_LEDGER_ONE, L5) & ODI_LEDGER_CLOSED);
 }
 
+/* The same for several at once; all of them are taken back if it is closed. */
+static inline bool odi_record_add_several(odi_record *record, uint64_t jobs)
+{
+    return !(odi_add_acquire(&record->ledger, jobs * ODI_LEDGER_ONE, L5) & ODI_LEDGER_CLOSED);
+}
+
 /* Counts `jobs` as done (or discarded). True: they were the last of a watched record, and
  * the caller owes it odi_record_drained, outside of any lock. */
 static inline bool odi_record_subtract(odi_record *record, uint64_t jobs)

@@ -240,32 +240,64 @@ uint64_t od_queue_pending(od_queue *queue)
     return pending > untold ? pending - untold : 0;
 }
 
-/* Waits for a set of records; a worker hands its place over, or serves itself if nobody can
- * take it. */
-static bool wait_for(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                     int64_t deadline_ns)
+/* What is waited for: a set of records, and what is known beside. */
+typedef struct {
+    odi_watch *watch;
+    odi_record **first;
+    odi_record_walk *next;
+    od_queue *queue; /* jobs of this one are among it, or are waited for by it; may be NULL */
+    uint32_t band;   /* they are in this one */
+} awaited;
+
+/* Lends the waiter's band until odi_loan_end. */
+static void lend(const awaited *set, odi_loan *loan)
 {
-    int64_t deadline = odi_clock_after(deadline_ns);
-    bool empty = false, over = false;
+    od_queue *queue = set->queue;
 
-    if (odi_worker_self == NULL)
-        return odi_watch_wait(watch, first, next, deadline);
-    od_blocking_begin();
+    if (loan->band == OD_BAND_BACKGROUND)
+        return;
+    if (queue != NULL && odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint */
+        odi_lane_raise_all(queue, loan->band);
+    else if (queue != NULL)
+        odi_loan_name(loan, &queue->pool->crew, set->band);
+    odi_lane_lend(loan, set->watch, set->first, set->next);
+}
+
+/* A worker hands its place over, or serves itself if nobody can take it. Who lends looks after a
+ * slice what there is to lend to by then; a thread that is no worker, after longer and longer
+ * ones, and only if there was anything. */
+static bool wait_for(const awaited *set, int64_t deadline_ns)
+{
+    int64_t deadline = odi_clock_after(deadline_ns), slice_ns = ODI_WAIT_SLICE_NS;
+    bool on_worker = odi_worker_self != NULL, empty = false, over = false;
+    bool begun = false;
+
     while (!empty && !over) {
-        int64_t slice = odi_clock_after(ODI_WAIT_SLICE_NS);
+        odi_loan loan = odi_loan_of(odi_band_of_thread());
 
-        over = slice >= deadline;
-        empty = odi_watch_wait(watch, first, next, over ? deadline : slice);
-        if (!empty && !over)
+        if (deadline_ns > 0)
+            lend(set, &loan);
+        if (on_worker && !begun)
+            od_blocking_begin(); /* who comes in its place finds what is lent already */
+        begun = true;
+        int64_t slice = odi_clock_after(slice_ns);
+        over = slice >= deadline || (!on_worker && loan.count == 0);
+        empty = odi_watch_wait(set->watch, set->first, set->next, over ? deadline : slice);
+        odi_loan_end(&loan);
+        if (!empty && !over && on_worker)
             odi_serve_own_deque();
+        slice_ns += on_worker ? 0 : slice_ns;
     }
-    od_blocking_end();
+    if (on_worker)
+        od_blocking_end();
     return empty;
 }
 
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
 {
-    return wait_for(&queue->watch, &queue->records, odi_record_next_of_queue, deadline_ns);
+    awaited jobs = {&queue->watch, &queue->records, odi_record_next_of_queue, queue, queue->band};
+
+    return wait_for(&jobs, deadline_ns);
 }
 
 void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
@@ -345,7 +377,16 @@ bool od_group_wait(od_group *group, int64_t deadline_ns)
         for (int spins = 0; spins < WAIT_SPINS && !odi_group_seems_empty(group); spins++)
             odi_spin_pause();
     }
-    return wait_for(&group->watch, &group->records, odi_record_next_of_group, deadline_ns);
+    return od_group_wait_for(group, NULL, OD_QUEUE_BAND, deadline_ns);
+}
+
+bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
+{
+    awaited jobs = {&group->watch, &group->records, odi_record_next_of_group, queue, 0};
+
+    if (queue != NULL)
+        jobs.band = band >= 0 && (uint32_t)band < queue->band ? (uint32_t)band : queue->band;
+    return wait_for(&jobs, deadline_ns);
 }
 
 void od_group_notify(od_group *group, void (*function)(void *), void *context)

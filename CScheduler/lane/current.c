@@ -45,3 +45,15 @@ od_queue *od_queue_of_thread(int depth)
     }
     return NULL;
 }
+
+int od_queue_current_band(void)
+{
+    int band = od_pool_current_band();
+
+    for (od_stay *stay = odi_stays; stay != NULL && !stay->drains; stay = stay->outer) {
+        int queues = (int)stay->queue->band;
+
+        band = band >= 0 && band < queues ? band : queues;
+    }
+    return band;
+}

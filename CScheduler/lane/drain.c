@@ -1,4 +1,5 @@
 /* drain.c — who serves a lane: drainers, and sync callers whose turn has come. */
+#include "lane/limit.h"
 #include "lane/queue.h"
 
 #include "os/clock.h"
@@ -88,7 +89,7 @@ ODI_COLD void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry)
 }
 
 /* Lock held. A job is in the drainer's hands from here on: its submitter need not wait. */
-static bool take_listed(od_queue *queue, odi_entry *entry)
+bool odi_lane_take_listed(od_queue *queue, odi_entry *entry)
 {
     odi_turn *listed = queue->first_turn;
 
@@ -153,7 +154,7 @@ ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *waiting)
 void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
 {
     od_blocking_begin();
-    while (odi_load_acquire(&waiting->granted, Q1) == 0) { /* ended by: grant, take_listed */
+    while (odi_load_acquire(&waiting->granted, Q1) == 0) { /* ended by: grant, odi_lane_take_listed */
         if (odi_futex_wait(&waiting->granted, 0, odi_clock_after(slice_ns)) ==
             ODI_FUTEX_TIMED_OUT)
             serve_meanwhile(queue, waiting);
@@ -242,7 +243,7 @@ static bool pop(od_queue *queue, odi_entry *entry)
 {
     return odi_fifo_pop(&queue->early, entry) || odi_hand_pop(&queue->hand, entry) ||
            (peek(queue, entry) && odi_fifo_pop(&queue->lane, entry)) ||
-           take_listed(queue, entry);
+           odi_lane_take_listed(queue, entry);
 }
 
 /* The next that may start for a drainer that holds a place: nothing while a barrier runs, a
@@ -308,6 +309,8 @@ static lot take(od_queue *queue, bool several, const odi_turn *below)
         next.granted = entry;
     else {
         next.first = entry;
+        if (ODI_UNLIKELY(queue->first_turn != NULL))
+            odi_limit_admit(queue);
         if (several && queue->width == 1 && !queue->keeps_lane && queue->raised == 0)
             next.hand_end = fill_hand(queue);
     }
@@ -413,7 +416,8 @@ static odi_entry pass_for(od_queue *queue, uint32_t band)
  * short for the next pass, of *band. */
 static bool serve_lane(od_queue *queue, uint32_t *band)
 {
-    od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true};
+    od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true,
+                    .drains = true};
     size_t done = 0, most;
     const odi_turn *below = right_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);

@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
-enum { BLOCK_ENTRIES = 63 };
+/* As many spares as a drainer's round leaves, who hands them to its submitters (inbox.h): where
+ * both run all the time neither meets the other in malloc. */
+enum { BLOCK_ENTRIES = 63, MOST_SPARES = 16 };
 
 struct odi_fifo_block {
     odi_fifo_block *next;
@@ -11,10 +13,24 @@ struct odi_fifo_block {
 
 static odi_fifo_block *take_block(odi_fifo *fifo)
 {
-    odi_fifo_block *block = fifo->spare;
+    odi_fifo_block *block = fifo->spares;
 
-    fifo->spare = NULL;
-    return block != NULL ? block : malloc(sizeof *block);
+    if (block == NULL)
+        return malloc(sizeof *block);
+    fifo->spares = block->next;
+    fifo->spare_count--;
+    return block;
+}
+
+static void keep_block(odi_fifo *fifo, odi_fifo_block *block)
+{
+    if (fifo->spare_count >= MOST_SPARES) {
+        free(block);
+        return;
+    }
+    block->next = fifo->spares;
+    fifo->spares = block;
+    fifo->spare_count++;
 }
 
 static bool add_block(odi_fifo *fifo)
@@ -36,9 +52,12 @@ static bool add_block(odi_fifo *fifo)
 
 bool odi_fifo_reserve(odi_fifo *fifo)
 {
-    if (fifo->spare == NULL)
-        fifo->spare = malloc(sizeof *fifo->spare);
-    return fifo->spare != NULL;
+    odi_fifo_block *block = take_block(fifo);
+
+    if (block == NULL)
+        return false;
+    keep_block(fifo, block);
+    return true;
 }
 
 bool odi_fifo_push(odi_fifo *fifo, odi_entry entry)
@@ -61,10 +80,7 @@ static void drop_first(odi_fifo *fifo)
         return;
     }
     fifo->first = block->next;
-    if (fifo->spare == NULL)
-        fifo->spare = block;
-    else
-        free(block);
+    keep_block(fifo, block);
 }
 
 bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
@@ -115,6 +131,7 @@ bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry)
 void odi_fifo_free(odi_fifo *fifo)
 {
     free(fifo->first);
-    free(fifo->spare);
+    while (fifo->spares != NULL)
+        free(take_block(fifo));
     *fifo = (odi_fifo){0};
 }

@@ -18,8 +18,8 @@ typedef struct odi_fifo_block odi_fifo_block;
 typedef struct {
     odi_fifo_block *first, *last;
     uint32_t head, tail; /* places in the first block and in the last */
-    odi_fifo_block *spare; /* the last block that was used up: no allocation to and fro */
-    uint32_t count;
+    odi_fifo_block *spares; /* blocks that were used up: no allocation to and fro */
+    uint32_t count, spare_count;
 } odi_fifo;
 
 /* False: memory is short, nothing changed. */

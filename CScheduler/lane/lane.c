@@ -1,3 +1,4 @@
+#include "lane/limit.h"
 #include "lane/queue.h"
 
 #include "worker/run.h"
@@ -107,7 +108,7 @@ bool odi_lane_is_cancelled(odi_entry entry)
 /* ---- entering ---- */
 
 /* A drainer may be missing. Not held. */
-static void see_to_drainers(od_queue *queue)
+void odi_lane_see_to_drainers(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     odi_settlement settlement = odi_lane_settle(queue);
@@ -154,13 +155,13 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
     odi_credits_give_back(before);
     odi_credits_give_back(unused);
     if (wants)
-        see_to_drainers(queue);
+        odi_lane_see_to_drainers(queue);
     return pushed;
 }
 
 /* The inbox had no memory for a job. Its submitter waits until a drainer takes the job from
  * its frame; where that would be waiting for itself, it runs the job at once. */
-ODI_COLD static void push_without_memory(od_queue *queue, odi_entry labelled)
+ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
 {
     odi_turn mine;
 
@@ -207,7 +208,7 @@ bool odi_lane_push(od_queue *queue, odi_entry labelled)
 
     if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER)) {
         if (!odi_lane_push_barrier(queue, labelled))
-            push_without_memory(queue, labelled);
+            odi_lane_push_without_memory(queue, labelled);
         return true;
     }
     odi_lock_acquire(&queue->inbox.lock);
@@ -224,9 +225,9 @@ bool odi_lane_push(od_queue *queue, odi_entry labelled)
     odi_lock_release(&queue->inbox.lock);
 
     if (ODI_UNLIKELY(!kept))
-        push_without_memory(queue, labelled);
+        odi_lane_push_without_memory(queue, labelled);
     else if (wants)
-        see_to_drainers(queue);
+        odi_lane_see_to_drainers(queue);
     return true;
 }
 
@@ -293,6 +294,7 @@ void odi_lane_purge(od_queue *queue)
     /* relaxed: locked */
     odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
     odi_lock_release(&queue->inbox.lock);
+    odi_limit_sift(queue, &dropped);
     odi_lane_open_if_clear(queue);
     odi_settlement settlement = odi_lane_settle(queue); /* what a hand held back may run */
     odi_lock_release(&queue->watch.lock);

@@ -138,9 +138,33 @@ void odi_lane_forget_line(od_queue *queue)
 
 /* ---- who waits ---- */
 
+/* A hint may do with so many records. */
+enum { RECORDS_LOOKED_AT = 64 };
+
+/* Under the set's lock the records are their queues', and with that their pools are there. */
+void odi_lane_lend(odi_loan *loan, odi_watch *watch, odi_record **first, odi_record_walk *next)
+{
+    int looked = 0;
+
+    odi_lock_acquire(&watch->lock);
+    for (odi_record *record = *first; record != NULL && looked++ < RECORDS_LOOKED_AT;
+         record = next(record)) {
+        /* relaxed, all: hints */
+        od_queue *queue = odi_load_relaxed(&record->queue);
+
+        if (queue == NULL || odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0)
+            continue;
+        bool diverted = odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED;
+        odi_loan_name(loan, odi_load_relaxed(&record->crew),
+                      diverted ? queue->band : odi_record_band(record));
+    }
+    odi_loan_begin(loan);
+    odi_lock_release(&watch->lock);
+}
+
 uint32_t odi_band_of_thread(void)
 {
-    int band = od_pool_current_band();
+    int band = od_queue_current_band();
 
     if (band >= 0)
         return (uint32_t)band;

@@ -7,6 +7,7 @@
 #include "job/arena.h"
 #include "job/group.h"
 #include "lane/cycle.h"
+#include "lane/limit.h"
 #include "os/clock.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -165,7 +166,7 @@ ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
     return record;
 }
 
-static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
+ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
 {
     if (group != NULL) {
         odi_record *last = odi_load_acquire(&group->last, L5);
@@ -179,6 +180,11 @@ static odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
     }
     odi_record *record = odi_load_acquire(&queue->current[key], L5);
     return ODI_LIKELY(record != NULL) ? record : make_current(queue, key);
+}
+
+odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t key)
+{
+    return find_record(queue, group, key);
 }
 
 /* ---- submitting ---- */
@@ -251,6 +257,20 @@ void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry
     submit(queue, group, key, job);
 }
 
+/* The users' door: a queue with a limit looks first. */
+ODI_HOT_INLINE void enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    if (ODI_UNLIKELY(queue->pending_limit > 0))
+        odi_limit_submit(queue, group, key, job);
+    else
+        submit(queue, group, key, job);
+}
+
+void odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    enter(queue, group, key, job);
+}
+
 static uint32_t band_of(const od_queue *queue, int32_t band)
 {
     uint32_t own = queue->band;
@@ -259,7 +279,7 @@ static uint32_t band_of(const od_queue *queue, int32_t band)
 }
 
 /* What the flags make of the band. Sees to it that a barrier finds a lane. */
-ODI_COLD static uint32_t key_of(od_queue *queue, int32_t band, uint32_t flags)
+ODI_COLD uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags)
 {
     uint32_t key = band_of(queue, band);
 
@@ -275,13 +295,13 @@ ODI_COLD static uint32_t key_of(od_queue *queue, int32_t band, uint32_t flags)
 void od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
                     void *context)
 {
-    submit(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
+    enter(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
 }
 
 void od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                          void (*function)(void *), void *context)
 {
-    odi_queue_submit(queue, group, key_of(queue, band, flags),
+    enter(queue, group, odi_queue_key(queue, band, flags),
                      odi_job_plain(function, context, 0));
 }
 
@@ -304,14 +324,14 @@ __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *capture
                                                        od_queue *queue, od_group *group,
                                                        int32_t band)
 {
-    submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
+    enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
 }
 
 __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
                                                             od_queue *queue, od_group *group,
                                                             int32_t band, uint32_t flags)
 {
-    odi_queue_submit(queue, group, key_of(queue, band, flags),
+    enter(queue, group, odi_queue_key(queue, band, flags),
                      odi_job_closure(code, captures, 0));
 }
 #endif
@@ -329,7 +349,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 {
     int32_t width = options->width;
     const char *label = options->label != NULL ? options->label : "";
-    bool diverted = width != OD_UNLIMITED || options->inactive;
+    bool limited = options->pending_limit > 0; /* its jobs are counted in the lane */
+    bool diverted = width != OD_UNLIMITED || options->inactive || limited;
 
     if ((uint32_t)options->band >= ODI_BANDS)
         odi_trap("od_queue_create: there is no band %d; choose one of od_band",
@@ -367,7 +388,11 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->inbox.credits = 0;
     queue->inbox.wants = true;
     queue->all_here = diverted; /* nothing is given to the pool directly */
-    queue->keeps_lane = queue->exclusive = false;
+    queue->keeps_lane = limited;
+    queue->exclusive = false;
+    queue->pending_limit = options->pending_limit;
+    queue->overflow = options->overflow;
+    queue->refused = 0;
     queue->barriers = 0;
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */

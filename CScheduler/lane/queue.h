@@ -40,6 +40,7 @@
 #include "lane/inbox.h"
 #include "os/clock.h"
 #include "pool/pool.h"
+#include "worker/lend.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -49,6 +50,8 @@ struct od_queue {
     /* Constant. */
     od_pool *pool;
     uint32_t band;
+    uint32_t pending_limit; /* 0: none; see limit.h */
+    od_overflow overflow;
     char label[OD_LABEL_BYTES];
 
     odi_atomic(void *) context; /* its user's, adopted once */
@@ -74,6 +77,7 @@ struct od_queue {
     /* See barrier.c. */
     bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
     uint32_t barriers;                    /* that wait */
+    uint64_t refused;
     odi_record *before; /* from here on the chain's jobs may be outside of the lane */
     ODI_LINE_ALIGNED odi_hand hand;
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
@@ -109,6 +113,13 @@ typedef struct {
 extern const odi_record_owner odi_queue_owner;
 odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
 void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+/* The same through the limit of a queue that has one. */
+void odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+
+/* The record to count such a job on: NULL when memory is short. It is asked again after the
+ * count (odi_record_is). */
+odi_record *odi_queue_find_record(od_queue *queue, struct odi_group *group, uint32_t key);
+uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags);
 void odi_queue_reap(od_queue *queue);
 
 /* Lock held; releases it. */
@@ -133,6 +144,15 @@ void odi_lane_purge(od_queue *queue);                        /* not held */
 /* Counts and queues a job of a record without a group in one critical section. False: it has
  * to be counted and pushed as usual (not diverted any more, cancelled, memory is short). */
 bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job);
+
+/* Sees to a drainer after a push, where the inbox wants one. Not held. */
+void odi_lane_see_to_drainers(od_queue *queue);
+
+/* Waits, or runs or discards the job: the lane has no memory for it. Not held. */
+void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled);
+
+/* The oldest of those that the lane has no memory for. Held. */
+bool odi_lane_take_listed(od_queue *queue, odi_entry *entry);
 
 /* Takes back the credits of the queue's inbox. Not held. */
 void odi_lane_end_credits(od_queue *queue);
@@ -182,6 +202,10 @@ bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settleme
 void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement);
 bool odi_lane_has_passes(const od_queue *queue);
 void odi_lane_forget_line(od_queue *queue);
+
+/* Names what the records of a set that have jobs outstanding are served in, and begins the loan.
+ * The set's lock is not held. */
+void odi_lane_lend(odi_loan *loan, odi_watch *watch, odi_record **first, odi_record_walk *next);
 
 /* The band of what the calling thread does: its job's; outside of jobs the highest on the main
  * thread, and the middle one elsewhere. */

@@ -9,6 +9,7 @@
 #include "job/group.h"
 #include "job/semaphore.h"
 #include "pool/pool.h"
+#include "worker/lend.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -41,6 +42,7 @@ static void after_in_child(void)
     odi_records_forked();
     odi_groups_forked();
     odi_semaphores_forked();
+    odi_loans_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;
         pool->plan_lock = (odi_lock){0};

@@ -72,6 +72,9 @@ void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
  * for its deque, and then nothing has happened. */
 bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job);
 
+/* The same for several, published once. */
+void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count);
+
 /* Whether the calling thread is inside a job of the pool that it runs for want of workers. */
 bool odi_pool_is_helped(const od_pool *pool);
 

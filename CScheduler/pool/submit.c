@@ -66,7 +66,7 @@ ODI_COLD static void discard_own(odi_worker *worker, uint32_t band)
 }
 
 /* False: memory is short, and nothing is queued. */
-static bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
+ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
     odi_crew *crew = &pool->crew;
 
@@ -91,7 +91,7 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
         odi_pool_help(crew);
 }
 
-bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
+ODI_HOT_INLINE bool submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
 
@@ -101,10 +101,67 @@ bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
     return true;
 }
 
+bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
+{
+    return submit_if_kept(pool, band, job);
+}
+
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 {
-    if (ODI_UNLIKELY(!odi_pool_submit_if_kept(pool, band, job)))
+    if (ODI_UNLIKELY(!submit_if_kept(pool, band, job)))
         run_here(pool, job);
+}
+
+static void submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t band,
+                                  const odi_entry *jobs, size_t count)
+{
+    odi_crew *crew = &pool->crew;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ODI_LIKELY(odi_worker_push(worker, band, jobs[i])))
+            continue;
+        (void)odi_crew_publish(crew, worker->site); /* what runs here may wait for it */
+        run_here(pool, jobs[i]);
+    }
+    (void)odi_crew_publish(crew, worker->site); /* as in submit_inside, all of it */
+    /* relaxed: the publication's fence stands before it (S4) */
+    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
+        discard_own(worker, band);
+}
+
+static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
+                                   size_t count)
+{
+    odi_crew *crew = &pool->crew;
+    odi_site *site = odi_crew_site_here(crew);
+    bool pushed = false, there = true;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ODI_LIKELY(odi_site_push(site, band, jobs[i]))) {
+            pushed = true;
+            continue;
+        }
+        if (pushed)
+            there = odi_crew_publish_push(crew, site); /* what runs here may wait for it */
+        pushed = false;
+        run_here(pool, jobs[i]);
+    }
+    if (pushed)
+        there = odi_crew_publish_push(crew, site);
+    if (ODI_UNLIKELY(!there))
+        odi_pool_help(crew);
+}
+
+void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
+{
+    odi_worker *worker = odi_worker_self;
+
+    if (count == 0)
+        return;
+    if (worker != NULL && worker->crew == &pool->crew)
+        submit_several_inside(pool, worker, band, jobs, count);
+    else
+        submit_several_outside(pool, band, jobs, count);
 }
 
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
@@ -117,10 +174,11 @@ void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void 
 int od_pool_current_band(void)
 {
     odi_worker *worker = odi_worker_self;
+    odi_record *record = odi_record_outside; /* innermost; see outside.c */
 
-    return worker != NULL && worker->run_record != NULL
-               ? (int)odi_record_band(worker->run_record)
-               : -1;
+    if (record == NULL && worker != NULL)
+        record = worker->run_record;
+    return record != NULL ? (int)odi_record_band(record) : -1;
 }
 
 bool od_pool_is_worker(od_pool *pool)

@@ -15,6 +15,7 @@
 #include "worker/due.h"
 #include "worker/guest.h"
 #include "worker/homes.h"
+#include "worker/lend.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -104,6 +105,7 @@ static int memory_node(const odi_crew *crew, const odi_site *site)
 
 void odi_crew_free(odi_crew *crew)
 {
+    odi_loans_forget(crew);
     odi_reclaim_drain();
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: alone */
@@ -714,7 +716,9 @@ void odi_crew_forked(odi_crew *crew)
     crew->active = crew->present = crew->blocked = crew->allowance = 0;
     crew->bench = NULL;
     odi_homes_forked(crew);
+    memset(crew->loans, 0, sizeof crew->loans);
     /* relaxed, all: one thread exists */
+    odi_store_relaxed(&crew->lent, 0);
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]);
 

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "os/clock.h"
+#include "worker/lend.h"
 
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
@@ -12,6 +13,10 @@ enum { LOOK_FAR_EVERY = 8 };
 
 /* A lower band that waits is served at the latest after this many jobs of higher ones. */
 enum { MOST_PASSED_OVER = 256 };
+
+/* With work of its own, and a waiter for a lower band's that is not here, a worker looks for it
+ * elsewhere at one take of so many. */
+enum { LOOK_FOR_LENT_EVERY = 8 };
 
 enum { BATCH = ODI_STEAL_BATCH };
 
@@ -110,6 +115,8 @@ ODI_COLD static bool claim_far(odi_worker *worker, odi_entry *job)
     return false;
 }
 
+enum { ALL_BANDS = (1 << ODI_BANDS) - 1 };
+
 static bool steal_one(odi_worker *worker, odi_entry *job);
 
 static bool claim_outside(odi_worker *worker, uint32_t band, size_t most, odi_entry *job)
@@ -158,11 +165,54 @@ static bool band_waits(odi_worker *worker, uint32_t band)
            odi_injector_size(&worker->site->injectors[band]) > 0;
 }
 
+/* The band among `bands` that is served first: by what they are served as, and of equals one that
+ * was passed over. */
+static uint32_t first_of(odi_worker *worker, uint32_t bands)
+{
+    uint32_t first = lowest_bit(bands), as = odi_crew_served_as(worker->crew, first);
+
+    for (bands &= bands - 1; bands != 0; bands &= bands - 1) {
+        uint32_t band = lowest_bit(bands), served_as = odi_crew_served_as(worker->crew, band);
+
+        if (served_as < as || (served_as == as && worker->passed_over[band] > 0)) {
+            first = band;
+            as = served_as;
+        }
+    }
+    return first;
+}
+
+/* Somebody has lent a band to a lower one: it is served as that, in turns with the one itself. The
+ * bound on passing over holds as ever. */
+ODI_COLD static uint32_t choose_among_lent(odi_worker *worker, uint32_t bands)
+{
+    uint32_t waiting = 0;
+
+    for (uint32_t left = bands; left != 0; left &= left - 1)
+        waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
+    if (waiting == 0)
+        return lowest_bit(bands);
+    uint32_t first = first_of(worker, waiting);
+    for (uint32_t others = waiting & ~(1u << first); others != 0; others &= others - 1) {
+        uint32_t band = lowest_bit(others);
+
+        if (++worker->passed_over[band] >= MOST_PASSED_OVER) {
+            first = band;
+            break;
+        }
+    }
+    worker->passed_over[first] = 0;
+    return first;
+}
+
 /* Several bands may hold work: the highest, unless a lower one has waited long enough. */
 ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
 {
     uint32_t highest = lowest_bit(bands);
 
+    /* relaxed: a hint */
+    if (ODI_UNLIKELY(odi_load_relaxed(&worker->crew->lent) != 0))
+        return choose_among_lent(worker, bands);
     while (!band_waits(worker, highest) && (bands &= bands - 1) != 0)
         highest = lowest_bit(bands);
     if (bands == 0)
@@ -181,12 +231,18 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
     return highest;
 }
 
+static bool find_lent(odi_worker *worker, uint32_t bands, odi_entry *job);
+
 bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 {
     /* relaxed, both: hints; the last look before sleeping goes by the queues themselves */
     uint32_t bands = odi_load_relaxed(&worker->bands) |
                      odi_load_relaxed(&worker->site->bands);
 
+    /* relaxed: a hint */
+    if (ODI_UNLIKELY((bands & (bands - 1)) != 0 && odi_load_relaxed(&worker->crew->lent) != 0) &&
+        find_lent(worker, bands, job))
+        return true;
     while (bands != 0) {
         uint32_t band = ODI_LIKELY((bands & (bands - 1)) == 0) ? lowest_bit(bands)
                                                                 : choose_band(worker, bands);
@@ -197,15 +253,17 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-/* Up to half of what the victim's highest busy band holds. */
+/* Up to half of what the victim's highest busy band of these holds. */
 static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, size_t most,
-                       odi_entry *job)
+                       uint32_t bands, odi_entry *job)
 {
     odi_entry batch[BATCH];
 
-    /* relaxed: a hint */
-    for (uint32_t bands = odi_load_relaxed(&victim->bands); bands != 0; bands &= bands - 1) {
-        uint32_t band = lowest_bit(bands);
+    /* relaxed, both: hints */
+    bands &= odi_load_relaxed(&victim->bands);
+    bool plain = odi_load_relaxed(&worker->crew->lent) == 0;
+    for (uint32_t band; bands != 0; bands &= ~(1u << band)) {
+        band = ODI_LIKELY(plain) ? lowest_bit(bands) : first_of(worker, bands);
         size_t count = odi_deque_steal(&victim->deques[band], batch,
                                        most < BATCH ? most : batch_size(worker, band));
         if (count == 0)
@@ -223,7 +281,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
 
 /* One site's workers, beginning at a random one so that thieves spread. */
 static bool steal_at(odi_worker *worker, const odi_table *table, int site, int distance,
-                     size_t most, odi_entry *job)
+                     size_t most, uint32_t bands, odi_entry *job)
 {
     int first = table->first[site];
     int count = table->first[site + 1] - first;
@@ -234,7 +292,7 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
     for (int i = 0; i < count; i++) {
         odi_worker *victim = table->workers[first + (start + i) % count];
 
-        if (victim != worker && steal_from(worker, victim, distance, most, job))
+        if (victim != worker && steal_from(worker, victim, distance, most, bands, job))
             return true;
     }
     return false;
@@ -246,9 +304,50 @@ ODI_COLD static bool steal_one(odi_worker *worker, odi_entry *job)
 {
     odi_read_begin();
     const odi_table *table = odi_load_acquire(&worker->crew->table, W1);
-    bool found = steal_at(worker, table, worker->site_index, 0, 1, job);
+    bool found = steal_at(worker, table, worker->site_index, 0, 1, ALL_BANDS, job);
     odi_read_end();
     return found;
+}
+
+/* One job of `bands` that lies with another worker or at another site. */
+static bool take_far(odi_worker *worker, uint32_t bands, odi_entry *job)
+{
+    odi_crew *crew = worker->crew;
+    bool found = false;
+
+    odi_read_begin();
+    const odi_table *table = odi_load_acquire(&crew->table, W1);
+    for (int rank = 0; rank < crew->site_count && !found; rank++) {
+        int site = crew->site_order[worker->site_index][rank];
+
+        found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank], 1,
+                         bands, job);
+        for (uint32_t left = rank > 0 ? bands : 0; left != 0 && !found; left &= left - 1)
+            found = claim(worker, &crew->sites[site], lowest_bit(left), 1, job);
+    }
+    odi_read_end();
+    return found;
+}
+
+/* There is work of several of `bands` at hand. What a waiter has lent more to than any of that is
+ * served as may lie elsewhere: with the waiter, most likely. */
+ODI_COLD static bool find_lent(odi_worker *worker, uint32_t bands, odi_entry *job)
+{
+    uint32_t waiting = 0, wanted = 0, best;
+
+    if (worker->lent_tick++ % LOOK_FOR_LENT_EVERY != 0)
+        return false;
+    for (uint32_t left = bands; left != 0; left &= left - 1)
+        waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
+    if (waiting == 0)
+        return false; /* it will look everywhere */
+    best = odi_crew_served_as(worker->crew, first_of(worker, waiting));
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        uint32_t as = odi_crew_served_as(worker->crew, band);
+
+        wanted |= as < band && as < best ? 1u << band : 0;
+    }
+    return wanted != 0 && take_far(worker, wanted, job);
 }
 
 bool odi_worker_other_bands(odi_worker *worker, uint32_t band)
@@ -272,7 +371,7 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
         int site = crew->site_order[worker->site_index][rank];
 
         found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank],
-                         BATCH, job);
+                         BATCH, ALL_BANDS, job);
         for (uint32_t band = 0; rank > 0 && band < ODI_BANDS && !found; band++)
             found = claim(worker, &crew->sites[site], band, batch_size(worker, band), job);
     }

@@ -40,6 +40,7 @@ struct odi_worker {
     uint32_t tick;                           /* takes since the last look outside */
     uint32_t far_tick, far_looks;            /* the same for other sites' injectors */
     uint32_t due_tick;                       /* jobs since the last look at the agenda */
+    uint32_t lent_tick;                      /* takes while somebody has lent its band */
     uint32_t batch_left;                     /* takes until what came from outside is done */
     uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
     uint64_t random;

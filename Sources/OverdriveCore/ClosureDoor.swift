@@ -21,6 +21,16 @@ func submitClosure(
     _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32,
     _ flags: UInt32)
 
+/// The same where the queue's pending limit is not reached. 0: it is, and the closure has been released.
+@_silgen_name("od_queue_try_async_closure")
+func trySubmitClosure(
+    _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32,
+    _ flags: UInt32) -> UInt32
+
+/// Adds `body` to a batch of the engine's.
+@_silgen_name("od_batch_add_closure")
+func addClosure(_ body: __owned @escaping () -> Void, _ batch: OpaquePointer)
+
 /// A heap box for the C functions that take `function(context)`: notifications, which are rare.
 final class Callback {
     private let body: () -> Void

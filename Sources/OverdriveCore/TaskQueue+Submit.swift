@@ -13,7 +13,8 @@ extension TaskQueue {
     ///   - body: Runs once on a worker. Without workers (no thread or memory to be had, or the scheduler was
     ///     shut down) it runs on the caller, before this returns.
     /// - Ordering: Closures submitted by one thread start in order; see ``TaskQueue``.
-    /// - Threading: Any thread.
+    /// - Threading: Any thread. A queue with a pending limit may keep the caller waiting, run the closure on it, or
+    ///   discard the closure: see ``BackPressure``.
     /// - Cost: No allocation beside the closure's own captures, no lock on a concurrent queue, at most one
     ///   worker woken.
     public func async(
@@ -43,7 +44,7 @@ extension TaskQueue {
     }
 
     /// What the engine is told of a submission's quality of service and flags.
-    private func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
+    func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
         var (qos, terms) = (qos, UInt32(0))
         if flags.contains(.inheritQoS), let current = QoS.current { qos = max(current, qos ?? current) }
         if flags.contains(.enforceQoS), qos != nil { terms |= UInt32(OD_ENFORCE_BAND) }
@@ -99,23 +100,34 @@ extension TaskQueue {
     ///
     /// - Parameter body: What to run.
     /// - Returns: What `body` returns, back in the caller's isolation.
-    /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started.
+    /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
+    ///   ``PendingLimitReached`` when a queue that rejects is full.
     public func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
         let work = CancellableWork()
         // The closure is handed from here to the queue, and its result back, once each.
         nonisolated(unsafe) let body = body
+        let rejection = backPressure == .reject ? Rejection() : nil
         let carried = try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Carried<R>, any Error>) in
-                guard work.begin(onCancelBeforeStart: { continuation.resume(throwing: CancellationError()) }) else {
-                    return
-                }
+                guard
+                    work.begin(onCancelBeforeStart: {
+                        continuation.resume(throwing: rejection?.error ?? CancellationError())
+                    })
+                else { return }
                 let stub = CancellableWork.Stub(of: work)
-                async {
+                nonisolated(unsafe) let submission = {
                     defer { stub.keep() }
                     guard work.start() else { return }
                     let outcome = Result { Carried(value: try work.whileCurrent(body)) }
                     if case .failure = outcome { self.tracker?.noteFailure() }
                     continuation.resume(with: outcome)
+                }
+                if let rejection {
+                    // The stub outlives the attempt, so that the rejection is there when it goes.
+                    do throws(PendingLimitReached) { try tryAsync(execute: submission) } catch { rejection.note(error) }
+                    stub.keep()
+                } else {
+                    async(execute: submission)
                 }
             }
         } onCancel: {

@@ -108,7 +108,8 @@ public final class TaskQueue: Sendable {
     }
 
     init(
-        label: String, qos: QoS, limit: Int, isInactive: Bool = false, scheduler: Scheduler, isGlobal: Bool = false
+        label: String, qos: QoS, limit: Int, isInactive: Bool = false, pendingLimit: UInt32 = 0,
+        overflow: od_overflow = OD_OVERFLOW_WAITS, scheduler: Scheduler, isGlobal: Bool = false
     ) {
         let queue = label.withCString { label in
             var options = od_queue_options()
@@ -116,6 +117,8 @@ public final class TaskQueue: Sendable {
             options.width = TaskQueue.width(limit)
             options.label = label
             options.inactive = isInactive
+            options.pending_limit = pendingLimit
+            options.overflow = overflow
             return od_queue_create_with(scheduler.handle, &options)
         }
         guard let queue else { trap("TaskQueue: memory is too short for a queue") }

@@ -25,7 +25,8 @@ static int tear_down(void **state)
 
 static od_queue *queue_with(int32_t width, bool inactive)
 {
-    od_queue_options options = {OD_BAND_DEFAULT, width, "state", inactive};
+    od_queue_options options = {
+        .band = OD_BAND_DEFAULT, .width = width, .label = "state", .inactive = inactive};
     od_queue *queue = od_queue_create_with(pool, &options);
 
     if (queue == NULL)
@@ -148,7 +149,7 @@ static void an_inactive_queue_is_cancelled_as_any(void **state)
 static void a_stop_cancels_what_an_inactive_queue_holds(void **state)
 {
     od_pool *other = pool_of(2);
-    od_queue_options options = {OD_BAND_DEFAULT, OD_UNLIMITED, "held", true};
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "held", .inactive = true};
     od_queue *queue = od_queue_create_with(other, &options);
     atomic_ullong ran = 0;
     od_stop_report report;

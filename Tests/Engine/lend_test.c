@@ -64,8 +64,8 @@ static void assert_order(od_queue *queue, const char *order, size_t before)
     size_t letters = strlen(order);
 
     gate_open(&scene.door);
-    assert_true(od_queue_wait(queue, HANG_NS));
     assert_comes_true((size_t)atomic_load(&scene.ran) == DEFAULTS + letters);
+    assert_true(od_queue_wait(queue, HANG_NS)); /* not before: it would lend */
     memcpy(expected, order, before);
     memset(expected + before, 'd', DEFAULTS);
     memcpy(expected + before + DEFAULTS, order + before, letters - before);
@@ -217,7 +217,47 @@ static void a_thread_is_in_its_jobs_band_or_in_the_middle(void **state)
     gate_open(&scene.door);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(band, OD_BAND_UTILITY);
+
+    /* Where there are no workers it runs here, in its band all the same. */
+    assert_int_equal(od_pool_stop(scene.pool, HANG_NS, NULL), OD_OK);
+    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, note_band_in_job, &band);
+    assert_int_equal(band, OD_BAND_USER_INITIATED);
     od_queue_release(queue);
+}
+
+static void sync_and_note_band(void *raw)
+{
+    od_queue **queues = raw;
+    od_stay outer, inner;
+
+    for (int i = 0; i < 2; i++) {
+        od_queue_sync_begin(queues[i], &outer);
+        scene.order[2 * i] = (char)('0' + od_queue_current_band());
+        od_queue_sync_begin(queues[2], &inner);
+        scene.order[2 * i + 1] = (char)('0' + od_queue_current_band());
+        od_queue_sync_end(&inner);
+        od_queue_sync_end(&outer);
+    }
+}
+
+static void a_sync_is_in_its_queues_band_or_its_callers(void **state)
+{
+    od_queue *queues[] = {od_queue_create(scene.pool, OD_BAND_USER_INITIATED, 1, "above"),
+                          background(1),
+                          od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "inner")};
+    od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "middle");
+
+    (void)state;
+    gate_open(&scene.door);
+    sync_and_note_band(queues); /* from no job */
+    assert_string_equal(scene.order, "1143");
+    od_queue_async(middle, NULL, OD_QUEUE_BAND, sync_and_note_band, queues);
+    assert_true(od_queue_wait(middle, HANG_NS));
+    assert_string_equal(scene.order, "1122");
+    assert_int_equal(od_queue_current_band(), -1);
+    for (int i = 0; i < 3; i++)
+        od_queue_release(queues[i]);
+    od_queue_release(middle);
 }
 
 /* ---- passes ---- */
@@ -273,6 +313,241 @@ static void a_released_queue_waits_for_its_last_pass(void **state)
     assert_false(over);
     assert_int_equal(passes, 1); /* the drainer that lined up there found one */
     assert_comes_true(!has_passes(queue)); /* its memory is a queue's for ever */
+}
+
+/* ---- waiters for sets of jobs ---- */
+
+static uint32_t lent(void)
+{
+    return odi_load_relaxed(&scene.pool->crew.lent); /* relaxed: looked at again and again */
+}
+
+static void *open_when_something_is_lent(void *unused)
+{
+    assert_comes_true(lent() != 0);
+    gate_open(&scene.door);
+    return unused;
+}
+
+/* The first thread waits for `group`, or for `queue`. */
+static void wait_and_lend(od_group *group, od_queue *queue, int32_t band)
+{
+    pthread_t opener;
+
+    pthread_create(&opener, NULL, open_when_something_is_lent, NULL);
+    if (group == NULL)
+        assert_true(od_queue_wait(queue, HANG_NS));
+    else
+        assert_true(od_group_wait_for(group, queue, band, HANG_NS));
+    pthread_join(opener, NULL);
+    assert_int_equal(lent(), 0);
+}
+
+static void leave_group(void *group)
+{
+    note((void *)(uintptr_t)'H');
+    od_group_leave(group);
+}
+
+static void a_group_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    flood_the_middle();
+    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_order(queue, "B", 1);
+    od_group_release(group);
+}
+
+static void a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(1);
+    od_group *group = od_group_create();
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_order(queue, "aB", 2);
+    od_group_release(group);
+}
+
+static void a_queue_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+
+    (void)state;
+    flood_the_middle();
+    add(queue, OD_QUEUE_BAND, 'B');
+    wait_and_lend(NULL, queue, OD_QUEUE_BAND);
+    assert_order(queue, "B", 1);
+}
+
+static void *open_when_raised(void *raw)
+{
+    od_queue *queue = raw;
+    bool raised = false;
+
+    while (!raised) {
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+        odi_lock_acquire(&queue->watch.lock);
+        raised = queue->raised != 0;
+        odi_lock_release(&queue->watch.lock);
+    }
+    gate_open(&scene.door);
+    return NULL;
+}
+
+static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(1);
+    pthread_t opener;
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    flood_the_middle();
+    pthread_create(&opener, NULL, open_when_raised, queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    pthread_join(opener, NULL);
+    assert_int_equal(lent(), 0); /* the lane alone */
+    assert_order(queue, "ab", 2);
+}
+
+static void what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    od_group_enter(group);
+    flood_the_middle();
+    od_queue_async(queue, NULL, OD_BAND_UTILITY, leave_group, group);
+    wait_and_lend(group, queue, OD_BAND_UTILITY);
+    assert_order(queue, "H", 1);
+    od_group_release(group);
+}
+
+static void *wait_in_the_middle(void *group)
+{
+    return od_group_wait(group, HANG_NS) ? group : NULL;
+}
+
+/* A thread that is nobody's is in the middle band, and so is what it waits for. */
+static void nothing_is_lent_to_who_has_as_much(void **state)
+{
+    od_queue *queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
+    od_group *group = od_group_create();
+    pthread_t waiter;
+    void *waited;
+
+    (void)state;
+    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    pthread_create(&waiter, NULL, wait_in_the_middle, group);
+    odi_clock_sleep(MILLISECONDS(20));
+    assert_int_equal(lent(), 0);
+    gate_open(&scene.door);
+    pthread_join(waiter, &waited);
+    assert_ptr_equal(waited, group);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* Of two bands that are served alike each has its turns. */
+static void a_lent_band_and_the_waiters_own_take_turns(void **state)
+{
+    enum { OWN = 20, LENT = 4 };
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    for (int i = 0; i < OWN; i++)
+        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'u');
+    for (int i = 0; i < LENT; i++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_comes_true(atomic_load(&scene.ran) == OWN + LENT);
+    assert_memory_equal(scene.order, "uBuBuBuBuuu", 11);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+static struct {
+    od_pool *pool;
+    od_queue *queue;
+    gate door;
+} other;
+
+static void *free_the_other_pool(void *unused)
+{
+    assert_comes_true(lent() != 0 && odi_load_relaxed(&other.pool->crew.lent) != 0);
+    gate_open(&other.door);
+    assert_true(od_queue_wait(other.queue, HANG_NS));
+    od_queue_release(other.queue);
+    assert_int_equal(od_pool_free(other.pool), OD_OK);
+    gate_open(&scene.door);
+    return unused;
+}
+
+static void a_pool_may_go_while_it_is_lent_to(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+    pthread_t thread;
+
+    (void)state;
+    memset(&other, 0, sizeof other);
+    other.pool = pool_of(1);
+    other.queue = od_queue_create(other.pool, OD_BAND_BACKGROUND, OD_UNLIMITED, "other");
+    od_pool_submit(other.pool, OD_BAND_DEFAULT, gate_job, &other.door);
+    od_queue_async(other.queue, group, OD_QUEUE_BAND, no_job, NULL);
+    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    pthread_create(&thread, NULL, free_the_other_pool, NULL);
+    assert_true(od_group_wait(group, HANG_NS));
+    pthread_join(thread, NULL);
+    assert_int_equal(lent(), 0);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* ---- the bound ---- */
+
+enum { ABOVE = 1600, BELOW = 5 };
+static int positions[ODI_BANDS][BELOW], places[ODI_BANDS], picks;
+
+/* One worker runs them all: nothing here is shared. */
+static void note_position(void *band)
+{
+    int mine = places[(uintptr_t)band]++;
+
+    if (mine < BELOW)
+        positions[(uintptr_t)band][mine] = picks;
+    picks++;
+}
+
+/* A lower band that has work is passed over 255 times, and served at the next pick: one pick of
+ * 256 is its, whatever flood is above. Where several are due at once they follow each other. */
+static void a_lower_band_has_one_pick_of_256(void **state)
+{
+    (void)state;
+    memset(places, 0, sizeof places);
+    picks = 0;
+    for (uintptr_t band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++) {
+        for (int i = 0; i < BELOW; i++)
+            od_pool_submit(scene.pool, (od_band)band, note_position, (void *)band);
+    }
+    for (int i = 0; i < ABOVE; i++)
+        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note_position, NULL);
+    gate_open(&scene.door);
+    assert_comes_true(all_done(scene.pool) == 1 + ABOVE + (ODI_BANDS - 1) * BELOW);
+    for (int i = 0; i < BELOW; i++) {
+        for (int band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++)
+            assert_int_equal(positions[band][i], (255 + band) * (i + 1) - 1);
+    }
 }
 
 /* ---- all at once ---- */
@@ -350,7 +625,17 @@ int main(void)
         SCENE(what_a_cancel_takes_out_raises_nothing_any_more),
         SCENE(a_sync_caller_takes_along_what_is_before_it),
         SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle),
+        SCENE(a_sync_is_in_its_queues_band_or_its_callers),
         SCENE(a_pass_that_nobody_needs_goes),
+        SCENE(a_group_is_waited_for_in_the_waiters_band),
+        SCENE(a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band),
+        SCENE(a_queue_is_waited_for_in_the_waiters_band),
+        SCENE(a_serial_queue_is_waited_for_in_the_waiters_band),
+        SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be),
+        SCENE(nothing_is_lent_to_who_has_as_much),
+        SCENE(a_lent_band_and_the_waiters_own_take_turns),
+        SCENE(a_pool_may_go_while_it_is_lent_to),
+        SCENE(a_lower_band_has_one_pick_of_256),
         SCENE(a_released_queue_waits_for_its_last_pass),
         cmocka_unit_test(places_stay_exact_and_nothing_is_lost_while_lanes_are_raised),
     };

@@ -17,6 +17,8 @@
 
 #include "worker/crew.c"
 
+#include "doubles/no_loans.h"
+
 #include "worker/homes.c"
 
 #include "worker/outside.c"

@@ -17,6 +17,8 @@
 #define start_failed crew_start_failed /* reclaim.c has a word of that name */
 #include "worker/crew.c"
 
+#include "doubles/no_loans.h"
+
 #include "worker/homes.c"
 #undef start_failed
 

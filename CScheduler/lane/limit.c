@@ -1,0 +1,230 @@
+#include "lane/limit.h"
+
+#include "job/group.h"
+#include "os/futex.h"
+#include "worker/run.h"
+
+/* What waits to begin. Held; under it nobody but the timers adds. */
+static uint64_t waiting(const od_queue *queue)
+{
+    return (uint64_t)queue->lane.count + queue->early.count +
+           (uint64_t)odi_hand_count(&queue->hand) +
+           odi_load_relaxed(&queue->inbox.waiting); /* relaxed: see limit.h */
+}
+
+static bool is_full(const od_queue *queue)
+{
+    return queue->first_turn != NULL || waiting(queue) >= queue->pending_limit;
+}
+
+/* ---- listed jobs ---- */
+
+static bool push(od_queue *queue, odi_entry labelled)
+{
+    odi_lock_acquire(&queue->inbox.lock);
+    bool pushed = odi_inbox_push(&queue->inbox, labelled);
+    odi_lock_release(&queue->inbox.lock);
+    return pushed;
+}
+
+ODI_COLD void odi_limit_admit(od_queue *queue)
+{
+    odi_entry entry;
+
+    if (queue->pending_limit == 0 || waiting(queue) > queue->pending_limit / 2)
+        return;
+    while (queue->first_turn != NULL && !odi_lane_is_turn(queue->first_turn->entry) &&
+           waiting(queue) < queue->pending_limit && push(queue, queue->first_turn->entry))
+        (void)odi_lane_take_listed(queue, &entry);
+}
+
+ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo *dropped)
+{
+    odi_turn **link = &queue->first_turn, *last = NULL;
+
+    while (*link != NULL) {
+        odi_turn *listed = *link;
+
+        if (!odi_lane_is_cancelled(listed->entry) || !odi_fifo_push(dropped, listed->entry)) {
+            last = listed;
+            link = &listed->next;
+            continue;
+        }
+        queue->barriers -= odi_lane_is_barrier(listed->entry);
+        *link = listed->next;
+        odi_store_release(&listed->granted, 1, Q1);
+        odi_futex_wake(&listed->granted, 1); /* `listed` may be gone */
+    }
+    queue->last_turn = last;
+}
+
+/* ---- submitting ---- */
+
+typedef enum {
+    FITS,   /* into the lane */
+    WAITS,  /* listed, and its submitter until it is taken */
+    RUNS,   /* by its submitter, in its turn */
+    NESTED, /* by its submitter, who runs one of the queue's jobs: at once */
+    REFUSED
+} verdict;
+
+/* Jobs that each submit the next one on a full queue would else need an endless stack. */
+enum { DEEPEST = 32 };
+static _Thread_local int nested;
+
+/* Held. */
+static verdict judge(const od_queue *queue, od_overflow overflow, bool inside, bool barrier)
+{
+    if (!is_full(queue))
+        return FITS;
+    if (overflow == OD_OVERFLOW_REFUSED)
+        return REFUSED;
+    /* A barrier cannot be alone inside of another job, nor be waited for there. */
+    if (inside)
+        return barrier || nested == DEEPEST ? FITS : NESTED;
+    return overflow == OD_OVERFLOW_RUNS ? RUNS : WAITS;
+}
+
+static void run_in_turn(od_queue *queue, bool barrier, odi_entry labelled)
+{
+    od_stay stay;
+
+    if (barrier)
+        od_queue_sync_barrier_begin(queue, &stay);
+    else
+        od_queue_sync_begin(queue, &stay);
+    (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
+    od_queue_sync_end(&stay);
+}
+
+/* Counts the job and decides, in one critical section. False: the record was closed meanwhile. */
+static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_entry labelled,
+                     od_overflow overflow, verdict *decided)
+{
+    bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
+    bool inside = od_queue_is_current(queue), counted = false, pushed = false;
+    odi_settlement settlement = {0};
+    odi_turn mine;
+
+    odi_lock_acquire(&queue->watch.lock);
+    *decided = judge(queue, overflow, inside, barrier);
+    if (*decided != REFUSED) {
+        counted = odi_record_add(record);
+        if (!counted || !odi_record_is(record, queue, group)) {
+            odi_lock_release(&queue->watch.lock);
+            odi_record_complete(record, 1);
+            return false;
+        }
+    }
+    if (*decided == FITS && (pushed = push(queue, labelled)))
+        queue->barriers += barrier;
+    if (*decided == WAITS) {
+        odi_lane_list(queue, &mine, labelled);
+        queue->barriers += barrier;
+    }
+    if (counted)
+        settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+
+    odi_lane_carry_out(queue, settlement);
+    if ((pushed || *decided == WAITS) && odi_record_band(record) < queue->band)
+        odi_lane_raise_all(queue, odi_record_band(record));
+    if (*decided == FITS && !pushed)
+        odi_lane_push_without_memory(queue, labelled);
+    else if (*decided == WAITS)
+        odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
+    else if (*decided == RUNS)
+        run_in_turn(queue, barrier, labelled);
+    else if (*decided == NESTED) {
+        nested++;
+        (void)odi_run_outside(&queue->pool->crew, labelled);
+        nested--;
+    }
+    return true;
+}
+
+/* False: it was refused, and is still the caller's. */
+static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
+                   od_overflow overflow)
+{
+    verdict decided = REFUSED;
+    odi_entry labelled;
+    bool done = false;
+
+    while (!done) {
+        odi_record *record = odi_queue_find_record(queue, group, key);
+
+        if (record == NULL || !odi_record_label(record, job, &labelled)) {
+            odi_queue_submit(queue, group, key, job); /* memory is short: it runs here */
+            return true;
+        }
+        done = try_once(queue, group, record, labelled, overflow, &decided);
+        if (!done || decided == REFUSED)
+            (void)odi_record_unlabel(&labelled);
+    }
+    return decided != REFUSED;
+}
+
+void odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    if (submit(queue, group, key, job, queue->overflow))
+        return;
+    odi_lock_acquire(&queue->watch.lock);
+    queue->refused++;
+    odi_lock_release(&queue->watch.lock);
+    odi_job_discard(job);
+}
+
+static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    if (queue->pending_limit > 0)
+        return submit(queue, group, key, job, OD_OVERFLOW_REFUSED);
+    odi_queue_submit(queue, group, key, job);
+    return true;
+}
+
+bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                        void (*function)(void *), void *context)
+{
+    return try(queue, group, odi_queue_key(queue, band, flags),
+               odi_job_plain(function, context, 0));
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+/* A closure that is refused is released. */
+__attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
+                                                               od_queue *queue, od_group *group,
+                                                               int32_t band, uint32_t flags);
+
+__attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
+                                                               od_queue *queue, od_group *group,
+                                                               int32_t band, uint32_t flags)
+{
+    odi_entry job = odi_job_closure(code, captures, 0);
+    bool taken = try(queue, group, odi_queue_key(queue, band, flags), job);
+
+    if (!taken)
+        odi_job_discard(job);
+    return taken;
+}
+#endif
+
+/* ---- asking ---- */
+
+uint32_t od_queue_pending_limit(od_queue *queue)
+{
+    return queue->pending_limit;
+}
+
+od_overflow od_queue_overflow(od_queue *queue)
+{
+    return queue->overflow;
+}
+
+uint64_t od_queue_refused(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    uint64_t refused = queue->refused;
+    odi_lock_release(&queue->watch.lock);
+    return refused;
+}

@@ -1,0 +1,134 @@
+internal import CScheduler
+internal import Synchronization
+
+extension TaskQueue {
+    /// What happens to who submits to a queue that is full: one with a pending limit, when as many closures wait.
+    public enum BackPressure: Sendable, Hashable {
+        /// The submitter waits for room; who came first goes on first.
+        ///
+        /// On a worker another one takes its place meanwhile. A closure of the queue itself does not wait, which
+        /// would be for itself: it runs what it submits at once, before `async` returns. (A barrier cannot run inside
+        /// of another closure and is let in; so is what is submitted more than 32 such runs deep.)
+        case wait
+        /// The submitter runs the closure before `async` returns, in the queue's order, as ``TaskQueue/sync(execute:)``
+        /// would: on a concurrent queue at once, on a serial or limited one when its turn has come.
+        case callerRuns
+        /// The closure is discarded without running: ``TaskQueue/tryAsync(group:qos:flags:execute:)`` and
+        /// ``TaskQueue/run(_:)`` throw ``TaskQueue/PendingLimitReached``, and what `async` had to discard is counted in
+        /// ``TaskQueue/rejectedTaskCount``. Groups do not count it; an item or a task is cancelled.
+        case reject
+    }
+
+    /// As many closures as the queue's limit allows wait already.
+    public struct PendingLimitReached: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The queue's label.
+        public let label: String
+        /// The queue's limit.
+        public let limit: Int
+
+        public var description: String { "\(limit) closures wait on the queue \"\(label)\", as many as may" }
+    }
+
+    /// A queue that holds its producers back, so that what waits never takes more than so much memory.
+    ///
+    ///     let queue = TaskQueue(pendingLimit: 10_000, policy: .wait)
+    ///     for line in hugeFile { queue.async { index(line) } }
+    ///
+    /// - Parameters:
+    ///   - pendingLimit: How many closures may wait to begin; 1 or more. Those that run are not counted, so
+    ///     ``pendingTaskCount`` may be higher by ``runningTaskCount`` and by those that producers wait with. Callers of
+    ///     ``sync(flags:execute:)`` that wait for their turn count; timers are let in always.
+    ///   - policy: What happens to who submits beyond it.
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - qos: How much its closures matter.
+    ///   - maxConcurrentTaskCount: How many run at a time: 1 (a serial queue) or more, or ``unlimited``.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``. What does not fit waits for that, too.
+    ///   - scheduler: Whose workers run them.
+    /// - Cost: Each submission and each start takes the queue's lock, also where the queue is concurrent. What waits
+    ///   takes 16 bytes for each closure beside its captures, and `pendingLimit` of them at most.
+    public convenience init(
+        pendingLimit: Int, policy: BackPressure = .wait, label: String = "", qos: QoS = .default,
+        maxConcurrentTaskCount: Int = TaskQueue.unlimited, initiallyInactive: Bool = false,
+        scheduler: Scheduler = .shared
+    ) {
+        guard pendingLimit >= 1 else {
+            trap("TaskQueue(pendingLimit: \(pendingLimit)): choose 1 or more")
+        }
+        self.init(
+            label: label, qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive,
+            pendingLimit: UInt32(clamping: pendingLimit), overflow: policy.overflow, scheduler: scheduler)
+    }
+
+    /// How many closures may wait to begin; nil where any number may.
+    public var pendingLimit: Int? {
+        guard case .engine(let queue, _) = route else { return nil }
+        let limit = od_queue_pending_limit(queue)
+        return limit == 0 ? nil : Int(limit)
+    }
+
+    /// What happens to who submits to the queue when it is full; nil for one without a pending limit.
+    public var backPressure: BackPressure? {
+        guard case .engine(let queue, _) = route, od_queue_pending_limit(queue) > 0 else { return nil }
+        switch od_queue_overflow(queue) {
+        case OD_OVERFLOW_RUNS: return .callerRuns
+        case OD_OVERFLOW_REFUSED: return .reject
+        default: return .wait
+        }
+    }
+
+    /// How many closures ``async(group:qos:flags:execute:)`` and its like have discarded because the queue was full.
+    public var rejectedTaskCount: Int {
+        guard case .engine(let queue, _) = route else { return 0 }
+        return Int(clamping: od_queue_refused(queue))
+    }
+
+    /// Submits a closure, unless the queue is full.
+    ///
+    ///     do { try queue.tryAsync { handle(request) } } catch { request.answer(.tooManyRequests) }
+    ///
+    /// - Parameters:
+    ///   - group: Counts the closure until it is done or cancelled.
+    ///   - qos: As of ``async(group:qos:flags:execute:)``.
+    ///   - flags: As of ``async(group:qos:flags:execute:)``.
+    ///   - body: Runs once on a worker; is released without running when this throws.
+    /// - Throws: ``PendingLimitReached`` when as many closures wait as may, whatever the queue's ``BackPressure``. A
+    ///   queue without a pending limit takes everything.
+    /// - Ordering: As of ``async(group:qos:flags:execute:)``.
+    /// - Threading: Any thread. It never waits, and never runs the closure before it returns.
+    public func tryAsync(
+        group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+    ) throws(PendingLimitReached) {
+        guard case .engine(let queue, _) = route, let limit = pendingLimit else {
+            return async(group: group, qos: qos, flags: flags, execute: body)
+        }
+        let (band, flags) = engineTerms(qos: qos, flags: flags)
+        let taken =
+            if let tracked = Specifics.of(queue)?.tracker {
+                trySubmitClosure(tracked.counting(body), queue, group?.handle, band, flags)
+            } else {
+                trySubmitClosure(body, queue, group?.handle, band, flags)
+            }
+        if taken == 0 { throw PendingLimitReached(label: label, limit: limit) }
+    }
+}
+
+extension TaskQueue.BackPressure {
+    var overflow: od_overflow {
+        switch self {
+        case .wait: OD_OVERFLOW_WAITS
+        case .callerRuns: OD_OVERFLOW_RUNS
+        case .reject: OD_OVERFLOW_REFUSED
+        }
+    }
+}
+
+/// Why a closure that `run` submitted will not run.
+final class Rejection: Sendable {
+    private let reason = Mutex<TaskQueue.PendingLimitReached?>(nil)
+
+    var error: TaskQueue.PendingLimitReached? { reason.withLock { $0 } }
+
+    func note(_ error: TaskQueue.PendingLimitReached) {
+        reason.withLock { $0 = error }
+    }
+}

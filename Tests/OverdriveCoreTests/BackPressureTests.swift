@@ -1,0 +1,149 @@
+import Foundation
+import OverdriveCore
+import Testing
+
+@Suite("Back-pressure", .timeLimit(.minutes(1)))
+struct BackPressureTests {
+    @Test("keeps a producer waiting, and loses nothing", arguments: [1, 2, TaskQueue.unlimited])
+    func waits(width: Int) {
+        let queue = TaskQueue(
+            pendingLimit: 10, policy: .wait, maxConcurrentTaskCount: width, scheduler: makeScheduler())
+        let (submitted, runs) = (Counter(), Counter())
+        queue.suspend()
+        let producer = WaitGroup()
+        producer.enter()
+        onThread {
+            for _ in 0..<200 {
+                queue.async { runs.add() }
+                submitted.add()
+            }
+            producer.leave()
+        }
+        #expect(eventually { submitted.count == 10 })
+        #expect(queue.pendingTaskCount >= 10)
+        #expect(runs.count == 0)
+        queue.resume()
+        producer.wait()
+        queue.waitUntilAllTasksAreFinished()
+        #expect(runs.count == 200)
+    }
+
+    @Test("runs inline what the queue's own closure submits", arguments: [TaskQueue.BackPressure.wait, .callerRuns])
+    func inline(policy: TaskQueue.BackPressure) {
+        let queue = TaskQueue(
+            pendingLimit: 1, policy: policy, maxConcurrentTaskCount: 1, scheduler: makeScheduler(workers: 1))
+        let runs = Counter()
+        for _ in 0..<5 {
+            queue.async { for _ in 0..<20 { queue.async { runs.add() } } }
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(runs.count == 100)
+    }
+
+    @Test("lets the caller run what does not fit, one at a time where the queue is serial")
+    func callerRuns() {
+        let queue = TaskQueue(
+            pendingLimit: 1, policy: .callerRuns, maxConcurrentTaskCount: 1, scheduler: makeScheduler())
+        let crowd = Crowd()
+        onThreads(3) { _ in for _ in 0..<200 { queue.async { crowd.visit() } } }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(crowd.most == 1)
+    }
+
+    @Test("rejects with an error that names the queue")
+    func rejects() async throws {
+        let census = Census()
+        let queue = TaskQueue(pendingLimit: 2, policy: .reject, label: "intake", scheduler: makeScheduler())
+        let group = WaitGroup()
+        #expect(queue.pendingLimit == 2)
+        #expect(queue.backPressure == .reject)
+        queue.suspend()
+        for _ in 0..<5 {
+            let captured = census.newborn()
+            queue.async(group: group) { captured.touch() }
+        }
+        #expect(queue.rejectedTaskCount == 3)
+        #expect(census.alive == 2)
+        let captured = census.newborn()
+        let error = #expect(throws: TaskQueue.PendingLimitReached.self) {
+            try queue.tryAsync(group: group) { captured.touch() }
+        }
+        #expect(error?.label == "intake")
+        #expect(error?.limit == 2)
+        #expect(error?.description == "2 closures wait on the queue \"intake\", as many as may")
+        let fromRun = await #expect(throws: TaskQueue.PendingLimitReached.self) { _ = try await queue.run { 1 } }
+        #expect(fromRun == error)
+        #expect(queue.rejectedTaskCount == 3)
+        queue.resume()
+        await group.wait()
+        #expect(try await queue.run { 2 } == 2)
+    }
+
+    @Test("cancels an item that is rejected")
+    func item() {
+        let queue = TaskQueue(pendingLimit: 1, policy: .reject, scheduler: makeScheduler())
+        queue.suspend()
+        queue.async {}
+        let item = WorkItem {}
+        queue.async(execute: item)
+        #expect(item.isCancelled)
+        item.wait()
+        queue.resume()
+        queue.waitUntilAllTasksAreFinished()
+    }
+
+    @Test("is told by tryAsync whatever the policy, and never on other queues")
+    func tryAsync() throws {
+        for policy in [TaskQueue.BackPressure.wait, .callerRuns, .reject] {
+            let queue = TaskQueue(pendingLimit: 1, policy: policy, scheduler: makeScheduler())
+            queue.suspend()
+            try queue.tryAsync {}
+            #expect(throws: TaskQueue.PendingLimitReached.self) { try queue.tryAsync {} }
+            queue.resume()
+            queue.waitUntilAllTasksAreFinished()
+        }
+        let open = TaskQueue(scheduler: makeScheduler())
+        #expect(open.pendingLimit == nil)
+        #expect(open.backPressure == nil)
+        for _ in 0..<100 { try open.tryAsync {} }
+        open.waitUntilAllTasksAreFinished()
+    }
+
+    @Test("ends for waiting producers when the queue is cancelled")
+    func cancelled() {
+        let queue = TaskQueue(pendingLimit: 1, policy: .wait, scheduler: makeScheduler())
+        let (runs, done) = (Counter(), WaitGroup())
+        queue.suspend()
+        queue.async { runs.add() }
+        done.enter()
+        onThread {
+            queue.async { runs.add() }
+            done.leave()
+        }
+        #expect(eventually { queue.pendingTaskCount == 2 })
+        #expect(queue.cancelAll() == 2)
+        done.wait()
+        queue.resume()
+        queue.waitUntilAllTasksAreFinished()
+        #expect(runs.count == 0)
+    }
+
+    @Test("needs a limit of 1 or more")
+    func noLimit() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = TaskQueue(pendingLimit: 0)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("TaskQueue(pendingLimit: 0): choose 1 or more"))
+    }
+
+    /// Runs `body` on a thread that is no worker, without waiting for it.
+    private func onThread(_ body: @escaping @Sendable () -> Void) {
+        let started = Gate()
+        Thread.detachNewThread {
+            started.open()
+            body()
+        }
+        started.pass()
+    }
+}

@@ -1,0 +1,100 @@
+import OverdriveCore
+import Testing
+
+@Suite("A batch", .timeLimit(.minutes(1)))
+struct BatchTests {
+    @Test("runs each closure once and releases it", arguments: [0, 1, 255, 256, 257, 1_000])
+    func runs(count: Int) {
+        let census = Census()
+        for width in [1, 2, TaskQueue.unlimited] {
+            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler())
+            let (group, runs) = (WaitGroup(), Counter())
+            queue.asyncBatch(group: group) { batch in
+                for _ in 0..<count {
+                    let captured = census.newborn()
+                    batch.async {
+                        captured.touch()
+                        runs.add()
+                    }
+                }
+            }
+            group.wait()
+            #expect(runs.count == count)
+        }
+        #expect(eventually { census.alive == 0 })
+    }
+
+    @Test("keeps the order, beside single closures")
+    func order() {
+        let queue = TaskQueue.serial(scheduler: makeScheduler())
+        let order = Holder<[Int]>([])
+        var next = 0
+        for round in 0..<20 {
+            queue.asyncBatch { batch in
+                for _ in 0..<(round * 20) {
+                    let number = next
+                    batch.async { order.value.append(number) }
+                    next += 1
+                }
+            }
+            let number = next
+            queue.async { order.value.append(number) }
+            next += 1
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(order.value == Array(0..<next))
+    }
+
+    @Test("returns what it is filled by, and submits what was added before a throw")
+    func outcome() {
+        struct Stop: Error {}
+        let queue = TaskQueue(scheduler: makeScheduler())
+        let runs = Counter()
+        #expect(queue.asyncBatch { _ in 7 } == 7)
+        #expect(throws: Stop.self) {
+            try queue.asyncBatch { batch in
+                batch.async { runs.add() }
+                throw Stop()
+            }
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(runs.count == 1)
+    }
+
+    @Test("is cancelled closure by closure")
+    func cancelled() {
+        let (queue, census) = (TaskQueue(scheduler: makeScheduler()), Census())
+        queue.suspend()
+        queue.asyncBatch { batch in
+            for _ in 0..<300 {
+                let captured = census.newborn()
+                batch.async { captured.touch() }
+            }
+        }
+        #expect(queue.cancelAll() == 300)
+        #expect(census.alive == 0)
+        queue.resume()
+    }
+
+    @Test("goes to the main queue closure by closure")
+    func main() async {
+        let group = WaitGroup()
+        let runs = Counter()
+        TaskQueue.main.asyncBatch(group: group) { batch in
+            for _ in 0..<10 { batch.async { runs.add() } }
+        }
+        await group.wait()
+        #expect(runs.count == 10)
+    }
+
+    @Test("is counted by a tracked queue")
+    func tracked() {
+        let queue = TaskQueue(scheduler: makeScheduler())
+        queue.trackProgress(total: 5)
+        queue.asyncBatch { batch in
+            for _ in 0..<5 { batch.async {} }
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(eventually { queue.progress?.done == 5 })
+    }
+}
