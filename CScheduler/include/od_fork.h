@@ -67,6 +67,11 @@ od_fork_slot *od_fork_first(uint64_t code, void *context);
 void od_fork_asked(void);
 void od_join_slow(void);
 
+/* The same in two steps, for who would rather run the branch by a call that the compiler sees. True:
+ * nobody has it, the caller runs it and calls od_join_end. False: it is over. */
+bool od_join_back(void);
+void od_join_end(void);
+
 /* The same, read anew. Left to the compiler, its offset among the thread-locals would be kept
  * in a register across the first branch, which costs more than it saves. */
 static inline __attribute__((always_inline)) od_forks *od_forks_here(void)

@@ -443,7 +443,7 @@ static bool take_back(odi_forks *forks, od_fork_slot *slot)
     return state == ODI_FORK_GIVEN_BACK;
 }
 
-ODI_COLD void od_join_slow(void)
+ODI_COLD bool od_join_back(void)
 {
     odi_forks *forks = forks_here();
 
@@ -452,17 +452,40 @@ ODI_COLD void od_join_slow(void)
         odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
         if (--forks->depth == 0)
             od_forks_self = NULL;
-        return;
+        return false;
     }
     od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
+    bool root = slot == forks->slots && forks->leaves_at_root;
+
+    if (take_back(forks, slot)) {
+        forks->depth += root; /* what forks in it is at the root again, and does not leave */
+        return true;
+    }
+    if (root && forks->depth == 0)
+        odi_guest_leave(forks);
+    return false;
+}
+
+ODI_COLD void od_join_end(void)
+{
+    odi_forks *forks = forks_here();
+
+    /* relaxed: the owner's */
+    if (odi_load_relaxed(&forks->owner.head) == forks->slots && forks->leaves_at_root &&
+        --forks->depth == 0)
+        odi_guest_leave(forks);
+}
+
+ODI_COLD void od_join_slow(void)
+{
+    od_fork_slot *slot = odi_load_relaxed(&forks_here()->owner.head); /* relaxed: the owner's */
     uint64_t code = slot->code;
     void *context = slot->context;
-    bool root = slot == forks->slots;
 
-    if (take_back(forks, slot))
+    if (od_join_back()) {
         call(code, context);
-    if (root && forks->leaves_at_root)
-        odi_guest_leave(forks);
+        od_join_end();
+    }
 }
 
 #ifdef ODI_SWIFT_CLOSURES
@@ -492,6 +515,15 @@ void od_join_owned(void)
         od_join_slow();
         odi_job_discard(job);
     }
+}
+
+ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context);
+
+ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context)
+{
+    (void)code;
+    (void)context;
+    return od_join_back();
 }
 
 ODI_COLD __attribute__((swiftcall)) void od_join_closure(void *code, void *context)

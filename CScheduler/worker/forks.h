@@ -90,7 +90,8 @@ struct odi_forks {
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
     odi_atomic(void *) work; /* the thread's work (od_thread_work); its branches inherit it */
-    uint32_t depth;      /* forks and stays under way, where nobody may take them */
+    uint32_t depth;      /* forks and stays under way, where nobody may take them; a guest's
+                            roots that it runs itself */
     odi_crew *crew;      /* NULL: nobody may take them */
     odi_worker *worker;  /* NULL: a guest */
     bool leaves_at_root; /* a guest that came by forking */

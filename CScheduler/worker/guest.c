@@ -24,7 +24,7 @@ static odi_forks *settle(odi_forks *guest)
     /* relaxed, all: as above */
     odi_store_relaxed(&guest->says_blocking, false);
     odi_store_relaxed(&guest->visits, odi_load_relaxed(&guest->visits) + 1);
-    guest->blocking_depth = 0;
+    guest->blocking_depth = guest->depth = 0;
     guest->thread = pthread_self();
     return guest;
 }
@@ -122,7 +122,7 @@ bool odi_guests_leave_room(odi_crew *crew)
 {
     if (!is_full(crew))
         return true;
-    odi_store_release(&crew->held_back, true, F7);
+    odi_store_relaxed(&crew->held_back, true); /* relaxed: F7's fence follows */
     odi_fence_seqcst(F7);
     if (!is_full(crew))
         return true; /* a guest has gone meanwhile, and may not have seen the note */
@@ -134,7 +134,8 @@ bool odi_guests_leave_room(odi_crew *crew)
 /* Forks were held back: a worker may take the guest's part now. */
 ODI_COLD static void call_for_help(odi_crew *crew)
 {
-    if (odi_swap_acqrel(&crew->held_back, false, F7) && odi_crew_has_work(crew))
+    /* relaxed: F7's fence stands before it, or who wrote the note sees the room itself */
+    if (odi_swap_relaxed(&crew->held_back, false) && odi_crew_has_work(crew))
         (void)odi_crew_publish(crew, odi_crew_site_here(crew));
 }
 

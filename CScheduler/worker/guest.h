@@ -15,9 +15,9 @@
  * States   free -> here (enter) -> asleep in a join -> here -> free (leave)
  *
  * Edges    F6  leave -> enter                 release/acquire  the place's stack is empty
- *          F7  hold back <-> leave, sleep     full fences      the guest sees the note, or who
- *                                                              wrote it sees the room; and
- *                              release/acquire                 the forks that it is about
+ *          F7  hold back <-> leave, sleep     full fences      the guest sees the note, and the
+ *                                                              forks that it is about; or who
+ *                                                              wrote it sees the room
  */
 #ifndef ODI_WORKER_GUEST_H
 #define ODI_WORKER_GUEST_H

@@ -173,7 +173,7 @@ void odi_worker_want_forks(odi_worker *worker)
         return;
     /* It may be that guests keep it from hunting: they see this, or it sees them go (F7). */
     if (odi_guests_here(crew) > 0)
-        odi_store_release(&crew->held_back, true, F7);
+        odi_store_relaxed(&crew->held_back, true); /* relaxed: the heavy fence follows (F7) */
     odi_read_begin();
     (void)visit_all(crew, &worker->forks, 0, want, NULL);
     odi_read_end();

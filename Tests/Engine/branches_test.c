@@ -97,6 +97,40 @@ static void a_thread_that_forks_becomes_a_guest_of_the_default_pool(void **state
     assert_null(od_forks_self); /* it has left */
 }
 
+/* A guest that came by forking runs the root's branch itself, and forks in it: it stays until the
+ * root is joined, and gives its place up once. */
+static struct {
+    pthread_t guest;
+    int here, left;
+} own_root;
+
+static void fork_in_the_branch(void *unused)
+{
+    if (!pthread_equal(own_root.guest, pthread_self()))
+        return;
+    od_forks *before = od_forks_self;
+    for (int i = 0; i < 2; i++) {
+        od_fork_slot *branch = od_fork(no_job, unused);
+        od_join(branch, no_job, unused);
+    }
+    own_root.here++;
+    own_root.left += od_forks_self != before;
+}
+
+static void a_guest_stays_while_it_runs_its_own_roots_branch(void **state)
+{
+    (void)state;
+    memset(&own_root, 0, sizeof own_root);
+    own_root.guest = pthread_self();
+    for (int round = 0; round < 100000 && own_root.here < 100; round++) {
+        od_fork_slot *root = od_fork(fork_in_the_branch, NULL);
+        od_join(root, fork_in_the_branch, NULL);
+        assert_null(od_forks_self);
+    }
+    assert_int_equal(own_root.here, 100);
+    assert_int_equal(own_root.left, 0);
+}
+
 /* ---- no thief starves ---- */
 
 enum { ABOVE = 10 };
@@ -927,6 +961,7 @@ int main(void)
         cmocka_unit_test(forks_need_no_membarrier),
         cmocka_unit_test(without_membarrier_loops_are_divided_only_where_somebody_asks),
         cmocka_unit_test(a_thread_that_forks_becomes_a_guest_of_the_default_pool),
+        cmocka_unit_test(a_guest_stays_while_it_runs_its_own_roots_branch),
         cmocka_unit_test(guests_and_workers_get_the_right_answer),
         cmocka_unit_test(many_guests_share_a_pool),
         cmocka_unit_test(forks_above_a_long_leaf_are_taken),

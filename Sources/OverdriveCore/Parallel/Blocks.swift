@@ -1,3 +1,5 @@
+public import CScheduler
+
 /// A range cut into blocks in a way that only its length decides, and never who is free: so that what is
 /// combined block by block has the same bits on any number of workers.
 @usableFromInline
@@ -11,7 +13,7 @@ struct Blocks: Sendable {
     init(_ range: Range<Int>) {
         let length = range.upperBound - range.lowerBound
         self.range = range
-        size = length == 0 ? 1 : (length - 1) / 4096 + 1
+        size = length == 0 ? 1 : (length - 1) / 1024 + 1
         count = length == 0 ? 0 : (length - 1) / size + 1
     }
 
@@ -26,11 +28,63 @@ struct Blocks: Sendable {
     func tree<R>(_ first: Int, _ last: Int, _ leaf: (Range<Int>) -> R, _ combine: (R, R) -> R) -> R {
         if last - first == 1 { return leaf(self[first]) }
         let middle = first + (last - first) / 2
-        let (left, right) = Parallel.joined {
-            tree(first, middle, leaf, combine)
-        } _: {
-            tree(middle, last, leaf, combine)
+        var stolen: R?
+        let (left, right) = forkedTree(first, middle, last, leaf, combine) {
+            stolen = tree(middle, last, leaf, combine)
         }
+        guard let right = right ?? stolen else { Parallel.trapUnfinished() }
         return combine(left, right)
+    }
+
+    /// The same where a block's value is a sum. Written out, because the optimiser specialises the recursion for
+    /// `map`, and not for a closure that captures it.
+    @inlinable
+    func sum<R>(_ first: Int, _ last: Int, _ identity: R, _ map: (Int) -> R, _ combine: (R, R) -> R) -> R {
+        if last - first == 1 {
+            var sum = identity
+            for i in self[first] { sum = combine(sum, map(i)) }
+            return sum
+        }
+        let middle = first + (last - first) / 2
+        var stolen: R?
+        let (left, right) = forkedSum(first, middle, last, identity, map, combine) {
+            stolen = sum(middle, last, identity, map, combine)
+        }
+        guard let right = right ?? stolen else { Parallel.trapUnfinished() }
+        return combine(left, right)
+    }
+
+    @inlinable
+    @inline(__always)
+    func forkedSum<R>(
+        _ first: Int, _ middle: Int, _ last: Int, _ identity: R, _ map: (Int) -> R, _ combine: (R, R) -> R,
+        _ later: () -> Void
+    ) -> (R, R?) {
+        od_fork_closure_here()
+        let slot = forkClosure(later)
+        let left = sum(first, middle, identity, map, combine)
+        let isPrivate = od_fork_pop(slot)
+        if !isPrivate && !takeBackClosure(later) { return (left, nil) }
+        let right = sum(middle, last, identity, map, combine)
+        if !isPrivate { od_join_end() }
+        return (left, right)
+    }
+
+    /// Both halves by direct calls, unless somebody takes the second: then nil for it. (The optimiser specialises
+    /// the recursion for the caller's closures; a closure that captures them it does not.)
+    @inlinable
+    @inline(__always)
+    func forkedTree<R>(
+        _ first: Int, _ middle: Int, _ last: Int, _ leaf: (Range<Int>) -> R, _ combine: (R, R) -> R,
+        _ later: () -> Void
+    ) -> (R, R?) {
+        od_fork_closure_here()
+        let slot = forkClosure(later)
+        let left = tree(first, middle, leaf, combine)
+        let isPrivate = od_fork_pop(slot)
+        if !isPrivate && !takeBackClosure(later) { return (left, nil) }
+        let right = tree(middle, last, leaf, combine)
+        if !isPrivate { od_join_end() }
+        return (left, right)
     }
 }

@@ -20,6 +20,11 @@ func forkClosure(_ body: () -> Void) -> UnsafeMutablePointer<od_fork_slot>
 @usableFromInline
 func joinClosure(_ body: () -> Void)
 
+/// The same, but `body` is not run here. True: the caller does, and calls `od_join_end` afterwards.
+@_silgen_name("od_join_closure_back")
+@usableFromInline
+func takeBackClosure(_ body: () -> Void) -> Bool
+
 /// Offers `body`, whose captures go to the engine, to thieves. nil: it has run at once.
 @_silgen_name("od_fork_owned")
 @usableFromInline

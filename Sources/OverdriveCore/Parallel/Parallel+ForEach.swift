@@ -19,9 +19,7 @@ extension Parallel {
     @inlinable
     @inline(__always)
     public static func forEach(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Int) -> Void) {
-        Loop(grain: grain).run(range) { part in
-            for i in part { body(i) }
-        }
+        Loop(grain: grain).runEach(range, body)
     }
 
     /// Calls `body` for parts of a range that together are all of it.

@@ -109,7 +109,11 @@ extension Parallel {
         od_fork_closure_here()
         let slot = forkClosure(second)
         first()
-        if od_fork_pop(slot) { second() } else { joinClosure(second) }
+        let isPrivate = od_fork_pop(slot)
+        if isPrivate || takeBackClosure(second) {
+            second()
+            if !isPrivate { od_join_end() }
+        }
     }
 
     @usableFromInline

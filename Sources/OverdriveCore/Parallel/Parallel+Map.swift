@@ -41,7 +41,7 @@ extension Parallel {
     /// - Returns: Those for which it returned true.
     /// - Ordering: Calls come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: One array for each of at most 4,096 blocks, and the result.
+    /// - Cost: One array for each of at most 1,024 blocks, and the result.
     @inlinable
     @inline(__always)
     public static func filter<C: RandomAccessCollection & Sendable>(

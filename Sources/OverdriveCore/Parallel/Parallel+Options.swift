@@ -97,7 +97,7 @@ extension Parallel {
     /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``; results are released.
     /// - Ordering: Calls come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: The result's allocation and two small ones; some 20 ns for each of at most 4,096 blocks.
+    /// - Cost: The result's allocation and two small ones; some 20 ns for each of at most 1,024 blocks.
     @inlinable
     public static func map<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
         _ elements: C, on scheduler: Scheduler? = nil, placement: Placement = .anywhere, progress: Progress? = nil,

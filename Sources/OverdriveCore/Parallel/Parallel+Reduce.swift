@@ -15,7 +15,7 @@ extension Parallel {
     /// - Returns: The combination of all.
     /// - Ordering: Calls come in any order; combinations keep the numbers' order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: A plain loop for each of at most 4,096 blocks, and a fork for each.
+    /// - Cost: A plain loop for each of at most 1,024 blocks, and a fork for each.
     @inlinable
     @inline(__always)
     public static func reduce<R: Sendable>(
@@ -23,11 +23,7 @@ extension Parallel {
     ) -> R {
         let blocks = Blocks(range)
         if blocks.count == 0 { return identity }
-        return blocks.tree(0, blocks.count, { block in
-            var sum = identity
-            for i in block { sum = combine(sum, map(i)) }
-            return sum
-        }, combine)
+        return blocks.sum(0, blocks.count, identity, map, combine)
     }
 
     /// Combines the elements of a collection into one value.
