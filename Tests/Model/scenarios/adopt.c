@@ -1,0 +1,51 @@
+/* adopt.c — two threads give a queue what its user keeps with it (lane/current.c): one of them
+ * wins, and whoever reads it finds it as it was made (Q5).
+ */
+#include "lane/current.c"
+
+#include "model/scenario.h"
+
+_Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+_Thread_local odi_record *odi_record_outside __attribute__((tls_model("initial-exec")));
+
+static od_queue queue;
+static int kept[2]; /* plain: what the user keeps */
+static odi_atomic(unsigned) wins;
+
+static void adopt(int which)
+{
+    kept[which] = which + 1;
+    int *present = od_queue_adopt_context(&queue, &kept[which]);
+
+    odi_add_relaxed(&wins, present == &kept[which]);
+    model_check(*present == (int)(present - kept) + 1);
+}
+
+static void first(void)
+{
+    adopt(0);
+}
+
+static void second(void)
+{
+    adopt(1);
+}
+
+static void reads(void)
+{
+    int *present = od_queue_context(&queue);
+
+    model_check(present == NULL || *present == (int)(present - kept) + 1);
+}
+
+static void nothing(void)
+{
+}
+
+static void verify(void)
+{
+    model_check(odi_load_relaxed(&wins) == 1);
+}
+
+MODEL_SCENARIO(context_is_adopted_once, nothing, verify, first, second, reads)
