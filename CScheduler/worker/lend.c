@@ -4,7 +4,7 @@
 
 static odi_lock loans_lock;
 static odi_loan *loans;
-static uint32_t forks; /* a loan of before is the parent's */
+static uint32_t times_forked; /* a loan of before is the parent's */
 
 void odi_loan_name(odi_loan *loan, odi_crew *crew, uint32_t band)
 {
@@ -53,7 +53,7 @@ static void hint(odi_crew *crew, uint32_t bands)
 }
 
 /* Lock held. */
-static void count(const odi_loan *loan, uint32_t change)
+static void count_bands(const odi_loan *loan, uint32_t change)
 {
     for (uint32_t i = 0; i < loan->count; i++) {
         odi_crew *crew = loan->of[i].crew;
@@ -73,13 +73,13 @@ void odi_loan_begin(odi_loan *loan)
     if (loan->count == 0)
         return;
     odi_lock_acquire(&loans_lock);
-    loan->forks = forks;
+    loan->forks = times_forked;
     loan->before = NULL;
     loan->after = loans;
     if (loans != NULL)
         loans->before = loan;
     loans = loan;
-    count(loan, 1);
+    count_bands(loan, 1);
     odi_lock_release(&loans_lock);
 }
 
@@ -88,14 +88,14 @@ void odi_loan_end(odi_loan *loan)
     if (loan->count == 0)
         return;
     odi_lock_acquire(&loans_lock);
-    if (loan->forks == forks) {
+    if (loan->forks == times_forked) {
         if (loan->before != NULL)
             loan->before->after = loan->after;
         else
             loans = loan->after;
         if (loan->after != NULL)
             loan->after->before = loan->before;
-        count(loan, (uint32_t)-1);
+        count_bands(loan, (uint32_t)-1);
     }
     odi_lock_release(&loans_lock);
     *loan = odi_loan_of(loan->band);
@@ -117,5 +117,5 @@ void odi_loans_forked(void)
 {
     loans_lock = (odi_lock){0};
     loans = NULL;
-    forks++;
+    times_forked++;
 }

@@ -3,7 +3,10 @@
  */
 #include "lane/current.c"
 
+#include "doubles/never.h"
 #include "model/scenario.h"
+
+NEVER(od_pool_current_band)
 
 _Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
