@@ -355,16 +355,46 @@ static void workers_with_small_stacks_share_their_forks(void **state)
 
 /* ---- blocking ---- */
 
-static bool both_have_stolen(od_pool *pool)
+/* Until it is wanted, there are no spares. */
+static atomic_bool monitor_wanted;
+
+static void arm_if_wanted(odi_crew *crew)
 {
-    bool both = true;
+    if (atomic_load(&monitor_wanted))
+        odi_pool_arm_monitor(crew);
+}
 
-    for (int slot = 0; slot < 2; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+/* Both workers are in these, computing, until they are let out one by one. */
+static struct {
+    atomic_int here, out[2];
+} held;
 
-        both = both && worker != NULL && odi_load_acquire(&worker->forks_run, W2) > 1;
-    }
-    return both;
+static void be_held(void *unused)
+{
+    (void)unused;
+    int slot = odi_worker_self->slot;
+
+    atomic_fetch_add(&held.here, 1);
+    while (!atomic_load(&held.out[slot]))
+        odi_spin_pause();
+}
+
+/* The worker in the other slot forks, and the one in `slot` takes it. */
+static void have_stolen(od_pool *pool, od_queue *queue, int slot)
+{
+    memset(&held, 0, sizeof held);
+    memset(&later, 0, sizeof later);
+    for (int i = 0; i < 2; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, be_held, NULL);
+    assert_comes_true(atomic_load(&held.here) == 2);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
+    atomic_store(&held.out[1 - slot], 1);
+    odi_worker *worker = odi_load_acquire(&pool->crew.slots[1 - slot], W1);
+    assert_comes_true(odi_forks_hold_work(&worker->forks));
+    atomic_store(&held.out[slot], 1);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+    assert_true(odi_load_acquire(&worker->forks_run, W2) > 1);
 }
 
 /* What a worker did for others' forks is not taken for progress of the job that it blocks in. */
@@ -377,12 +407,10 @@ static void a_worker_that_has_stolen_forks_is_noticed_when_it_blocks(void **stat
     atomic_ullong ran = 0;
     od_metrics metrics;
 
-    for (int round = 0; !both_have_stolen(pool); round++) {
-        assert_true(round < 1000);
-        memset(&later, 0, sizeof later);
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
-        assert_true(od_queue_wait(queue, 3 * HANG_NS));
-    }
+    pool->crew.arm_monitor = arm_if_wanted;
+    for (int slot = 0; slot < 2; slot++)
+        have_stolen(pool, queue, slot);
+    atomic_store(&monitor_wanted, true);
     for (int i = 0; i < 2; i++)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 2);
