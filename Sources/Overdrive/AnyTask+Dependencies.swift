@@ -126,16 +126,22 @@ extension AnyTask {
 
     /// The task is on a queue now: its dependencies are told whom to release.
     final func linkDependencies() {
-        let all = edges.withLock { first in
-            var all: [Edge] = []
-            var next = first
-            while let edge = next {
-                all.append(edge)
-                next = edge.nextDependency
+        // Most have one or two, for which no array is made. The newest is first.
+        let (newest, previous, all) = edges.withLock { first -> (Edge?, Edge?, [Edge]) in
+            guard let next = first?.nextDependency, next.nextDependency != nil else {
+                return (first, first?.nextDependency, [])
             }
-            return all
+            var all: [Edge] = []
+            var edge = first
+            while let here = edge {
+                all.append(here)
+                edge = here.nextDependency
+            }
+            return (nil, nil, all)
         }
         for edge in all.reversed() { edge.link(for: self) }
+        previous?.link(for: self)
+        newest?.link(for: self)
         take(.release)
     }
 

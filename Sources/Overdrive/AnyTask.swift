@@ -41,8 +41,12 @@ open class AnyTask: @unchecked Sendable {
     /// Edges to those that this task waits for, newest first.
     let edges = Mutex<Edge?>(nil)
 
-    /// Neighbours among the tasks of the queue; see ``QueueTasks``.
-    var registered = QueueTasks.Links()
+    /// Where the queue's ``QueueTasks`` keep the task.
+    let place = Atomic<UInt64>(0)
+
+    /// The error of a task that failed or was cancelled: written by the publisher before the word says finished, read
+    /// by others after.
+    @usableFromInline @exclusivity(unchecked) final var publishedError: (any Error)?
 
     /// Only ``Task`` is a subclass.
     init() {}
@@ -93,7 +97,7 @@ open class AnyTask: @unchecked Sendable {
         if actions.contains(.submit) { submit() }
         if actions.contains(.link) { linkDependencies() }
         if actions.contains(.evaluate) { evaluateConditions() }
-        if actions.contains(.enter) { execute() }
+        if actions.contains(.enter) { enter() }
         if actions.contains(.tellCancelled) { tellCancelled() }
         if actions.contains(.publishCancelled) { publish(failure: CancellationError()) }
         if actions.contains(.retry) { scheduleNextAttempt() }
@@ -147,7 +151,7 @@ open class AnyTask: @unchecked Sendable {
 
     /// The task is brought to a queue, by a dependent of it or by ``start()``: only if it is on none yet.
     final func join(_ queue: TaskQueue) {
-        guard standing.phase == .initialized, lazyHome.load() == nil else { return }
+        guard standing.phase == .initialized, !lazyHome.isSet else { return }
         enqueue(on: queue, byHand: false, mayRepeat: true)
     }
 
@@ -160,15 +164,17 @@ open class AnyTask: @unchecked Sendable {
             markAdded(mayRepeat: mayRepeat)
             return
         }
-        let tasks = QueueTasks.of(stored)
-        if tasks.register(self) { tasks.tellAdded(self, to: stored) }
-        let step = step(.add(byHand: byHand))
-        // A publisher who has not found the queue is found here; one who comes later finds it.
-        if step.actions.isEmpty ? standingInFull.phase == .finished : step.state.phase == .finished {
-            tasks.unregister(self)
+        let taken = QueueTasks.with(stored) { tasks in
+            if tasks.register(self) { tasks.tellAdded(self, to: stored) }
+            let taken = step(.add(byHand: byHand))
+            // A publisher who has not found the queue is found here; one who comes later finds it.
+            if taken.actions.isEmpty ? standingInFull.phase == .finished : taken.state.phase == .finished {
+                tasks.unregister(self)
+            }
+            return taken
         }
-        if step.actions.isEmpty, byHand { markAdded(mayRepeat: mayRepeat) }
-        perform(step.actions)
+        if taken.actions.isEmpty, byHand { markAdded(mayRepeat: mayRepeat) }
+        perform(taken.actions)
     }
 
     private func markAdded(mayRepeat: Bool) {
@@ -184,12 +190,107 @@ open class AnyTask: @unchecked Sendable {
 
     private func submit() {
         let entry = Unmanaged.passRetained(self).toOpaque()
-        home.submit(task: entry, qos: lazyExtras.load()?.qos, run: runSubmittedTask)
+        let qos = extras?.qos
+        if lazyHome.withReference({ $0.submit(task: entry, qos: qos, run: runSubmittedTask) }) == nil {
+            TaskQueue.global().submit(task: entry, qos: qos, run: runSubmittedTask)
+        }
     }
 
     /// A worker has the task in hand.
     final func begin() {
-        if step(.begin).actions.contains(.enter) { execute() }
+        if step(.begin).actions.contains(.enter) { enter() }
+    }
+
+    /// Runs the body; this thread has been given it.
+    private func enter() {
+        var work: any CurrentWork = self
+        withUnsafeMutablePointer(to: &work) { work in
+            let outer = CurrentWorkPlace.enter(work)
+            if extras != nil { tellObservers(of: .start) }
+            runBody()
+            CurrentWorkPlace.leave(to: outer)
+        }
+    }
+
+    // MARK: - The end
+
+    /// What became of an outcome that was handed in.
+    @usableFromInline
+    enum Reception {
+        /// Another one was first.
+        case refused
+        /// It ends the attempt, and there is nothing to do about it.
+        case accepted
+        /// It is the task's outcome, and the caller publishes it.
+        case due
+    }
+
+    /// Takes an outcome into account. Where it is due, observers know that it comes, and the error is in its place.
+    @usableFromInline
+    final func settle(failure: (any Error)?, returning: Bool) -> Reception {
+        var mayRetry = false
+        if let failure, let extras { mayRetry = extras.mayRetry(after: failure) }
+        let actions = step(.finish(failed: failure != nil, mayRetry: mayRetry, returning: returning)).actions
+        if actions.contains(.publish) {
+            preparePublishing(of: failure)
+            return .due
+        }
+        perform(actions)
+        return actions.contains(.accept) ? .accepted : .refused
+    }
+
+    /// Before the outcome is written; this thread has settled it.
+    final func preparePublishing(of failure: (any Error)?) {
+        if extras != nil { tellObservers(of: .willFinish) }
+        tellDelegate(.willFinish)
+        if let failure { publishedError = failure }
+    }
+
+    /// The outcome is written: it can be read from now on. Returns whether the handler in the slot is to be served.
+    @usableFromInline
+    final func publishOutcome() -> Bool {
+        let actions = step(.publish).actions
+        if actions.contains(.dropBody) { dropBody() }
+        if let extras { end(extras) }
+        return actions.contains(.serveSlot)
+    }
+
+    /// The handler in the slot, where there was one, was served.
+    @usableFromInline
+    final func endPublishing() {
+        if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { serveSide() }
+        if extras != nil { tellObservers(of: .didFinish) }
+        lazyHome.withReference { queue in
+            QueueTasks.with(queue) { tasks in
+                if let delegate = tasks.currentDelegate { tell(delegate, of: .didFinish, in: queue) }
+                tasks.unregister(self)
+            }
+        }
+        let standing = standing
+        if standing.hasDependents { releaseDependents() }
+        if standing.hasDependencies { dropDependencies() }
+    }
+
+    private func end(_ extras: TaskExtras) {
+        endAttempt(standing.attempt)
+        if publishedError is CancellationError { tellCancelled() }
+        let unused = extras.locked { fields in
+            defer { fields.cancelHandlers = [] }
+            return fields.cancelHandlers
+        }
+        withExtendedLifetime(unused) {}  // given up without the lock
+        extras.endUpdates()
+    }
+
+    /// The error of a task that failed or was cancelled.
+    final var failure: (any Error)? { isFinished ? publishedError : nil }
+
+    final func tellDelegate(_ event: QueueTasks.DelegateEvent) {
+        lazyHome.withReference { queue in
+            QueueTasks.with(queue) { tasks in
+                if let delegate = tasks.currentDelegate { tell(delegate, of: event, in: queue) }
+            }
+        }
     }
 
     // MARK: - Extras
@@ -203,14 +304,14 @@ open class AnyTask: @unchecked Sendable {
 
     // MARK: - What Task does
 
-    /// Runs the body; this thread has been given it.
-    func execute() {}
+    enum ObserverEvent { case start, willFinish, didFinish, didRetry }
+
+    func runBody() {}
     /// Publishes a failure; this thread has settled the outcome.
     func publish(failure: any Error) {}
     /// Finishes the task with an error, if it is not finished.
     func fail(_ error: any Error) {}
-    /// The error of a task that failed or was cancelled.
-    var failure: (any Error)? { nil }
+    func serveSide() {}
     func tellCancelled() {}
     func evaluateConditions() {}
     func prepareConditions() {}
@@ -218,7 +319,8 @@ open class AnyTask: @unchecked Sendable {
     func dropBody() {}
     func completionGroup() -> WaitGroup { WaitGroup() }
     func newExtras() -> TaskExtras { TaskExtras() }
-    func tellDelegate(_ event: QueueTasks.DelegateEvent, _ delegate: any TaskQueueDelegate, _ queue: TaskQueue) {}
+    func tellObservers(of event: ObserverEvent) {}
+    func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {}
 }
 
 /// The engine's door: a worker has a submitted task in hand.

@@ -100,7 +100,9 @@ extension Task {
             extras.handle(.completion(attempt: attempt), for: self)
         }
     }
+}
 
+extension AnyTask {
     // MARK: - Cleanup
 
     /// Keeps what ends the attempt; if it has ended, does it.

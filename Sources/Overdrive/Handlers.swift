@@ -2,17 +2,31 @@ internal import OverdriveCore
 internal import Synchronization
 
 /// What is to be called when a task's outcome is there.
+@usableFromInline
 enum Handler<T: Sendable> {
     case value((T) -> Void)
     case error((any Error) -> Void)
     case completion((Result<T, any Error>) -> Void)
+    /// A Swift task that awaits the value.
+    case continuation(UnsafeContinuation<T, any Error>)
 
+    @inlinable
     func serve(_ outcome: Result<T, any Error>) {
-        switch (self, outcome) {
-        case (.value(let body), .success(let value)): body(value)
-        case (.error(let body), .failure(let error)): if !(error is CancellationError) { body(error) }
-        case (.completion(let body), _): body(outcome)
-        default: break
+        switch outcome {
+        case .success(let value):
+            switch self {
+            case .value(let body): body(value)
+            case .error: break
+            case .completion(let body): body(outcome)
+            case .continuation(let continuation): continuation.resume(returning: value)
+            }
+        case .failure(let error):
+            switch self {
+            case .value: break
+            case .error(let body): if !(error is CancellationError) { body(error) }
+            case .completion(let body): body(outcome)
+            case .continuation(let continuation): continuation.resume(throwing: error)
+            }
         }
     }
 }
@@ -98,8 +112,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
         }
     }
 
-    /// The outcome is published: nobody is told of updates any more.
-    func end() {
+    override func endUpdates() {
         let handlers = typed { typed in
             typed.isOver = true
             defer { typed.updateHandlers = [] }

@@ -13,6 +13,20 @@ struct LazyReference<Instance: AnyObject>: ~Copyable {
         return Unmanaged<Instance>.fromOpaque(found).takeUnretainedValue()
     }
 
+    /// The same for as long as `body` takes, while the owner is there: without a count of references, which all
+    /// threads would change.
+    @inline(__always)
+    func withReference<R>(_ body: (Instance) -> R) -> R? {
+        // Acquires what the instance was made of.
+        guard let found = pointer.load(ordering: .acquiring) else { return nil }
+        return Unmanaged<Instance>.fromOpaque(found)._withUnsafeGuaranteedRef(body)
+    }
+
+    /// Whether it was set.
+    var isSet: Bool {
+        pointer.load(ordering: .relaxed) != nil  // relaxed: what it was made of is not looked at
+    }
+
     /// Sets the reference unless it is set. Returns what is set then.
     func storeIfNil(_ instance: Instance) -> Instance {
         let mine = Unmanaged.passRetained(instance)

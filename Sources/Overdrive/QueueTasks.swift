@@ -2,35 +2,8 @@ internal import OverdriveCore
 internal import Synchronization
 
 /// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
-///
-/// Tasks are chained through ``AnyTask/registered`` in one of eight lists, each with a lock, so that threads
-/// that add and threads that finish seldom meet.
 final class QueueTasks: TaskKeeping {
-    /// A task's neighbours, under the lock of its list.
-    struct Links {
-        fileprivate unowned(unsafe) var previous: AnyTask?
-        fileprivate unowned(unsafe) var next: AnyTask?
-        fileprivate var isIn = false
-    }
-
-    private final class List: Sendable {
-        struct Content {
-            unowned(unsafe) var first: AnyTask?
-            unowned(unsafe) var last: AnyTask?
-            var count = 0
-        }
-
-        // Only under the lock; the tasks in it are held by it.
-        nonisolated(unsafe) private var content = Content()
-        private let lock = Mutex<Void>(())
-
-        func locked<R>(_ body: (inout Content) -> R) -> R {
-            lock.withLock { _ in body(&content) }
-        }
-    }
-
-    private static let listCount = 8
-    private let lists = (0..<listCount).map { _ in List() }
+    private let roster = Roster()
     private let waiters = Mutex<[@Sendable () -> Void]>([])
     private let hasWaiters = Atomic(false)
 
@@ -40,75 +13,64 @@ final class QueueTasks: TaskKeeping {
     private let delegateSlot = Mutex<Delegate>(Delegate())
     private let hasDelegate = Atomic(false)
 
-    static func of(_ queue: TaskQueue) -> QueueTasks {
+    /// The queue's, for as long as `body` takes: without a count of references that all threads would change.
+    @inline(__always)
+    static func with<R>(_ queue: TaskQueue, _ body: (QueueTasks) -> R) -> R {
         // Nobody else stores anything there. Acquires what it was made of.
         let stored = queue.taskStorage.load(ordering: .acquiring)
-        return UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue)
+        return (UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue))._withUnsafeGuaranteedRef(body)
     }
 
-    private static func at(_ address: UnsafeRawPointer) -> QueueTasks {
-        Unmanaged<QueueTasks>.fromOpaque(address).takeUnretainedValue()
+    static func of(_ queue: TaskQueue) -> QueueTasks {
+        with(queue) { $0 }
     }
 
-    private static func make(for queue: TaskQueue) -> QueueTasks {
+    private static func at(_ address: UnsafeRawPointer) -> Unmanaged<QueueTasks> {
+        Unmanaged<QueueTasks>.fromOpaque(address)
+    }
+
+    private static func make(for queue: TaskQueue) -> Unmanaged<QueueTasks> {
         let mine = Unmanaged.passRetained(QueueTasks())
         let (stored, found) = queue.taskStorage.compareExchange(
             expected: 0, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
-        guard !stored, let found = UnsafeRawPointer(bitPattern: found) else { return mine.takeUnretainedValue() }
+        guard !stored, let found = UnsafeRawPointer(bitPattern: found) else { return mine }
         mine.release()
         return at(found)
     }
 
-    private func list(of task: AnyTask) -> List {
-        let address = UInt(bitPattern: Unmanaged.passUnretained(task).toOpaque())
-        return lists[Int((address >> 7 ^ address >> 12) & UInt(QueueTasks.listCount - 1))]
-    }
-
     // MARK: - Coming and going
 
-    /// Keeps the task until ``unregister(_:)``. False: it is kept already, or finished.
+    /// What a task has in place of its place when it has none any more.
+    private static let gone = UInt64.max
+
+    /// Keeps the task until ``unregister(_:)``. False: it is kept already, or was.
     @discardableResult
     func register(_ task: AnyTask) -> Bool {
-        list(of: task).locked { content in
-            guard !task.registered.isIn, !task.isFinished else { return false }
-            _ = Unmanaged.passRetained(task)
-            task.registered = Links(previous: content.last, next: nil, isIn: true)
-            if let last = content.last { last.registered.next = task } else { content.first = task }
-            content.last = task
-            content.count += 1
-            return true
-        }
+        guard task.place.load(ordering: .relaxed) == 0 else { return false }  // relaxed: the exchange below decides
+        let kept = Unmanaged.passRetained(task)
+        let place = roster.add(kept.toOpaque())
+        // Releases the place to whoever takes it from the task.
+        if task.place.compareExchange(expected: 0, desired: place, ordering: .releasing).exchanged { return true }
+        leave(place, kept)  // another thread was faster, or the task is over
+        return false
     }
 
     func unregister(_ task: AnyTask) {
-        let wasIn = list(of: task).locked { content in
-            guard task.registered.isIn else { return false }
-            let (previous, next) = (task.registered.previous, task.registered.next)
-            if let previous { previous.registered.next = next } else { content.first = next }
-            if let next { next.registered.previous = previous } else { content.last = previous }
-            task.registered = Links()
-            content.count -= 1
-            return true
-        }
-        guard wasIn else { return }
-        Unmanaged.passUnretained(task).release()
-        // A waiter announces itself before it looks into the lists: their locks order the two.
-        if hasWaiters.load(ordering: .relaxed) { wakeIfEmpty() }
+        // Acquires the place. Whoever takes it gives it up.
+        let place = task.place.exchange(QueueTasks.gone, ordering: .acquiring)
+        if place != 0, place != QueueTasks.gone { leave(place, Unmanaged.passUnretained(task)) }
     }
 
-    /// The tasks that have no outcome yet, list by list.
+    private func leave(_ place: UInt64, _ task: Unmanaged<AnyTask>) {
+        let mayBeEmpty = roster.remove(place)
+        task.release()
+        // A waiter announces itself before it looks into the roster, whose locks order the two.
+        if mayBeEmpty, hasWaiters.load(ordering: .relaxed) { wakeIfEmpty() }
+    }
+
+    /// The tasks that have no outcome yet, in no particular order.
     var all: [AnyTask] {
-        lists.flatMap { list in
-            list.locked { content in
-                var tasks: [AnyTask] = []
-                var next = content.first
-                while let task = next {
-                    tasks.append(task)
-                    next = task.registered.next
-                }
-                return tasks
-            }
-        }
+        roster.all(of: AnyTask.self).filter { !$0.isFinished }
     }
 
     // MARK: - TaskKeeping
@@ -120,14 +82,12 @@ final class QueueTasks: TaskKeeping {
         }
     }
 
-    var isEmpty: Bool {
-        lists.allSatisfy { $0.locked { $0.count == 0 } }
-    }
+    var isEmpty: Bool { roster.isEmpty }
 
     private func whenEmpty(_ body: @escaping @Sendable () -> Void) {
         waiters.withLock {
             $0.append(body)
-            hasWaiters.store(true, ordering: .relaxed)  // ordered by the lists' locks
+            hasWaiters.store(true, ordering: .relaxed)  // ordered by the roster's locks
         }
         wakeIfEmpty()
     }
@@ -179,6 +139,6 @@ final class QueueTasks: TaskKeeping {
     }
 
     func tellAdded(_ task: AnyTask, to queue: TaskQueue) {
-        if let delegate = currentDelegate { task.tellDelegate(.didAdd, delegate, queue) }
+        if let delegate = currentDelegate { task.tell(delegate, of: .didAdd, in: queue) }
     }
 }

@@ -96,7 +96,8 @@ extension Task {
             fields.retriesLeft -= 1
             return fields.retry.map { $0.jittered($0.delay(afterFailures: Int(failed))) }
         }
-        tellRetry()
+        tellObservers(of: .didRetry)
+        tellDelegate(.didRetry)
         guard let wait, wait > .zero else {
             Bounce.run { self.take(.retryDue) }
             return

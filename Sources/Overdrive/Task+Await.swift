@@ -10,7 +10,10 @@ extension Task {
     ///
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
     public final var value: T {
-        get async throws { try await result().get() }
+        get async throws {
+            if let result { return try result.get() }
+            return try await withUnsafeThrowingContinuation { add(.continuation($0)) }
+        }
     }
 
     /// The value, when the task is over, cancelling the task when the caller is cancelled.
@@ -23,10 +26,7 @@ extension Task {
 
     /// The outcome, when the task is over.
     public final func result() async -> Result<T, any Error> {
-        if let result { return result }
-        return await withUnsafeContinuation { continuation in
-            add(.completion { continuation.resume(returning: $0) })
-        }
+        do { return .success(try await value) } catch { return .failure(error) }
     }
 
     /// The task's updates, the last one first of all if there were some; at the end the value, unless it was the

@@ -16,8 +16,9 @@ extension Task {
     ///
     /// - Parameter body: The work; its return is the value, its error the failure. It may be called again after a
     ///   failure, where ``retry(_:)-(Int)`` says so.
+    @inlinable
     public static func inline(_ body: sending @escaping () throws -> T) -> Task<T> {
-        Task(body: .inline(body))
+        Task(body: .inline(body)) { task, body in task.conduct(body) }
     }
 
     /// A task with an asynchronous body: it suspends instead of holding a worker.

@@ -26,12 +26,17 @@ internal import Synchronization
 ///   with at most one handler but in its queue's bookkeeping.
 open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     // What AnyTask says holds here: `body` belongs to whoever is inside it and then to whoever has the action
-    // dropBody, `slot` to whoever claimed it and then to the publisher, `outcome` is written by the publisher
-    // before the word says finished and read by others after.
+    // dropBody, `slot` to whoever claimed it and then to the publisher, `value` is written by the publisher
+    // before the word says finished and read by others after. So the word has seen to exclusive access.
+    //
+    // Code that does not know T asks the runtime for types that are made of it, such as `Result<T, any Error>`, which
+    // takes longer than all the rest of a task: so it is kept off everybody's path. What a closure task does with its
+    // result is inlinable, and comes with the task from where T is known: the conductor.
 
     /// What the result of the task is called in old code.
     public typealias ResultType = T
 
+    @usableFromInline
     enum Body {
         case run
         case inline(() throws -> T)
@@ -42,23 +47,33 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case none
     }
 
-    private var body: Body
-    private var slot: Handler<T>?
-    private var outcome: Result<T, any Error>?
+    /// Runs a body and concludes the task with what it returns.
+    @usableFromInline typealias Conductor = (Task<T>, () throws -> T) -> Void
+
+    @usableFromInline @exclusivity(unchecked) final var body: Body
+    private let conductor: Conductor?
+    @usableFromInline @exclusivity(unchecked) final var slot: Handler<T>?
+    /// Full from a success on.
+    @usableFromInline @exclusivity(unchecked) final var publishedValue = ValuePlace()
 
     /// A task whose body is an override of ``run()``.
     public override init() {
         body = .run
+        conductor = nil
         super.init()
     }
 
-    init(body: Body) {
+    @usableFromInline
+    init(body: Body, conductor: Conductor? = nil) {
         self.body = body
+        self.conductor = conductor
         super.init()
     }
 
     deinit {
-        if standing.phase == .executing { endForgotten() }
+        let phase = standing.phase
+        if phase == .executing { endForgotten() }
+        if phase == .finished, publishedError == nil { publishedValue.empty(of: T.self) }
     }
 
     // MARK: - The body
@@ -76,42 +91,39 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     ///   the next attempt where ``retry(_:)-(Int)`` says so. A cancelled task's result is discarded.
     /// - Returns: Whether this call ended the attempt.
     /// - Threading: Any thread. Handlers run on it.
+    @inlinable
     @discardableResult
     public final func finish(with result: Result<T, any Error>) -> Bool {
         conclude(result, returning: false)
     }
 
+    @inlinable
     @discardableResult
     final func conclude(_ result: Result<T, any Error>, returning: Bool) -> Bool {
-        var (failed, mayRetry) = (false, false)
-        if case .failure(let error) = result {
-            failed = true
-            mayRetry = extras?.mayRetry(after: error) ?? false
-        }
-        let actions = step(.finish(failed: failed, mayRetry: mayRetry, returning: returning)).actions
-        if actions.contains(.publish) { publish(result) }
-        if !actions.isSubset(of: [.accept, .publish]) { perform(actions) }
-        return actions.contains(.accept)
+        let reception =
+            switch result {
+            case .success: settle(failure: nil, returning: returning)
+            case .failure(let error): settle(failure: error, returning: returning)
+            }
+        if reception == .due { publish(result) }
+        return reception != .refused
     }
 
-    override final func execute() {
-        var work: any CurrentWork = self
-        withUnsafeMutablePointer(to: &work) { work in
-            let outer = CurrentWorkPlace.enter(work)
-            if let extras { tellStarted(extras) }
-            runBody()
-            CurrentWorkPlace.leave(to: outer)
-        }
+    /// What the conductor of a closure task does.
+    @inlinable
+    final func conduct(_ body: () throws -> T) {
+        let result: Result<T, any Error>
+        do { result = .success(try body()) } catch { result = .failure(error) }
+        conclude(result, returning: true)
     }
 
-    @inline(__always)
-    private func runBody() {
+    override final func runBody() {
         switch body {
         case .run:
             run()
             if !standing.isSettled { leave() }
         case .inline(let body):
-            conclude(Result { try body() }, returning: true)
+            if let conductor { conductor(self, body) } else { conduct(body) }
         case .progressive(let start):
             begin(start)
             leave()
@@ -152,35 +164,19 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Publishes the outcome: this thread has settled it.
+    /// Publishes the outcome, whose error is in its place: this thread has settled it.
+    @inlinable
     final func publish(_ result: Result<T, any Error>) {
-        let home = queueTasks
-        if let extras { willFinish(extras) }
-        if let (tasks, queue) = home, let delegate = tasks.currentDelegate { delegate.willFinish(task: self, in: queue) }
-
-        outcome = result
-        let actions = step(.publish).actions
-        if actions.contains(.dropBody) { dropBody() }
-        if let extras { endExtras(extras, with: result) }
-        if actions.contains(.serveSlot) {
+        if case .success(let value) = result { publishedValue.fill(with: value) }
+        if publishOutcome() {
             let handler = slot.take()
             handler?.serve(result)
         }
-        if !actions.isDisjoint(with: [.serveSlot, .serveSide]), step(.close(locked: false)).actions.isEmpty {
-            serveSide(result)
-        }
-
-        if let extras { didFinish(extras) }
-        // Again: it may have been brought to a queue meanwhile.
-        if let (tasks, queue) = queueTasks {
-            if let delegate = tasks.currentDelegate { delegate.didFinish(task: self, in: queue) }
-            tasks.unregister(self)
-        }
-        if standing.hasDependents { releaseDependents() }
-        if standing.hasDependencies { dropDependencies() }
+        endPublishing()
     }
 
-    private func serveSide(_ result: Result<T, any Error>) {
+    override final func serveSide() {
+        guard let result else { return }
         let typed = typedExtras
         while true {
             let handlers = typed.typed { typed in
@@ -191,17 +187,6 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
             if handlers.isEmpty { return }
             for handler in handlers { handler.serve(result) }
         }
-    }
-
-    private func endExtras(_ extras: TaskExtras, with result: Result<T, any Error>) {
-        endAttempt(standing.attempt)
-        if case .failure(let error) = result, error is CancellationError { tellCancelled() }
-        let unused = extras.locked { fields in
-            defer { fields.cancelHandlers = [] }
-            return fields.cancelHandlers
-        }
-        withExtendedLifetime(unused) {}  // given up without the lock
-        typedExtras.end()
     }
 
     /// Nobody holds the task any more, and nobody will finish it: whoever waits for it is told that it is
@@ -216,6 +201,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     override final func publish(failure: any Error) {
+        preparePublishing(of: failure)
         publish(.failure(failure))
     }
 
@@ -223,14 +209,12 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         conclude(.failure(error), returning: false)
     }
 
-    override final var failure: (any Error)? {
-        guard case .failure(let error) = result else { return nil }
-        return error
-    }
-
     /// The outcome; nil until it is published.
+    @inlinable
     public final var result: Result<T, any Error>? {
-        standing.phase == .finished ? outcome : nil
+        guard isFinished else { return nil }
+        if let publishedError { return .failure(publishedError) }
+        return .success(publishedValue.value(of: T.self))
     }
 
     // MARK: - Handlers
@@ -242,6 +226,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     final var typedExtrasIfAny: TypedExtras<T>? { extras.map { unsafeDowncast($0, to: TypedExtras<T>.self) } }
 
     /// Has a handler served once with the outcome: at once when it is there and all others were served.
+    @usableFromInline
     final func add(_ handler: Handler<T>) {
         if !step(.claimSlot).actions.isEmpty {
             slot = handler
@@ -260,8 +245,19 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         if let handler, let result { handler.serve(result) }
     }
 
-    override final func tellDelegate(
-        _ event: QueueTasks.DelegateEvent, _ delegate: any TaskQueueDelegate, _ queue: TaskQueue
+    override final func tellObservers(of event: ObserverEvent) {
+        for observer in observers {
+            switch event {
+            case .start: observer.taskDidStartExecution(self)
+            case .willFinish: observer.taskWillFinishExecution(self)
+            case .didFinish: observer.taskDidFinishExecution(self)
+            case .didRetry: observer.taskDidRetry(self)
+            }
+        }
+    }
+
+    override final func tell(
+        _ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue
     ) {
         switch event {
         case .didAdd: delegate.didAdd(task: self, to: queue)

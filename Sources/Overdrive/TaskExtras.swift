@@ -34,6 +34,9 @@ class TaskExtras: @unchecked Sendable {
     }
 
     var qos: TaskQueue.QoS? { locked { $0.qos } }
+
+    /// The outcome is published: nobody is told of updates any more.
+    func endUpdates() {}
 }
 
 extension AnyTask {

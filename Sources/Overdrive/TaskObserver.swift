@@ -47,27 +47,6 @@ extension TaskQueueDelegate {
     public func didRetry<T>(task: Task<T>, in queue: TaskQueue) {}
 }
 
-extension Task {
-    final func tellStarted(_ extras: TaskExtras) {
-        for observer in observers { observer.taskDidStartExecution(self) }
-    }
-
-    final func willFinish(_ extras: TaskExtras) {
-        for observer in observers { observer.taskWillFinishExecution(self) }
-    }
-
-    final func didFinish(_ extras: TaskExtras) {
-        for observer in observers { observer.taskDidFinishExecution(self) }
-    }
-
-    final func tellRetry() {
-        for observer in observers { observer.taskDidRetry(self) }
-        if let (tasks, queue) = queueTasks, let delegate = tasks.currentDelegate {
-            delegate.didRetry(task: self, in: queue)
-        }
-    }
-}
-
 extension AnyTask {
     /// Adds an observer, which the task holds.
     public final func add(observer: any TaskObserver) {

@@ -19,6 +19,7 @@ extension TaskQueue {
     ///     queue.add { try render(page) }.onValue { show($0) }
     ///
     /// - Returns: The task, for handlers, `value`, and dependents.
+    @inlinable
     @discardableResult
     public func add<T: Sendable>(_ body: sending @escaping () throws -> T) -> Task<T> {
         let task = Task.inline(body)

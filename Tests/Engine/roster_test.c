@@ -1,0 +1,165 @@
+/* lane/roster: who is there, places that are used again, and threads that come, go and look. */
+#include "Support/check.h"
+#include "Support/prng.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "include/od_roster.h"
+
+enum { MANY = 20000 };
+
+typedef struct {
+    _Alignas(128) int number;
+    uint64_t place;
+    atomic_int seen;
+} object;
+
+static void note(void *context, void *raw)
+{
+    object *it = raw;
+
+    (*(size_t *)context)++;
+    atomic_fetch_add(&it->seen, 1);
+}
+
+static size_t look(od_roster *roster)
+{
+    size_t seen = 0;
+
+    od_roster_each(roster, note, &seen);
+    return seen;
+}
+
+static void who_came_is_there_until_it_goes(void **state)
+{
+    od_roster *roster = od_roster_create();
+    object *objects = aligned_alloc(128, MANY * sizeof *objects);
+    bool may_be_empty = false;
+
+    (void)state;
+    assert_int_equal(od_roster_count(roster), 0);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            atomic_init(&objects[i].seen, 0);
+            objects[i].place = od_roster_add(roster, &objects[i]);
+            assert_true(objects[i].place != 0);
+        }
+        assert_int_equal(od_roster_count(roster), MANY);
+        for (int i = 0; i < MANY; i += 2)
+            (void)od_roster_remove(roster, objects[i].place);
+        assert_int_equal(look(roster), MANY / 2);
+        for (int i = 0; i < MANY; i++)
+            assert_int_equal(atomic_load(&objects[i].seen), i % 2);
+        for (int i = 1; i < MANY; i += 2)
+            may_be_empty = od_roster_remove(roster, objects[i].place);
+        assert_true(may_be_empty);
+        assert_int_equal(look(roster), 0);
+    }
+    od_roster_release(roster);
+    free(objects);
+}
+
+static void a_place_is_used_again(void **state)
+{
+    od_roster *roster = od_roster_create();
+    object *objects = aligned_alloc(128, 3 * sizeof *objects);
+    uint64_t first;
+
+    (void)state;
+    first = od_roster_add(roster, &objects[0]);
+    for (int i = 0; i < MANY; i++) {
+        assert_true(od_roster_remove(roster, first));
+        assert_int_equal(od_roster_add(roster, &objects[0]), first);
+    }
+    assert_true(od_roster_add(roster, &objects[0]) != first);
+    assert_int_equal(od_roster_count(roster), 2);
+    od_roster_release(roster);
+    free(objects);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 4, OWN = 64, STEPS = UNLESS_SANITIZED(30000, 10000) };
+
+static struct {
+    od_roster *roster;
+    object *objects; /* OWN of each thread's; `number` says whether it is there */
+    atomic_int going;
+} crowd;
+
+/* Whoever is seen is readable, and not gone before the visit is over. */
+static void touch(void *context, void *raw)
+{
+    object *it = raw;
+
+    (void)context;
+    if (it->number != 1)
+        abort();
+    atomic_fetch_add_explicit(&it->seen, 1, memory_order_relaxed); /* relaxed: a count */
+}
+
+static void *come_and_go(void *raw)
+{
+    int self = (int)(intptr_t)raw;
+    object *own = &crowd.objects[self * OWN];
+    prng random = prng_for(1, (uint64_t)self);
+
+    for (int step = 0; step < STEPS; step++) {
+        object *it = &own[prng_below(&random, OWN)];
+
+        if (it->place == 0) {
+            it->number = 1;
+            it->place = od_roster_add(crowd.roster, it);
+            if (it->place == 0)
+                abort();
+        } else {
+            (void)od_roster_remove(crowd.roster, it->place);
+            it->place = 0;
+            it->number = 0; /* nobody visits it any more */
+        }
+    }
+    for (int i = 0; i < OWN; i++)
+        if (own[i].place != 0)
+            (void)od_roster_remove(crowd.roster, own[i].place);
+    atomic_fetch_sub(&crowd.going, 1);
+    return NULL;
+}
+
+static void threads_come_go_and_look(void **state)
+{
+    pthread_t threads[THREADS];
+
+    (void)state;
+    crowd.roster = od_roster_create();
+    crowd.objects = aligned_alloc(128, THREADS * OWN * sizeof *crowd.objects);
+    for (int i = 0; i < THREADS * OWN; i++) {
+        crowd.objects[i].number = 0;
+        crowd.objects[i].place = 0;
+        atomic_init(&crowd.objects[i].seen, 0);
+    }
+    atomic_store(&crowd.going, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, come_and_go, (void *)(intptr_t)i);
+    while (atomic_load(&crowd.going) > 0) {
+        od_roster_each(crowd.roster, touch, NULL);
+        assert_true(od_roster_count(crowd.roster) <= THREADS * OWN);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(od_roster_count(crowd.roster), 0);
+    od_roster_release(crowd.roster);
+    free(crowd.objects);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_came_is_there_until_it_goes),
+        cmocka_unit_test(a_place_is_used_again),
+        cmocka_unit_test(threads_come_go_and_look),
+    };
+    return run_guarded(tests);
+}
