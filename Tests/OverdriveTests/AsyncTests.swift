@@ -2,7 +2,7 @@ import Dispatch
 import Overdrive
 import Testing
 
-@Suite("Swift Concurrency", .timeLimit(.minutes(2)))
+@Suite("Swift Concurrency", .timeLimit(.minutes(10)))
 struct AsyncTests {
     @Test("An asynchronous body suspends instead of holding a worker")
     func suspends() async throws {

@@ -3,7 +3,7 @@ import Overdrive
 import Testing
 
 /// The sentences of Chop's own tests, each with its name, under the rules of today.
-@Suite("Chop's acceptance list", .timeLimit(.minutes(2)))
+@Suite("Chop's acceptance list", .timeLimit(.minutes(10)))
 struct ChopAcceptanceTests {
     let group = TaskGroup()
 

@@ -3,7 +3,7 @@ import Overdrive
 import Testing
 
 /// What was wrong with Overdrive 0.3 and Chop, number by number: each is right here.
-@Suite("Defects of old", .timeLimit(.minutes(2)))
+@Suite("Defects of old", .timeLimit(.minutes(10)))
 struct DefectTests {
     // MARK: Overdrive 0.3
 

@@ -2,7 +2,7 @@ import Dispatch
 import Overdrive
 import Testing
 
-@Suite("A queue on a dispatch queue", .timeLimit(.minutes(1)))
+@Suite("A queue on a dispatch queue", .timeLimit(.minutes(10)))
 struct DispatchQueueTests {
     private let legacy = DispatchQueue(label: "legacy", qos: .utility)
 

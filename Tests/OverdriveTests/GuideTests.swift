@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// The old guides' own examples, with a server on this machine in the network's place.
-@Suite("The guides' examples", .timeLimit(.minutes(2)))
+@Suite("The guides' examples", .timeLimit(.minutes(10)))
 struct GuideTests {
     struct Image: Sendable, Equatable {
         let data: Data

@@ -1,7 +1,7 @@
 import Overdrive
 import Testing
 
-@Suite("Handlers", .timeLimit(.minutes(2)))
+@Suite("Handlers", .timeLimit(.minutes(10)))
 struct HandlerTests {
     @Test("of a success: onValue and onCompletion, in the order in which they were registered")
     func success() async throws {

@@ -2,7 +2,7 @@ import Overdrive
 import Testing
 
 /// What a file that imports Overdrive may still write of Swift Concurrency's `Task`.
-@Suite("The name Task", .timeLimit(.minutes(1)))
+@Suite("The name Task", .timeLimit(.minutes(10)))
 struct NameTests {
     @Test("has Swift's statics")
     func statics() async throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Overdrive
 
 /// The sentences of Overdrive 0.3's own tests, each with its name, under the rules of today.
-@Suite("Overdrive 0.3's acceptance list", .timeLimit(.minutes(2)))
+@Suite("Overdrive 0.3's acceptance list", .timeLimit(.minutes(10)))
 struct OverdriveAcceptanceTests {
     final class SimpleTask: Task<Int>, @unchecked Sendable {
         override func run() { finish(with: .value(1)) }

@@ -12,7 +12,7 @@ private let many = {
 
 /// Four threads at the same tasks: cancelling, finishing, failing with retries, adding dependencies, handlers.
 /// Serialized, because each test blocks a thread of Swift Concurrency's.
-@Suite("Races", .serialized, .timeLimit(.minutes(5)))
+@Suite("Races", .serialized, .timeLimit(.minutes(10)))
 struct RaceTests {
     /// What happened to one task.
     private final class Record: Sendable {

@@ -2,7 +2,7 @@ import Overdrive
 import Synchronization
 import Testing
 
-@Suite("Retries", .timeLimit(.minutes(2)))
+@Suite("Retries", .timeLimit(.minutes(10)))
 struct RetryTests {
     @Test("go on until an attempt succeeds, through the queue")
     func succeeds() async throws {
