@@ -82,12 +82,13 @@ static void a_place_is_used_again(void **state)
 
 /* ---- threads ---- */
 
-enum { THREADS = 4, OWN = 64, STEPS = UNLESS_SANITIZED(30000, 10000) };
+enum { THREADS = 4, OWN = 64, STEPS = UNLESS_SANITIZED(100000, 50000) };
 
 static struct {
     od_roster *roster;
     object *objects; /* OWN of each thread's; `number` says whether it is there */
     atomic_int going;
+    pthread_barrier_t start;
 } crowd;
 
 /* Whoever is seen is readable, and not gone before the visit is over. */
@@ -107,6 +108,7 @@ static void *come_and_go(void *raw)
     object *own = &crowd.objects[self * OWN];
     prng random = prng_for(1, (uint64_t)self);
 
+    pthread_barrier_wait(&crowd.start);
     for (int step = 0; step < STEPS; step++) {
         object *it = &own[prng_below(&random, OWN)];
 
@@ -141,6 +143,7 @@ static void threads_come_go_and_look(void **state)
         atomic_init(&crowd.objects[i].seen, 0);
     }
     atomic_store(&crowd.going, THREADS);
+    pthread_barrier_init(&crowd.start, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, come_and_go, (void *)(intptr_t)i);
     while (atomic_load(&crowd.going) > 0) {
@@ -150,6 +153,7 @@ static void threads_come_go_and_look(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(od_roster_count(crowd.roster), 0);
+    pthread_barrier_destroy(&crowd.start);
     od_roster_release(crowd.roster);
     free(crowd.objects);
 }
