@@ -52,7 +52,8 @@ __attribute__((swiftcall)) void od_batch_add_closure(void *code, void *captures,
 #endif
 
 /* Counts so many jobs on the record for them. NULL: memory is short, nothing is counted. */
-static odi_record *count(od_queue *queue, od_group *group, uint32_t key, uint32_t jobs)
+static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t key,
+                                   uint32_t jobs)
 {
     for (;;) {
         odi_record *record = odi_queue_find_record(queue, group, key);
@@ -90,11 +91,11 @@ void od_batch_submit(od_batch *batch)
 {
     od_queue *queue = batch->queue;
     uint32_t jobs = batch->count, kept = 0, pushed = 0;
-    odi_record *record = NULL;
+    bool together = queue->pending_limit == 0 && jobs > 0;
+    odi_record *record =
+        together ? count_on_record(queue, batch->group, batch->key, jobs) : NULL;
 
     batch->count = 0;
-    if (queue->pending_limit == 0 && jobs > 0)
-        record = count(queue, batch->group, batch->key, jobs);
     if (record == NULL) { /* a limit judges each; or memory is short */
         for (uint32_t i = 0; i < jobs; i++)
             odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]);
