@@ -200,9 +200,9 @@ static void a_long_lane_without_memory_needs_no_deep_stack(void **state)
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &others);
     atomic_store(&grants, 0); /* the worker has no ring of this band yet */
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    assert_comes_true(atomic_load(&others) == 10);
+    assert_comes_true(atomic_load(&others) == 10); /* who waits for the queue would lend it a band */
     atomic_store(&grants, -1);
+    assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(depth.jobs, JOBS);
     assert_in_range(depth.highest - depth.lowest, 0, 4096);
     od_queue_release(queue);
