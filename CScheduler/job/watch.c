@@ -24,6 +24,11 @@ static bool look(odi_watch *watch, odi_record **first, odi_record_walk *next, bo
     return empty;
 }
 
+bool odi_watch_is_empty(odi_watch *watch, odi_record **first, odi_record_walk *next)
+{
+    return look(watch, first, next, false);
+}
+
 static bool wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
                  int64_t deadline_ns)
 {

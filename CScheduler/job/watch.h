@@ -31,6 +31,9 @@ typedef struct {
     odi_notification *notifications, *last_notification;
 } odi_watch;
 
+/* Whether the set that begins at *first is empty now. */
+bool odi_watch_is_empty(odi_watch *watch, odi_record **first, odi_record_walk *next);
+
 /* Sleeps until the set that begins at *first is empty. False: the deadline came first. */
 bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
                     int64_t deadline_ns);

@@ -29,7 +29,7 @@ void od_queue_suspend(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     queue->suspensions++;
-    odi_hand_take_back(&queue->hand);
+    odi_lane_take_back(queue);
     if (!odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
         odi_lane_set_diverted(queue, true);
     odi_lock_release(&queue->watch.lock);
@@ -75,7 +75,7 @@ void od_queue_set_width(od_queue *queue, int32_t width)
         odi_trap("od_queue_set_width: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
     odi_lock_acquire(&queue->watch.lock);
     queue->width = width;
-    odi_hand_take_back(&queue->hand); /* others may run it now, if the drainer blocks */
+    odi_lane_take_back(queue); /* others may run it now, if the drainer blocks */
     if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: locked */
         odi_lane_set_diverted(queue, true);
     settle(queue);
@@ -185,7 +185,7 @@ bool od_queue_hold(od_queue *queue)
 
     if (limited) {
         queue->running++;
-        odi_hand_take_back(&queue->hand); /* the drainer that is here goes on no further */
+        odi_lane_take_back(queue); /* the drainer that is here goes on no further */
     }
     settle(queue);
     return limited;
@@ -249,18 +249,22 @@ typedef struct {
     uint32_t band;   /* they are in this one */
 } awaited;
 
-/* Lends the waiter's band until odi_loan_end. */
-static void lend(const awaited *set, odi_loan *loan)
+/* Lends the waiter's band until odi_loan_end. False: there was nothing to lend it to. */
+static bool lend(const awaited *set, odi_loan *loan)
 {
     od_queue *queue = set->queue;
+    bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
 
     if (loan->band == OD_BAND_BACKGROUND)
-        return;
-    if (queue != NULL && odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint */
+        return false;
+    if (diverted)
         odi_lane_raise_all(queue, loan->band);
-    else if (queue != NULL)
+    if (diverted && set->watch == &queue->watch)
+        return true; /* the lane is all of it, and other queues' jobs are none of it */
+    if (queue != NULL && !diverted)
         odi_loan_name(loan, &queue->pool->crew, set->band);
     odi_lane_lend(loan, set->watch, set->first, set->next);
+    return diverted || loan->count > 0;
 }
 
 /* A worker hands its place over, or serves itself if nobody can take it. Who lends looks after a
@@ -272,16 +276,17 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
     bool on_worker = odi_worker_self != NULL, empty = false, over = false;
     bool begun = false;
 
+    if (odi_watch_is_empty(set->watch, set->first, set->next))
+        return true;
     while (!empty && !over) {
         odi_loan loan = odi_loan_of(odi_band_of_thread());
+        bool lends = deadline_ns > 0 && lend(set, &loan);
 
-        if (deadline_ns > 0)
-            lend(set, &loan);
         if (on_worker && !begun)
             od_blocking_begin(); /* who comes in its place finds what is lent already */
         begun = true;
         int64_t slice = odi_clock_after(slice_ns);
-        over = slice >= deadline || (!on_worker && loan.count == 0);
+        over = slice >= deadline || (!on_worker && !lends);
         empty = odi_watch_wait(set->watch, set->first, set->next, over ? deadline : slice);
         odi_loan_end(&loan);
         if (!empty && !over && on_worker)

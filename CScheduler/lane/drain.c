@@ -118,7 +118,8 @@ static void enter(od_queue *queue, odi_turn *waiting)
     odi_lock_release(&queue->inbox.lock);
     if (!pushed)
         odi_lane_list(queue, waiting, entry);
-    odi_lane_raise(queue, odi_band_of_thread(), odi_lane_waiting(queue));
+    if (queue->band > OD_BAND_USER_INTERACTIVE)
+        odi_lane_raise(queue, odi_band_of_thread(), odi_lane_waiting(queue));
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_lane_carry_out(queue, settlement);

@@ -110,22 +110,10 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
     return true;
 }
 
-bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry)
+void odi_fifo_trim(odi_fifo *fifo)
 {
-    if (fifo->first == NULL)
-        return odi_fifo_push(fifo, entry);
-    if (fifo->head == 0) {
-        odi_fifo_block *block = take_block(fifo);
-
-        if (block == NULL)
-            return false;
-        block->next = fifo->first;
-        fifo->first = block;
-        fifo->head = BLOCK_ENTRIES;
-    }
-    fifo->first->entries[--fifo->head] = entry;
-    fifo->count++;
-    return true;
+    while (fifo->spare_count > 1)
+        free(take_block(fifo));
 }
 
 void odi_fifo_free(odi_fifo *fifo)

@@ -34,9 +34,8 @@ bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry);
 /* Sees to it that turning the fifo round (pop, push) needs no memory. False: it is short. */
 bool odi_fifo_reserve(odi_fifo *fifo);
 
-/* Puts back what was popped last, in the opposite order of popping. It needs no memory
- * unless a block ran empty in between; then it may fail, and the caller keeps the entry. */
-bool odi_fifo_unpop(odi_fifo *fifo, odi_entry entry);
+/* Frees all spare blocks but one: the fifo is not likely to be used soon. */
+void odi_fifo_trim(odi_fifo *fifo);
 
 /* Frees the blocks of an empty fifo. */
 void odi_fifo_free(odi_fifo *fifo);

@@ -33,13 +33,16 @@ static inline int32_t odi_hand_count(const odi_hand *hand)
     return hand->end - hand->next;
 }
 
-/* Takes back what the drainer has not claimed; it keeps its order, before the lane's. */
-static inline void odi_hand_take_back(odi_hand *hand)
+/* Takes back what the drainer has not claimed; it keeps its order, before the lane's. Returns how
+ * many that is. */
+static inline int32_t odi_hand_take_back(odi_hand *hand)
 {
     int32_t left = odi_swap_relaxed(&hand->left, 0); /* relaxed: Q3 */
 
-    if (left > 0)
-        hand->next = hand->end - left;
+    if (left <= 0)
+        return 0;
+    hand->next = hand->end - left;
+    return left;
 }
 
 /* The oldest of what was taken back. */

@@ -75,6 +75,10 @@ odi_settlement odi_lane_settle(od_queue *queue)
                          queue->coming == 0 && front == ODI_FRONT_FREE;
     if (waiting == 0)
         settlement.credits = odi_inbox_take_credits(&queue->inbox);
+    if (waiting == 0 && queue->running == 0) {
+        odi_fifo_trim(&queue->inbox.fifo);
+        odi_fifo_trim(&queue->lane);
+    }
     odi_lock_release(&queue->inbox.lock);
     if (ODI_UNLIKELY(queue->raised != 0))
         odi_lane_limit_raised(queue, waiting);
@@ -269,7 +273,7 @@ static void sift_hand(od_queue *queue, odi_fifo *dropped)
     odi_hand *hand = &queue->hand;
     int32_t kept = hand->end;
 
-    odi_hand_take_back(hand);
+    odi_lane_take_back(queue);
     for (int32_t i = hand->end - 1; i >= hand->next; i--) {
         if (!odi_lane_is_cancelled(hand->entries[i]) ||
             !odi_fifo_push(dropped, hand->entries[i]))

@@ -57,6 +57,14 @@ ODI_COLD void odi_lane_pass_raised(od_queue *queue, int32_t entries)
     }
 }
 
+void odi_lane_take_back(od_queue *queue)
+{
+    int32_t left = odi_hand_take_back(&queue->hand);
+
+    if (ODI_UNLIKELY(queue->raised != 0))
+        odi_lane_pass_raised(queue, left); /* they stand before what was waited for again */
+}
+
 /* Cancelled jobs leave without being taken. */
 ODI_COLD void odi_lane_limit_raised(od_queue *queue, uint64_t waiting)
 {

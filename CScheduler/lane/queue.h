@@ -190,6 +190,7 @@ void odi_lane_raise(od_queue *queue, uint32_t band, uint32_t entries);
 void odi_lane_raise_all(od_queue *queue, uint32_t band); /* all that waits now; not held */
 /* Of a raised lane: so many entries came in front, or (below 0) have left. */
 void odi_lane_pass_raised(od_queue *queue, int32_t entries);
+void odi_lane_take_back(od_queue *queue); /* what the drainer has not claimed of its hand */
 void odi_lane_limit_raised(od_queue *queue, uint64_t waiting);
 void odi_lane_give_passes(od_queue *queue, odi_settlement *settlement);
 /* The drainer's turn of its worker is over: it waits in the pool. True: it needs a pass of this

@@ -107,9 +107,24 @@ int odi_thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
+/* Two system calls are spared by asking once. A forked child's only thread is its first. */
+static _Thread_local enum { UNASKED, FIRST, LATER } place;
+
 bool odi_thread_is_first(void)
 {
-    return getpid() == odi_thread_id();
+    if (place == UNASKED)
+        place = getpid() == odi_thread_id() ? FIRST : LATER;
+    return place == FIRST;
+}
+
+static void forget_place(void)
+{
+    place = UNASKED;
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_place);
 }
 
 int odi_thread_cpu_clock(void)

@@ -106,11 +106,13 @@ struct odi_crew {
     odi_atomic(odi_table *) table;
     odi_atomic(bool) forks_used;               /* somebody has forked here */
     odi_atomic(int) limit_seen, active_seen;   /* the limit and the workers, as hints */
-    odi_atomic(uint32_t) lent;                 /* what each band is served as: see lend.h */
-    uint32_t loans[ODI_BANDS][ODI_BANDS];      /* [of][as], under the loans' lock */
     odi_atomic(int) guests_seen;               /* places of guests that exist */
     odi_atomic(odi_forks *) guests[ODI_MOST_GUESTS]; /* a place stays once it is there (W1) */
     odi_atomic(bool) held_back; /* forks wait that nobody was woken for: see guest.h */
+
+    /* Written by every wait that lends. */
+    ODI_PAIR_ALIGNED odi_atomic(uint32_t) lent; /* what each band is served as: see lend.h */
+    uint32_t loans[ODI_BANDS][ODI_BANDS];       /* [of][as], under the loans' lock */
 
     odi_agenda agenda; /* see worker/due.h */
 

@@ -165,16 +165,18 @@ static bool band_waits(odi_worker *worker, uint32_t band)
            odi_injector_size(&worker->site->injectors[band]) > 0;
 }
 
-/* The band among `bands` that is served first: by what they are served as, and of equals one that
- * was passed over. */
-static uint32_t first_of(odi_worker *worker, uint32_t bands)
+/* The band among `bands` that is served first: by what they are served as, and of equals, where
+ * they take turns, the one that was passed over most often. */
+static uint32_t first_of(odi_worker *worker, uint32_t bands, bool in_turns)
 {
     uint32_t first = lowest_bit(bands), as = odi_crew_served_as(worker->crew, first);
+    const uint32_t *passed_over = worker->passed_over;
 
     for (bands &= bands - 1; bands != 0; bands &= bands - 1) {
         uint32_t band = lowest_bit(bands), served_as = odi_crew_served_as(worker->crew, band);
 
-        if (served_as < as || (served_as == as && worker->passed_over[band] > 0)) {
+        if (served_as < as ||
+            (in_turns && served_as == as && passed_over[band] > passed_over[first])) {
             first = band;
             as = served_as;
         }
@@ -192,7 +194,7 @@ ODI_COLD static uint32_t choose_among_lent(odi_worker *worker, uint32_t bands)
         waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
     if (waiting == 0)
         return lowest_bit(bands);
-    uint32_t first = first_of(worker, waiting);
+    uint32_t first = first_of(worker, waiting, true);
     for (uint32_t others = waiting & ~(1u << first); others != 0; others &= others - 1) {
         uint32_t band = lowest_bit(others);
 
@@ -263,7 +265,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
     bands &= odi_load_relaxed(&victim->bands);
     bool plain = odi_load_relaxed(&worker->crew->lent) == 0;
     for (uint32_t band; bands != 0; bands &= ~(1u << band)) {
-        band = ODI_LIKELY(plain) ? lowest_bit(bands) : first_of(worker, bands);
+        band = ODI_LIKELY(plain) ? lowest_bit(bands) : first_of(worker, bands, false);
         size_t count = odi_deque_steal(&victim->deques[band], batch,
                                        most < BATCH ? most : batch_size(worker, band));
         if (count == 0)
@@ -341,7 +343,7 @@ ODI_COLD static bool find_lent(odi_worker *worker, uint32_t bands, odi_entry *jo
         waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
     if (waiting == 0)
         return false; /* it will look everywhere */
-    best = odi_crew_served_as(worker->crew, first_of(worker, waiting));
+    best = odi_crew_served_as(worker->crew, first_of(worker, waiting, false));
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         uint32_t as = odi_crew_served_as(worker->crew, band);
 

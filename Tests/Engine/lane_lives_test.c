@@ -65,6 +65,29 @@ static void count_alone(void *count)
     ++*(int *)count;
 }
 
+/* Found by reading: each kept the blocks of its longest burst. */
+static void an_idle_lane_keeps_few_spare_blocks(void **state)
+{
+    od_queue *queue = queue_of(1);
+    bool trimmed = false;
+
+    (void)state;
+    od_queue_suspend(queue);
+    for (int i = 0; i < 4000; i++)
+        add(queue, no_job, NULL);
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    for (int tries = 0; tries < 10000 && !trimmed; tries++) { /* its drainer has yet to go */
+        odi_lock_acquire(&queue->watch.lock);
+        trimmed = queue->running == 0 && queue->lane.spare_count <= 1 &&
+                  queue->inbox.fifo.spare_count <= 1;
+        odi_lock_release(&queue->watch.lock);
+        odi_clock_sleep(MILLISECONDS(1));
+    }
+    assert_true(trimmed);
+    od_queue_release(queue);
+}
+
 static void ten_thousand_serial_queues_cost_no_threads(void **state)
 {
     enum { QUEUES = 10000 };
@@ -133,6 +156,7 @@ int main(void)
         LANE_TEST(a_released_queue_still_runs_what_it_was_given),
         LANE_TEST(a_released_queues_memory_serves_again),
         LANE_TEST(groups_come_and_go_while_their_jobs_run),
+        LANE_TEST(an_idle_lane_keeps_few_spare_blocks),
         LANE_TEST(ten_thousand_serial_queues_cost_no_threads),
         LANE_TEST(queues_beyond_the_last_tag_work_the_same),
     };

@@ -15,6 +15,7 @@ static struct {
     gate door;
     char order[MOST + 1];
     atomic_int ran;
+    uint32_t lent_when_raised;
 } scene;
 
 static void note(void *letter)
@@ -155,6 +156,30 @@ static void what_a_cancel_takes_out_raises_nothing_any_more(void **state)
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_QUEUE_BAND, 'b');
     assert_order(queue, "ab", 0);
+}
+
+/* Found by reading: what was taken back went before the job without being counted, and the raise
+ * ended before it. */
+static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
+{
+    enum { IN_HAND = 8 };
+    od_queue *queue = background(1);
+    gate door = {0};
+
+    (void)state;
+    od_queue_suspend(queue);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    for (int i = 0; i < IN_HAND; i++)
+        add(queue, OD_QUEUE_BAND, 'h');
+    od_queue_resume(queue);
+    gate_open(&scene.door);
+    assert_comes_true(atomic_load(&door.waiting) == 1); /* the others are in its drainer's hand */
+    add(queue, OD_BAND_USER_INTERACTIVE, 'U');
+    od_queue_suspend(queue);
+    od_queue_resume(queue);
+    flood_the_middle();
+    gate_open(&door);
+    assert_order(queue, "hhhhhhhhU", IN_HAND + 1);
 }
 
 /* ---- sync callers ---- */
@@ -398,6 +423,8 @@ static void *open_when_raised(void *raw)
         raised = queue->raised != 0;
         odi_lock_release(&queue->watch.lock);
     }
+    odi_clock_sleep(MILLISECONDS(5)); /* what else would be lent is by then */
+    scene.lent_when_raised = lent();
     gate_open(&scene.door);
     return NULL;
 }
@@ -414,7 +441,7 @@ static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
     pthread_create(&opener, NULL, open_when_raised, queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     pthread_join(opener, NULL);
-    assert_int_equal(lent(), 0); /* the lane alone */
+    assert_int_equal(scene.lent_when_raised, 0); /* the lane alone is raised */
     assert_order(queue, "ab", 2);
 }
 
@@ -472,6 +499,29 @@ static void a_lent_band_and_the_waiters_own_take_turns(void **state)
     wait_and_lend(group, NULL, OD_QUEUE_BAND);
     assert_comes_true(atomic_load(&scene.ran) == OWN + LENT);
     assert_memory_equal(scene.order, "uBuBuBuBuuu", 11);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* Found by reading: of three, the waiter's own got nothing until it was due by the bound. */
+static void two_lent_bands_leave_the_waiters_own_its_turns(void **state)
+{
+    enum { OWN = 10, EACH_LENT = 20 };
+    od_queue *utility = od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "utility");
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    for (int i = 0; i < EACH_LENT; i++) {
+        od_queue_async(utility, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'U');
+        od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    }
+    for (int i = 0; i < OWN; i++)
+        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'o');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_comes_true(atomic_load(&scene.ran) == OWN + 2 * EACH_LENT);
+    assert_in_range(strrchr(scene.order, 'o') - scene.order, OWN, 3 * OWN);
+    od_queue_release(utility);
     od_queue_release(queue);
     od_group_release(group);
 }
@@ -633,7 +683,9 @@ int main(void)
         SCENE(a_serial_queue_is_waited_for_in_the_waiters_band),
         SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be),
         SCENE(nothing_is_lent_to_who_has_as_much),
+        SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too),
         SCENE(a_lent_band_and_the_waiters_own_take_turns),
+        SCENE(two_lent_bands_leave_the_waiters_own_its_turns),
         SCENE(a_pool_may_go_while_it_is_lent_to),
         SCENE(a_lower_band_has_one_pick_of_256),
         SCENE(a_released_queue_waits_for_its_last_pass),
