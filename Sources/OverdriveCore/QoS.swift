@@ -6,7 +6,8 @@ extension TaskQueue {
     ///     let thumbnails = TaskQueue(qos: .utility)
     ///
     /// - Ordering: Workers take the highest band that has work. A lower band that has work is passed over
-    ///   at most 256 times by each worker, then it is served once.
+    ///   at most 255 times by each worker, 258 where all four lower ones are due, then it is served once. Who waits
+    ///   for a group or a queue, or is in `sync`, lends its band to what is before it.
     public enum QoS: Int32, Sendable, CaseIterable, Comparable {
         /// Somebody is watching this very moment.
         case userInteractive = 0
