@@ -50,45 +50,6 @@ struct Loop: Sendable {
         }
     }
 
-    /// The same with a body for each number. It is written out, and not a body for parts around that body, because
-    /// the optimiser specialises a recursive function for its caller's closure, and not a closure for one that it
-    /// captures. So what nobody takes runs as a plain loop; what a thief takes calls the body for each number.
-    @inlinable
-    func runEach(_ range: Range<Int>, chunk: Int = 1, _ body: (Int) -> Void) {
-        var next = range.lowerBound
-        var chunk = max(chunk, grain)
-        while next < range.upperBound {
-            let left = range.upperBound - next
-            if left > 1 && left / 2 >= grain && od_fork_wanted() {
-                let middle = next + left / 2
-                let (end, half) = (range.upperBound, chunk / 2)
-                fork(next..<middle, middle..<end, chunk: chunk, body) {
-                    runEach(middle..<end, chunk: half, body)
-                }
-                return
-            }
-            let began = od_loop_ticks()
-            let end = chunk < left && left - chunk >= grain ? next + chunk : range.upperBound
-            for i in next..<end { body(i) }
-            next = end
-            chunk = adapted(chunk, took: od_loop_ticks() &- began)
-        }
-    }
-
-    /// `later` is forked; it is called here as what it stands for, which the optimiser knows.
-    @inlinable
-    @inline(__always)
-    func fork(_ first: Range<Int>, _ second: Range<Int>, chunk: Int, _ body: (Int) -> Void, _ later: () -> Void) {
-        od_fork_closure_here()
-        let slot = forkClosure(later)
-        runEach(first, chunk: chunk, body)
-        let isPrivate = od_fork_pop(slot)
-        if isPrivate || takeBackClosure(later) {
-            runEach(second, chunk: chunk / 2, body)
-            if !isPrivate { od_join_end() }
-        }
-    }
-
     /// Chunks are to take between one and four units of time, so that looking costs nothing, and thieves are
     /// answered soon.
     @inlinable

@@ -19,7 +19,9 @@ extension Parallel {
     @inlinable
     @inline(__always)
     public static func forEach(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Int) -> Void) {
-        Loop(grain: grain).runEach(range, body)
+        Loop(grain: grain).run(range) { part in
+            for i in part { body(i) }
+        }
     }
 
     /// Calls `body` for parts of a range that together are all of it.
