@@ -12,6 +12,8 @@ enum Child {
 
     static func run(_ arguments: [String], seconds: Int) -> Outcome {
         var outcome = Outcome()
+        // A crash is a failed run; nobody reads its backtrace, which may take minutes.
+        setenv("SWIFT_BACKTRACE", "enable=no", 0)
         var (out, err): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard pipe(&out) == 0, pipe(&err) == 0 else {
             outcome.errors = "no pipe"
@@ -51,7 +53,8 @@ enum Child {
                 kill(process, SIGKILL)
                 killed = true
             }
-            poll(&waiting, 2, killed ? 1000 : Int32(left / 1_000_000 + 1))
+            // What it started may outlive it with its streams open: they are not waited for then.
+            if poll(&waiting, 2, killed ? 1000 : Int32(left / 1_000_000 + 1)) == 0 && killed { break }
             for index in 0..<2 where waiting[index].fd >= 0 && waiting[index].revents != 0 {
                 let count = read(waiting[index].fd, &buffer, buffer.count)
                 if count > 0 {
