@@ -207,6 +207,21 @@ struct sort {
     size_t count;
 };
 
+static void merge_back(void *frame)
+{
+    const struct sort *all = frame;
+    const size_t h = all->count / 2;
+
+    wl_merge_back(all->values, h, all->values + h, all->count - h, all->room, all->count - h);
+}
+
+static void copy_back(void *frame)
+{
+    const struct sort *all = frame;
+
+    memcpy(all->values, all->room, all->count * sizeof *all->values);
+}
+
 static void mergesort_part(void *frame)
 {
     const struct sort *all = frame;
@@ -221,8 +236,12 @@ static void mergesort_part(void *frame)
     od_fork_slot *branch = od_fork(mergesort_part, &right);
     mergesort_part(&left);
     od_join(branch, mergesort_part, &right);
-    wl_merge(all->values, h, all->values + h, all->count - h, all->room);
-    memcpy(all->values, all->room, all->count * sizeof *all->values);
+    branch = od_fork(merge_back, frame);
+    wl_merge_front(all->values, h, all->values + h, all->count - h, all->room, h);
+    od_join(branch, merge_back, frame);
+    branch = od_fork(copy_back, &right);
+    copy_back(&left);
+    od_join(branch, copy_back, &right);
 }
 
 static void quicksort_part(void *frame)

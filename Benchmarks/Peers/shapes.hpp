@@ -100,8 +100,10 @@ template <class S> void mergesort(int32_t *values, int32_t *room, size_t count) 
     if (count <= WL_SORT_LEAF) return wl_sort_leaf(values, room, count);
     const size_t h = count / 2;
     S::two([&] { mergesort<S>(values, room, h); }, [&] { mergesort<S>(values + h, room + h, count - h); });
-    wl_merge(values, h, values + h, count - h, room);
-    memcpy(values, room, count * sizeof *values);
+    S::two([&] { wl_merge_front(values, h, values + h, count - h, room, h); },
+           [&] { wl_merge_back(values, h, values + h, count - h, room, count - h); });
+    S::two([&] { memcpy(values, room, h * sizeof *values); },
+           [&] { memcpy(values + h, room + h, (count - h) * sizeof *values); });
 }
 
 template <class S> void quicksort(int32_t *values, int32_t *room, size_t count) {

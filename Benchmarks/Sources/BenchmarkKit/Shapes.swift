@@ -136,8 +136,13 @@ public enum Shapes<S: ForkJoin> {
         if count <= 2048 { return wl_sort_leaf(values.base, room.base, count) }
         let h = count / 2
         _ = S.two({ mergesort(values, room, h) }, { mergesort(values + h, room + h, count - h) })
-        wl_merge(values.base, h, values.base + h, count - h, room.base)
-        values.base.update(from: room.base, count: count)
+        // Each merge is a fork too: one half of it from the front, the other from the back.
+        _ = S.two(
+            { wl_merge_front(values.base, h, values.base + h, count - h, room.base, h) },
+            { wl_merge_back(values.base, h, values.base + h, count - h, room.base, count - h) })
+        _ = S.two(
+            { values.base.update(from: room.base, count: h) },
+            { (values + h).base.update(from: (room + h).base, count: count - h) })
     }
 
     @inlinable

@@ -60,8 +60,8 @@ extension Workload {
             units: { Double(Oracle.integral($0).calls) }, oracle: { Oracle.integral($0).bits }, isHeadline: false),
         Workload(
             id: "mergesort", word: "mergesort",
-            question: "Mergesort of random 32-bit numbers, serial below 2,048 and in the merges.",
-            caution: "The last merge is serial: the speed-up ends near 2 for 4 or more workers.",
+            question: "Mergesort of random 32-bit numbers, serial below 2,048; a merge is two parts.",
+            caution: "The last merge has two parts, from its ends: the speed-up ends near 4, however many workers.",
             unit: .element, family: .trees, quick: ["n": 500_000], full: ["n": 10_000_000],
             units: { Double($0["n", default: 1]) }, oracle: { Oracle.sorted($0["n", default: 0]) }),
         Workload(

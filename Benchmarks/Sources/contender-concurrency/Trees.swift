@@ -132,8 +132,12 @@ enum Trees {
         async let left: Void = mergesort(values, room, h)
         await mergesort(values + h, room + h, count - h)
         await left
-        wl_merge(values.base, h, values.base + h, count - h, room.base)
-        values.base.update(from: room.base, count: count)
+        async let front: Void = wl_merge_front(values.base, h, values.base + h, count - h, room.base, h)
+        wl_merge_back(values.base, h, values.base + h, count - h, room.base, count - h)
+        await front
+        async let first: Void = values.base.update(from: room.base, count: h)
+        (values + h).base.update(from: (room + h).base, count: count - h)
+        await first
     }
 
     static func quicksort(_ values: Part<Int32>, _ room: Part<Int32>, _ count: Int) async {

@@ -288,6 +288,26 @@ static inline void wl_merge(const int32_t *a, size_t a_count, const int32_t *b, 
     while (j < b_count) into[k++] = b[j++];
 }
 
+/* The first `count` of two sorted runs' merge, from their beginnings; and the last `count`, from their
+ * ends. A fork runs both at once: of equal numbers both put `a`'s before `b`'s, so what one leaves is
+ * what the other takes. */
+static inline void wl_merge_front(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into,
+                                  size_t count) {
+    size_t i = 0, j = 0, k = 0;
+    while (k < count && i < a_count && j < b_count) into[k++] = b[j] < a[i] ? b[j++] : a[i++];
+    while (k < count && i < a_count) into[k++] = a[i++];
+    while (k < count && j < b_count) into[k++] = b[j++];
+}
+
+static inline void wl_merge_back(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into,
+                                 size_t count) {
+    const size_t end = a_count + b_count, start = end - count;
+    size_t i = a_count, j = b_count, k = end;
+    while (k > start && i > 0 && j > 0) into[--k] = b[j - 1] < a[i - 1] ? a[--i] : b[--j];
+    while (k > start && i > 0) into[--k] = a[--i];
+    while (k > start && j > 0) into[--k] = b[--j];
+}
+
 /* Sorts by insertion and merging, serially; `room` has as many places. */
 static inline void wl_sort_leaf(int32_t *values, int32_t *room, size_t count) {
     enum { RUN = 16 };
