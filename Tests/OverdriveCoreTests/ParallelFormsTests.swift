@@ -1,0 +1,160 @@
+import OverdriveCore
+import Testing
+
+/// The forms that may end early or suspend, against the plain ones.
+@Suite("Parallel: forms that throw, are cancelled, or suspend", .timeLimit(.minutes(10)))
+struct ParallelFormsTests {
+    private struct Refused: Error, Equatable {}
+
+    private static let counts = [0, 1, 2, 100, 4_097]
+
+    @Test("forEach over a collection visits each element once", arguments: counts)
+    func elements(count: Int) throws {
+        let slice = Array(0..<count + 5)[5...]
+        let sums = (0..<3).map { _ in Counter() }
+        Parallel.forEach(slice) { sums[0].add($0) }
+        try Parallel.forEach(slice, on: makeScheduler()) { (i: Int) throws(Refused) in _ = sums[1].add(i) }
+        try Parallel.forEach(slice, token: CancellationToken()) { sums[2].add($0) }
+        #expect(sums.map(\.count) == Array(repeating: slice.reduce(0, +), count: 3))
+    }
+
+    @Test("scan and reduce combine what the plain ones do", arguments: counts)
+    func combinations(count: Int) throws {
+        let slice = Array(0..<count + 5)[5...]
+        let plain = Parallel.scan(slice, 0, +)
+        let sum = Parallel.reduce(slice, 0, +)
+        let checked = { @Sendable (a: Int, b: Int) throws(Refused) in a + b }
+        let progress = Parallel.Progress()
+        #expect(try Parallel.scan(slice, 0, progress: progress, checked) == plain)
+        #expect(progress.completed == count)
+        #expect(try Parallel.scan(slice, 0, token: CancellationToken()) { $0 + $1 } == plain)
+        #expect(try Parallel.reduce(slice, 0, checked) == sum)
+        #expect(try Parallel.reduce(slice, 0, token: CancellationToken()) { $0 + $1 } == sum)
+    }
+
+    @Test("the forms that suspend do the same", arguments: counts)
+    func suspending(count: Int) async throws {
+        let slice = Array(0..<count + 5)[5...]
+        let sum = Counter()
+        try await Parallel.forEach(slice) { _ = sum.add($0) }
+        let total = slice.reduce(0, +)
+        #expect(sum.count == total)
+        #expect(try await Parallel.reduce(slice, 0) { $0 + $1 } == total)
+        #expect(try await Parallel.scan(slice, 0) { $0 + $1 }.last ?? 0 == total)
+    }
+
+    @Test("the first error ends them, with its type")
+    func errors() {
+        let numbers = Array(0..<10_000)
+        let refusing = { @Sendable (a: Int, b: Int) throws(Refused) -> Int in
+            if b == 7_000 { throw Refused() }
+            return a + b
+        }
+        let refused = [
+            isRefused { () throws(Refused) in _ = try Parallel.scan(numbers, 0, refusing) },
+            isRefused { () throws(Refused) in _ = try Parallel.reduce(numbers, 0, refusing) },
+            isRefused { () throws(Refused) in
+                try Parallel.forEach(numbers) { (i: Int) throws(Refused) in if i == 7_000 { throw Refused() } }
+            },
+            isRefused { () throws(Refused) in
+                try Parallel.invoke { () throws(Refused) in } _: { () throws(Refused) in
+                } _: { () throws(Refused) in throw Refused() }
+            },
+        ]
+        #expect(refused == [true, true, true, true])
+        #expect(throws: Refused()) { try Parallel.invoke(throwing: [{}, { throw Refused() }]) }
+    }
+
+    private func isRefused(_ body: () throws(Refused) -> Void) -> Bool {
+        do throws(Refused) {
+            try body()
+            return false
+        } catch {
+            return error == Refused()
+        }
+    }
+
+    @Test("a sort whose order throws keeps all elements", arguments: [0, 1, 10, 1_000, 20_000])
+    func throwingSorts(count: Int) {
+        let numbers = scrambled(count)
+        let sorted = numbers.sorted()
+        for limit in [Int.max, count / 2] {
+            let calls = Counter()
+            let order = { @Sendable (a: Int, b: Int) throws(Refused) -> Bool in
+                calls.add()
+                if calls.count > limit { throw Refused() }
+                return a < b
+            }
+            for stable in [false, true] {
+                var array = numbers
+                do throws(Refused) {
+                    if stable { try Parallel.stableSort(&array, by: order) } else { try Parallel.sort(&array, by: order) }
+                    #expect(array == sorted)
+                } catch {
+                    #expect(limit != .max)
+                }
+                #expect(array.sorted() == sorted)
+            }
+        }
+    }
+
+    @Test("a cancelled sort throws and keeps all elements")
+    func cancelledSorts() {
+        let numbers = scrambled(5_000)
+        let token = CancellationToken()
+        token.cancel()
+        var array = numbers
+        #expect(throws: CancellationError.self) { try Parallel.sort(&array, token: token) { $0 < $1 } }
+        #expect(array.sorted() == numbers.sorted())
+        #expect(throws: CancellationError.self) { try Parallel.stableSort(&array, token: token) { $0 < $1 } }
+        #expect(array.sorted() == numbers.sorted())
+        #expect(throws: CancellationError.self) { try Parallel.scan(numbers, 0, token: token) { $0 &+ $1 } }
+    }
+
+    @Test("a task's cancellation ends a sort that suspends, and gives all elements back")
+    func cancelledTask() async {
+        let numbers = scrambled(50_000)
+        let begun = Counter()
+        let task = Task {
+            var array = numbers
+            do {
+                try await Parallel.sort(&array) { a, b in
+                    begun.add()
+                    _ = eventually { Cancellation.isRequested }
+                    return a < b
+                }
+                return (false, array)
+            } catch {
+                return (error is CancellationError, array)
+            }
+        }
+        // Without blocking: the task may need this thread to begin.
+        while begun.count == 0 { await Task.yield() }
+        task.cancel()
+        let (isCancelled, array) = await task.value
+        #expect(isCancelled)
+        #expect(array.sorted() == numbers.sorted())
+    }
+
+    @Test("sorts that suspend sort in place", arguments: [0, 1, 10, 5_000])
+    func suspendingSorts(count: Int) async throws {
+        let numbers = scrambled(count)
+        var (a, b, c, d) = (numbers, numbers, numbers, numbers)
+        await Parallel.sort(&a)
+        await Parallel.stableSort(&b)
+        try await Parallel.sort(&c) { $0 > $1 }
+        try await Parallel.stableSort(&d) { $0 > $1 }
+        #expect(a == numbers.sorted())
+        #expect(b == numbers.sorted())
+        #expect(c == numbers.sorted(by: >))
+        #expect(d == numbers.sorted(by: >))
+    }
+
+    @Test("min and max by an order of one's own")
+    func extremes() {
+        let words = (0..<5_000).map { "\($0 * 7_919 % 5_003)" }
+        #expect(Parallel.min(words, by: { $0.count > $1.count }) == words.min { $0.count > $1.count })
+        #expect(Parallel.max(words, by: { $0 < $1 }) == words.max())
+        #expect(Parallel.min([Int](), by: <) == nil)
+    }
+}
