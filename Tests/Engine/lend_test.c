@@ -158,6 +158,16 @@ static void what_a_cancel_takes_out_raises_nothing_any_more(void **state)
     assert_order(queue, "ab", 0);
 }
 
+/* A drainer takes several jobs at once only where no other band may have work. */
+static bool no_band_is_hinted_at(void)
+{
+    odi_crew *crew = &scene.pool->crew;
+    odi_worker *worker = odi_load_acquire(&crew->slots[0], W1);
+
+    /* relaxed, both: hints */
+    return (odi_load_relaxed(&crew->sites[0].bands) | odi_load_relaxed(&worker->bands)) == 0;
+}
+
 /* Found by reading: what was taken back went before the job without being counted, and the raise
  * ended before it. */
 static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
@@ -167,19 +177,23 @@ static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
     gate door = {0};
 
     (void)state;
+    gate_open(&scene.door);
+    assert_comes_true(no_band_is_hinted_at());
     od_queue_suspend(queue);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
     for (int i = 0; i < IN_HAND; i++)
         add(queue, OD_QUEUE_BAND, 'h');
     od_queue_resume(queue);
-    gate_open(&scene.door);
-    assert_comes_true(atomic_load(&door.waiting) == 1); /* the others are in its drainer's hand */
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    /* relaxed: its drainer took the others into its hand before it began with the gate */
+    int32_t in_hand = odi_load_relaxed(&queue->hand.left);
     add(queue, OD_BAND_USER_INTERACTIVE, 'U');
     od_queue_suspend(queue);
     od_queue_resume(queue);
     flood_the_middle();
     gate_open(&door);
     assert_order(queue, "hhhhhhhhU", IN_HAND + 1);
+    assert_int_equal(in_hand, IN_HAND);
 }
 
 /* ---- sync callers ---- */
@@ -315,6 +329,43 @@ static void a_pass_that_nobody_needs_goes(void **state)
     assert_int_equal(queue->running, 0);
     assert_string_equal(scene.order, "aBBBB");
     od_queue_release(queue);
+}
+
+static uint32_t waiting_in(od_queue *queue, uint32_t *in_line)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    uint32_t waiting = odi_lane_waiting(queue);
+    *in_line = queue->in_line;
+    odi_lock_release(&queue->watch.lock);
+    return waiting;
+}
+
+/* Two passes for one drainer, and two workers: whichever comes up second finds nobody in line. */
+static void a_pass_that_comes_up_beside_its_drainer_takes_no_second_place(void **state)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_BACKGROUND, 1, "background");
+    gate start = {0}, door = {0};
+    atomic_ullong ran = 0;
+    uint32_t in_line;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &start);
+    assert_comes_true(atomic_load(&start.waiting) == 2);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    od_queue_async(queue, NULL, OD_BAND_USER_INTERACTIVE, count_job, &ran);
+    gate_open(&start);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    assert_comes_true(!has_passes(queue)); /* whoever came with one has taken what it takes by now */
+    assert_int_equal(waiting_in(queue, &in_line), 1);
+    assert_int_equal(in_line, 0);
+    assert_int_equal(atomic_load(&ran), 0);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static void a_released_queue_waits_for_its_last_pass(void **state)
@@ -677,6 +728,7 @@ int main(void)
         SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle),
         SCENE(a_sync_is_in_its_queues_band_or_its_callers),
         SCENE(a_pass_that_nobody_needs_goes),
+        cmocka_unit_test(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place),
         SCENE(a_group_is_waited_for_in_the_waiters_band),
         SCENE(a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band),
         SCENE(a_queue_is_waited_for_in_the_waiters_band),

@@ -181,6 +181,33 @@ static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
     assert_comes_true(thread_count() == threads_at_rest());
 }
 
+static void expect_the_first_thread(void *unused)
+{
+    (void)unused;
+    child_expects(odi_thread_is_first());
+}
+
+static void *fork_from_a_later_thread(void *forks)
+{
+    assert_false(odi_thread_is_first());
+    *(outcome *)forks = in_a_child(expect_the_first_thread, NULL, 60);
+    assert_false(odi_thread_is_first());
+    return NULL;
+}
+
+/* A thread is asked once, and its child's only thread is another one. */
+static void a_later_threads_child_begins_with_its_first_thread(void **state)
+{
+    outcome it = {.status = -1};
+    pthread_t later;
+
+    (void)state;
+    assert_int_equal(pthread_create(&later, NULL, fork_from_a_later_thread, &it), 0);
+    pthread_join(later, NULL);
+    assert_int_equal(it.status, 0);
+    assert_true(odi_thread_is_first());
+}
+
 static void a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time(void **state)
 {
     visitor it = {0};
@@ -368,6 +395,7 @@ int main(void)
         cmocka_unit_test(signals_end_waits_early_and_do_not_move_their_deadlines),
         cmocka_unit_test(a_deadline_far_away_is_the_end_of_time),
         cmocka_unit_test(a_thread_has_a_name_and_no_asynchronous_signals),
+        cmocka_unit_test(a_later_threads_child_begins_with_its_first_thread),
         cmocka_unit_test(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time),
         cmocka_unit_test(a_stack_that_cannot_be_had_is_halved),
         cmocka_unit_test(a_thread_that_cannot_be_had_is_an_error_value),
