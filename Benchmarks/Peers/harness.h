@@ -18,6 +18,7 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,17 +57,51 @@ static inline void harness_sample(int64_t nanoseconds, uint64_t answer) {
 
 static inline void harness_fact(const char *name, double value) { printf("fact %s %.6g\n", name, value); }
 
-/* Runs `once` to warm up, then until the budget is spent; at least three times. `prepare` (may be
+/* The most resident memory of this program so far, in KiB. (ru_maxrss begins with that of whoever
+ * started it.) */
+static inline double harness_peak_resident(void) {
+    char line[256];
+    long kib = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    if (file == NULL) return 0;
+    while (fgets(line, sizeof line, file) != NULL && sscanf(line, "VmHWM: %ld", &kib) != 1) {
+    }
+    fclose(file);
+    return (double)kib;
+}
+
+/* Runs `run` on a thread with 256 MiB of stack, of which what is used is touched: deep recursion
+ * begins on whatever thread calls, and the main thread's 8 MiB say nothing of a scheduler. */
+static inline void *harness_deep_entry(void *run) {
+    void (*body)(void);
+    memcpy(&body, &run, sizeof body);
+    body();
+    return NULL;
+}
+static inline void harness_deep(void (*run)(void)) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *argument;
+    memcpy(&argument, &run, sizeof argument);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)256 << 20);
+    if (pthread_create(&thread, &attributes, harness_deep_entry, argument) != 0) abort();
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+/* Runs `once` to warm up (not with cold=1), then until the budget is spent; at least three times. `prepare` (may be
  * NULL) runs before each and is not timed. */
 static inline void harness_measure(void (*prepare)(void *), uint64_t (*once)(void *), void *context) {
     const int64_t warm_up = harness_value("warmup_ms", 20) * 1000000;
     const int64_t budget = harness_value("budget_ms", 150) * 1000000;
     const int64_t least = harness_value("least", 3), most = harness_value("most", 2000);
     int64_t start = harness_now();
-    do {
+    while (harness_value("cold", 0) == 0) {
         if (prepare != NULL) prepare(context);
         once(context);
-    } while (harness_now() - start < warm_up);
+        if (harness_now() - start >= warm_up) break;
+    }
 
     void (*counting)(uint64_t counts[3]);
     uint64_t counted[3] = {0, 0, 0}, recounted[3];
@@ -98,7 +133,7 @@ static inline void harness_measure(void (*prepare)(void *), uint64_t (*once)(voi
     harness_fact("cpus", (double)(harness_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)spent);
     harness_fact("switches", (double)(after.ru_nvcsw - before.ru_nvcsw) / (double)samples);
     harness_fact("preemptions", (double)(after.ru_nivcsw - before.ru_nivcsw) / (double)samples);
-    harness_fact("rss_kib", (double)after.ru_maxrss);
+    harness_fact("rss_kib", harness_peak_resident());
 }
 
 typedef struct harness_entry {

@@ -199,6 +199,8 @@ int main(int argc, char **argv) {
                                 argc < 2 ? 1 : static_cast<size_t>(harness_workers()) +
                                                    (strncmp(argv[1], "spawn-o", 7) == 0 || strncmp(argv[1], "spawn-c", 7) == 0 ||
                                                     strcmp(argv[1], "wake") == 0 || strcmp(argv[1], "chain") == 0));
+    // Deep trees run on the workers' stacks too; like Overdrive's, they are only touched as they are used.
+    tbb::global_control stacks(tbb::global_control::thread_stack_size, static_cast<size_t>(256) << 20);
     tbb::task_group_context shared;
     context = &shared;
     return harness_main(argc, argv, entries, sizeof entries / sizeof *entries);

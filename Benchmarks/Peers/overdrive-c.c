@@ -337,10 +337,14 @@ static uint64_t uts_once(void *tree)
     uts(&top);
     return top.count;
 }
-static void run_uts(void)
+static void run_deep_uts(void)
 {
     wl_uts_tree tree = wl_uts_named(harness_value("tree", 0));
     harness_measure(NULL, uts_once, &tree);
+}
+static void run_uts(void)
+{
+    harness_deep(run_deep_uts);
 }
 
 static uint64_t integrate_once(void *frame)

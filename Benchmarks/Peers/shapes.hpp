@@ -155,10 +155,12 @@ template <class S> struct Run {
         printf("check %" PRIu64 "\n", wl_matmul_answer(c.data(), n));
     }
     static void uts() {
-        measure([tree = wl_uts_named(harness_value("tree", 0))] {
-            uint64_t result = 0;
-            S::root([&] { result = shapes::uts<S>(tree, wl_uts_root(&tree)); });
-            return result;
+        harness_deep([] {
+            measure([tree = wl_uts_named(harness_value("tree", 0))] {
+                uint64_t result = 0;
+                S::root([&] { result = shapes::uts<S>(tree, wl_uts_root(&tree)); });
+                return result;
+            });
         });
     }
     static void integrate() {

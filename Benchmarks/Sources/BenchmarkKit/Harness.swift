@@ -94,8 +94,8 @@ public enum Harness {
         while nanosleep(&rest, &left) == -1 && errno == EINTR { rest = left }
     }
 
-    /// Runs `once` to warm up, then until the budget is spent, three times at least. `prepare` runs before
-    /// each and is not timed.
+    /// Runs `once` to warm up (not with `cold=1`), then until the budget is spent, three times at least.
+    /// `prepare` runs before each and is not timed.
     public static func measure(prepare: () -> Void = {}, _ once: () -> UInt64) {
         var samples = Samples()
         while samples.next() {
@@ -148,7 +148,7 @@ public enum Harness {
         private let least = value("least", 3)
         private let most = value("most", 2000)
         private var start = now
-        private var count = -1
+        private var count = value("cold", 0) == 0 ? -1 : 0
         private var usage = Usage()
 
         func next() -> Bool {
@@ -225,7 +225,7 @@ public enum Harness {
             fact("cpus", Double(Harness.cpu - cpu) / Double(max(now - wall, 1)))
             fact("switches", Double(after.ru_nvcsw - before.ru_nvcsw) / Double(samples))
             fact("preemptions", Double(after.ru_nivcsw - before.ru_nivcsw) / Double(samples))
-            fact("rss_kib", Double(after.ru_maxrss))
+            fact("rss_kib", Double(Harness.peakResidentKiB))
         }
 
         private static func read() -> rusage {
@@ -236,6 +236,19 @@ public enum Harness {
     }
 
     // MARK: The process itself
+
+    /// The most resident memory of this program so far. (`ru_maxrss` begins with that of whoever started it.)
+    static var peakResidentKiB: Int {
+        guard let file = fopen("/proc/self/status", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, 256, file) != nil {
+            let words = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+                .split { $0 == " " || $0 == "\t" }
+            if words.first == "VmHWM:", words.count > 1 { return Int(words[1]) ?? 0 }
+        }
+        return 0
+    }
 
     /// Resident memory of the process now, in bytes.
     public static var residentBytes: Int {

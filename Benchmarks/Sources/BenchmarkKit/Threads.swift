@@ -9,10 +9,15 @@ public struct JoinableThread {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    public init(_ run: @escaping @Sendable () -> Void) {
+    /// - Parameter stack: Bytes of stack; 0: what the system gives.
+    public init(stack: Int = 0, _ run: @escaping @Sendable () -> Void) {
         var thread = pthread_t()
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        if stack > 0 { pthread_attr_setstacksize(&attributes, stack) }
         let body = Unmanaged.passRetained(Body(run))
-        let error = pthread_create(&thread, nil, { raw in
+        let error = pthread_create(&thread, &attributes, { raw in
             guard let raw else { return nil }
             Unmanaged<Body>.fromOpaque(raw).takeRetainedValue().run()
             return nil
@@ -23,6 +28,12 @@ public struct JoinableThread {
 
     public func join() {
         pthread_join(thread, nil)
+    }
+
+    /// Runs `body` on a thread with 256 MiB of stack, of which what is used is touched: deep recursion begins on
+    /// whatever thread calls, and the main thread's 8 MiB say nothing of a scheduler.
+    public static func deep(_ body: @escaping @Sendable () -> Void) {
+        JoinableThread(stack: 256 << 20, body).join()
     }
 
     /// Runs `body` on so many threads at once, or on this one when it is one, and waits for all of them.

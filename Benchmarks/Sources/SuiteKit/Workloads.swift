@@ -47,7 +47,7 @@ extension Workload {
             id: "uts-t3l", word: "uts",
             question: "Counting a binomial tree 17,844 deep (UTS T3L): stacks and memory under stealing.",
             caution: "One sample of 111 million nodes; the memory is the point.",
-            unit: .node, family: .trees, quick: ["tree": 3], full: ["tree": 33, "least": 1, "warmup_ms": 0],
+            unit: .node, family: .trees, quick: ["tree": 3], full: ["tree": 33, "least": 1, "cold": 1],
             slower: ["concurrency": ["tree": 3], "openmp": ["tree": 3]],
             units: { Double(Oracle.uts($0["tree", default: 0])) }, oracle: { Oracle.uts($0["tree", default: 0]) },
             isHeadline: false, budget: 400),
