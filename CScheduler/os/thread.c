@@ -12,6 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
+/* Who gives way yields so often, and then sleeps for so long each time. */
+enum { YIELDS = 50 };
+#define NAP_NS (50 * ODI_MICROSECOND)
+
 typedef struct {
     void (*body)(void *);
     void *argument;
@@ -163,4 +169,12 @@ int odi_thread_cpu(void)
 void odi_thread_yield(void)
 {
     sched_yield();
+}
+
+void odi_thread_give_way(int round)
+{
+    if (round < YIELDS)
+        sched_yield();
+    else
+        odi_clock_sleep(NAP_NS);
 }

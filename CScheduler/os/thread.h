@@ -44,6 +44,11 @@ int odi_thread_cpu(void);
 /* Lets another thread run. */
 void odi_thread_yield(void);
 
+/* The same between two looks at what another thread is a few steps from doing: from a certain
+ * `round` on the caller sleeps for a moment, because a yield lets nobody of lower priority run,
+ * and it may be one of these that is waited for. */
+void odi_thread_give_way(int round);
+
 #pragma GCC visibility pop
 
 #endif

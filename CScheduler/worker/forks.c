@@ -112,7 +112,7 @@ static uintptr_t settled_limit(odi_forks *forks)
         if (spins < CLAIM_SPINS)
             odi_spin_pause();
         else
-            odi_thread_yield();
+            odi_thread_give_way(spins - CLAIM_SPINS);
     }
 }
 

@@ -272,7 +272,7 @@ static uint64_t count_started(odi_worker *worker, odi_record *record)
             if (spins < SPINS_BEFORE_YIELD)
                 odi_spin_pause();
             else
-                odi_thread_yield();
+                odi_thread_give_way(spins - SPINS_BEFORE_YIELD);
             continue;
         }
         if (odi_cas_acqrel(&worker->run, &word, word | COUNTED, L4))

@@ -6,9 +6,18 @@
 
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "os/thread.h"
 #include "worker/forks.h"
 
 CHILDREN_MAY_START_THREADS
+
+/* Never asleep; and not for ever alone on its CPU, where the scheduling policy is a real-time one:
+ * whoever sets `told` may wait for that CPU. */
+static void compute_until(atomic_int *told)
+{
+    while (!atomic_load(told))
+        odi_thread_yield();
+}
 
 /* ---- a tree of forks with a known answer ---- */
 
@@ -375,8 +384,7 @@ static void be_held(void *unused)
     int slot = odi_worker_self->slot;
 
     atomic_fetch_add(&held.here, 1);
-    while (!atomic_load(&held.out[slot]))
-        odi_spin_pause();
+    compute_until(&held.out[slot]);
 }
 
 /* The worker in the other slot forks, and the one in `slot` takes it. */
@@ -591,12 +599,59 @@ static void a_stolen_branch_works_for_its_owners_work(void **state)
         od_fork_slot *branch = od_fork(look_at_work, &word);
         for (int i = 0; i < 2000; i++)
             odi_spin_pause();
+        odi_thread_yield(); /* there may be one CPU */
         od_join(branch, look_at_work, &word);
         od_forks_leave(&stay);
     }
     od_thread_set_work(NULL);
     assert_true(atomic_load(&elsewhere) > 0);
     assert_int_equal(atomic_load(&inherited), rounds);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- a claim that takes long ---- */
+
+static struct {
+    odi_forks *forks;
+    uintptr_t limit;
+    int owner;
+    atomic_bool joins, slept;
+} claim;
+
+static void *hold_the_claim(void *unused)
+{
+    (void)COMES_TRUE(atomic_load(&claim.joins));
+    atomic_store(&claim.slept, COMES_TRUE(odi_thread_sleeps(claim.owner) == 1));
+    odi_store_release(&claim.forks->owner.limit, claim.limit, F3);
+    return unused;
+}
+
+/* Found by reading: it yielded again and again, and under a real-time priority a thief of a lower
+ * one never came to its next instruction. */
+static void an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split(void **state)
+{
+    (void)state;
+    od_pool *pool = lone_worker();
+    gate door = {0};
+    od_fork_stay stay;
+    pthread_t thief;
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door); /* nobody else asks or takes */
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    memset(&claim, 0, sizeof claim);
+    claim.owner = odi_thread_id();
+    od_forks_enter(pool, &stay);
+    od_fork_slot *branch = od_fork(no_job, NULL);
+    claim.forks = (odi_forks *)od_forks_self;
+    claim.limit = odi_load_relaxed(&claim.forks->owner.limit); /* relaxed: its owner's, no thief's */
+    odi_store_relaxed(&claim.forks->owner.limit, ODI_FORKS_CLAIMED); /* relaxed: as above */
+    pthread_create(&thief, NULL, hold_the_claim, NULL);
+    atomic_store(&claim.joins, true);
+    od_join(branch, no_job, NULL);
+    pthread_join(thief, NULL);
+    od_forks_leave(&stay);
+    gate_open(&door);
+    assert_true(atomic_load(&claim.slept));
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
@@ -632,13 +687,11 @@ static void *be_in_the_way(void *raw)
         od_fork_slot *branch = od_fork(be_awake, NULL); /* two more make three */
         (void)COMES_TRUE(atomic_load(&second.awake) == 1);
         atomic_store(&room.here, 1);
-        while (!atomic_load(&room.may_go))
-            odi_spin_pause();
+        compute_until(&room.may_go);
         od_join(branch, be_awake, NULL);
     } else {
         atomic_store(&room.here, 1);
-        while (!atomic_load(&room.may_go))
-            odi_spin_pause();
+        compute_until(&room.may_go);
     }
     od_forks_leave(&stay);
     return NULL;
@@ -704,7 +757,12 @@ static void check_blocked_guest(bool says_so)
         assert_int_equal(atomic_load(&room.started), 0);
         od_blocking_begin();
     }
-    bool came = COMES_TRUE(atomic_load(&room.started) == ABOVE); /* it sleeps between looks */
+    /* Looks are rare enough for it to be taken for asleep, also where timers have no slack. */
+    bool came = false;
+    for (int looks = 0; looks < HANG_NS / MILLISECONDS(2) && !came; looks++) {
+        odi_clock_sleep(MILLISECONDS(2));
+        came = atomic_load(&room.started) == ABOVE;
+    }
     if (says_so)
         od_blocking_end();
     for (int i = ABOVE; i-- > 0;)
@@ -1001,6 +1059,7 @@ int main(void)
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
+        cmocka_unit_test(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split),
         cmocka_unit_test(a_guest_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(a_guest_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(a_guest_that_blocks_is_noticed),

@@ -10,6 +10,12 @@ void odi_thread_yield(void)
     model_check(false); /* a wait is cut at its first pause */
 }
 
+void odi_thread_give_way(int round)
+{
+    (void)round;
+    model_check(false); /* likewise */
+}
+
 int odi_thread_id(void)
 {
     return (int)model_thread() + 1;

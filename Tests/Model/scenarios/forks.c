@@ -72,6 +72,12 @@ void odi_thread_yield(void)
     odi_spin_pause();
 }
 
+void odi_thread_give_way(int round)
+{
+    (void)round;
+    odi_spin_pause();
+}
+
 static void *work_of[MODEL_ROWS];
 
 void *od_thread_work(void)

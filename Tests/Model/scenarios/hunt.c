@@ -110,6 +110,12 @@ void odi_thread_yield(void)
     odi_spin_pause();
 }
 
+void odi_thread_give_way(int round)
+{
+    (void)round;
+    odi_spin_pause();
+}
+
 /* No guest is here (guests.c has them). */
 int odi_guests_here(odi_crew *whose)
 {
