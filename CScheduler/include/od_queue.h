@@ -45,9 +45,20 @@ typedef struct od_queue_options {
      * and timers are let in always. */
     uint32_t pending_limit;
     od_overflow overflow; /* what becomes of a submission beyond it */
+    od_queue *target;     /* see od_queue_set_target; of the same pool */
+    bool shared;          /* everybody's: queues on it pass by its order and limits */
 } od_queue_options;
 
 od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
+
+/* Puts an inactive queue on another one (NULL: on none): what it runs takes a place of the other
+ * one too, in its order, and is held up by its suspension. Traps on a queue that is active, and
+ * where the queues would be on each other in a circle. The target stays until the queue is over. */
+void od_queue_set_target(od_queue *queue, od_queue *target);
+
+/* The serial queue among the queue's targets that the calling thread runs a job of: what waits
+ * here for the queue waits for ever. NULL: there is none. */
+od_queue *od_queue_blocked_target(od_queue *queue);
 
 /* Lets an inactive queue start. On one that is active it does nothing. */
 void od_queue_activate(od_queue *queue);
@@ -108,6 +119,7 @@ void od_queue_unhold(od_queue *queue);
 typedef struct od_stay {
     od_queue *queue;
     struct od_stay *outer;
+    od_queue *beyond; /* the first of the queue's targets whose place it does not hold */
     bool holds_place;
     bool exclusive;
     bool visits;

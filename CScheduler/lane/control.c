@@ -1,4 +1,5 @@
 #include "lane/queue.h"
+#include "lane/target.h"
 
 #include "base/invariant.h"
 #include "job/group.h"
@@ -112,7 +113,7 @@ static bool enter_at_once(od_queue *queue, bool *holds_place)
     return at_once;
 }
 
-ODI_COLD static void wait_for_turn(od_queue *queue, bool exclusive)
+ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive)
 {
     odi_sync_wait wait;
 
@@ -145,8 +146,13 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
         bool inside = ODI_UNLIKELY(odi_stays != NULL || odi_worker_self != NULL) &&
                       od_queue_is_current(queue) && is_inside(queue);
 
+        if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
+            odi_target_check(queue);
         if (!inside && !enter_at_once(queue, &stay->holds_place))
-            wait_for_turn(queue, false);
+            odi_lane_wait_for_turn(queue, false);
+        /* Asked again: the queue may have been inactive, and without a target. */
+        if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
+            odi_target_enter(stay);
     }
     odi_stays = stay;
 }
@@ -158,21 +164,23 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay)
         odi_trap("TaskQueue.sync(flags: .barrier) on \"%s\" from one of its own closures would "
                  "wait for itself: call the function directly instead",
                  queue->label);
+    odi_target_check(queue);
     odi_lane_keep(queue);
     odi_lock_acquire(&queue->watch.lock);
     bool alone = odi_lane_enter(queue, true);
     odi_lock_release(&queue->watch.lock);
     if (!alone)
-        wait_for_turn(queue, true);
-    odi_stays = stay;
+        odi_lane_wait_for_turn(queue, true);
+    odi_target_enter(stay);
 }
 
 void od_queue_sync_end(od_stay *stay)
 {
     odi_stays = stay->outer;
-    if (stay->holds_place)
+    if (stay->holds_place) {
+        odi_target_leave(stay);
         odi_lane_end_turn(stay->queue, stay->exclusive);
-    else if (stay->visits)
+    } else if (stay->visits)
         odi_queue_end_visit(stay->queue);
 }
 

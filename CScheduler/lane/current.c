@@ -6,6 +6,7 @@
  * serves), the job that runs outside of a run, the job of the worker's run.
  */
 #include "lane/queue.h"
+#include "lane/target.h"
 
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -34,14 +35,18 @@ od_queue *od_queue_of_thread(int depth)
         odi_record_outside, odi_worker_self != NULL ? odi_worker_self->run_record : NULL};
 
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        if (depth-- == 0)
-            return stay->queue;
+        for (od_queue *queue = stay->queue; queue != NULL && queue != stay->beyond;
+             queue = odi_target_next(queue)) {
+            if (depth-- == 0)
+                return queue;
+        }
     }
     for (int i = 0; i < 2; i++) {
-        od_queue *queue = of_record(around[i]);
-
-        if (queue != NULL && depth-- == 0)
-            return queue;
+        for (od_queue *queue = of_record(around[i]); queue != NULL;
+             queue = odi_target_next(queue)) {
+            if (depth-- == 0)
+                return queue;
+        }
     }
     return NULL;
 }

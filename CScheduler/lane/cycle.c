@@ -1,5 +1,7 @@
 #include "lane/cycle.h"
 
+#include "lane/target.h"
+
 #include <stdio.h>
 
 #include "sleep/lock.h"
@@ -12,8 +14,12 @@ enum { SENTENCE_BYTES = 1024 };
 static bool holds(const odi_sync_wait *wait, const od_queue *queue)
 {
     for (const od_stay *stay = wait->stays; stay != NULL; stay = stay->outer) {
-        if (stay->queue == queue && stay->holds_place)
-            return true;
+        for (od_queue *each = stay->queue;
+             stay->holds_place && each != NULL && each != stay->beyond;
+             each = odi_target_next(each)) {
+            if (each == queue)
+                return true;
+        }
     }
     return false;
 }

@@ -1,6 +1,7 @@
 /* drain.c — who serves a lane: drainers, and sync callers whose turn has come. */
 #include "lane/limit.h"
 #include "lane/queue.h"
+#include "lane/target.h"
 
 #include "os/clock.h"
 #include "os/futex.h"
@@ -23,9 +24,10 @@ static void turn(void *unused)
     (void)unused; /* never called: it marks a lane's entry as a sync caller */
 }
 
+/* The drainers of queues on this one are the engine's own entries too. */
 bool odi_lane_is_turn(odi_entry entry)
 {
-    return odi_job_tag(entry) == ODI_TAG_INTERNAL;
+    return entry.code == odi_job_plain(turn, NULL, ODI_TAG_INTERNAL).code;
 }
 
 /* The caller's place in the lane passes to the sync caller, who was asleep or about to be. */
@@ -417,7 +419,8 @@ static odi_entry pass_for(od_queue *queue, uint32_t band)
  * short for the next pass, of *band. */
 static bool serve_lane(od_queue *queue, uint32_t *band)
 {
-    od_stay stay = {.queue = queue, .outer = odi_stays, .holds_place = true,
+    od_queue *target = odi_target_lane(queue); /* its place is held around this */
+    od_stay stay = {.queue = queue, .outer = odi_stays, .beyond = target, .holds_place = true,
                     .drains = true};
     size_t done = 0, most;
     const odi_turn *below = right_below;
@@ -430,7 +433,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     do {
         most = jobs_per_turn(queue, *band);
         /* relaxed, plain: hints; this drainer has just emptied the lane */
-        if (done > 0 && most == JOBS_PER_TURN && seems_empty)
+        if (done > 0 && most == JOBS_PER_TURN && seems_empty && target == NULL)
             linger(queue);
         odi_lock_acquire(&queue->watch.lock);
         if (!up && !(up = odi_lane_come_up(queue, *band, &begins,
@@ -454,6 +457,8 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         }
         if (ODI_UNLIKELY(next.barrier && next.first.code != 0))
             odi_lane_end_barrier(queue);
+        if (ODI_UNLIKELY(target != NULL) && odi_target_wants_back(queue))
+            break;
         if (done >= most && most == JOBS_PER_TURN && !others_wait(queue))
             done = 0;
     } while (next.first.code != 0 && done < most);
@@ -467,8 +472,11 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
     } else if (next.first.code != 0) {
-        return !odi_lane_line_up(queue, band) ||
-               odi_pool_submit_if_kept(queue->pool, *band, pass_for(queue, *band));
+        if (!odi_lane_line_up(queue, band))
+            return true;
+        if (ODI_LIKELY(target == NULL))
+            return odi_pool_submit_if_kept(queue->pool, *band, pass_for(queue, *band));
+        odi_target_send(queue, pass_for(queue, *band), *band);
     } else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(waits_for_before) && free_worker)
@@ -494,6 +502,10 @@ static void drain(void *pass)
 
 void odi_lane_start(od_queue *queue, uint32_t passes, uint32_t band)
 {
-    for (; passes > 0; passes--)
-        odi_pool_submit(queue->pool, band, pass_for(queue, band));
+    for (; passes > 0; passes--) {
+        if (ODI_UNLIKELY(odi_target_lane(queue) != NULL))
+            odi_target_send(queue, pass_for(queue, band), band);
+        else
+            odi_pool_submit(queue->pool, band, pass_for(queue, band));
+    }
 }

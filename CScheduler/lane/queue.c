@@ -8,6 +8,7 @@
 #include "job/group.h"
 #include "lane/cycle.h"
 #include "lane/limit.h"
+#include "lane/target.h"
 #include "os/clock.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -350,7 +351,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     int32_t width = options->width;
     const char *label = options->label != NULL ? options->label : "";
     bool limited = options->pending_limit > 0; /* its jobs are counted in the lane */
-    bool diverted = width != OD_UNLIMITED || options->inactive || limited;
+    bool diverted =
+        width != OD_UNLIMITED || options->inactive || limited || options->target != NULL;
 
     if ((uint32_t)options->band >= ODI_BANDS)
         odi_trap("od_queue_create: there is no band %d; choose one of od_band",
@@ -393,18 +395,24 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->pending_limit = options->pending_limit;
     queue->overflow = options->overflow;
     queue->refused = 0;
+    queue->shared = options->shared;
+    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
+    queue->children = 0;
+    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: not shared; it is free */
     queue->barriers = 0;
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
     odi_lock_release(&queue->watch.lock);
+    if (options->target != NULL)
+        odi_target_adopt(queue, options->target);
     return queue;
 }
 
 /* Whether nothing is left that could touch a released queue. Lock held. */
 static bool is_over(od_queue *queue)
 {
-    if (!queue->released || queue->running > 0 || odi_lane_has_passes(queue) ||
-        !odi_lane_is_clear(queue) ||
+    if (!queue->released || queue->running > 0 || queue->children > 0 ||
+        odi_lane_has_passes(queue) || !odi_lane_is_clear(queue) ||
         queue->watch.notifications != NULL) /* who owes these comes here again */
         return false;
     return odi_records_empty_or_watched(queue->records, odi_record_next_of_queue);
@@ -451,8 +459,13 @@ void odi_queue_reap(od_queue *queue)
         odi_record_free(dead);
         dead = next;
     }
-    if (over)
+    if (over) {
+        od_queue *target = odi_target_lane(queue);
+
         odi_arena_give(&queues, queue);
+        if (target != NULL)
+            odi_target_forget(target);
+    }
 }
 
 void od_queue_release(od_queue *queue)
@@ -491,6 +504,7 @@ static void forget_what_waits(void *object)
     queue->first_turn = NULL;
     queue->running = queue->coming = 0;
     odi_lane_forget_line(queue);
+    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: one thread exists */
     queue->exclusive = false;
     queue->barriers = 0;
     queue->before = NULL;
@@ -503,8 +517,11 @@ static void forked(void)
 {
     odi_arena_forked(&queues, forget_what_waits);
     odi_cycles_forked();
+    odi_targets_forked();
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        stay->queue->running += stay->holds_place;
+        for (od_queue *each = stay->queue; each != NULL && each != stay->beyond;
+             each = odi_target_lane(each))
+            each->running += stay->holds_place;
         stay->queue->exclusive |= stay->exclusive;
         odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */
     }
@@ -529,7 +546,7 @@ static void cancel_if_of(void *object, void *raw)
 
     odi_lock_acquire(&queue->watch.lock);
     if (queue->pool == stop->pool && queue->records != NULL &&
-        (stop->past_deadline || queue->suspensions > 0))
+        (stop->past_deadline || queue->suspensions > 0 || odi_target_is_suspended(queue)))
         (void)odi_queue_cancel(queue);
     else
         odi_lock_release(&queue->watch.lock);

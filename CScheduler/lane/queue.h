@@ -46,12 +46,29 @@
 
 #define ODI_KEYS (ODI_KEY_BARRIER + ODI_BANDS)
 
+/* A sync caller in the lane; or, in the frame of its submitter, a job that the lane had no
+ * memory for. */
+typedef struct odi_turn {
+    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
+    enum {
+        ODI_TURN_WAITS,  /* in the lane */
+        ODI_TURN_AWAY,   /* in the lane; its thread runs another job meanwhile, on top of it */
+        ODI_TURN_PASSED, /* no longer in the lane: it was away when its turn came */
+        ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
+    } where;             /* of a sync caller; under the lock */
+    bool exclusive;      /* a sync caller's barrier */
+    odi_entry entry;
+    struct odi_turn *next; /* of those that the lane had no memory for */
+} odi_turn;
+
 struct od_queue {
     /* Constant. */
     od_pool *pool;
     uint32_t band;
     uint32_t pending_limit; /* 0: none; see limit.h */
     od_overflow overflow;
+    bool shared;
+    odi_atomic(od_queue *) target; /* or NULL; changes while the queue is inactive: see target.h */
     char label[OD_LABEL_BYTES];
 
     odi_atomic(void *) context; /* its user's, adopted once */
@@ -78,6 +95,8 @@ struct od_queue {
     bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
     uint32_t barriers;                    /* that wait */
     uint64_t refused;
+    odi_turn pass_in_need; /* listed with the target for want of memory; under its lock */
+    uint32_t children; /* queues that have this one as their target */
     odi_record *before; /* from here on the chain's jobs may be outside of the lane */
     ODI_LINE_ALIGNED odi_hand hand;
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
@@ -88,20 +107,8 @@ struct od_queue {
 /* The queues that the calling thread is running jobs of, innermost first. */
 extern _Thread_local od_stay *odi_stays;
 
-/* A sync caller in the lane; or, in the frame of its submitter, a job that the lane had no
- * memory for. */
-typedef struct odi_turn {
-    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
-    enum {
-        ODI_TURN_WAITS,  /* in the lane */
-        ODI_TURN_AWAY,   /* in the lane; its thread runs another job meanwhile, on top of it */
-        ODI_TURN_PASSED, /* no longer in the lane: it was away when its turn came */
-        ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
-    } where;             /* of a sync caller; under the lock */
-    bool exclusive;      /* a sync caller's barrier */
-    odi_entry entry;
-    struct odi_turn *next; /* of those that the lane had no memory for */
-} odi_turn;
+/* Waits in the lane for a place; a checked build looks for a circle of waits. Not held. */
+void odi_lane_wait_for_turn(od_queue *queue, bool exclusive);
 
 /* What follows from a change of places, width or suspension, to be done without the lock. */
 typedef struct {

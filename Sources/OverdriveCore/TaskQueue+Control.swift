@@ -132,6 +132,12 @@ extension TaskQueue {
     private func trapOnSelfWait() {
         switch route {
         case .engine(let queue, _):
+            if let blocked = od_queue_blocked_target(queue) {
+                trap(
+                    "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from a closure of "
+                        + "\"\(String(cString: od_queue_label(blocked)))\", the serial queue that it is on, would wait "
+                        + "for itself")
+            }
             guard od_queue_is_current(queue) else { return }
         case .dispatch(let route):
             if route.isMain && TaskQueue.isOnMain {

@@ -48,6 +48,9 @@ public final class TaskQueue: Sendable {
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.
     let suspensionFlag = Mutex(false)
 
+    /// What the queue is on, for as long as it has closures; see ``setTarget(_:)``.
+    let keptTarget = Mutex<TaskQueue?>(nil)
+
     /// Whether ``suspend()`` and limits are refused: the queue belongs to everybody.
     let isGlobal: Bool
 
@@ -109,7 +112,8 @@ public final class TaskQueue: Sendable {
 
     init(
         label: String, qos: QoS, limit: Int, isInactive: Bool = false, pendingLimit: UInt32 = 0,
-        overflow: od_overflow = OD_OVERFLOW_WAITS, scheduler: Scheduler, isGlobal: Bool = false
+        overflow: od_overflow = OD_OVERFLOW_WAITS, target: (TaskQueue, OpaquePointer)? = nil, scheduler: Scheduler,
+        isGlobal: Bool = false
     ) {
         let queue = label.withCString { label in
             var options = od_queue_options()
@@ -119,6 +123,8 @@ public final class TaskQueue: Sendable {
             options.inactive = isInactive
             options.pending_limit = pendingLimit
             options.overflow = overflow
+            options.target = target?.1
+            options.shared = isGlobal
             return od_queue_create_with(scheduler.handle, &options)
         }
         guard let queue else { trap("TaskQueue: memory is too short for a queue") }
@@ -126,6 +132,7 @@ public final class TaskQueue: Sendable {
         self.qos = qos
         self.isGlobal = isGlobal
         route = .engine(queue, scheduler)
+        if let target { keptTarget.withLock { $0 = target.0 } }
     }
 
     /// Its limits and suspensions are the dispatch queue's own.
@@ -142,6 +149,7 @@ public final class TaskQueue: Sendable {
         }
         if case .engine(let queue, _) = route {
             Specifics.release(with: queue)
+            releaseTarget(of: queue)
             od_queue_release(queue)
         }
     }

@@ -65,6 +65,14 @@ extension Queue {
         }
     }
 
+    func setTarget(_ target: Queue) {
+        switch (self, target) {
+        case (.theirs(let queue), .theirs(let target)): queue.setTarget(queue: target)
+        case (.ours(let queue), .ours(let target)): queue.setTarget(target)
+        default: preconditionFailure("queues of two surfaces")
+        }
+    }
+
     /// nil: the queue was told none.
     var qos: QoS? {
         switch self {

@@ -45,6 +45,16 @@ enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertib
         }
     }
 
+    func queue(_ kind: QueueKind, _ label: String = "queue", on target: Queue) -> Queue {
+        switch (target, kind) {
+        case (.theirs(let target), .serial): .theirs(DispatchQueue(label: label, target: target))
+        case (.theirs(let target), .concurrent):
+            .theirs(DispatchQueue(label: label, attributes: .concurrent, target: target))
+        case (.ours(let target), .serial): .ours(.serial(label: label, target: target))
+        case (.ours(let target), .concurrent): .ours(.concurrent(label: label, target: target))
+        }
+    }
+
     func inactive(_ kind: QueueKind, _ label: String = "inactive") -> Queue {
         switch (self, kind) {
         case (.libdispatch, .serial): .theirs(DispatchQueue(label: label, attributes: .initiallyInactive))

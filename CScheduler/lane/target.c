@@ -1,0 +1,217 @@
+#include "lane/target.h"
+
+#include <stdio.h>
+
+#include "base/invariant.h"
+
+static odi_lock targets;
+
+enum { SENTENCE_BYTES = 1024 };
+
+/* ---- who is on whom ---- */
+
+/* Under the lock of the targets. */
+ODI_COLD static void refuse(od_queue *queue, od_queue *target)
+{
+    char path[SENTENCE_BYTES] = "";
+    int length = 0;
+
+    for (od_queue *each = target; each != queue && length < (int)sizeof path;
+         each = odi_target_next(each))
+        length += snprintf(path + length, sizeof path - (size_t)length, "\"%s\" -> ", each->label);
+    odi_trap("TaskQueue.setTarget of \"%s\" would put it on itself: \"%s\" -> %s\"%s\"",
+             queue->label, queue->label, path, queue->label);
+}
+
+static void refuse_circle(od_queue *queue, od_queue *target)
+{
+    for (od_queue *each = target; each != NULL; each = odi_target_next(each)) {
+        if (each == queue)
+            refuse(queue, target);
+    }
+}
+
+/* The target has to know who runs on it from now on. */
+static void count_child(od_queue *target)
+{
+    if (target->shared)
+        return;
+    odi_lock_acquire(&target->watch.lock);
+    target->children++;
+    odi_lock_release(&target->watch.lock);
+}
+
+void odi_target_forget(od_queue *target)
+{
+    odi_lock_acquire(&target->watch.lock);
+    target->children--;
+    odi_lock_release(&target->watch.lock);
+    odi_queue_reap(target);
+}
+
+/* From here on all that runs on the target passes its lane. May call notifications: no locks. */
+static void prepare(od_queue *target)
+{
+    if (!target->shared)
+        odi_lane_keep(target);
+}
+
+static void adopt(od_queue *queue, od_queue *target)
+{
+    odi_invariant(odi_target_next(queue) == NULL);
+    if (target->pool != queue->pool)
+        odi_trap("TaskQueue \"%s\" cannot be on \"%s\", which is another scheduler's",
+                 queue->label, target->label);
+    count_child(target);
+    odi_lock_acquire(&queue->watch.lock); /* it is diverted since it was made */
+    queue->keeps_lane = true;
+    odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_lane */
+    odi_lock_release(&queue->watch.lock);
+}
+
+void odi_target_adopt(od_queue *queue, od_queue *target)
+{
+    prepare(target);
+    adopt(queue, target);
+}
+
+void od_queue_set_target(od_queue *queue, od_queue *target)
+{
+    if (target != NULL)
+        prepare(target);
+    odi_lock_acquire(&targets);
+    odi_lock_acquire(&queue->watch.lock);
+    bool inactive = queue->inactive;
+    od_queue *before = odi_target_lane(queue);
+    if (inactive)
+        odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */
+    odi_lock_release(&queue->watch.lock);
+    if (!inactive)
+        odi_trap("TaskQueue.setTarget of \"%s\", which is active: make it with initiallyInactive, "
+                 "and set its target before activate()",
+                 queue->label);
+    refuse_circle(queue, target);
+    if (target != NULL)
+        adopt(queue, target);
+    odi_lock_release(&targets);
+    if (before != NULL)
+        odi_target_forget(before);
+}
+
+/* ---- drainers ---- */
+
+/* What a lane has no memory for it lists. There is one place for that: a second pass is taken
+ * back, and given anew when the first one has come up and its drainer ends. */
+ODI_COLD static void send_without_memory(od_queue *queue, od_queue *target, odi_entry pass,
+                                         uint32_t band)
+{
+    odi_turn *need = &queue->pass_in_need;
+    odi_settlement settlement = {0};
+
+    odi_lock_acquire(&target->watch.lock);
+    bool listed = odi_load_acquire(&need->granted, Q1) != 0; /* it is free */
+    if (listed) {
+        odi_lane_list(target, need, pass);
+        settlement = odi_lane_settle(target);
+    }
+    odi_lock_release(&target->watch.lock);
+    if (listed) {
+        odi_lane_carry_out(target, settlement);
+        return;
+    }
+    odi_lock_acquire(&queue->watch.lock);
+    queue->passes[band]--;
+    odi_lock_release(&queue->watch.lock);
+}
+
+void odi_target_send(od_queue *queue, odi_entry pass, uint32_t band)
+{
+    od_queue *target = odi_target_lane(queue);
+
+    odi_lock_acquire(&target->inbox.lock);
+    bool pushed = odi_inbox_push(&target->inbox, pass);
+    bool wants = target->inbox.wants;
+    odi_lock_release(&target->inbox.lock);
+    if (ODI_UNLIKELY(!pushed))
+        send_without_memory(queue, target, pass, band);
+    else if (wants)
+        odi_lane_see_to_drainers(target);
+    if (ODI_UNLIKELY(band < target->band))
+        odi_lane_raise_all(target, band); /* what is before it is waited for in that band */
+}
+
+bool odi_target_wants_back(od_queue *queue)
+{
+    bool wants = false;
+
+    for (od_queue *each = odi_target_lane(queue); each != NULL && !wants;
+         each = odi_target_lane(each)) {
+        odi_lock_acquire(&each->watch.lock);
+        wants = each->suspensions > 0 || each->running > odi_lane_width(each) ||
+                !odi_lane_is_clear(each);
+        odi_lock_release(&each->watch.lock);
+    }
+    return wants;
+}
+
+bool odi_target_is_suspended(od_queue *queue)
+{
+    bool suspended = false;
+
+    for (od_queue *each = odi_target_lane(queue); each != NULL && !suspended;
+         each = odi_target_lane(each)) {
+        odi_lock_acquire(&each->watch.lock);
+        suspended = each->suspensions > 0;
+        odi_lock_release(&each->watch.lock);
+    }
+    return suspended;
+}
+
+/* ---- sync callers ---- */
+
+od_queue *od_queue_blocked_target(od_queue *queue)
+{
+    for (od_queue *each = odi_target_lane(queue); each != NULL; each = odi_target_lane(each)) {
+        if (od_queue_width(each) == 1 && od_queue_is_current(each))
+            return each;
+    }
+    return NULL;
+}
+
+void odi_target_check(od_queue *queue)
+{
+    od_queue *blocked = od_queue_blocked_target(queue);
+
+    if (blocked != NULL && !od_queue_is_current(queue))
+        odi_trap("TaskQueue.sync on \"%s\" from a closure of \"%s\", the serial queue that it is on, "
+                 "would wait for itself: call the function directly instead",
+                 queue->label, blocked->label);
+}
+
+void odi_target_enter(od_stay *stay)
+{
+    od_queue *each = odi_target_lane(stay->queue);
+
+    stay->beyond = each;
+    odi_stays = stay; /* from here on the caller is on what it holds places of */
+    while (each != NULL && !od_queue_is_current(each)) {
+        odi_lane_wait_for_turn(each, false);
+        each = odi_target_lane(each);
+        stay->beyond = each;
+    }
+}
+
+void odi_target_leave(od_stay *stay)
+{
+    for (od_queue *each = odi_target_lane(stay->queue); each != stay->beyond;) {
+        od_queue *next = odi_target_lane(each);
+
+        odi_lane_end_turn(each, false);
+        each = next;
+    }
+}
+
+void odi_targets_forked(void)
+{
+    targets = (odi_lock){0};
+}

@@ -1,0 +1,65 @@
+/* target.h — queues on queues.
+ *
+ * A queue with a target keeps its lane, and its drainers' passes go through the target's lane
+ * instead of to the pool: there they are entries like jobs, counted nowhere and never cancelled,
+ * and while a drainer runs it holds a place of the target. So the target's order, width, barriers and
+ * suspension hold for what runs on it. After each job a drainer looks whether a target wants
+ * its place back, and if so goes to the end of the target's lane.
+ *
+ * A sync caller takes a place of the queue, then one of each target, outwards: nobody who
+ * holds a target's place waits for one of a queue on it.
+ *
+ * How long a target lives: until no queue has it as its target (`children`).
+ *
+ * Locks    targets, which guards the chains; order: targets, then queues, from a queue to its
+ *          target.
+ */
+#ifndef ODI_LANE_TARGET_H
+#define ODI_LANE_TARGET_H
+
+#include "lane/queue.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The queue whose lane the queue's drainers pass; NULL: they go to the pool. */
+static inline od_queue *odi_target_lane(od_queue *queue)
+{
+    /* relaxed: constant once the queue is active, which whoever runs its jobs has seen */
+    od_queue *target = odi_load_relaxed(&queue->target);
+
+    return target != NULL && !target->shared ? target : NULL;
+}
+
+/* The next in the chain, shared or not. */
+static inline od_queue *odi_target_next(od_queue *queue)
+{
+    return odi_load_relaxed(&queue->target); /* relaxed: as above */
+}
+
+/* A queue that is made begins with `target`. */
+void odi_target_adopt(od_queue *queue, od_queue *target);
+
+/* The queue that had it as its target is over. Without locks. */
+void odi_target_forget(od_queue *target);
+
+/* Puts a pass for the queue's drainers, of this band, into its target's lane. Not held. */
+void odi_target_send(od_queue *queue, odi_entry pass, uint32_t band);
+
+/* Whether a drainer has to go back in line, because of its targets. Not held. */
+bool odi_target_wants_back(od_queue *queue);
+
+/* Whether one of the queue's targets is suspended. */
+bool odi_target_is_suspended(od_queue *queue);
+
+/* For a sync caller: traps where its wait would be for itself; takes the places of the
+ * targets; gives them back. Not held. */
+void odi_target_check(od_queue *queue);
+void odi_target_enter(od_stay *stay);
+void odi_target_leave(od_stay *stay);
+
+/* In a forked child. */
+void odi_targets_forked(void);
+
+#pragma GCC visibility pop
+
+#endif

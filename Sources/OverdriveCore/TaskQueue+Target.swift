@@ -1,0 +1,93 @@
+internal import CScheduler
+
+extension TaskQueue {
+    /// A queue on another one, which runs its closures one at a time, strictly in order.
+    ///
+    ///     let database = TaskQueue.serial(label: "database")
+    ///     let imports = TaskQueue.serial(label: "imports", target: database)
+    ///     let searches = TaskQueue.concurrent(label: "searches", target: database)
+    ///     imports.suspend()           // searches go on
+    ///
+    /// What runs on it runs on its target too: the target's order, limit, barriers and suspension hold for it,
+    /// ``getSpecific(key:)-(SpecificKey<Value>)`` and ``assertOnQueue()`` see both, and targets may have targets.
+    ///
+    /// - Parameters:
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - qos: How much its closures matter; nil: as much as the target's. Where it is higher than the target's, what
+    ///     is before them in the target is served as if it mattered as much.
+    ///   - target: The queue that it is on. It may be everybody's (``global(qos:)``), which gives no order; one that
+    ///     runs on a dispatch queue traps.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
+    /// - Ordering: A closure comes to its turn in its own queue, then in its target, where it stands behind what was
+    ///   submitted to the target before; of several that come one after another up to 64 may run in one turn, as long
+    ///   as nothing else waits there.
+    /// - Threading: ``sync(flags:execute:)`` takes a place of the queue, then one of each target. From a closure of a
+    ///   serial target that would be waiting for itself, and traps; a closure of another target keeps its place
+    ///   while it waits.
+    /// - Cost: For each closure a critical section of the queue and one of each target. From the first queue on it on,
+    ///   each of the target's own closures takes a short critical section.
+    public static func serial(
+        label: String = "", qos: QoS? = nil, target: TaskQueue, initiallyInactive: Bool = false
+    ) -> TaskQueue {
+        TaskQueue(label: label, qos: qos, limit: 1, on: target, isInactive: initiallyInactive)
+    }
+
+    /// A queue on another one, which runs its closures several at a time; see
+    /// ``serial(label:qos:target:initiallyInactive:)``.
+    ///
+    /// - Parameters:
+    ///   - label: For reports and messages; the engine keeps 47 bytes of it.
+    ///   - qos: How much its closures matter; nil: as much as the target's.
+    ///   - maxConcurrentTaskCount: How many run at a time, if the target lets so many.
+    ///   - target: The queue that it is on.
+    ///   - initiallyInactive: Whether nothing starts before ``activate()``.
+    public static func concurrent(
+        label: String = "", qos: QoS? = nil, maxConcurrentTaskCount: Int = TaskQueue.unlimited, target: TaskQueue,
+        initiallyInactive: Bool = false
+    ) -> TaskQueue {
+        TaskQueue(
+            label: label, qos: qos, limit: maxConcurrentTaskCount, on: target, isInactive: initiallyInactive)
+    }
+
+    private convenience init(label: String, qos: QoS?, limit: Int, on target: TaskQueue, isInactive: Bool) {
+        let (handle, scheduler) = TaskQueue.engine(of: target, for: label)
+        self.init(
+            label: label, qos: qos ?? target.qos, limit: limit, isInactive: isInactive, target: (target, handle),
+            scheduler: scheduler)
+    }
+
+    /// Puts an inactive queue on another one, in place of what it was on; nil: on none.
+    ///
+    /// - Parameter target: A queue of the same scheduler.
+    /// - Threading: Any thread, before ``activate()``: on an active queue it traps. It also traps where the queues would
+    ///   be on each other in a circle, and names them.
+    public func setTarget(_ target: TaskQueue?) {
+        guard case .engine(let queue, _) = route else {
+            trap("TaskQueue.setTarget of \"\(label)\", which runs on a dispatch queue: set that one's target")
+        }
+        let handle = target.map { TaskQueue.engine(of: $0, for: label).0 }
+        let before = keptTarget.withLock { kept in
+            defer { kept = target }
+            od_queue_set_target(queue, handle)
+            return kept
+        }
+        _ = consume before
+    }
+
+    private static func engine(of target: TaskQueue, for label: String) -> (OpaquePointer, Scheduler) {
+        guard case .engine(let handle, let scheduler) = target.route else {
+            trap(
+                "TaskQueue \"\(label)\" cannot be on \"\(target.label)\", which runs on a dispatch queue: make a dispatch "
+                    + "queue with that target, and a TaskQueue of it")
+        }
+        return (handle, scheduler)
+    }
+
+    /// The queue's handle goes: its target's stays until its last closure, which may ask for it.
+    func releaseTarget(of queue: OpaquePointer) {
+        guard let target = keptTarget.withLock({ $0 }) else { return }
+        od_queue_notify(queue, { context in
+            if let context { Unmanaged<TaskQueue>.fromOpaque(context).release() }
+        }, Unmanaged.passRetained(target).toOpaque())
+    }
+}
