@@ -1,4 +1,5 @@
 internal import CScheduler
+internal import Synchronization
 
 extension TaskQueue {
     /// A queue on another one, which runs its closures one at a time, strictly in order.
