@@ -12,7 +12,6 @@
 #include "doubles/records.h"
 #include "model/scenario.h"
 
-NEVER(odi_queue_cancel)
 NEVER(od_queue_is_current)
 NEVER(od_queue_sync_barrier_begin)
 NEVER(od_queue_sync_begin)
@@ -41,7 +40,12 @@ NEVER(odi_lane_settle)
 NEVER(odi_lane_submit)
 NEVER(odi_limit_submit)
 NEVER(odi_queue_before_drained)
+NEVER(odi_queue_cancel)
 NEVER(odi_run_outside_of)
+NEVER(odi_target_adopt)
+NEVER(odi_target_forget)
+NEVER(odi_target_is_suspended)
+NEVER(odi_targets_forked)
 NEVER(odi_watch_changed)
 NEVER(odi_worker_draw_credits)
 

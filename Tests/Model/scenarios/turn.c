@@ -11,13 +11,13 @@
 #include "doubles/never.h"
 #include "model/scenario.h"
 
+NEVER(odi_band_of_thread)
 NEVER(odi_crew_hand_over)
 NEVER(odi_crew_has_jobs)
 NEVER(odi_deque_size)
 NEVER(odi_fifo_peek)
 NEVER(odi_fifo_pop)
 NEVER(odi_fifo_push)
-NEVER(odi_band_of_thread)
 NEVER(odi_lane_carry_out)
 NEVER(odi_lane_come_up)
 NEVER(odi_lane_end_barrier)
@@ -39,6 +39,8 @@ NEVER(odi_queue_reap)
 NEVER(odi_record_drained)
 NEVER(odi_run_discard)
 NEVER(odi_run_outside)
+NEVER(odi_target_send)
+NEVER(odi_target_wants_back)
 NEVER(odi_worker_end_run)
 NEVER(odi_worker_find_local)
 NEVER(odi_worker_other_bands)
