@@ -409,7 +409,7 @@ _Static_assert(_Alignof(od_queue) > PASS_BAND, "a queue's address leaves room fo
 
 static void drain(void *pass);
 
-static odi_entry pass_for(od_queue *queue, uint32_t band)
+odi_entry odi_lane_pass(od_queue *queue, uint32_t band)
 {
     return odi_job_plain(drain, (void *)((uintptr_t)queue | band), ODI_TAG_INTERNAL);
 }
@@ -430,14 +430,18 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
 
     right_below = NULL;
     odi_stays = &stay;
+    if (ODI_UNLIKELY(target != NULL))
+        odi_target_came_up(queue);
     do {
         most = jobs_per_turn(queue, *band);
         /* relaxed, plain: hints; this drainer has just emptied the lane */
         if (done > 0 && most == JOBS_PER_TURN && seems_empty && target == NULL)
             linger(queue);
         odi_lock_acquire(&queue->watch.lock);
+        /* In a target's lane a pass is in the target's band, and keeps its place there. */
         if (!up && !(up = odi_lane_come_up(queue, *band, &begins,
-                                           most != SIZE_MAX ? &next.settlement : NULL))) {
+                                           most != SIZE_MAX && target == NULL ? &next.settlement
+                                                                              : NULL))) {
             over = queue->released;
             odi_lock_release(&queue->watch.lock);
             break;
@@ -475,8 +479,8 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         if (!odi_lane_line_up(queue, band))
             return true;
         if (ODI_LIKELY(target == NULL))
-            return odi_pool_submit_if_kept(queue->pool, *band, pass_for(queue, *band));
-        odi_target_send(queue, pass_for(queue, *band), *band);
+            return odi_pool_submit_if_kept(queue->pool, *band, odi_lane_pass(queue, *band));
+        odi_target_send(queue, *band);
     } else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(waits_for_before) && free_worker)
@@ -504,8 +508,8 @@ void odi_lane_start(od_queue *queue, uint32_t passes, uint32_t band)
 {
     for (; passes > 0; passes--) {
         if (ODI_UNLIKELY(odi_target_lane(queue) != NULL))
-            odi_target_send(queue, pass_for(queue, band), band);
+            odi_target_send(queue, band);
         else
-            odi_pool_submit(queue->pool, band, pass_for(queue, band));
+            odi_pool_submit(queue->pool, band, odi_lane_pass(queue, band));
     }
 }

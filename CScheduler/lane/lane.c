@@ -1,5 +1,6 @@
 #include "lane/limit.h"
 #include "lane/queue.h"
+#include "lane/target.h"
 
 #include "worker/run.h"
 
@@ -171,7 +172,8 @@ ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
 
     odi_lock_acquire(&queue->watch.lock);
     bool listed = !odi_lane_is_cancelled(labelled) && queue->suspensions == 0 &&
-                  !od_queue_is_current(queue);
+                  !od_queue_is_current(queue) && !odi_target_is_suspended(queue) &&
+                  !odi_target_is_held(queue);
     if (listed) {
         odi_lane_list(queue, &mine, labelled);
         queue->barriers += odi_lane_is_barrier(labelled);

@@ -1,6 +1,7 @@
 #include "lane/limit.h"
 
 #include "job/group.h"
+#include "lane/target.h"
 #include "os/futex.h"
 #include "worker/run.h"
 
@@ -68,20 +69,33 @@ typedef enum {
     REFUSED
 } verdict;
 
+/* Whether who submits runs a job of the queue, or holds a place of a target that the queue's jobs
+ * may need to begin. */
+typedef enum { OUTSIDE, ON_TARGET, INSIDE } where;
+
+static where place_of_submitter(od_queue *queue)
+{
+    if (od_queue_is_current(queue))
+        return INSIDE;
+    return odi_target_is_held(queue) ? ON_TARGET : OUTSIDE;
+}
+
 /* Jobs that each submit the next one on a full queue would else need an endless stack. */
 enum { DEEPEST = 32 };
 static _Thread_local int nested;
 
 /* Held. */
-static verdict judge(const od_queue *queue, od_overflow overflow, bool inside, bool barrier)
+static verdict judge(const od_queue *queue, od_overflow overflow, where submitter, bool barrier)
 {
     if (!is_full(queue))
         return FITS;
     if (overflow == OD_OVERFLOW_REFUSED)
         return REFUSED;
     /* A barrier cannot be alone inside of another job, nor be waited for there. */
-    if (inside)
+    if (submitter == INSIDE)
         return barrier || nested == DEEPEST ? FITS : NESTED;
+    if (submitter == ON_TARGET)
+        return FITS; /* in its order, and held by suspensions, which running it here would not be */
     return overflow == OD_OVERFLOW_RUNS ? RUNS : WAITS;
 }
 
@@ -102,12 +116,15 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
                      od_overflow overflow, verdict *decided)
 {
     bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
-    bool inside = od_queue_is_current(queue), counted = false, pushed = false;
+    bool counted = false, pushed = false;
+    uint32_t band = odi_record_band(record);
+    bool urgent = band < queue->band; /* asked before the push, after which both may be over */
+    where submitter = place_of_submitter(queue);
     odi_settlement settlement = {0};
     odi_turn mine;
 
     odi_lock_acquire(&queue->watch.lock);
-    *decided = judge(queue, overflow, inside, barrier);
+    *decided = judge(queue, overflow, submitter, barrier);
     if (*decided != REFUSED) {
         counted = odi_record_add(record);
         if (!counted || !odi_record_is(record, queue, group)) {
@@ -127,8 +144,8 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
     odi_lock_release(&queue->watch.lock);
 
     odi_lane_carry_out(queue, settlement);
-    if ((pushed || *decided == WAITS) && odi_record_band(record) < queue->band)
-        odi_lane_raise_all(queue, odi_record_band(record));
+    if (ODI_UNLIKELY((pushed || *decided == WAITS) && urgent))
+        odi_lane_raise_all(queue, band);
     if (*decided == FITS && !pushed)
         odi_lane_push_without_memory(queue, labelled);
     else if (*decided == WAITS)

@@ -196,7 +196,8 @@ ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, uint32_t k
                                    odi_entry job)
 {
     od_stay stay;
-    bool nested = od_queue_is_current(queue); /* its own turn would come after it */
+    /* Its own turn would come after it, or wait for the place that it holds. */
+    bool nested = od_queue_is_current(queue) || odi_target_is_held(queue);
 
     if (group != NULL)
         odi_group_enter(group);
@@ -214,6 +215,8 @@ ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, uint32_t k
 ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
+    /* Asked before the push: a job that is the queue's last may end its life. */
+    bool urgent = (key & ODI_KEY_BAND) < queue->band;
     odi_record *record;
     odi_entry labelled;
 
@@ -229,7 +232,7 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
         if (group == NULL && !(key & ODI_KEY_BARRIER) &&
             odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
             odi_lane_submit(queue, record, job)) {
-            if (ODI_UNLIKELY(key < queue->band))
+            if (ODI_UNLIKELY(urgent))
                 odi_lane_raise_all(queue, key);
             return;
         }
@@ -246,7 +249,7 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
     /* relaxed: L2's fence stands before it */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) &&
         odi_lane_push(queue, labelled)) {
-        if (ODI_UNLIKELY((key & ODI_KEY_BAND) < queue->band))
+        if (ODI_UNLIKELY(urgent))
             odi_lane_raise_all(queue, key & ODI_KEY_BAND);
         return;
     }
@@ -398,7 +401,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->shared = options->shared;
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
-    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: not shared; it is free */
+    odi_target_forget_need(queue);
     queue->barriers = 0;
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
@@ -504,7 +507,7 @@ static void forget_what_waits(void *object)
     queue->first_turn = NULL;
     queue->running = queue->coming = 0;
     odi_lane_forget_line(queue);
-    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: one thread exists */
+    odi_target_forget_need(queue);
     queue->exclusive = false;
     queue->barriers = 0;
     queue->before = NULL;

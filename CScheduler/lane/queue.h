@@ -95,7 +95,9 @@ struct od_queue {
     bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
     uint32_t barriers;                    /* that wait */
     uint64_t refused;
-    odi_turn pass_in_need; /* listed with the target for want of memory; under its lock */
+    /* Under the target's lock. See target.h. */
+    odi_turn pass_in_need;
+    uint32_t stranded[ODI_BANDS];
     uint32_t children; /* queues that have this one as their target */
     odi_record *before; /* from here on the chain's jobs may be outside of the lane */
     ODI_LINE_ALIGNED odi_hand hand;
@@ -208,6 +210,8 @@ bool odi_lane_line_up(od_queue *queue, uint32_t *band);
 bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement);
 /* The drainer takes the place that the settlement gives to another one. */
 void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement);
+/* A pass for the queue's drainers, of this band. */
+odi_entry odi_lane_pass(od_queue *queue, uint32_t band);
 bool odi_lane_has_passes(const od_queue *queue);
 void odi_lane_forget_line(od_queue *queue);
 

@@ -56,6 +56,7 @@ static void prepare(od_queue *target)
         odi_lane_keep(target);
 }
 
+/* The queue's lock is held, or nobody else knows it. It is diverted since it was made. */
 static void adopt(od_queue *queue, od_queue *target)
 {
     odi_invariant(odi_target_next(queue) == NULL);
@@ -63,36 +64,36 @@ static void adopt(od_queue *queue, od_queue *target)
         odi_trap("TaskQueue \"%s\" cannot be on \"%s\", which is another scheduler's",
                  queue->label, target->label);
     count_child(target);
-    odi_lock_acquire(&queue->watch.lock); /* it is diverted since it was made */
     queue->keeps_lane = true;
     odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_lane */
-    odi_lock_release(&queue->watch.lock);
 }
 
 void odi_target_adopt(od_queue *queue, od_queue *target)
 {
     prepare(target);
+    odi_lock_acquire(&queue->watch.lock);
     adopt(queue, target);
+    odi_lock_release(&queue->watch.lock);
 }
 
+/* In one critical section with the look at `inactive`: a drainer that has begun without a place of
+ * the target could not be called back. */
 void od_queue_set_target(od_queue *queue, od_queue *target)
 {
     if (target != NULL)
         prepare(target);
     odi_lock_acquire(&targets);
     odi_lock_acquire(&queue->watch.lock);
-    bool inactive = queue->inactive;
-    od_queue *before = odi_target_lane(queue);
-    if (inactive)
-        odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */
-    odi_lock_release(&queue->watch.lock);
-    if (!inactive)
+    if (!queue->inactive)
         odi_trap("TaskQueue.setTarget of \"%s\", which is active: make it with initiallyInactive, "
                  "and set its target before activate()",
                  queue->label);
+    od_queue *before = odi_target_lane(queue);
+    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */
     refuse_circle(queue, target);
     if (target != NULL)
         adopt(queue, target);
+    odi_lock_release(&queue->watch.lock);
     odi_lock_release(&targets);
     if (before != NULL)
         odi_target_forget(before);
@@ -100,44 +101,67 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
 
 /* ---- drainers ---- */
 
-/* What a lane has no memory for it lists. There is one place for that: a second pass is taken
- * back, and given anew when the first one has come up and its drainer ends. */
-ODI_COLD static void send_without_memory(od_queue *queue, od_queue *target, odi_entry pass,
-                                         uint32_t band)
-{
-    odi_turn *need = &queue->pass_in_need;
-    odi_settlement settlement = {0};
+/* Target's lock held, both. */
 
-    odi_lock_acquire(&target->watch.lock);
-    bool listed = odi_load_acquire(&need->granted, Q1) != 0; /* it is free */
-    if (listed) {
-        odi_lane_list(target, need, pass);
-        settlement = odi_lane_settle(target);
-    }
-    odi_lock_release(&target->watch.lock);
-    if (listed) {
-        odi_lane_carry_out(target, settlement);
-        return;
-    }
-    odi_lock_acquire(&queue->watch.lock);
-    queue->passes[band]--;
-    odi_lock_release(&queue->watch.lock);
+static bool push(od_queue *target, odi_entry pass)
+{
+    odi_lock_acquire(&target->inbox.lock);
+    bool pushed = odi_inbox_push(&target->inbox, pass);
+    odi_lock_release(&target->inbox.lock);
+    return pushed;
 }
 
-void odi_target_send(od_queue *queue, odi_entry pass, uint32_t band)
+/* The target is settled in one critical section with the push, because whoever runs the pass may
+ * end the queue's life, and with it the target's. */
+static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
+{
+    odi_turn *need = &queue->pass_in_need;
+    odi_entry pass = odi_lane_pass(queue, band);
+
+    if (ODI_UNLIKELY(!push(target, pass))) {
+        if (odi_load_acquire(&need->granted, Q1) == 0) {
+            queue->stranded[band]++;
+            return (odi_settlement){0};
+        }
+        odi_lane_list(target, need, pass);
+    }
+    odi_lane_raise(target, band, odi_lane_waiting(target)); /* what is before it is waited for */
+    return odi_lane_settle(target);
+}
+
+void odi_target_send(od_queue *queue, uint32_t band)
 {
     od_queue *target = odi_target_lane(queue);
 
-    odi_lock_acquire(&target->inbox.lock);
-    bool pushed = odi_inbox_push(&target->inbox, pass);
-    bool wants = target->inbox.wants;
-    odi_lock_release(&target->inbox.lock);
-    if (ODI_UNLIKELY(!pushed))
-        send_without_memory(queue, target, pass, band);
-    else if (wants)
-        odi_lane_see_to_drainers(target);
-    if (ODI_UNLIKELY(band < target->band))
-        odi_lane_raise_all(target, band); /* what is before it is waited for in that band */
+    odi_lock_acquire(&target->watch.lock);
+    odi_settlement settlement = send(queue, target, band);
+    odi_lock_release(&target->watch.lock);
+    odi_lane_carry_out(target, settlement);
+}
+
+/* One at a time: the next follows when this one comes up. */
+void odi_target_came_up(od_queue *queue)
+{
+    od_queue *target = odi_target_lane(queue);
+    odi_settlement settlement = {0};
+    uint32_t band = 0;
+
+    odi_lock_acquire(&target->watch.lock);
+    while (band < ODI_BANDS && queue->stranded[band] == 0)
+        band++;
+    if (ODI_UNLIKELY(band < ODI_BANDS)) {
+        queue->stranded[band]--;
+        settlement = send(queue, target, band);
+    }
+    odi_lock_release(&target->watch.lock);
+    odi_lane_carry_out(target, settlement);
+}
+
+void odi_target_forget_need(od_queue *queue)
+{
+    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: not shared, or one thread exists */
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        queue->stranded[band] = 0;
 }
 
 bool odi_target_wants_back(od_queue *queue)
@@ -152,6 +176,15 @@ bool odi_target_wants_back(od_queue *queue)
         odi_lock_release(&each->watch.lock);
     }
     return wants;
+}
+
+bool odi_target_is_held(od_queue *queue)
+{
+    od_queue *each = odi_target_lane(queue);
+
+    while (each != NULL && !od_queue_is_current(each))
+        each = odi_target_lane(each);
+    return each != NULL;
 }
 
 bool odi_target_is_suspended(od_queue *queue)

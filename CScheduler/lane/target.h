@@ -9,6 +9,10 @@
  * A sync caller takes a place of the queue, then one of each target, outwards: nobody who
  * holds a target's place waits for one of a queue on it.
  *
+ * A pass that the target's lane has no memory for is listed with it, in the queue's own
+ * `pass_in_need`. Where another one is listed there already it is stranded until one of the
+ * queue's passes comes up. How that wait ends: the listed one comes up.
+ *
  * How long a target lives: until no queue has it as its target (`children`).
  *
  * Locks    targets, which guards the chains; order: targets, then queues, from a queue to its
@@ -43,12 +47,20 @@ void odi_target_adopt(od_queue *queue, od_queue *target);
 void odi_target_forget(od_queue *target);
 
 /* Puts a pass for the queue's drainers, of this band, into its target's lane. Not held. */
-void odi_target_send(od_queue *queue, odi_entry pass, uint32_t band);
+void odi_target_send(od_queue *queue, uint32_t band);
+
+/* One of them has come up: one that is stranded may follow. Not held. */
+void odi_target_came_up(od_queue *queue);
+void odi_target_forget_need(od_queue *queue);
 
 /* Whether a drainer has to go back in line, because of its targets. Not held. */
 bool odi_target_wants_back(od_queue *queue);
 
-/* Whether one of the queue's targets is suspended. */
+/* Whether the calling thread runs a job of one of the queue's targets, and so holds a place that
+ * the queue's jobs may need. */
+bool odi_target_is_held(od_queue *queue);
+
+/* Whether one of the queue's targets is suspended. The queue's lock may be held. */
 bool odi_target_is_suspended(od_queue *queue);
 
 /* For a sync caller: traps where its wait would be for itself; takes the places of the

@@ -135,6 +135,30 @@ static void what_a_serial_target_is_given_by_several_queues_comes_in_order(void 
     od_queue_release(target);
 }
 
+/* What was urgent is cancelled, and the pass that was sent for its sake comes up for what is not. */
+static void a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order(void **state)
+{
+    od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
+
+    (void)state;
+    order.count = 0;
+    od_queue_suspend(target);
+    add(queue, note, (void *)0);
+    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, note, (void *)0);
+    assert_int_equal(od_queue_cancel_all(queue), 2);
+    add(queue, note, (void *)1);
+    add(queue, note, (void *)2);
+    add(target, note, (void *)3);
+    od_queue_resume(target);
+    /* Who waits for the queue would lend it a band. */
+    assert_comes_true(od_queue_pending(queue) == 0 && od_queue_pending(target) == 0);
+    assert_int_equal(order.count, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(order.noted[i], i + 1);
+    od_queue_release(queue);
+    od_queue_release(target);
+}
+
 static void a_queue_keeps_its_own_order_on_a_concurrent_target(void **state)
 {
     od_queue *target = queue_of(OD_UNLIMITED), *serial = queue_on(target, 1, "serial");
@@ -468,6 +492,35 @@ static void a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it(void **
     od_queue_release(chain.target);
 }
 
+static void fill_beyond_the_limit(void *unused)
+{
+    (void)unused;
+    for (int job = 0; job < 20; job++)
+        add(chain.high, visit, NULL);
+}
+
+/* Each of the target's places may be held by one who would wait for room. */
+static void a_full_queue_lets_in_who_is_on_its_target(void **state)
+{
+    (void)state;
+    for (int32_t width = 1; width <= 2; width++) {
+        chain.target = queue_of(width);
+        od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "limited",
+                                    .pending_limit = 2, .target = chain.target};
+        chain.high = od_queue_create_with(pool, &options);
+        assert_non_null(chain.high);
+        begin_crowd();
+        for (int job = 0; job < 4; job++)
+            add(chain.target, fill_beyond_the_limit, NULL);
+        assert_true(od_queue_wait(chain.target, HANG_NS));
+        assert_true(od_queue_wait(chain.high, HANG_NS));
+        assert_int_equal(atomic_load(&crowd.ran), 80);
+        assert_int_equal(atomic_load(&crowd.most), 1);
+        od_queue_release(chain.high);
+        od_queue_release(chain.target);
+    }
+}
+
 /* ---- setting a target ---- */
 
 static void an_inactive_queue_changes_its_target(void **state)
@@ -567,6 +620,36 @@ static void a_target_lives_as_long_as_what_is_on_it(void **state)
         add(high, visit, NULL);
         od_queue_release(high);
         assert_comes_true(atomic_load(&crowd.ran) == 21);
+    }
+}
+
+/* Whether its memory serves another queue. */
+static bool is_over(od_queue *queue)
+{
+    od_queue *next = queue_of(2);
+
+    od_queue_release(next);
+    return next == queue;
+}
+
+/* A lane that nobody has entered ends no drainer that could end the queue's life. */
+static void a_target_is_over_with_queues_that_never_ran_anything(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        od_queue *target = queue_of(widths[i]), *unused = queue_on(target, widths[i], "unused");
+        od_queue *idle = inactive("never active"), *moved = inactive("moved");
+
+        od_queue_set_target(idle, target);
+        od_queue_set_target(moved, target);
+        od_queue_set_target(moved, NULL);
+        od_queue_release(target);
+        assert_false(is_over(target));
+        od_queue_release(unused);
+        assert_false(is_over(target));
+        od_queue_release(idle);
+        assert_true(is_over(target));
+        od_queue_release(moved);
     }
 }
 
@@ -672,6 +755,7 @@ int main(void)
         LANE_TEST(queues_on_a_serial_queue_run_one_at_a_time),
         LANE_TEST(a_targets_width_holds_for_all_that_is_on_it),
         LANE_TEST(what_a_serial_target_is_given_by_several_queues_comes_in_order),
+        LANE_TEST(a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order),
         LANE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target),
         LANE_TEST(a_suspended_target_holds_what_is_on_it),
         LANE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next),
@@ -681,10 +765,12 @@ int main(void)
         LANE_TEST(sync_callers_take_turns_through_the_chain),
         LANE_TEST(a_sync_that_would_wait_for_itself_traps_by_name),
         LANE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it),
+        LANE_TEST(a_full_queue_lets_in_who_is_on_its_target),
         LANE_TEST(an_inactive_queue_changes_its_target),
         LANE_TEST(circles_and_late_targets_trap_by_name),
         LANE_TEST(a_shared_target_gives_no_order_but_is_around),
         LANE_TEST(a_target_lives_as_long_as_what_is_on_it),
+        LANE_TEST(a_target_is_over_with_queues_that_never_ran_anything),
         LANE_TEST(a_stop_cancels_what_a_suspended_target_holds),
         LANE_TEST(everything_at_once_on_a_tree_of_queues),
     };

@@ -209,6 +209,61 @@ static void a_long_lane_without_memory_needs_no_deep_stack(void **state)
     od_pool_free(pool);
 }
 
+enum { THREADS = 3, JOBS_EACH = 300 };
+
+static struct {
+    od_queue *target, *queue;
+    atomic_ullong ran;
+} tree;
+
+static void *submit_to_the_tree(void *unused)
+{
+    for (int job = 0; job < JOBS_EACH; job++)
+        od_queue_async(job % 5 == 0 ? tree.target : tree.queue, NULL, OD_QUEUE_BAND, count_job,
+                       &tree.ran);
+    return unused;
+}
+
+static bool has_all_places(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool has = queue->running == 0 && queue->coming == 0 && !odi_lane_has_passes(queue);
+    odi_lock_release(&queue->watch.lock);
+    return has;
+}
+
+/* A pass that its target's lane has no memory for waits in its queue; there is one place for that. */
+static void queues_on_a_queue_without_memory_run_everything(void **state)
+{
+    pthread_t threads[THREADS];
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    for (int round = 0; round < 20; round++) {
+        od_pool *pool = pool_of(3);
+        od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 2, .label = "target"};
+
+        tree.target = od_queue_create_with(pool, &options);
+        options.target = tree.target;
+        options.width = 3;
+        tree.queue = od_queue_create_with(pool, &options);
+        atomic_store(&tree.ran, 0);
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, submit_to_the_tree, NULL), 0);
+        atomic_store(&grants, round % 4);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        bool all = COMES_TRUE(atomic_load(&tree.ran) == THREADS * JOBS_EACH);
+        atomic_store(&grants, -1);
+        assert_true(all);
+        assert_comes_true(has_all_places(tree.queue) && has_all_places(tree.target));
+        od_queue_release(tree.queue);
+        od_queue_release(tree.target);
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+}
+
 /* ---- threads that cannot be had ---- */
 
 static int threads_again(void **state)
@@ -436,6 +491,7 @@ int main(void)
         MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
         MEMORY_TEST(a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself),
         MEMORY_TEST(a_long_lane_without_memory_needs_no_deep_stack),
+        MEMORY_TEST(queues_on_a_queue_without_memory_run_everything),
         THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
         THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),
         THREAD_TEST(a_worker_that_waits_serves_itself_when_no_other_can_be_had),
