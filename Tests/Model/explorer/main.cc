@@ -5,6 +5,7 @@
 //     --max-executions N         gives up after N runs
 //     --time-limit SECONDS       gives up after this long, per scenario
 //     --weaken EDGE:END          END is store, load, rmw or fence
+//     --met                      says which edges were met
 //     --pauses-go-on             odi_spin_pause does not cut its loop
 //     --no-load-buffering        does not look for loads that only RC11 keeps in place
 //     --outcomes                 prints the outcomes that were seen
@@ -146,6 +147,8 @@ int main(int argc, char **argv)
                 broken("--weaken wants EDGE:END");
             options().weaken_edge = edge.substr(0, colon);
             options().weaken_end = end_number(edge.c_str() + colon + 1);
+        } else if (option == "--met") {
+            options().met = true;
         } else if (option == "--pauses-go-on") {
             options().pauses_wait = false;
         } else if (option == "--no-load-buffering") {
@@ -176,6 +179,7 @@ int main(int argc, char **argv)
         int status = replay_text ? replay(s, replay_text) : explore(s, limits, outcomes);
         worst = status > 0 && (worst == 0 || status < worst) ? status : worst;
     }
+    print_met();
     if (matched == 0 || (!names.empty() && matched < names.size()))
         broken("no such scenario");
     return worst;

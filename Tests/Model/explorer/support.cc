@@ -3,6 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,20 @@ Options &options()
     return the;
 }
 
+static std::set<std::pair<std::string, int>> met;
+
+void print_met()
+{
+    static const char *const names[] = {"none", "store", "load", "rmw", "fence"};
+
+    for (const auto &it : met)
+        printf("met %s:%s\n", it.first.c_str(), names[it.second]);
+}
+
 bool is_weakened_slow(const char *edge, int end)
 {
+    if (options().met)
+        met.emplace(edge, end);
     return end == options().weaken_end && options().weaken_edge == edge;
 }
 
