@@ -76,9 +76,15 @@ let package = Package(
             exclude: ["system"],
             swiftSettings: swiftSettings
         ),
+        .target(
+            name: "TestSupport",
+            dependencies: ["OverdriveCore"],
+            path: "Tests/TestSupport",
+            swiftSettings: swiftSettings
+        ),
         .testTarget(
             name: "OverdriveCoreTests",
-            dependencies: ["OverdriveCore"],
+            dependencies: ["OverdriveCore", "TestSupport"],
             swiftSettings: swiftSettings
         ),
         .testTarget(
@@ -89,7 +95,7 @@ let package = Package(
         ),
         .testTarget(
             name: "OverdriveTests",
-            dependencies: ["Overdrive"],
+            dependencies: ["Overdrive", "TestSupport"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

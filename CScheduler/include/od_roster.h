@@ -25,11 +25,14 @@ void od_roster_release(od_roster *roster);
 /* Adds an object. Returns its place, by which it leaves; 0 when memory is short. */
 uint64_t od_roster_add(od_roster *roster, void *object);
 
-/* Gives a place up. Returns whether the roster may be empty now: see od_roster_count. */
+/* Gives a place up. Returns whether the roster may be empty now: see od_roster_is_empty. */
 bool od_roster_remove(od_roster *roster, uint64_t place);
 
 /* How many are there. Exact for those that come and go in order with the call. */
 size_t od_roster_count(od_roster *roster);
+
+/* Whether nobody is there, at one moment: where each brings the next before it goes, it is never so. */
+bool od_roster_is_empty(od_roster *roster);
 
 /* Calls `visit` with each object that is there all the time, and with none that is gone: it stays
  * until `visit` has returned. Not from `visit`: any of these functions. */

@@ -123,6 +123,22 @@ size_t od_roster_count(od_roster *roster)
     return count;
 }
 
+/* All shards at once, from the first to the last: what is counted one after another may have moved on
+ * from a shard that is still to be looked at to one that was. */
+bool od_roster_is_empty(od_roster *roster)
+{
+    uint32_t held = 0;
+    bool is_empty = true;
+
+    while (is_empty && held < SHARDS) {
+        odi_lock_acquire(&roster->shards[held].lock);
+        is_empty = roster->shards[held++].count == 0;
+    }
+    while (held > 0)
+        odi_lock_release(&roster->shards[--held].lock);
+    return is_empty;
+}
+
 void od_roster_each(od_roster *roster, void (*visit)(void *context, void *object),
                     void *context)
 {

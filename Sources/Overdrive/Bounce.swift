@@ -22,10 +22,23 @@ private final class BouncedClosure: Bounced {
 
 /// The line of the calling thread. It lives in the frame of the outermost ``run(_:)``, which ends when the line
 /// is empty.
+///
+/// The program's own code is called beside the line, between ``stepAside()`` and ``stepBack(_:)``: it may block until
+/// what it sets off there is done, and what stood in the line of a thread that is blocked would never be. So what it
+/// sets off has a line of its own, in a frame of its own. Such frames stand on each other at most ``greatestDepth``
+/// deep, for a program's tasks may each set off the next in its own code; from there on all is one line again.
 enum Bounce {
     private struct Line {
         var first: Bounced?
         unowned(unsafe) var last: Bounced?
+        /// How many lines the thread has around this one.
+        let depth: Int
+        /// The thread runs the program's code, and has stepped out of the line.
+        var isAside = false
+
+        init(depth: Int) {
+            self.depth = depth
+        }
 
         mutating func append(_ bounced: Bounced) {
             if let last { last.next = bounced } else { first = bounced }
@@ -41,22 +54,51 @@ enum Bounce {
         }
     }
 
+    private static let greatestDepth = 64
+
+    private static var line: UnsafeMutablePointer<Line>? {
+        ThreadBounce.current?.assumingMemoryBound(to: Line.self)
+    }
+
     /// Calls `bounced.go()`: now, or where the thread is at it already, after what stands in its line.
     static func run(_ bounced: Bounced) {
-        if let line = ThreadBounce.current {
-            line.assumingMemoryBound(to: Line.self).pointee.append(bounced)
+        let outer = line
+        if let outer, !outer.pointee.isAside {
+            outer.pointee.append(bounced)
             return
         }
-        var line = Line()
+        var line = Line(depth: outer.map { $0.pointee.depth + 1 } ?? 0)
         withUnsafeMutablePointer(to: &line) { line in
             ThreadBounce.current = UnsafeMutableRawPointer(line)
             bounced.go()
             while let next = line.pointee.pop() { next.go() }
-            ThreadBounce.current = nil
+            ThreadBounce.current = outer.map { UnsafeMutableRawPointer($0) }
         }
     }
 
     static func run(_ body: @escaping () -> Void) {
         run(BouncedClosure(body))
     }
+
+    /// The thread is about to call the program's code. Returns whether that leaves a line, which
+    /// ``stepBack(_:)`` is to be told.
+    static func stepAside() -> Bool {
+        guard let line, !line.pointee.isAside, line.pointee.depth < greatestDepth else { return false }
+        line.pointee.isAside = true
+        return true
+    }
+
+    static func stepBack(_ left: Bool) {
+        if left { line?.pointee.isAside = false }
+    }
+
+    /// Calls the program's code beside the line.
+    static func aside<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        let left = stepAside()
+        defer { stepBack(left) }
+        return try body()
+    }
 }
+
+@usableFromInline func stepOutOfLine() -> Bool { Bounce.stepAside() }
+@usableFromInline func stepIntoLine(_ left: Bool) { Bounce.stepBack(left) }

@@ -112,7 +112,7 @@ extension AnyTask {
             fields.cleanups.append(cleanup)
             return false
         }
-        if isLate { cleanup() }
+        if isLate { Bounce.aside(cleanup) }
     }
 
     final func endAttempt(_ attempt: UInt16) {
@@ -123,6 +123,7 @@ extension AnyTask {
             defer { fields.cleanups = [] }
             return fields.cleanups
         }
-        for cleanup in cleanups { cleanup() }
+        guard !cleanups.isEmpty else { return }
+        Bounce.aside { for cleanup in cleanups { cleanup() } }
     }
 }

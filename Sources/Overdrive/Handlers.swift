@@ -7,24 +7,29 @@ enum Handler<T: Sendable> {
     case value((T) -> Void)
     case error((any Error) -> Void)
     case completion((Result<T, any Error>) -> Void)
+    /// The same for a task that is made of this one: it sets off what it has to in the thread's line.
+    case relay((Result<T, any Error>) -> Void)
     /// A Swift task that awaits the value.
     case continuation(UnsafeContinuation<T, any Error>)
 
     @inlinable
     func serve(_ outcome: Result<T, any Error>) {
+        if case .relay(let body) = self { return body(outcome) }
+        let left = stepOutOfLine()
+        defer { stepIntoLine(left) }
         switch outcome {
         case .success(let value):
             switch self {
             case .value(let body): body(value)
             case .error: break
-            case .completion(let body): body(outcome)
+            case .completion(let body), .relay(let body): body(outcome)
             case .continuation(let continuation): continuation.resume(returning: value)
             }
         case .failure(let error):
             switch self {
             case .value: break
             case .error(let body): if !(error is CancellationError) { body(error) }
-            case .completion(let body): body(outcome)
+            case .completion(let body), .relay(let body): body(outcome)
             case .continuation(let continuation): continuation.resume(throwing: error)
             }
         }
@@ -79,14 +84,14 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                     if !typed.isOver { typed.updateHandlers.append(handler) }
                     return typed.lastUpdate
                 }
-                if let last { handler(last) }
+                if let last { Bounce.aside { handler(last) } }
             case .update(let value, let attempt):
                 guard task.isUnderWay(attempt) else { continue }
                 let handlers = typed { typed in
                     typed.lastUpdate = value
                     return typed.updateHandlers
                 }
-                for handler in handlers { handler(value) }
+                Bounce.aside { for handler in handlers { handler(value) } }
             case .outcome(let outcome, let attempt):
                 guard task.isUnderWay(attempt) else { continue }
                 if case .success = outcome { typed { $0.endedWithUpdate = true } }

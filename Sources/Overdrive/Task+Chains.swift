@@ -12,12 +12,12 @@ extension Task {
     /// Updates pass through `transform` too. A failure or cancellation is passed on.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
         Task<U>(body: .relay { emit in
-            self.onUpdate { value in emit.update(with: Result { try transform(value) }) }
+            self.onUpdate { value in emit.update(with: Result { try Bounce.aside { try transform(value) } }) }
             self.relayOutcome { outcome, wasUpdate in
                 switch outcome {
                 case .failure(let error): emit(.failure(error))
                 case .success where wasUpdate: emit(.completion)
-                case .success(let value): emit.end(with: Result { try transform(value) })
+                case .success(let value): emit.end(with: Result { try Bounce.aside { try transform(value) } })
                 }
             }
             return emit.begin(self)
@@ -32,12 +32,12 @@ extension Task {
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> Task<U>) -> Task<U> {
         Task<U>(body: .relay { emit in
             let latest = Latest(emit)
-            self.onUpdate { value in latest.follow(Result { try transform(value) }) }
+            self.onUpdate { value in latest.follow(Result { try Bounce.aside { try transform(value) } }) }
             self.relayOutcome { outcome, wasUpdate in
                 switch outcome {
                 case .failure(let error): emit(.failure(error))
                 case .success(let value):
-                    if !wasUpdate { latest.follow(Result { try transform(value) }) }
+                    if !wasUpdate { latest.follow(Result { try Bounce.aside { try transform(value) } }) }
                     latest.isLast()
                 }
             }
@@ -60,7 +60,7 @@ extension Task {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
                 case .failure(let error) where error is CancellationError: emit(.failure(error))
-                case .failure(let error): emit.end(with: Result { try transform(error) })
+                case .failure(let error): emit.end(with: Result { try Bounce.aside { try transform(error) } })
                 }
             }
             return emit.begin(self)
@@ -78,7 +78,7 @@ extension Task {
                 case .success(let value): emit(.value(value))
                 case .failure(let error) where error is CancellationError: emit(.failure(error))
                 case .failure(let error):
-                    latest.follow(Result { try transform(error) })
+                    latest.follow(Result { try Bounce.aside { try transform(error) } })
                     latest.isLast()
                 }
             }
@@ -174,7 +174,7 @@ extension Task {
 
     /// Hands the outcome on, one task after another instead of one inside the other.
     private func relayOutcome(_ body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void) {
-        add(.completion { [weak self] outcome in
+        add(.relay { [weak self] outcome in
             let wasUpdate = self?.isLastUpdateTheValue ?? false
             Bounce.run { body(outcome, wasUpdate) }
         })
@@ -236,10 +236,10 @@ private final class Latest<U: Sendable>: Sendable {
             }
             stop?()
             task.onUpdate { [self] value in if isCurrent(generation) { emit(.update(value)) } }
-            task.onCompletion { [self, weak task] (outcome: Result<U, any Error>) in
+            task.add(.relay { [self, weak task] outcome in
                 let wasUpdate = task?.isLastUpdateTheValue ?? false
                 Bounce.run { self.end(generation, outcome, wasUpdate) }
-            }
+            })
             let begun = emit.begin(task)
             let isOvertaken = state.withLock { state in
                 if state.generation == generation { state.stopCurrent = begun }

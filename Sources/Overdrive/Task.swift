@@ -113,19 +113,21 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @inlinable
     final func conduct(_ body: () throws -> T) {
         let result: Result<T, any Error>
+        let left = stepOutOfLine()
         do { result = .success(try body()) } catch { result = .failure(error) }
+        stepIntoLine(left)
         conclude(result, returning: true)
     }
 
     override final func runBody() {
         switch body {
         case .run:
-            run()
+            Bounce.aside { run() }
             if !standing.isSettled { leave() }
         case .inline(let body):
             if let conductor { conductor(self, body) } else { conduct(body) }
         case .progressive(let start):
-            begin(start)
+            Bounce.aside { begin(start) }
             leave()
         case .relay(let start):
             begin(start)
@@ -246,6 +248,12 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     override final func tellObservers(of event: ObserverEvent) {
+        let observers = observers
+        guard !observers.isEmpty else { return }
+        Bounce.aside { tell(observers, of: event) }
+    }
+
+    private func tell(_ observers: [any TaskObserver], of event: ObserverEvent) {
         for observer in observers {
             switch event {
             case .start: observer.taskDidStartExecution(self)
@@ -259,11 +267,13 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     override final func tell(
         _ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue
     ) {
-        switch event {
-        case .didAdd: delegate.didAdd(task: self, to: queue)
-        case .willFinish: delegate.willFinish(task: self, in: queue)
-        case .didFinish: delegate.didFinish(task: self, in: queue)
-        case .didRetry: delegate.didRetry(task: self, in: queue)
+        Bounce.aside {
+            switch event {
+            case .didAdd: delegate.didAdd(task: self, to: queue)
+            case .willFinish: delegate.willFinish(task: self, in: queue)
+            case .didFinish: delegate.didFinish(task: self, in: queue)
+            case .didRetry: delegate.didRetry(task: self, in: queue)
+            }
         }
     }
 
@@ -274,13 +284,20 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
             defer { fields.cancelHandlers = [] }
             return (fields.cancelBody.take().map { [$0] } ?? []) + fields.cancelHandlers
         }
-        for handler in handlers { handler() }
+        guard !handlers.isEmpty else { return }
+        Bounce.aside { for handler in handlers { handler() } }
     }
 
     override final func completionGroup() -> WaitGroup {
-        let group = WaitGroup()
-        group.enter()
-        add(.completion { _ in group.leave() })
+        // One for all who wait: who waits for a while, again and again, adds nothing to the task.
+        let (group, isNew) = makeExtras().locked { fields in
+            if let group = fields.completion { return (group, false) }
+            let group = WaitGroup()
+            group.enter()
+            fields.completion = group
+            return (group, true)
+        }
+        if isNew { add(.completion { _ in group.leave() }) }
         return group
     }
 

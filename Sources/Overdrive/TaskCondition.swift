@@ -35,7 +35,8 @@ extension TaskCondition {
     public func evaluate<T>(
         forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void
     ) {
-        AsyncTask { evaluationBlock(await evaluate(forTask: task)) }
+        // On the scheduler, and not on Swift's own few threads: others may block those.
+        AsyncTask(executorPreference: TaskQueue.global().scheduler) { evaluationBlock(await evaluate(forTask: task)) }
     }
 
     public func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult {
@@ -110,7 +111,7 @@ extension Task {
             return fields.conditionsArePrepared ? [] : fields.conditions
         }
         for condition in conditions {
-            for dependency in condition.dependencies(forTask: self) { add(dependency: dependency) }
+            for dependency in Bounce.aside({ condition.dependencies(forTask: self) }) { add(dependency: dependency) }
         }
     }
 

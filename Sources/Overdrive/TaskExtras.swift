@@ -23,6 +23,8 @@ class TaskExtras: @unchecked Sendable {
         var cancelBody: (() -> Void)?
         /// Attempts that have ended; a cleanup that comes later runs at once.
         var endedAttempts = 0
+        /// What blocked threads wait for.
+        var completion: WaitGroup?
     }
 
     // Handlers are handed over by their callers, and called by one thread.

@@ -84,7 +84,7 @@ public final class TaskGroup: TaskGroupMember {
             if let old = content.members[id], policy == .ignore, (old as? AnyTask)?.isFinished != true { return (nil, nil) }
             let old = content.members.updateValue(member, forKey: id)
             content.order[id] = content.nextNumber
-            return (id, old)
+            return (id, old === member ? nil : old)
         }
         replaced?.cancel()
         return id

@@ -27,7 +27,7 @@ package struct Roster: ~Copyable, @unchecked Sendable {
         od_roster_remove(handle, place)
     }
 
-    package var isEmpty: Bool { od_roster_count(handle) == 0 }
+    package var isEmpty: Bool { od_roster_is_empty(handle) }
 
     /// All objects, retained while they are there.
     package func all<Object: AnyObject>(of type: Object.Type) -> [Object] {

@@ -158,12 +158,57 @@ static void threads_come_go_and_look(void **state)
     free(crowd.objects);
 }
 
+/* ---- one that goes brings the next before ---- */
+
+enum { RELAY = 64, LOOKS = UNLESS_SANITIZED(200000, 50000) };
+
+static atomic_bool relay_is_over;
+
+static void *bring_the_next(void *raw)
+{
+    uint64_t place = *(uint64_t *)raw;
+    prng random = prng_for(2, 0);
+
+    while (!atomic_load(&relay_is_over)) {
+        uint64_t next = od_roster_add(crowd.roster, &crowd.objects[prng_below(&random, RELAY)]);
+
+        (void)od_roster_remove(crowd.roster, place);
+        place = next;
+    }
+    (void)od_roster_remove(crowd.roster, place);
+    return NULL;
+}
+
+/* Counted one shard after another it was empty now and then, and a waiter woke too early. */
+static void never_empty_while_one_brings_the_next(void **state)
+{
+    pthread_t thread;
+    uint64_t first;
+
+    (void)state;
+    crowd.roster = od_roster_create();
+    crowd.objects = aligned_alloc(128, RELAY * sizeof *crowd.objects);
+    assert_true(od_roster_is_empty(crowd.roster));
+    first = od_roster_add(crowd.roster, &crowd.objects[0]);
+    atomic_store(&relay_is_over, false);
+    pthread_create(&thread, NULL, bring_the_next, &first);
+    for (int i = 0; i < LOOKS; i++)
+        if (od_roster_is_empty(crowd.roster))
+            fail_msg("empty at look %d", i);
+    atomic_store(&relay_is_over, true);
+    pthread_join(thread, NULL);
+    assert_true(od_roster_is_empty(crowd.roster));
+    od_roster_release(crowd.roster);
+    free(crowd.objects);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_came_is_there_until_it_goes),
         cmocka_unit_test(a_place_is_used_again),
         cmocka_unit_test(threads_come_go_and_look),
+        cmocka_unit_test(never_empty_while_one_brings_the_next),
     };
     return run_guarded(tests);
 }

@@ -1,5 +1,6 @@
 import Foundation
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Back-pressure", .timeLimit(.minutes(1)))

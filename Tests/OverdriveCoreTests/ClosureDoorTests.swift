@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 /// What `ClosureDoor.swift` assumes about closures, and what must follow from it: each closure's captures

@@ -1,5 +1,6 @@
 import OverdriveCore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("concurrentPerform", .timeLimit(.minutes(1)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("A counting semaphore", .timeLimit(.minutes(1)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 /// Broken promises end the process with one sentence that names the call.

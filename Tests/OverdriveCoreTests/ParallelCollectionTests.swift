@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel map, filter, reduce, scan, min and max", .timeLimit(.minutes(2)))

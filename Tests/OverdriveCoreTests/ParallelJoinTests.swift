@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel.join, invoke and scope", .timeLimit(.minutes(1)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel loops", .timeLimit(.minutes(2)))

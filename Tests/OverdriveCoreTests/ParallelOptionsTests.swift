@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel with errors, tokens, progress and schedulers", .timeLimit(.minutes(2)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel loops on several nodes", .timeLimit(.minutes(1)))

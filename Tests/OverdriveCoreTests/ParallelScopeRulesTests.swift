@@ -1,5 +1,6 @@
 import OverdriveCore
 import Synchronization
+import TestSupport
 import Testing
 
 /// What a loop promises on grain, and a scope on order.

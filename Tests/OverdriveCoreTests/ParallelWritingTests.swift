@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel writing and scratch", .timeLimit(.minutes(2)))

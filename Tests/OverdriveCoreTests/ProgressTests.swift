@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("A queue's progress", .timeLimit(.minutes(1)))

@@ -1,5 +1,6 @@
 import Dispatch
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("An inactive queue", .timeLimit(.minutes(1)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Shutting a scheduler down", .timeLimit(.minutes(1)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("A scheduler as a task executor", .timeLimit(.minutes(1)))

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Timers", .timeLimit(.minutes(1)))

@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("A wait group", .timeLimit(.minutes(1)))

@@ -1,5 +1,6 @@
 import Dispatch
 import Overdrive
+import TestSupport
 import Testing
 
 @Suite("Swift Concurrency", .timeLimit(.minutes(10)))

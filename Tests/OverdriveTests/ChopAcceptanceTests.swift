@@ -1,5 +1,6 @@
 import Dispatch
 import Overdrive
+import TestSupport
 import Testing
 
 /// The sentences of Chop's own tests, each with its name, under the rules of today.

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 import Overdrive
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

@@ -1,4 +1,5 @@
 import Overdrive
+import TestSupport
 import Testing
 
 @Suite("Handlers", .timeLimit(.minutes(10)))

@@ -1,4 +1,5 @@
 import Overdrive
+import TestSupport
 import Testing
 
 /// What a file that imports Overdrive may still write of Swift Concurrency's `Task`.

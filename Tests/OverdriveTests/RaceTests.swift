@@ -1,6 +1,7 @@
 import Dispatch
 import Overdrive
 import Synchronization
+import TestSupport
 import Testing
 
 /// A hundred thousand tasks; without optimisation fewer.

@@ -1,5 +1,6 @@
 import Overdrive
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Retries", .timeLimit(.minutes(10)))

@@ -1,4 +1,5 @@
 import Overdrive
+import TestSupport
 import Testing
 
 /// A value stays in its task, whatever its size, and goes with it.

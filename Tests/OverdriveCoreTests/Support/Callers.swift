@@ -1,4 +1,5 @@
 import OverdriveCore
+import TestSupport
 
 /// Where an operation is called from.
 enum Caller: CaseIterable, Sendable {

@@ -1,18 +1,20 @@
 /// Counts the objects that are alive: what a leaked or twice released closure gives away.
-final class Census: Sendable {
+package final class Census: Sendable {
     fileprivate let living = Counter()
     fileprivate let deaths = Counter()
 
-    var alive: Int { living.count }
-    var died: Int { deaths.count }
+    package init() {}
 
-    func newborn() -> Tracked {
+    package var alive: Int { living.count }
+    package var died: Int { deaths.count }
+
+    package func newborn() -> Tracked {
         Tracked(census: self)
     }
 }
 
 /// An object that its census counts.
-final class Tracked: Sendable {
+package final class Tracked: Sendable {
     private let census: Census
 
     fileprivate init(census: Census) {
@@ -25,5 +27,5 @@ final class Tracked: Sendable {
         census.deaths.add()
     }
 
-    func touch() {}
+    package func touch() {}
 }

@@ -1,20 +1,22 @@
-import Dispatch
+internal import Dispatch
 
 #if canImport(Glibc)
-    import Glibc
+    internal import Glibc
 #elseif canImport(Musl)
-    import Musl
+    internal import Musl
 #endif
 
 /// A door that keeps threads waiting until it is opened, without the engine's knowing.
-final class Gate: Sendable {
+package final class Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
-    func open() {
+    package init() {}
+
+    package func open() {
         semaphore.signal()
     }
 
-    func pass() {
+    package func pass() {
         semaphore.wait()
         semaphore.signal()
     }
@@ -24,7 +26,7 @@ final class Gate: Sendable {
 private let patience = 20.0
 
 /// Waits until `condition` holds. False: it never did.
-func eventually(_ condition: () -> Bool) -> Bool {
+package func eventually(_ condition: () -> Bool) -> Bool {
     let deadline = ContinuousClock.now + .seconds(patience)
     while !condition() {
         guard ContinuousClock.now < deadline else { return false }
@@ -34,7 +36,7 @@ func eventually(_ condition: () -> Bool) -> Bool {
 }
 
 /// Runs `body` on threads of their own, all at once, and waits for them.
-func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let start = Gate()
     let done = DispatchGroup()
     for index in 0..<count {
@@ -66,6 +68,6 @@ private final class Box: Sendable {
 }
 
 /// What tells the calling thread from all others that exist.
-func threadIdentity() -> UInt {
+package func threadIdentity() -> UInt {
     UInt(pthread_self())
 }

@@ -1,8 +1,8 @@
-import OverdriveCore
+package import OverdriveCore
 
 /// A scheduler of a test's own: fixed in size, with no spare workers unless asked for, so that what a test
 /// blocks stays blocked.
-func makeScheduler(
+package func makeScheduler(
     workers: Int = 2, spares: Int = 0, stackSize: Int = 256 << 20, name: String = "test"
 ) -> Scheduler {
     do {

@@ -1,0 +1,142 @@
+import Dispatch
+import Overdrive
+import TestSupport
+import Testing
+
+/// Code of the program that blocks until what it has set off is done, in whatever a thread does one after another.
+/// Each ran for ever once.
+@Suite("Waiting inside", .timeLimit(.minutes(10)))
+struct WaitingTests {
+    /// Has a task run after another, on a queue, and blocks until it has.
+    private static func waitForDependent() -> Bool {
+        let (queue, ran) = (TaskQueue(), Counter())
+        let (first, second) = (Task.inline {}, Task.inline { ran.add() })
+        second.add(dependency: first)
+        queue.add(task: second)
+        return second.wait(timeout: .seconds(30)) == .success && ran.count == 1
+    }
+
+    @Test("A handler of a task that fails with its dependency waits for a dependent")
+    func handlerOfDependent() {
+        let waited = Log<Bool>()
+        let (first, second) = (Task<Int>(error: Flaw()), Task.inline { 1 })
+        second.add(dependency: first, requiring: .success)
+        second.onError { _ in waited.note(Self.waitForDependent()) }
+        TaskQueue().add(task: second)
+        #expect(eventually { waited.all.count == 1 })
+        #expect(waited.all == [true])
+    }
+
+    @Test("A part that is started with the whole waits for a dependent")
+    func part() {
+        let waited = Log<Bool>()
+        let whole = Task.inline { waited.note(Self.waitForDependent()) }.then { 1 }
+        whole.start()
+        #expect(whole.wait(timeout: .seconds(40)) == .success)
+        #expect(waited.all == [true])
+    }
+
+    @Test("A closure that goes on with a value waits for a dependent")
+    func transform() {
+        let whole = Task(value: 1).then { _ in Self.waitForDependent() }.then { $0 }
+        whole.start()
+        #expect(whole.wait(timeout: .seconds(40)) == .success)
+        #expect(whole.result?.value == true)
+    }
+
+    @Test("A delegate that is told of a dependency waits for a dependent")
+    func delegate() {
+        final class Waits: TaskQueueDelegate {
+            let waited = Log<Bool>()
+            let dependency: AnyTask
+            init(for dependency: AnyTask) { self.dependency = dependency }
+            func didAdd<T>(task: Task<T>, to queue: TaskQueue) {
+                if task === dependency { waited.note(WaitingTests.waitForDependent()) }
+            }
+        }
+        let (queue, first, second) = (TaskQueue(), Task.inline {}, Task.inline {})
+        let delegate = Waits(for: first)
+        queue.delegate = delegate
+        second.add(dependency: first)
+        queue.add(task: second)
+        #expect(second.wait(timeout: .seconds(40)) == .success)
+        #expect(delegate.waited.all == [true])
+    }
+
+    @Test("A body that runs on its dependency's thread, for want of workers, waits for a dependent")
+    func bodyWithoutWorkers() {
+        let scheduler = makeScheduler(workers: 1)
+        let waited = Log<Bool>()
+        let (first, second) = (Task<Int> { _ in {} }, Task.inline { waited.note(Self.waitForDependent()) })
+        second.add(dependency: first)
+        TaskQueue(scheduler: scheduler).add(task: second)
+        #expect(eventually { first.isExecuting })
+        scheduler.shutdown(deadline: .seconds(5))
+        first.finish(with: .value(1))
+        #expect(second.wait(timeout: .seconds(40)) == .success)
+        #expect(waited.all == [true])
+    }
+
+    @Test("Tasks that finish each other in their own code, without workers, need no deeper stack for more of them")
+    func flatWithoutWorkers() {
+        final class Link: Task<Int>, @unchecked Sendable {
+            override func run() { finish(with: .value(1)) }
+        }
+        let scheduler = makeScheduler(workers: 1)
+        let first = Task<Int> { _ in {} }
+        let links = (0..<20_000).map { _ in Link() }
+        links[0].add(dependency: first)
+        for index in 1..<links.count { links[index].add(dependency: links[index - 1]) }
+        TaskQueue(scheduler: scheduler).add(tasks: links)
+        #expect(eventually { first.isExecuting })
+        scheduler.shutdown(deadline: .seconds(5))
+        onThreads(1) { _ in first.finish(with: .value(0)) }
+        #expect(links[links.count - 1].wait(timeout: .seconds(40)) == .success)
+    }
+
+    @Test("Who waits a short while again and again adds nothing to the task")
+    func shortWaits() {
+        let task = Task<Int> { _ in {} }
+        let completions = Counter()
+        task.onCompletion { completions.add() }
+        task.start()
+        for _ in 0..<100 { #expect(task.wait(timeout: .microseconds(1)) == .timedOut) }
+        onThreads(3) { thread in
+            if thread == 0 { task.finish(with: .value(1)) } else { #expect((try? task.wait()) == 1) }
+        }
+        #expect(task.wait(timeout: .zero) == .success && completions.count == 1)
+    }
+
+    @Test("Conditions are asked while Swift's own threads are blocked")
+    func conditions() async {
+        struct Late: TaskCondition {
+            func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { .satisfied }
+        }
+        // On each of them a body that waits for a task with a condition: none was left to ask it.
+        let count = 2 * max(2, Scheduler.shared.workerCount)
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    let task = Task.inline { 1 }
+                    task.add(condition: Late())
+                    TaskQueue().add(task: task)
+                    return Self.block(on: task)
+                }
+            }
+            for await finished in group { #expect(finished) }
+        }
+    }
+
+    private static func block(on task: Task<Int>) -> Bool { task.wait(timeout: .seconds(30)) == .success }
+
+    @Test("A task that is registered again under its name goes on")
+    func registeredAgain() {
+        let group = TaskGroup(policy: .replace)
+        let task = Task<Int> { _ in {} }
+        group.register(task, taskId: "one")
+        group.register(task, taskId: "one")
+        #expect(!task.isCancelled && group.count == 1)
+        task.finish(with: .value(1))
+        #expect(group.count == 0)
+    }
+}
