@@ -1,6 +1,5 @@
 import Foundation
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Back-pressure", .timeLimit(.minutes(1)))

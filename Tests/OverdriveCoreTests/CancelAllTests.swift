@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("cancelAll", .timeLimit(.minutes(1)))

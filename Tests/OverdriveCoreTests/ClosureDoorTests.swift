@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 /// What `ClosureDoor.swift` assumes about closures, and what must follow from it: each closure's captures

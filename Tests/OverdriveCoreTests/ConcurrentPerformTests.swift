@@ -1,6 +1,5 @@
 import OverdriveCore
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite("concurrentPerform", .timeLimit(.minutes(1)))

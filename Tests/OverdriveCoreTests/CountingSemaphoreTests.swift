@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("A counting semaphore", .timeLimit(.minutes(1)))

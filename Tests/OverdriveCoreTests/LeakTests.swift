@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Nothing is left over", .timeLimit(.minutes(1)))

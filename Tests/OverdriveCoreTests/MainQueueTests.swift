@@ -1,6 +1,5 @@
 import Dispatch
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("The main queue", .timeLimit(.minutes(1)))

@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 /// Broken promises end the process with one sentence that names the call.

@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel for tasks", .timeLimit(.minutes(2)))

@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel map, filter, reduce, scan, min and max", .timeLimit(.minutes(2)))

@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel.join, invoke and scope", .timeLimit(.minutes(1)))

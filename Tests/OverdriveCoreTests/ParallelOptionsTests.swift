@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel with errors, tokens, progress and schedulers", .timeLimit(.minutes(2)))

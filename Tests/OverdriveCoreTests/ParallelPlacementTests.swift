@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel loops on several nodes", .timeLimit(.minutes(1)))

@@ -1,6 +1,5 @@
 import OverdriveCore
 import Synchronization
-import TestSupport
 import Testing
 
 /// What a loop promises on grain, and a scope on order.

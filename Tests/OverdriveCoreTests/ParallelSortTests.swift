@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel sorts", .timeLimit(.minutes(10)))

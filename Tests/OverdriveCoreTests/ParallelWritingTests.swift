@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Parallel writing and scratch", .timeLimit(.minutes(2)))

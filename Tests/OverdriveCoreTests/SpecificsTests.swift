@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("A queue's specific value", .timeLimit(.minutes(1)))

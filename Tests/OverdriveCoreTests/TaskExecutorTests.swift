@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("A scheduler as a task executor", .timeLimit(.minutes(1)))

@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import OverdriveCore
-import TestSupport
 import Testing
 
 @Suite("Timers", .timeLimit(.minutes(1)))

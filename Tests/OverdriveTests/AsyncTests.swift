@@ -1,6 +1,5 @@
 import Dispatch
 import Overdrive
-import TestSupport
 import Testing
 
 @Suite("Swift Concurrency", .timeLimit(.minutes(10)))

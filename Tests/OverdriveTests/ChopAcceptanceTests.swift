@@ -1,6 +1,5 @@
 import Dispatch
 import Overdrive
-import TestSupport
 import Testing
 
 /// The sentences of Chop's own tests, each with its name, under the rules of today.

@@ -1,6 +1,5 @@
 import Dispatch
 import Overdrive
-import TestSupport
 import Testing
 
 /// What was wrong with Overdrive 0.3 and Chop, number by number: each is right here.

@@ -1,6 +1,5 @@
 import Dispatch
 import Overdrive
-import TestSupport
 import Testing
 
 @Suite("A queue on a dispatch queue", .timeLimit(.minutes(10)))

@@ -1,6 +1,5 @@
 import Overdrive
 import Synchronization
-import TestSupport
 import Testing
 
 /// A million; without optimisation fewer, which would overflow a stack all the same.

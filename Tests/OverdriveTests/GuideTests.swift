@@ -2,7 +2,6 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 import Overdrive
-import TestSupport
 import Testing
 
 #if canImport(Glibc)

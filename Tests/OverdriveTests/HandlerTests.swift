@@ -1,5 +1,4 @@
 import Overdrive
-import TestSupport
 import Testing
 
 @Suite("Handlers", .timeLimit(.minutes(10)))

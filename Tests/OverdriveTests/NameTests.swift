@@ -1,5 +1,4 @@
 import Overdrive
-import TestSupport
 import Testing
 
 /// What a file that imports Overdrive may still write of Swift Concurrency's `Task`.

@@ -1,5 +1,4 @@
 import Dispatch
-import TestSupport
 import Testing
 
 @testable import Overdrive

@@ -1,7 +1,6 @@
 import Dispatch
 import Overdrive
 import Synchronization
-import TestSupport
 import Testing
 
 /// A hundred thousand tasks; without optimisation fewer.

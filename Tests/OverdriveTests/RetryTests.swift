@@ -1,6 +1,5 @@
 import Overdrive
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite("Retries", .timeLimit(.minutes(10)))

@@ -1,5 +1,4 @@
 import Overdrive
-import TestSupport
 import Testing
 
 /// A value stays in its task, whatever its size, and goes with it.

@@ -1,6 +1,5 @@
 import Dispatch
 import Overdrive
-import TestSupport
 import Testing
 
 /// Code of the program that blocks until what it has set off is done, in whatever a thread does one after another.

@@ -1,5 +1,4 @@
 import OverdriveCore
-import TestSupport
 
 /// Where an operation is called from.
 enum Caller: CaseIterable, Sendable {
