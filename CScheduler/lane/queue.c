@@ -522,9 +522,12 @@ static void forked(void)
     odi_cycles_forked();
     odi_targets_forked();
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        for (od_queue *each = stay->queue; each != NULL && each != stay->beyond;
-             each = odi_target_lane(each))
+        od_queue *each = stay->queue;
+
+        do {
             each->running += stay->holds_place;
+            each = odi_target_lane(each);
+        } while (each != NULL && each != stay->beyond);
         stay->queue->exclusive |= stay->exclusive;
         odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */
     }

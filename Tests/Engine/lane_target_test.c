@@ -414,6 +414,53 @@ static void sync_callers_take_turns_through_the_chain(void **state)
     assert_int_equal(atomic_load(&crowd.most), 1);
 }
 
+static struct {
+    od_queue *queue;
+    atomic_int inside;
+} caller;
+
+static void *sync_and_say_so(void *unused)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(caller.queue, &stay);
+    atomic_store(&caller.inside, 1);
+    od_queue_sync_end(&stay);
+    return unused;
+}
+
+static uint32_t waiting_in(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    uint32_t waiting = odi_lane_waiting(queue);
+    odi_lock_release(&queue->watch.lock);
+    return waiting;
+}
+
+/* The chain's upper queues are free: it is the target's turn that is waited for. */
+static void a_sync_caller_waits_for_what_runs_on_the_target(void **state)
+{
+    od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
+    gate door = {0};
+    pthread_t thread;
+
+    (void)state;
+    caller.queue = queue_on(mid, 1, "high");
+    atomic_store(&caller.inside, 0);
+    add(target, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    pthread_create(&thread, NULL, sync_and_say_so, NULL);
+    assert_comes_true(waiting_in(target) == 1 || atomic_load(&caller.inside) == 1);
+    int inside = atomic_load(&caller.inside);
+    gate_open(&door);
+    pthread_join(thread, NULL);
+    assert_int_equal(inside, 0);
+    assert_int_equal(atomic_load(&caller.inside), 1);
+    od_queue_release(caller.queue);
+    od_queue_release(mid);
+    od_queue_release(target);
+}
+
 static void sync_onto_a_queue_on_this_one(void *unused)
 {
     od_stay stay;
@@ -763,6 +810,7 @@ int main(void)
         LANE_TEST(a_cancel_of_the_target_leaves_what_is_on_it),
         LANE_TEST(a_job_is_on_all_targets_of_its_queue),
         LANE_TEST(sync_callers_take_turns_through_the_chain),
+        LANE_TEST(a_sync_caller_waits_for_what_runs_on_the_target),
         LANE_TEST(a_sync_that_would_wait_for_itself_traps_by_name),
         LANE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it),
         LANE_TEST(a_full_queue_lets_in_who_is_on_its_target),
