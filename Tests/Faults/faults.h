@@ -183,6 +183,9 @@ void refuse_calls(const int *calls, int count, int error);
 
 /* A control group of this run's own (v1). The run is skipped where it cannot be had. */
 void cgroup_make(const char *controller, pid_t pid);
+/* How long the threads of this process, added up, were ready to run and had no CPU: the machine's
+ * doing, not the engine's. */
+int64_t waited_for_cpus(void);
 void cgroup_write(const char *controller, pid_t pid, const char *file, const char *text);
 void cgroup_thaw(pid_t pid);
 void cgroup_remove_all(pid_t pid); /* for the driver, when the process is gone */

@@ -85,12 +85,13 @@ void follow_limits(run *it)
 /* The limits are read once a second, while there is something to do. */
 static void await_workers(run *it, int workers, const char *why)
 {
-    int64_t began = odi_clock_now();
+    int64_t began = odi_clock_now(), waited = waited_for_cpus();
 
     while (od_pool_workers(it->pool) != workers) {
         if (atomic_load(&it->over))
             return;
-        run_expects(odi_clock_now() - began < 2000 * ODI_MILLISECOND,
+        run_expects(odi_clock_now() - began < 2000 * ODI_MILLISECOND ||
+                        odi_clock_now() - began < 2000 * ODI_MILLISECOND + waited_for_cpus() - waited,
                     "%s: %d workers instead of %d after 2 s of activity", why,
                     od_pool_workers(it->pool), workers);
         odi_clock_sleep(5 * ODI_MILLISECOND);
