@@ -215,8 +215,6 @@ ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, uint32_t k
 ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
-    /* Asked before the push: a job that is the queue's last may end its life. */
-    bool urgent = (key & ODI_KEY_BAND) < queue->band;
     odi_record *record;
     odi_entry labelled;
 
@@ -230,11 +228,14 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
             break;
         /* relaxed: a hint, the inbox's lock decides */
         if (group == NULL && !(key & ODI_KEY_BARRIER) &&
-            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
-            odi_lane_submit(queue, record, job)) {
-            if (ODI_UNLIKELY(urgent))
-                odi_lane_raise_all(queue, key);
-            return;
+            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+            bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
+
+            if (odi_lane_submit(queue, record, job)) {
+                if (ODI_UNLIKELY(urgent))
+                    odi_lane_raise_all(queue, key);
+                return;
+            }
         }
         bool open = odi_record_add(record);
         odi_fence_light(L2);
@@ -247,11 +248,14 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
         return;
     }
     /* relaxed: L2's fence stands before it */
-    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) &&
-        odi_lane_push(queue, labelled)) {
-        if (ODI_UNLIKELY(urgent))
-            odi_lane_raise_all(queue, key & ODI_KEY_BAND);
-        return;
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
+        bool urgent = (key & ODI_KEY_BAND) < queue->band; /* as above */
+
+        if (odi_lane_push(queue, labelled)) {
+            if (ODI_UNLIKELY(urgent))
+                odi_lane_raise_all(queue, key & ODI_KEY_BAND);
+            return;
+        }
     }
     odi_pool_submit(queue->pool, odi_record_band(record), labelled);
 }

@@ -2,6 +2,7 @@
 
 #include "base/invariant.h"
 #include "os/thread.h"
+#include "sleep/idle.h"
 
 #define COUNTED ODI_RUN_COUNTED
 #define FLUSHING ODI_RUN_FLUSHING
@@ -45,6 +46,17 @@ ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint
     return drained;
 }
 
+/* Somebody who has lent its band waited for this. The kernel would let it wait on for this CPU,
+ * which has other jobs to do: they may matter less. */
+ODI_COLD static void step_aside(odi_worker *worker)
+{
+    /* relaxed: a hint */
+    if (odi_woke_a_sleeper && odi_load_relaxed(&worker->crew->lent) != 0) {
+        odi_woke_a_sleeper = false;
+        odi_thread_yield();
+    }
+}
+
 void odi_worker_end_run(odi_worker *worker)
 {
     odi_record *record = worker->run_record;
@@ -69,8 +81,10 @@ void odi_worker_end_run(odi_worker *worker)
         odi_store_release(&worker->run, 0, L4);
     }
     /* Last, because it may run anything, a cancel of this very record included. */
-    if (ODI_UNLIKELY(drained))
+    if (ODI_UNLIKELY(drained)) {
         odi_record_drained(record, watchers);
+        step_aside(worker);
+    }
 }
 
 bool odi_worker_draw_credits(odi_worker *worker)

@@ -62,7 +62,7 @@ extension Task {
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait(timeout: Duration) -> WaitGroup.WaitResult {
-        isFinished ? .success : completionGroup().wait(timeout: timeout)
+        isFinished ? .success : completionGroup().wait(lendingTo: home, qos, timeout: timeout)
     }
 
     /// Blocks until the task is over.
@@ -85,6 +85,6 @@ extension AnyTask {
     /// - Threading: On a worker another one takes its place meanwhile.
     @available(*, noasync, message: "it blocks the thread: write await task.result()")
     public final func waitUntilFinished() {
-        if !isFinished { completionGroup().wait() }
+        if !isFinished { _ = completionGroup().wait(lendingTo: home, qos) }
     }
 }

@@ -7,6 +7,7 @@ internal import Synchronization
 final class DispatchRoute: Sendable {
     let queue: DispatchQueue
     let isMain: Bool
+    let qos: TaskQueue.QoS
 
     /// What was submitted through the task queue and is not done.
     let pending = WaitGroup()
@@ -20,17 +21,24 @@ final class DispatchRoute: Sendable {
         self.queue = queue
         // Not by identity: on Linux each access to `DispatchQueue.main` makes another object.
         isMain = TaskQueue.isMain(queue)
+        qos = isMain ? .userInteractive : TaskQueue.QoS(queue.qos.qosClass)
     }
 
-    /// Runs `body` there, counted on `group` too.
-    func async(group: WaitGroup?, _ body: sending @escaping () -> Void) {
+    /// Runs `body` there, counted on `group` too. What `qos` and `flags` do is the dispatch queue's matter;
+    /// the closure finds its quality of service by our rules.
+    func async(
+        group: WaitGroup?, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
+        _ body: sending @escaping () -> Void
+    ) {
+        let asked = TaskQueue.QoS.asked(qos, flags)
+        let here = flags.contains(.enforceQoS) ? asked ?? self.qos : max(self.qos, asked ?? self.qos)
         pending.enter()
         group?.enter()
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let body = body
-        queue.async {
+        queue.async(qos: asked?.dispatched ?? .unspecified, flags: flags.dispatched) {
             self.running.add(1, ordering: .acquiringAndReleasing)
-            self.whileCurrent(body)
+            self.whileCurrent(in: here, body)
             self.running.subtract(1, ordering: .acquiringAndReleasing)
             group?.leave()
             self.pending.leave()
@@ -38,15 +46,17 @@ final class DispatchRoute: Sendable {
     }
 
     /// Runs `body` there while the caller waits.
-    func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+    func sync<R, E: Error>(flags: TaskQueue.Flags = [], _ body: () throws(E) -> R) throws(E) -> R {
+        let here = max(qos, TaskQueue.QoS.current ?? qos)
         od_blocking_begin()
         defer { od_blocking_end() }
         // The caller waits, so the closure runs on one thread at a time, on behalf of the caller.
         return try withoutActuallyEscaping(body) { body throws(E) in
             nonisolated(unsafe) let body = body
             nonisolated(unsafe) var outcome: Result<R, E>?
-            queue.sync {
-                whileCurrent {
+            // Other flags than this one would have libdispatch make a work item of it, and change nothing.
+            queue.sync(flags: flags.intersection(.barrier).dispatched) {
+                whileCurrent(in: here) {
                     do throws(E) { outcome = .success(try body()) } catch { outcome = .failure(error) }
                 }
             }
@@ -66,17 +76,24 @@ final class DispatchRoute: Sendable {
     /// One closure that a thread is in; they are chained through the frames that run them.
     private final class Frame {
         let route: DispatchRoute
+        let qos: TaskQueue.QoS
         let outer: Frame?
 
-        init(_ route: DispatchRoute, outer: Frame?) {
+        init(_ route: DispatchRoute, _ qos: TaskQueue.QoS, outer: Frame?) {
             self.route = route
+            self.qos = qos
             self.outer = outer
         }
     }
 
-    private func whileCurrent(_ body: () -> Void) {
+    /// The quality of service of the innermost of these closures that the calling thread runs.
+    static var qosHere: TaskQueue.QoS? {
+        od_thread_route().map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue().qos }
+    }
+
+    private func whileCurrent(in qos: TaskQueue.QoS, _ body: () -> Void) {
         let outer = od_thread_route()
-        let frame = Frame(self, outer: outer.map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() })
+        let frame = Frame(self, qos, outer: outer.map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() })
         withExtendedLifetime(frame) {
             od_thread_set_route(Unmanaged.passUnretained(frame).toOpaque())
             body()
@@ -99,14 +116,42 @@ final class DispatchRoute: Sendable {
 extension TaskQueue {
     /// A queue whose closures run on `queue`. The public door stands in the target that may name Dispatch.
     package convenience init(dispatching queue: DispatchQueue) {
-        let qos: QoS =
-            switch queue.qos.qosClass {
+        let route = DispatchRoute(queue)
+        self.init(label: queue.label, qos: route.qos, route: route)
+    }
+}
+
+extension TaskQueue.QoS {
+    init(_ theirs: DispatchQoS.QoSClass) {
+        self =
+            switch theirs {
             case .userInteractive: .userInteractive
             case .userInitiated: .userInitiated
             case .utility: .utility
             case .background: .background
             default: .default
             }
-        self.init(label: queue.label, qos: qos, route: DispatchRoute(queue))
+    }
+
+    var dispatched: DispatchQoS {
+        switch self {
+        case .userInteractive: .userInteractive
+        case .userInitiated: .userInitiated
+        case .default: .default
+        case .utility: .utility
+        case .background: .background
+        }
+    }
+}
+
+extension TaskQueue.Flags {
+    var dispatched: DispatchWorkItemFlags {
+        var theirs: DispatchWorkItemFlags = []
+        if contains(.barrier) { theirs.insert(.barrier) }
+        if contains(.enforceQoS) { theirs.insert(.enforceQoS) }
+        if contains(.inheritQoS) { theirs.insert(.inheritQoS) }
+        if contains(.detached) { theirs.insert(.detached) }
+        if contains(.noQoS) { theirs.insert(.noQoS) }
+        return theirs
     }
 }

@@ -6,8 +6,20 @@ extension TaskQueue {
     ///     let thumbnails = TaskQueue(qos: .utility)
     ///
     /// - Ordering: Workers take the highest band that has work. A lower band that has work is passed over
-    ///   at most 255 times by each worker, 258 where all four lower ones are due, then it is served once. Who waits
-    ///   for a group or a queue, or is in `sync`, lends its band to what is before it.
+    ///   by each worker at most 255 times, then it is served once: one start of 256 is its, however much
+    ///   waits above it. (Where all four lower bands are due at once they follow each other: 258.) So the
+    ///   n-th closure of the lowest band waits for 258 n closures of others per worker at most; how long
+    ///   that is, is for those closures to say.
+    ///
+    /// Nothing overtakes in a serial, limited or suspended queue. What stands before a closure or a `sync`
+    /// caller of a higher band is served in that band too, until it is that one's turn.
+    ///
+    /// Who blocks lends its own band to what it waits for, while it waits: a group's closures, a queue's, a
+    /// ``WorkItem``'s last submission, a task. A closure's band is ``current``; the main thread is in
+    /// `userInteractive`, other threads are in `default`. On concurrent queues the whole lower band is served
+    /// as the waiter's meanwhile, in turns with that one, because what is waited for stands in its line. What
+    /// is lent once is not lent on, nothing is lent by `await`, by semaphores (nobody knows who will signal),
+    /// nor to what runs already or goes to a dispatch queue.
     public enum QoS: Int32, Sendable, CaseIterable, Comparable {
         /// Somebody is watching this very moment.
         case userInteractive = 0
@@ -26,8 +38,23 @@ extension TaskQueue {
         }
 
         /// The band of the closure that runs on the calling thread, or nil where none does.
+        ///
+        ///     let level = TaskQueue.QoS.current ?? .default
+        ///     let passes = level >= .userInitiated ? 1 : 4
+        ///
+        /// It is the higher of the queue's and the submission's, or what the submission enforced. In a `sync`
+        /// it is the higher of the queue's and the caller's.
         public static var current: QoS? {
-            QoS(rawValue: od_pool_current_band())
+            let here = QoS(rawValue: od_queue_current_band())
+            guard let around = DispatchRoute.qosHere else { return here }
+            return max(here ?? around, around)  // a sync from one into the other
+        }
+
+        /// What a submission asks for.
+        static func asked(_ qos: QoS?, _ flags: Flags) -> QoS? {
+            if flags.contains(.noQoS) { return nil }
+            guard flags.contains(.inheritQoS), let current else { return qos }
+            return max(current, qos ?? current)
         }
 
         var band: od_band {

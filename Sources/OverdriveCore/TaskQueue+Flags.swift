@@ -22,5 +22,7 @@ extension TaskQueue {
         public static let inheritQoS = Flags(rawValue: 4)
         /// The submission takes nothing over from who submits it.
         public static let detached = Flags(rawValue: 8)
+        /// The submission has the queue's quality of service, whatever it was given or its submitter has.
+        public static let noQoS = Flags(rawValue: 16)
     }
 }

@@ -39,14 +39,14 @@ extension TaskQueue {
                 }
             }
         case .dispatch(let route):
-            route.async(group: group, body)
+            route.async(group: group, qos: qos, flags: flags, body)
         }
     }
 
     /// What the engine is told of a submission's quality of service and flags.
     func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
-        var (qos, terms) = (qos, UInt32(0))
-        if flags.contains(.inheritQoS), let current = QoS.current { qos = max(current, qos ?? current) }
+        let qos = QoS.asked(qos, flags)
+        var terms = UInt32(0)
         if flags.contains(.enforceQoS), qos != nil { terms |= UInt32(OD_ENFORCE_BAND) }
         if flags.contains(.barrier), !isGlobal { terms |= UInt32(OD_BARRIER) }
         return (qos?.rawValue ?? -1, terms)
@@ -86,7 +86,7 @@ extension TaskQueue {
             if route.isMain && TaskQueue.isOnMain {
                 trap("TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
             }
-            return try route.sync(body)
+            return try route.sync(flags: flags, body)
         }
     }
 

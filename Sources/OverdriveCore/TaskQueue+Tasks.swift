@@ -35,7 +35,7 @@ extension TaskQueue {
         case .dispatch(let route):
             // Handed from here to the dispatch queue, once.
             nonisolated(unsafe) let task = task
-            route.async(group: nil) { run(task) }
+            route.async(group: nil, qos: qos) { run(task) }
         }
     }
 

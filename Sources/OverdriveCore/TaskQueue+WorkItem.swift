@@ -9,7 +9,7 @@ extension TaskQueue {
     /// - Ordering: As a closure's.
     /// - Cost: One allocation of 32 bytes.
     public func async(group: WaitGroup? = nil, execute item: WorkItem) {
-        let submission = WorkItem.Submission(of: item)
+        let submission = WorkItem.Submission(of: item, to: self)
         async(group: group, qos: item.qos, flags: item.flags) { submission.run() }
     }
 
@@ -34,7 +34,7 @@ extension TaskQueue {
     /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
     @discardableResult
     public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
-        let submission = WorkItem.Submission(of: item)
+        let submission = WorkItem.Submission(of: item, to: self)
         return asyncAfter(delay) { submission.run() }
     }
 

@@ -64,6 +64,20 @@ public final class WaitGroup: Sendable {
         od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
 
+    /// The same for a group that was entered by hand for what was submitted to `queue`, in `qos`: the waiter's
+    /// quality of service is lent to that too.
+    package func wait(
+        lendingTo queue: TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
+    ) -> WaitResult {
+        let limit = timeout?.nanoseconds ?? .max
+        return withExtendedLifetime(queue) {
+            guard case .engine(let engine, _) = queue?.route else {
+                return od_group_wait(handle, limit) ? .success : .timedOut
+            }
+            return od_group_wait_for(handle, engine, qos?.rawValue ?? -1, limit) ? .success : .timedOut
+        }
+    }
+
     /// Waits until nothing is under way, but no longer than until `deadline`.
     ///
     /// - Parameter deadline: When to give up; one in the past only looks.
@@ -91,17 +105,22 @@ public final class WaitGroup: Sendable {
     /// - Parameters:
     ///   - queue: Where `body` runs.
     ///   - qos: Raises `body` above the queue's own quality of service.
+    ///   - flags: How `body` is submitted: ``TaskQueue/Flags/barrier`` has it run alone in the queue.
+    ///     ``TaskQueue/Flags/inheritQoS`` is about who calls this, not about who leaves last.
     ///   - body: What to run then. A group that goes away while something is under way that never leaves does
     ///     not run it.
     /// - Ordering: Notifications are submitted in the order in which they were asked for. What the closures
     ///   wrote is visible to them.
     /// - Cost: One allocation; the thread that leaves last submits them.
     public func notify(
-        on queue: TaskQueue, qos: TaskQueue.QoS? = nil, execute body: sending @escaping () -> Void
+        on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
+        execute body: sending @escaping () -> Void
     ) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let body = body
-        whenEmpty { queue.async(qos: qos) { body() } }
+        let asked = TaskQueue.QoS.asked(qos, flags)
+        let terms = flags.subtracting([.inheritQoS, .noQoS])
+        whenEmpty { queue.async(qos: asked, flags: terms) { body() } }
     }
 
     /// Submits `item` to `queue` once, when nothing is under way: at once if nothing is.

@@ -8,7 +8,7 @@ internal import Synchronization
 ///     search.cancel()
 ///
 /// The item has *ended* when its first run is over, or when it was cancelled before one began; that is what
-/// ``wait()`` waits for and ``notify(on:qos:execute:)`` tells. Further runs change nothing about that.
+/// ``wait()`` waits for and ``notify(on:qos:flags:execute:)`` tells. Further runs change nothing about that.
 ///
 /// - Submitting it several times: each submission runs the body once, at the same time where the queues
 ///   let them.
@@ -33,6 +33,19 @@ public final class WorkItem: Sendable {
 
     private let body: @Sendable () -> Void
     private let work = CancellableWork()
+
+    /// Where it was submitted last: who waits for the item lends to that. Weak, because a queue that nobody
+    /// else holds is over, which a suspended one must learn.
+    private let home = Mutex(Home())
+    private struct Home {
+        weak var queue: TaskQueue?
+    }
+
+    /// What a wait lends to, and holds meanwhile: not what is suspended, which would never learn that it is over.
+    private var servedBy: TaskQueue? {
+        guard let queue = home.withLock({ $0.queue }), !queue.isSuspended, queue.isActive else { return nil }
+        return queue
+    }
 
     /// Entered once; left when the item ends.
     private let ended = WaitGroup()
@@ -95,7 +108,7 @@ public final class WorkItem: Sendable {
     ///   wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
     public func wait() {
         checkIsOutside("wait()")
-        ended.wait()
+        _ = ended.wait(lendingTo: servedBy, qos)
     }
 
     /// Waits until the item has ended, but no longer than `timeout`.
@@ -103,12 +116,12 @@ public final class WorkItem: Sendable {
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success` when it has ended. After `.timedOut` one may wait again.
     public func wait(timeout: Duration) -> WaitResult {
-        ended.wait(timeout: timeout)
+        ended.wait(lendingTo: servedBy, qos, timeout: timeout)
     }
 
     /// Waits until the item has ended, but no longer than until `deadline`.
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
-        ended.wait(deadline: deadline)
+        wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
     /// Suspends until the item has ended.
@@ -122,12 +135,14 @@ public final class WorkItem: Sendable {
     /// - Parameters:
     ///   - queue: Where `body` runs.
     ///   - qos: Raises `body` above the queue's own quality of service.
+    ///   - flags: How `body` is submitted; see ``WaitGroup/notify(on:qos:flags:execute:)``.
     ///   - body: What to run then, once, whether the item ran or was cancelled.
     /// - Ordering: Notifications are submitted in the order in which they were asked for.
     public func notify(
-        on queue: TaskQueue, qos: TaskQueue.QoS? = nil, execute body: sending @escaping () -> Void
+        on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
+        execute body: sending @escaping () -> Void
     ) {
-        ended.notify(on: queue, qos: qos, execute: body)
+        ended.notify(on: queue, qos: qos, flags: flags, execute: body)
     }
 
     /// Submits `item` to `queue` when this one has ended: at once if it has.
@@ -181,8 +196,9 @@ public final class WorkItem: Sendable {
         // Written by the one thread that runs it, read when the last reference is gone.
         nonisolated(unsafe) private var hasRun = false
 
-        init(of item: WorkItem) {
+        init(of item: WorkItem, to queue: TaskQueue) {
             self.item = item
+            item.home.withLock { $0.queue = queue }
         }
 
         func run() {

@@ -285,6 +285,24 @@ extension Conformance {
             #expect(log.all == ["late", "notified"])
         }
 
+        @Test("may be a barrier of its queue", arguments: Surface.all)
+        func alone(on surface: Surface) {
+            let (queue, group, gate, log) = (surface.concurrent(), surface.group(), Gate(), Log<Int>())
+            let done = surface.group()
+            group.enter()
+            group.notifyAlone(on: queue) { log.note(2) }
+            queue.async(group: done) {
+                gate.pass()
+                log.note(1)
+            }
+            group.leave()
+            queue.async(group: done) { log.note(3) }
+            linger()
+            gate.open()
+            done.wait()
+            #expect(log.all == [1, 2, 3])
+        }
+
         @Test("comes for each of many who asked", arguments: Surface.all)
         func many(on surface: Surface) {
             let (queue, group, count) = (surface.concurrent(), surface.group(), Counter())

@@ -79,6 +79,43 @@ extension Conformance {
             #expect(surface.expects(.bandsInOrder, theirs: true, ours: inOrder))
         }
 
+        @Test("of a waiter is no reason to wait for ever", arguments: Surface.all)
+        func waiter(on surface: Surface) {
+            let (group, inner, runs) = (surface.group(), surface.group(), Counter())
+            surface.global(.userInteractive).async(group: group) {
+                for _ in 0..<200 { surface.global().async { runs.add() } }
+                surface.global(.background).async(group: inner) { runs.add() }
+                let serial = surface.serial(qos: .background)
+                serial.async { runs.add() }
+                _ = serial.sync { runs.add() }
+                inner.wait()
+            }
+            group.wait()
+            #expect(eventually { runs.count == 203 })
+        }
+
+        @Test("of a waiter is lent to what it waits for", arguments: Surface.all)
+        func lent(on surface: Surface) throws {
+            // Who waits hands its place to the spare, which has the choice of all.
+            let scheduler = try Scheduler(workers: 1, spareWorkers: 1)
+            @Sendable func queue(_ qos: QoS) -> Queue {
+                switch surface {
+                case .libdispatch: surface.global(qos)
+                case .overdrive: .ours(TaskQueue(qos: qos.ours, scheduler: scheduler))
+                }
+            }
+            let (outer, inner, before, seen) = (surface.group(), surface.group(), Counter(), Log<Int>())
+            queue(.userInteractive).async(group: outer) {
+                for _ in 0..<100 { queue(.default).async(group: outer) { before.add() } }
+                queue(.background).async(group: inner) { seen.note(before.count) }
+                inner.wait()
+            }
+            outer.wait()
+            #expect(seen.all.count == 1 && before.count == 100)
+            let wentFirst = seen.all == [0]
+            #expect(surface.expects(.lending, theirs: true, ours: wentFirst))
+        }
+
         @Test("is readable inside a closure", arguments: Surface.all, QoS.allCases)
         func current(on surface: Surface, qos: QoS) {
             let (group, seen) = (surface.group(), Log<QoS?>())

@@ -269,6 +269,23 @@ extension Conformance {
             #expect(log.all == ["run", "notified"])
         }
 
+        @Test("may be a barrier of its queue", arguments: Surface.all)
+        func alone(on surface: Surface) {
+            let (queue, group, gate, log) = (surface.concurrent(), surface.group(), Gate(), Log<Int>())
+            let item = surface.item {}
+            item.notifyAlone(on: queue) { log.note(2) }
+            queue.async(group: group) {
+                gate.pass()
+                log.note(1)
+            }
+            item.perform()
+            queue.async(group: group) { log.note(3) }
+            linger()
+            gate.open()
+            group.wait()
+            #expect(log.all == [1, 2, 3])
+        }
+
         @Test("comes at once when the item has ended", arguments: Surface.all)
         func late(on surface: Surface) {
             let (done, item) = (Gate(), surface.item {})

@@ -54,6 +54,108 @@ struct QoSTests {
         #expect(order.all == TaskQueue.QoS.allCases)
     }
 
+    enum Awaited: CaseIterable { case group, queue, item, turn }
+
+    @Test("is lent by who waits to what it waits for", arguments: Awaited.allCases, [1, 2, TaskQueue.unlimited])
+    func lent(awaited: Awaited, width: Int) async throws {
+        guard awaited != .turn || width == 1 else { return }  // elsewhere a sync need not wait
+        // Who waits hands its place to the spare, which has the choice of all.
+        let scheduler = makeScheduler(workers: 1, spares: 1)
+        let interactive = TaskQueue(qos: .userInteractive, scheduler: scheduler)
+        let middle = TaskQueue(scheduler: scheduler)
+        let background = TaskQueue(qos: .background, maxConcurrentTaskCount: width, scheduler: scheduler)
+        let (before, seen) = (Counter(), Log<Int>())
+        try await interactive.run {
+            for _ in 0..<100 { middle.async { before.add() } }
+            let body = { @Sendable in seen.note(before.count) }
+            switch awaited {
+            case .group:
+                let group = WaitGroup()
+                background.async(group: group, execute: body)
+                group.wait()
+            case .queue:
+                background.async(execute: body)
+                background.waitUntilAllTasksAreFinished()
+            case .item:
+                let item = WorkItem(execute: body)
+                background.async(execute: item)
+                item.wait()
+            case .turn:
+                background.async(execute: body)
+                background.sync {}
+            }
+        }
+        #expect(seen.all == [0])
+        await middle.drained()
+        #expect(before.count == 100)
+    }
+
+    @Test("of a closure is lent to what a serial queue holds before it")
+    func raisedInASerialQueue() async throws {
+        let scheduler = makeScheduler(workers: 1)
+        let serial = TaskQueue.serial(qos: .background, scheduler: scheduler)
+        let middle = TaskQueue(scheduler: scheduler)
+        let order = Log<String>()
+        let (started, gate) = (Gate(), Gate())
+        middle.async {
+            started.open()
+            gate.pass()
+        }
+        started.pass()
+        serial.async { order.note("first") }
+        for _ in 0..<20 { middle.async { order.note("middle") } }
+        serial.async(qos: .userInitiated) { order.note("second") }
+        serial.async { order.note("third") }
+        gate.open()
+        while order.all.count < 23 { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(order.all == ["first", "second"] + Array(repeating: "middle", count: 20) + ["third"])
+    }
+
+    @Test("in a sync is the queue's or the caller's, whichever is higher", arguments: [1, TaskQueue.unlimited])
+    func inSync(width: Int) async throws {
+        let scheduler = makeScheduler()
+        let outer = TaskQueue(qos: .utility, scheduler: scheduler)
+        for qos in TaskQueue.QoS.allCases {
+            let queue = TaskQueue(qos: qos, maxConcurrentTaskCount: width, scheduler: scheduler)
+            onThreads(1) { _ in #expect(queue.sync { TaskQueue.QoS.current } == qos) }
+            let inside = try await outer.run { queue.sync { TaskQueue.QoS.current } }
+            #expect(inside == max(qos, .utility))
+        }
+    }
+
+    @Test("of a notification is what was asked for, by the flags of who asked")
+    func notification() async throws {
+        let scheduler = makeScheduler()
+        let asker = TaskQueue(qos: .userInitiated, scheduler: scheduler)
+        let queue = TaskQueue(qos: .utility, scheduler: scheduler)
+        let cases: [(qos: TaskQueue.QoS?, flags: TaskQueue.Flags, seen: TaskQueue.QoS)] = [
+            (nil, [], .utility), (.userInteractive, [], .userInteractive), (.background, [], .utility),
+            (.background, .enforceQoS, .background), (.userInteractive, .noQoS, .utility),
+            (nil, .inheritQoS, .userInitiated), (.userInteractive, .inheritQoS, .userInteractive),
+            (nil, .detached, .utility), (.userInteractive, [.noQoS, .enforceQoS], .utility),
+        ]
+        for each in cases {
+            let (group, item, seen) = (WaitGroup(), WorkItem {}, Log<TaskQueue.QoS?>())
+            group.enter()
+            try await asker.run {
+                group.notify(on: queue, qos: each.qos, flags: each.flags) { seen.note(.current) }
+                item.notify(on: queue, qos: each.qos, flags: each.flags) { seen.note(.current) }
+            }
+            group.leave()
+            item.perform()
+            await queue.drained()
+            #expect(seen.all == [each.seen, each.seen], "\(each)")
+        }
+    }
+
+    @Test("is the main queue's in its closures")
+    func onMain() async {
+        let seen = await withCheckedContinuation { continuation in
+            TaskQueue.main.async { continuation.resume(returning: TaskQueue.QoS.current) }
+        }
+        #expect(seen == .userInteractive)
+    }
+
     @Test("that is low is passed over at most 256 times")
     func passedOver() {
         let scheduler = makeScheduler(workers: 1)

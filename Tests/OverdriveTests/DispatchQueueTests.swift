@@ -39,6 +39,48 @@ struct DispatchQueueTests {
         #expect(order.all == [1, 2, 3])
     }
 
+    @Test("hands quality of service and flags on, and says them inside")
+    func qualityOfService() async {
+        let queue = TaskQueue(queue: legacy)
+        let seen = Log<TaskQueue.QoS?>()
+        queue.async { seen.note(.current) }
+        queue.async(qos: .userInitiated) { seen.note(.current) }
+        queue.async(qos: .background) { seen.note(.current) }
+        queue.async(qos: .background, flags: .enforceQoS) { seen.note(.current) }
+        queue.async(qos: .userInteractive, flags: .detached) {
+            seen.note(.current)
+            queue.async(flags: .inheritQoS) { seen.note(.current) }
+        }
+        await queue.drained()
+        #expect(seen.all == [.utility, .userInitiated, .utility, .background, .userInteractive, .userInteractive])
+        onThreads(1) { _ in
+            #expect(queue.sync { TaskQueue.QoS.current } == .utility)
+            #expect(TaskQueue.QoS.current == nil)
+        }
+    }
+
+    @Test("keeps barriers apart, submitted and synced")
+    func barriers() async {
+        let queue = TaskQueue(queue: DispatchQueue(label: "concurrent", attributes: .concurrent))
+        let order = Log<Int>()
+        let pause = CountingSemaphore(value: 0)
+        queue.async {
+            _ = pause.wait(timeout: .milliseconds(50))
+            order.note(1)
+        }
+        queue.async(flags: .barrier) {
+            _ = pause.wait(timeout: .milliseconds(20))
+            order.note(2)
+        }
+        queue.async {
+            _ = pause.wait(timeout: .milliseconds(20))
+            order.note(3)
+        }
+        onThreads(1) { _ in queue.sync(flags: .barrier) { order.note(4) } }
+        await queue.drained()
+        #expect(order.all == [1, 2, 3, 4])
+    }
+
     @Test("syncs, runs, waits and drains")
     func waiting() async throws {
         struct Trouble: Error, Equatable {}

@@ -51,6 +51,15 @@ enum Group: Sendable {
         }
     }
 
+    /// As a barrier of `queue`.
+    func notifyAlone(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
+        switch (self, queue) {
+        case (.theirs(let group), .theirs(let queue)): group.notify(flags: .barrier, queue: queue, execute: body)
+        case (.ours(let group), .ours(let queue)): group.notify(on: queue, flags: .barrier, execute: body)
+        default: preconditionFailure("a group and a queue of two surfaces")
+        }
+    }
+
     /// libdispatch has no such form; the usual substitute is a continuation.
     func wait() async {
         switch self {

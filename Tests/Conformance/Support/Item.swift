@@ -51,6 +51,15 @@ enum Item: @unchecked Sendable {
         }
     }
 
+    /// As a barrier of `queue`.
+    func notifyAlone(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
+        switch (self, queue) {
+        case (.theirs(let item), .theirs(let queue)): item.notify(flags: .barrier, queue: queue, execute: body)
+        case (.ours(let item), .ours(let queue)): item.notify(on: queue, flags: .barrier, execute: body)
+        default: preconditionFailure("an item and a queue of two surfaces")
+        }
+    }
+
     func notify(on queue: Queue, _ next: Item) {
         switch (self, queue, next) {
         case (.theirs(let item), .theirs(let queue), .theirs(let next)): item.notify(queue: queue, execute: next)

@@ -15,6 +15,8 @@
 #include "doubles/thread_self.h"
 #include "model/scenario.h"
 
+_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
 static odi_crew crew;
 static odi_worker workers[2];
 static odi_atomic(odi_worker *) slots[2];
