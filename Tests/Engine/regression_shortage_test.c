@@ -190,7 +190,7 @@ static void a_long_lane_without_memory_needs_no_deep_stack(void **state)
     memset(&depth, 0, sizeof depth);
     atomic_ullong others = 0;
     gate door = {0};
-    od_pool *pool = pool_of(1);
+    od_pool *pool = lone_worker(); /* a spare would have a stack of its own */
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "long");
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
