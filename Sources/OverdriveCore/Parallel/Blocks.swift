@@ -23,6 +23,42 @@ struct Blocks: Sendable {
         return start..<start + min(size, range.upperBound - start)
     }
 
+    /// Room for a value of each block.
+    @inlinable
+    func makePlaces<R>(for type: R.Type) -> UnsafeMutablePointer<R> { .allocate(capacity: count) }
+
+    /// The values of the blocks `[first, last)`, moved out of their places and combined as a balanced tree.
+    @inlinable
+    func folded<R>(_ values: UnsafeMutablePointer<R>, _ first: Int, _ last: Int, _ combine: (R, R) -> R) -> R {
+        if last - first == 1 { return (values + first).move() }
+        let middle = first + (last - first) / 2
+        if last - first <= 8 {
+            return combine(folded(values, first, middle, combine), folded(values, middle, last, combine))
+        }
+        // Combining may take long: the upper part of the tree is forked.
+        nonisolated(unsafe) let values = values
+        var right: R?
+        let left = forkedFold(values, first, middle, combine) { right = folded(values, middle, last, combine) }
+        guard let right else { Parallel.trapUnfinished() }
+        return combine(left, right)
+    }
+
+    @inlinable
+    @inline(__always)
+    func forkedFold<R>(
+        _ values: UnsafeMutablePointer<R>, _ first: Int, _ middle: Int, _ combine: (R, R) -> R, _ later: () -> Void
+    ) -> R {
+        od_fork_closure_here()
+        let slot = forkClosure(later)
+        let left = folded(values, first, middle, combine)
+        let isPrivate = od_fork_pop(slot)
+        if isPrivate || takeBackClosure(later) {
+            later()
+            if !isPrivate { od_join_end() }
+        }
+        return left
+    }
+
     /// The results of the blocks `[first, last)`, combined as a balanced tree.
     @inlinable
     func tree<R>(_ first: Int, _ last: Int, _ leaf: (Range<Int>) -> R, _ combine: (R, R) -> R) -> R {
@@ -34,40 +70,6 @@ struct Blocks: Sendable {
         }
         guard let right = right ?? stolen else { Parallel.trapUnfinished() }
         return combine(left, right)
-    }
-
-    /// The same where a block's value is a sum. Written out, because the optimiser specialises the recursion for
-    /// `map`, and not for a closure that captures it.
-    @inlinable
-    func sum<R>(_ first: Int, _ last: Int, _ identity: R, _ map: (Int) -> R, _ combine: (R, R) -> R) -> R {
-        if last - first == 1 {
-            var sum = identity
-            for i in self[first] { sum = combine(sum, map(i)) }
-            return sum
-        }
-        let middle = first + (last - first) / 2
-        var stolen: R?
-        let (left, right) = forkedSum(first, middle, last, identity, map, combine) {
-            stolen = sum(middle, last, identity, map, combine)
-        }
-        guard let right = right ?? stolen else { Parallel.trapUnfinished() }
-        return combine(left, right)
-    }
-
-    @inlinable
-    @inline(__always)
-    func forkedSum<R>(
-        _ first: Int, _ middle: Int, _ last: Int, _ identity: R, _ map: (Int) -> R, _ combine: (R, R) -> R,
-        _ later: () -> Void
-    ) -> (R, R?) {
-        od_fork_closure_here()
-        let slot = forkClosure(later)
-        let left = sum(first, middle, identity, map, combine)
-        let isPrivate = od_fork_pop(slot)
-        if !isPrivate && !takeBackClosure(later) { return (left, nil) }
-        let right = sum(middle, last, identity, map, combine)
-        if !isPrivate { od_join_end() }
-        return (left, right)
     }
 
     /// Both halves by direct calls, unless somebody takes the second: then nil for it. (The optimiser specialises

@@ -48,17 +48,22 @@ extension Parallel {
         _ elements: C, _ isIncluded: @Sendable (C.Element) -> Bool
     ) -> [C.Element] where C.Element: Sendable {
         let blocks = Blocks(0..<elements.count)
-        let kept = map(0..<blocks.count) { block in
-            var kept: [C.Element] = []
-            var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
-            for _ in blocks[block] {
-                let element = elements[index]
-                if isIncluded(element) { kept.append(element) }
-                elements.formIndex(after: &index)
+        nonisolated(unsafe) let kept = blocks.makePlaces(for: [C.Element].self)
+        defer { kept.deallocate() }
+        Share(blocks.count).work { some in
+            for block in some {
+                var elementsKept: [C.Element] = []
+                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                for _ in blocks[block] {
+                    let element = elements[index]
+                    if isIncluded(element) { elementsKept.append(element) }
+                    elements.formIndex(after: &index)
+                }
+                (kept + block).initialize(to: elementsKept)
             }
-            return kept
         }
-        return concatenated(kept)
+        let parts = (0..<blocks.count).map { (kept + $0).move() }
+        return concatenated(parts)
     }
 
     @inlinable

@@ -15,7 +15,8 @@ extension Parallel {
     /// - Returns: The combination of all.
     /// - Ordering: Calls come in any order; combinations keep the numbers' order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: A plain loop for each of at most 1,024 blocks, and a fork for each.
+    /// - Cost: A plain loop for each of at most 1,024 blocks, one allocation, and some 20 ns for each two
+    ///   microseconds. Workers who help call the closures for each number.
     @inlinable
     @inline(__always)
     public static func reduce<R: Sendable>(
@@ -23,7 +24,17 @@ extension Parallel {
     ) -> R {
         let blocks = Blocks(range)
         if blocks.count == 0 { return identity }
-        return blocks.sum(0, blocks.count, identity, map, combine)
+        // Each place is written by whoever takes its block, and by nobody else.
+        nonisolated(unsafe) let sums = blocks.makePlaces(for: R.self)
+        defer { sums.deallocate() }
+        Share(blocks.count).work { some in
+            for block in some {
+                var sum = identity
+                for i in blocks[block] { sum = combine(sum, map(i)) }
+                (sums + block).initialize(to: sum)
+            }
+        }
+        return blocks.folded(sums, 0, blocks.count, combine)
     }
 
     /// Combines the elements of a collection into one value.
@@ -45,15 +56,20 @@ extension Parallel {
     ) -> C.Element where C.Element: Sendable {
         let blocks = Blocks(0..<elements.count)
         if blocks.count == 0 { return identity }
-        return blocks.tree(0, blocks.count, { block in
-            var index = elements.index(elements.startIndex, offsetBy: block.lowerBound)
-            var sum = identity
-            for _ in block {
-                sum = combine(sum, elements[index])
-                elements.formIndex(after: &index)
+        nonisolated(unsafe) let sums = blocks.makePlaces(for: C.Element.self)
+        defer { sums.deallocate() }
+        Share(blocks.count).work { some in
+            for block in some {
+                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                var sum = identity
+                for _ in blocks[block] {
+                    sum = combine(sum, elements[index])
+                    elements.formIndex(after: &index)
+                }
+                (sums + block).initialize(to: sum)
             }
-            return sum
-        }, combine)
+        }
+        return blocks.folded(sums, 0, blocks.count, combine)
     }
 
     /// The smallest element, the first of several; nil for none.
@@ -79,16 +95,21 @@ extension Parallel {
     ) -> C.Element? where C.Element: Sendable {
         let blocks = Blocks(0..<elements.count)
         if blocks.count == 0 { return nil }
-        return blocks.tree(0, blocks.count, { block in
-            var index = elements.index(elements.startIndex, offsetBy: block.lowerBound)
-            var best = elements[index]
-            for _ in block.dropFirst() {
-                elements.formIndex(after: &index)
-                let candidate = elements[index]
-                if wins(candidate, best) { best = candidate }
+        nonisolated(unsafe) let winners = blocks.makePlaces(for: C.Element.self)
+        defer { winners.deallocate() }
+        Share(blocks.count).work { some in
+            for block in some {
+                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                var best = elements[index]
+                for _ in 1..<blocks[block].count {
+                    elements.formIndex(after: &index)
+                    let candidate = elements[index]
+                    if wins(candidate, best) { best = candidate }
+                }
+                (winners + block).initialize(to: best)
             }
-            return best
-        }, { earlier, later in wins(later, earlier) ? later : earlier })
+        }
+        return blocks.folded(winners, 0, blocks.count) { earlier, later in wins(later, earlier) ? later : earlier }
     }
 
     /// The combinations of each element with all before it.
@@ -111,18 +132,25 @@ extension Parallel {
     ) -> [C.Element] where C.Element: Sendable {
         let count = elements.count
         let blocks = Blocks(0..<count)
-        var before = map(0..<blocks.count) { block in
-            var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
-            var sum = identity
-            for _ in blocks[block] {
-                sum = combine(sum, elements[index])
-                elements.formIndex(after: &index)
+        nonisolated(unsafe) let before = blocks.makePlaces(for: C.Element.self)
+        Share(blocks.count).work { some in
+            for block in some {
+                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                var sum = identity
+                for _ in blocks[block] {
+                    sum = combine(sum, elements[index])
+                    elements.formIndex(after: &index)
+                }
+                (before + block).initialize(to: sum)
             }
-            return sum
         }
         var sum = identity
-        for block in before.indices { (before[block], sum) = (sum, combine(sum, before[block])) }
-        return Array(unsafeUninitializedCapacity: count) { [before] places, written in
+        for block in 0..<blocks.count { (before[block], sum) = (sum, combine(sum, before[block])) }
+        defer {
+            before.deinitialize(count: blocks.count)
+            before.deallocate()
+        }
+        return Array(unsafeUninitializedCapacity: count) { places, written in
             nonisolated(unsafe) let places = places
             Loop(grain: nil).run(0..<blocks.count) { some in
                 for block in some {

@@ -1,0 +1,81 @@
+public import CScheduler
+public import Synchronization
+
+/// Numbers from 0 that several threads share: each takes the next few, until all are taken.
+///
+/// The caller takes numbers in its own function, where the optimiser merges the caller's closures into the loop.
+/// Beside that it offers one fork, a helper, which does the same by calling them; a helper offers another helper
+/// before it begins. So a loop that nobody helps with is a plain loop, and one that somebody helps with is never
+/// slower for it: what a helper does not take, the caller does at its own speed. (Were half of the range forked
+/// instead, that half would be called number by number wherever it runs: the optimiser merges no closure into one
+/// that captures it and goes out of its sight.)
+///
+/// Like guided self-scheduling (Polychronopoulos, Kuck, IEEE ToC 1987), with sizes by time.
+@usableFromInline
+struct Share: ~Copyable {
+    /// What is taken next.
+    @usableFromInline let next = Atomic(0)
+    @usableFromInline let count: Int
+    /// So many at least are taken at once.
+    @usableFromInline let grain: Int
+
+    @inlinable
+    @inline(__always)
+    init(_ count: Int, grain: Int? = nil) {
+        if let grain, grain < 1 { Parallel.trapGrain(grain) }
+        self.count = count
+        self.grain = grain ?? 1
+    }
+
+    /// Calls `body` for parts that together are all numbers, and returns when all calls have.
+    @inlinable
+    @inline(__always)
+    func work(_ body: (Range<Int>) -> Void) {
+        offer(body) { help(0, body) }
+    }
+
+    /// What the helper does that so many others came before. (A thread that can offer nothing to anybody runs what
+    /// it forks at once: therefore there is a last one.)
+    @inlinable
+    func help(_ others: Int, _ body: (Range<Int>) -> Void) {
+        // Relaxed: who takes which numbers orders nothing; fork and join order what is done with them.
+        if next.load(ordering: .relaxed) >= count { return }
+        if others == 255 { return take(body) }
+        offer(body) { help(others + 1, body) }
+    }
+
+    /// `helper` is forked, and not missed where nobody has taken it.
+    @inlinable
+    @inline(__always)
+    func offer(_ body: (Range<Int>) -> Void, _ helper: () -> Void) {
+        od_fork_closure_here()
+        let slot = forkClosure(helper)
+        take(body)
+        if !od_fork_pop(slot) && takeBackClosure(helper) { od_join_end() }
+    }
+
+    /// A part is to take between one and four units of time, so that thieves are not waited for, and eight times
+    /// as long as taking it at least; but no more than an eighth of what is left, so that all end together.
+    @inlinable
+    @inline(__always)
+    func take(_ body: (Range<Int>) -> Void) {
+        var size = grain
+        while true {
+            let asked = od_loop_ticks()
+            // Relaxed: as above.
+            let start = next.add(size, ordering: .relaxed).oldValue
+            let began = od_loop_ticks()
+            if start >= count { return }
+            let left = count - start
+            body(start..<start + min(size, left))
+            if left <= size { return }
+            let (took, taking) = (od_loop_ticks() &- began, began &- asked)
+            if took < od_loop_unit() || took < 8 &* taking {
+                size *= 2
+            } else if took > 4 &* od_loop_unit() {
+                size /= 2
+            }
+            size = max(grain, min(size, left / 8))
+        }
+    }
+}
