@@ -37,7 +37,7 @@ static void look_at(odi_worker *worker, od_worker_report *report)
     uint64_t activity = odi_worker_activity(worker);
     od_queue *queue = odi_load_relaxed(&worker->queue_running); /* relaxed: for reports */
 
-    report->thread_id = worker->thread_id;
+    report->thread_id = odi_load_relaxed(&worker->thread_id); /* relaxed: likewise */
     report->node = worker->site->node;
     report->executed = odi_worker_executed(worker);
     for (int band = 0; band < ODI_BANDS; band++)
@@ -97,6 +97,7 @@ static void gather(void *object, void *raw)
 
     odi_lock_acquire(&queue->watch.lock);
     bool is_of = queue->pool == all->pool && queue->records != NULL;
+    od_band band = (od_band)queue->band; /* with the lock: another life may begin */
     odi_lock_release(&queue->watch.lock);
     if (!is_of)
         return;
@@ -111,7 +112,7 @@ static void gather(void *object, void *raw)
                                     .width = od_queue_width(queue),
                                     .suspended = suspended, .active = active};
         copy_label(queue, report->label);
-        report->band = (od_band)queue->band;
+        report->band = band;
     }
     all->count++;
 }

@@ -83,9 +83,9 @@ static int look_at_all(odi_crew *crew, int *count, quiet_one *quiet)
         if (worker == NULL || !worker->present || worker->benched)
             continue;
         doing what = look_at(worker);
-        if (what == QUIET)
+        if (what == QUIET) /* relaxed: its count of jobs, acquired, came after */
             quiet[quiet_count++] = (quiet_one){worker, worker->watched_jobs,
-                                               worker->thread_id};
+                                               odi_load_relaxed(&worker->thread_id)};
         else
             count[what]++;
     }

@@ -43,7 +43,7 @@ static void set_up(odi_worker *worker)
     if (worker->forks.slots != NULL)
         od_forks_self = &worker->forks.owner;
     worker->forks.thread = pthread_self();
-    worker->thread_id = odi_thread_id();
+    odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: for reports */
     worker->cpu_clock = odi_thread_cpu_clock();
     worker->spin_ns = SPIN_FIRST_NS;
     worker->slept_briefly = true;

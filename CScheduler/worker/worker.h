@@ -26,7 +26,7 @@ struct odi_worker {
     /* Constant while the worker runs. */
     odi_crew *crew;
     int slot;
-    int thread_id;
+    odi_atomic(int) thread_id; /* 0 before it has run */
     int cpu_clock;
 
     /* The owner's; read and, while it has no thread, written by others under the lock. */

@@ -60,8 +60,10 @@ extension AnyTask {
             return step
         }
         guard let step else { return false }
-        // Both ends were announced before either is looked at, so that of two threads that close a circle one sees it.
-        if standingInFull.hasDependents, dependency.standingInFull.hasDependencies { trapOnCircle(through: dependency) }
+        // Each end is announced, the dependency's first, before the other is looked at, so that of threads that close a
+        // circle one sees it: were this task's step before each announcement that somebody waits for it, then so, all
+        // round, before itself.
+        if step.state.hasDependents, dependency.standingInFull.hasDependencies { trapOnCircle(through: dependency) }
         if step.actions.contains(.link) { edge.link(for: self) }
         return true
     }

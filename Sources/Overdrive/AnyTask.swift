@@ -39,7 +39,7 @@ open class AnyTask: @unchecked Sendable {
     let dependents = Atomic<UnsafeMutableRawPointer?>(nil)
 
     /// Edges to those that this task waits for, newest first.
-    let edges = Mutex<Edge?>(nil)
+    let edges = Locked<Edge?>(nil)
 
     /// Where the queue's ``QueueTasks`` keep the task.
     let place = Atomic<UInt64>(0)
@@ -52,7 +52,8 @@ open class AnyTask: @unchecked Sendable {
     init() {}
 
     deinit {
-        if standing.hasDependencies { dropUnstartedDependencies() }
+        let standing = standing
+        if standing.hasDependencies, standing.phase != .finished { dropUnstartedDependencies() }
     }
 
     // MARK: - The state

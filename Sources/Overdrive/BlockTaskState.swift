@@ -6,7 +6,7 @@ final class BlockTaskState: Sendable {
         var blocks: [@Sendable () -> Void] = []
         var hasBegun = false
     }
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var blocks: [@Sendable () -> Void] { state.withLock { $0.blocks } }
 

@@ -38,6 +38,8 @@ final class Edge: Bounced, @unchecked Sendable {
 
     /// The dependent waits no longer. False: the dependency was faster, and has counted down.
     func remove() -> Bool {
+        // Most have fired when their dependent goes. Acquires what whoever made it done has left.
+        if state.load(ordering: .acquiring) == .done { return false }
         if change(.idle, to: .done) || change(.linking, to: .done) { return true }
         guard change(.linked, to: .done) else { return false }
         dependent = nil

@@ -4,13 +4,13 @@ internal import Synchronization
 /// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
 final class QueueTasks: TaskKeeping {
     private let roster = Roster()
-    private let waiters = Mutex<[@Sendable () -> Void]>([])
+    private let waiters = Locked<[@Sendable () -> Void]>([])
     private let hasWaiters = Atomic(false)
 
     private struct Delegate {
         weak var value: (any TaskQueueDelegate)?
     }
-    private let delegateSlot = Mutex<Delegate>(Delegate())
+    private let delegateSlot = Locked<Delegate>(Delegate())
     private let hasDelegate = Atomic(false)
 
     /// The queue's, for as long as `body` takes: without a count of references that all threads would change.

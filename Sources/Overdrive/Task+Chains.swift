@@ -216,7 +216,7 @@ private final class Latest<U: Sendable>: Sendable {
         var currentIsOver = false
         var noneFollows = false
     }
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let emit: Task<U>.Emitter
 
     init(_ emit: Task<U>.Emitter) {
@@ -289,7 +289,7 @@ private final class Latest<U: Sendable>: Sendable {
 
 /// Values that come one by one, until there are two.
 private final class Pair<A: Sendable, B: Sendable>: Sendable {
-    private let values = Mutex<(A?, B?)>((nil, nil))
+    private let values = Locked<(A?, B?)>((nil, nil))
 
     func note(first: A) -> (A, B)? {
         values.withLock { values in
@@ -308,10 +308,10 @@ private final class Pair<A: Sendable, B: Sendable>: Sendable {
 
 /// Values that come one by one, until they are all there.
 private final class Collected<E: Sendable>: Sendable {
-    private let state: Mutex<(values: [E?], missing: Int)>
+    private let state: Locked<(values: [E?], missing: Int)>
 
     init(count: Int) {
-        state = Mutex((Array(repeating: nil, count: count), count))
+        state = Locked((Array(repeating: nil, count: count), count))
     }
 
     func note(_ value: E, at index: Int) -> [E]? {
@@ -329,7 +329,7 @@ private final class HandOver: Sendable {
         var waiting: [@Sendable () -> Void] = []
         var isUnderWay = false
     }
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let queue: TaskQueue
 
     init(to queue: TaskQueue) {

@@ -145,10 +145,10 @@ private final class Answers: Sendable {
         var results: [TaskConditionResult?]
         var whenComplete: (@Sendable ([any Error]) -> Void)?
     }
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(count: Int, whenComplete: @escaping @Sendable ([any Error]) -> Void) {
-        state = Mutex(State(missing: count, results: Array(repeating: nil, count: count), whenComplete: whenComplete))
+        state = Locked(State(missing: count, results: Array(repeating: nil, count: count), whenComplete: whenComplete))
     }
 
     func note(_ result: TaskConditionResult, at index: Int) {

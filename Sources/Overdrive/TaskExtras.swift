@@ -29,7 +29,7 @@ class TaskExtras: @unchecked Sendable {
 
     // Handlers are handed over by their callers, and called by one thread.
     nonisolated(unsafe) private var fields = Fields()
-    private let lock = Mutex<Void>(())
+    private let lock = Locked<Void>(())
 
     func locked<R>(_ body: (inout Fields) throws -> R) rethrows -> R {
         try lock.withLock { _ in try body(&fields) }

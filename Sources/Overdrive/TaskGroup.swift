@@ -35,7 +35,7 @@ public final class TaskGroup: TaskGroupMember {
         var order: [String: UInt64] = [:]
         var nextNumber: UInt64 = 0
     }
-    private let content = Mutex(Content())
+    private let content = Locked(Content())
 
     public init(policy: Policy = .ignore, startsImmediately: Bool = true) {
         self.policy = policy

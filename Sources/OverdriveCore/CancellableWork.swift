@@ -10,7 +10,7 @@ final class CancellableWork: CurrentWork {
         case cancelledEarly
     }
 
-    private let state = Mutex(State.new)
+    private let state = Locked(State.new)
     private let requested = Atomic(false)
 
     var isRequested: Bool {

@@ -124,7 +124,7 @@ extension TaskQueue.BackPressure {
 
 /// Why a closure that `run` submitted will not run.
 final class Rejection: Sendable {
-    private let reason = Mutex<TaskQueue.PendingLimitReached?>(nil)
+    private let reason = Locked<TaskQueue.PendingLimitReached?>(nil)
 
     var error: TaskQueue.PendingLimitReached? { reason.withLock { $0 } }
 

@@ -111,7 +111,7 @@ private func show(_ text: String) {
 private final class ProgressLooks: Sendable {
     private let tracker: ProgressTracker?
     private let interval: Duration
-    private let state = Mutex((isFirst: true, isOver: false))
+    private let state = Locked((isFirst: true, isOver: false))
 
     init(at tracker: ProgressTracker?, every interval: Duration) {
         self.tracker = tracker
@@ -141,7 +141,7 @@ final class ProgressTracker: Sendable {
     private let ended = Atomic(0)
     private let failed = Atomic(0)
     private let cancelled = Atomic(0)
-    private let meter = Mutex(RateMeter())
+    private let meter = Locked(RateMeter())
 
     init(total: Int) {
         announced = total

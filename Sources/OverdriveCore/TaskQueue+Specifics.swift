@@ -125,8 +125,8 @@ final class Specifics: Sendable {
         let value: any Sendable
     }
 
-    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
-    private let tracking = Mutex<ProgressTracker?>(nil)
+    private let entries = Locked<[ObjectIdentifier: Entry]>([:])
+    private let tracking = Locked<ProgressTracker?>(nil)
 
     /// What the queue's submissions report to.
     var tracker: ProgressTracker? {

@@ -46,10 +46,10 @@ public final class TaskQueue: Sendable {
     package let taskStorage = Atomic<UInt>(0)
 
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.
-    let suspensionFlag = Mutex(false)
+    let suspensionFlag = Locked(false)
 
     /// What the queue is on, for as long as it has closures; see ``setTarget(_:)``.
-    let keptTarget = Mutex<TaskQueue?>(nil)
+    let keptTarget = Locked<TaskQueue?>(nil)
 
     /// Whether ``suspend()`` and limits are refused: the queue belongs to everybody.
     let isGlobal: Bool

@@ -1,3 +1,4 @@
+internal import OverdriveCore
 internal import Synchronization
 
 /// A number that any thread may change.
@@ -39,7 +40,7 @@ package final class Crowd: Sendable {
 
 /// What was noted, in the order in which it was.
 package final class Log<Element: Sendable>: Sendable {
-    private let entries = Mutex<[Element]>([])
+    private let entries = Locked<[Element]>([])
 
     package init() {}
 

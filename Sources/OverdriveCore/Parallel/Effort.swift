@@ -7,7 +7,7 @@ internal import Synchronization
 @usableFromInline
 final class Effort<E: Error>: CurrentWork {
     private let isFailed = Atomic(false)
-    private let problem = Mutex<E?>(nil)
+    private let problem = Locked<E?>(nil)
     private let token: CancellationToken?
     private let progress: Parallel.Progress?
     /// Whether cancellation ends the operation, or is only what its parts are told.

@@ -115,9 +115,9 @@ extension Parallel {
 
 /// An array on its way to a worker and back.
 private final class Hand<Element: Sendable>: Sendable {
-    let elements: Mutex<[Element]>
+    let elements: Locked<[Element]>
 
     init(_ elements: consuming [Element]) {
-        self.elements = Mutex(elements)
+        self.elements = Locked(elements)
     }
 }

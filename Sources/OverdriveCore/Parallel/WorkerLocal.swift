@@ -25,7 +25,7 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
 
     /// One lock for some of the threads: two that are there at once seldom share one.
     private final class Shard: Sendable {
-        let idle = Mutex<[Entry]>([])
+        let idle = Locked<[Entry]>([])
     }
 
     private let shards = (0..<64).map { _ in Shard() }

@@ -1,0 +1,30 @@
+#if THREAD_SANITIZER
+    internal import CScheduler
+    internal import Synchronization
+
+    /// A mutex whose sections the thread sanitizer sees. `Synchronization.Mutex` is changed, where threads meet, in a
+    /// library that is not compiled for it, so of two sections it knows no order and reports each access as a race.
+    /// What this says is said of a lock that is held; nothing else is kept quiet.
+    package struct Locked<Value>: ~Copyable, Sendable {
+        private let mutex: Mutex<Value>
+
+        package init(_ value: consuming sending Value) {
+            mutex = Mutex(value)
+        }
+
+        package borrowing func withLock<R: ~Copyable, E: Error>(
+            _ body: (inout sending Value) throws(E) -> sending R
+        ) throws(E) -> sending R {
+            try mutex.withLock { (value: inout sending Value) throws(E) -> sending R in
+                withUnsafePointer(to: mutex) { od_section_begins($0) }
+                defer { withUnsafePointer(to: mutex) { od_section_ends($0) } }
+                return try body(&value)
+            }
+        }
+    }
+#else
+    package import Synchronization
+
+    /// A mutex; where threads are watched by the sanitizer, one whose sections it sees.
+    package typealias Locked<Value> = Mutex<Value>
+#endif
