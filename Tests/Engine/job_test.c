@@ -18,6 +18,14 @@
 static int calls;
 static void *called_with;
 
+/* The same address, which the compiler does not know: gcc warns of the branch that would take it
+ * for an object with an end of its own. */
+static void *some(void *context)
+{
+    __asm__ volatile("" : "+r"(context));
+    return context;
+}
+
 static void remember(void *context)
 {
     calls++;
@@ -30,7 +38,7 @@ static void a_plain_job_says_function_context_and_tag(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
-        odi_entry job = odi_job_plain(remember, &calls, tags[i]);
+        odi_entry job = odi_job_plain(remember, some(&calls), tags[i]);
 
         assert_true(job.code != 0);
         assert_true((job.code & ODI_JOB_PLAIN) != 0);
@@ -83,10 +91,10 @@ void od_task_discard(void *task)
 static void a_task_is_run_or_discarded_but_not_both(void **state)
 {
     (void)state;
-    odi_job_run(odi_job_plain(od_task_run, &tasks_run, 77));
+    odi_job_run(odi_job_plain(od_task_run, some(&tasks_run), 77));
     assert_int_equal(tasks_run, 1);
     assert_int_equal(tasks_discarded, 0);
-    odi_job_discard(odi_job_plain(od_task_run, &tasks_run, 77));
+    odi_job_discard(odi_job_plain(od_task_run, some(&tasks_run), 77));
     assert_int_equal(tasks_run, 1);
     assert_int_equal(tasks_discarded, 1);
 }
