@@ -8,6 +8,7 @@ enum Forks: ForkJoin {
         Parallel.join(a, b)
     }
 
+    @inline(__always)
     static func loop(_ count: Int, _ body: @Sendable (Int) -> Void) {
         Parallel.forEach(0..<count, body)
     }

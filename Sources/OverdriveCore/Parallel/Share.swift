@@ -31,7 +31,27 @@ struct Share: ~Copyable {
     @inlinable
     @inline(__always)
     func work(_ body: (Range<Int>) -> Void) {
-        offer(body) { help(0, body) }
+        work(body) { help(0, body) }
+    }
+
+    /// `helper` is forked, and not missed where nobody has taken it: at once for few numbers, of which each may be
+    /// long; of many when some have taken half a unit of time, because all of them may be over before a thief comes.
+    @inlinable
+    @inline(__always)
+    func work(_ body: (Range<Int>) -> Void, _ helper: () -> Void) {
+        if count >= 256 {
+            let began = od_loop_ticks()
+            var (start, size) = (0, grain)
+            while od_loop_ticks() &- began < od_loop_unit() / 2 {
+                let left = count - start
+                body(start..<start + min(size, left))
+                if left <= size { return }
+                start += size
+                size = max(grain, min(2 * size, max(128, left / 8)))
+            }
+            next.store(start, ordering: .relaxed)  // Relaxed: the fork below orders it.
+        }
+        offer(body, helper)
     }
 
     /// What the helper does that so many others came before. (A thread that can offer nothing to anybody runs what
