@@ -186,6 +186,11 @@ void cgroup_make(const char *controller, pid_t pid);
 /* How long the threads of this process, added up, were ready to run and had no CPU: the machine's
  * doing, not the engine's. */
 int64_t waited_for_cpus(void);
+
+/* A limit on time. Where FAULT_PATIENT is set, as where a run gates a change, it is one for hangs
+ * alone. */
+int64_t time_limit(int64_t ns);
+
 void cgroup_write(const char *controller, pid_t pid, const char *file, const char *text);
 void cgroup_thaw(pid_t pid);
 void cgroup_remove_all(pid_t pid); /* for the driver, when the process is gone */

@@ -90,8 +90,9 @@ static void await_workers(run *it, int workers, const char *why)
     while (od_pool_workers(it->pool) != workers) {
         if (atomic_load(&it->over))
             return;
-        run_expects(odi_clock_now() - began < 2000 * ODI_MILLISECOND ||
-                        odi_clock_now() - began < 2000 * ODI_MILLISECOND + waited_for_cpus() - waited,
+        int64_t took = odi_clock_now() - began, limit = time_limit(2000 * ODI_MILLISECOND);
+
+        run_expects(took < limit || took < limit + waited_for_cpus() - waited,
                     "%s: %d workers instead of %d after 2 s of activity", why,
                     od_pool_workers(it->pool), workers);
         odi_clock_sleep(5 * ODI_MILLISECOND);
