@@ -198,6 +198,13 @@ static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
 
 /* ---- sync callers ---- */
 
+/* Whether what a raise gives has come to the pool, in the first thread's band. */
+static bool a_pass_waits(void)
+{
+    return odi_injector_size(
+               &scene.pool->crew.sites[0].injectors[OD_BAND_USER_INTERACTIVE]) > 0;
+}
+
 static void *open_when_somebody_waits(void *raw)
 {
     od_queue *queue = raw;
@@ -208,7 +215,7 @@ static void *open_when_somebody_waits(void *raw)
         odi_lock_acquire(&queue->watch.lock);
         waiting = odi_lane_waiting(queue);
         odi_lock_release(&queue->watch.lock);
-    } while (waiting < 2);
+    } while (waiting < 2 || !a_pass_waits());
     gate_open(&scene.door);
     return NULL;
 }
@@ -473,6 +480,7 @@ static void *open_when_raised(void *raw)
         odi_lock_acquire(&queue->watch.lock);
         raised = queue->raised != 0;
         odi_lock_release(&queue->watch.lock);
+        raised = raised && a_pass_waits();
     }
     odi_clock_sleep(MILLISECONDS(5)); /* what else would be lent is by then */
     scene.lent_when_raised = lent();

@@ -31,6 +31,13 @@ static inline void *no_thread_body(void *unused)
     return unused;
 }
 
+/* Under the emulator of another processor, which has a thread of its own. */
+#ifdef EMULATED
+#define UNDER_EMULATOR 1
+#else
+#define UNDER_EMULATOR 0
+#endif
+
 /* What thread_count() says when no thread of ours is there: TSan starts one of its own with
  * the first. */
 static inline int threads_at_rest(void)
@@ -39,7 +46,7 @@ static inline int threads_at_rest(void)
 
     if (pthread_create(&thread, NULL, no_thread_body, NULL) == 0)
         pthread_join(thread, NULL);
-    return 1 + UNDER_TSAN;
+    return 1 + UNDER_TSAN + UNDER_EMULATOR;
 }
 
 /* The number behind "name:" in /proc/self/status, or -1. */
