@@ -283,6 +283,7 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
     int64_t deadline = odi_clock_after(deadline_ns), slice_ns = ODI_WAIT_SLICE_NS;
     bool on_worker = odi_worker_self != NULL, empty = false, over = false;
     bool begun = false;
+    uint64_t turns_before = 0;
 
     if (odi_watch_is_empty(set->watch, set->first, set->next))
         return true;
@@ -290,8 +291,12 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
         odi_loan loan = odi_loan_of(odi_band_of_thread());
         bool lends = deadline_ns > 0 && lend(set, &loan);
 
-        if (on_worker && !begun)
+        if (on_worker && !begun) {
             od_blocking_begin(); /* who comes in its place finds what is lent already */
+            /* Who comes runs on when this thread is woken, so there is one too many then. */
+            if (lends && loan.band < OD_BAND_DEFAULT)
+                turns_before = odi_thread_begin_short_turns();
+        }
         begun = true;
         int64_t slice = odi_clock_after(slice_ns);
         over = slice >= deadline || (!on_worker && !lends);
@@ -303,6 +308,7 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
     }
     if (on_worker)
         od_blocking_end();
+    odi_thread_end_short_turns(turns_before);
     return empty;
 }
 

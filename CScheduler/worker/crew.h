@@ -113,6 +113,8 @@ struct odi_crew {
     /* Written by every wait that lends. */
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) lent; /* what each band is served as: see lend.h */
     uint32_t loans[ODI_BANDS][ODI_BANDS];       /* [of][as], under the loans' lock */
+    /* A lender that was woken has not come yet: the lowest bit; above it they are counted. */
+    odi_atomic(uint32_t) asides;
 
     odi_agenda agenda; /* see worker/due.h */
 

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "worker/lend.h"
 
 /* A worker that has work of its own looks at its injectors after this many takes. */
@@ -336,7 +337,12 @@ static bool take_far(odi_worker *worker, uint32_t bands, odi_entry *job)
 ODI_COLD static bool find_lent(odi_worker *worker, uint32_t bands, odi_entry *job)
 {
     uint32_t waiting = 0, wanted = 0, best;
+    uint32_t asides = odi_load_relaxed(&worker->crew->asides); /* relaxed: a hint */
 
+    if (ODI_UNLIKELY(asides & 1 && asides != worker->asides_seen)) {
+        worker->asides_seen = asides;
+        odi_thread_yield(); /* see run.c */
+    }
     if (worker->lent_tick++ % LOOK_FOR_LENT_EVERY != 0)
         return false;
     for (uint32_t left = bands; left != 0; left &= left - 1)

@@ -63,6 +63,7 @@ static void count_bands(const odi_loan *loan, uint32_t change)
         for (uint32_t bands = loan->of[i].bands; bands != 0; bands &= bands - 1)
             crew->loans[__builtin_ctz(bands)][loan->band] += change;
         tell_workers(crew);
+        odi_and_relaxed(&crew->asides, ~1u); /* relaxed: a hint. It has come, if it was woken. */
         if (change == 1)
             hint(crew, loan->of[i].bands);
     }

@@ -46,15 +46,25 @@ ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint
     return drained;
 }
 
-/* Somebody who has lent its band waited for this. The kernel would let it wait on for this CPU,
- * which has other jobs to do: they may matter less. */
-ODI_COLD static void step_aside(odi_worker *worker)
+/* Somebody who has lent its band was woken by this. A worker has its place meanwhile, so there may
+ * be one thread too many now; the kernel would let the one that was woken wait for this CPU, or for
+ * another worker's, until the jobs there, which may matter less, have had their turn. Each worker
+ * yields once. */
+ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_watchers watchers)
 {
+    odi_crew *crew = worker->crew;
+    bool woke_before = odi_woke_a_sleeper;
+
+    odi_woke_a_sleeper = false;
+    odi_record_drained(record, watchers);
     /* relaxed: a hint */
-    if (odi_woke_a_sleeper && odi_load_relaxed(&worker->crew->lent) != 0) {
-        odi_woke_a_sleeper = false;
+    if (odi_woke_a_sleeper && odi_load_relaxed(&crew->lent) != 0) {
+        odi_or_relaxed(&crew->asides, 1); /* relaxed, both: a hint */
+        worker->asides_seen = odi_add_relaxed(&crew->asides, 2) + 2;
         odi_thread_yield();
+        odi_woke_a_sleeper = false;
     }
+    odi_woke_a_sleeper |= woke_before;
 }
 
 void odi_worker_end_run(odi_worker *worker)
@@ -81,10 +91,8 @@ void odi_worker_end_run(odi_worker *worker)
         odi_store_release(&worker->run, 0, L4);
     }
     /* Last, because it may run anything, a cancel of this very record included. */
-    if (ODI_UNLIKELY(drained)) {
-        odi_record_drained(record, watchers);
-        step_aside(worker);
-    }
+    if (ODI_UNLIKELY(drained))
+        tell_drained(worker, record, watchers);
 }
 
 bool odi_worker_draw_credits(odi_worker *worker)

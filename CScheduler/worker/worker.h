@@ -43,6 +43,7 @@ struct odi_worker {
     uint32_t lent_tick;                      /* takes while somebody has lent its band */
     uint32_t batch_left;                     /* takes until what came from outside is done */
     uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
+    uint32_t asides_seen;                    /* of the crew's: it has stepped aside for these */
     uint64_t random;
     int64_t spin_ns;
     int64_t steal_again_ns; /* no stealing before this; 0: at once */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "lane/queue.h"
+#include "os/thread.h"
 
 enum { DEFAULTS = 20, MOST = 64 };
 
@@ -459,6 +460,34 @@ static void a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band(void **stat
     od_group_release(group);
 }
 
+static void end_when_asleep(void *thread)
+{
+    while (odi_thread_sleeps((int)(intptr_t)thread) != 1)
+        sched_yield();
+}
+
+/* Workers look whether one has, and yield once. */
+static void a_lender_that_is_woken_is_told_of_until_it_comes(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+    odi_crew *crew = &scene.pool->crew;
+    odi_loan next = odi_loan_of(OD_BAND_USER_INTERACTIVE);
+
+    (void)state;
+    if (odi_thread_sleeps(odi_thread_id()) < 0)
+        skip();
+    od_queue_async(queue, group, OD_QUEUE_BAND, end_when_asleep, (void *)(intptr_t)odi_thread_id());
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_comes_true(odi_load_relaxed(&crew->asides) >> 1 == 1);
+    odi_loan_name(&next, crew, OD_BAND_BACKGROUND);
+    odi_loan_begin(&next);
+    assert_int_equal(odi_load_relaxed(&crew->asides) & 1, 0);
+    odi_loan_end(&next);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
 static void a_queue_is_waited_for_in_the_waiters_band(void **state)
 {
     od_queue *queue = background(OD_UNLIMITED);
@@ -739,6 +768,7 @@ int main(void)
         cmocka_unit_test(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place),
         SCENE(a_group_is_waited_for_in_the_waiters_band),
         SCENE(a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band),
+        SCENE(a_lender_that_is_woken_is_told_of_until_it_comes),
         SCENE(a_queue_is_waited_for_in_the_waiters_band),
         SCENE(a_serial_queue_is_waited_for_in_the_waiters_band),
         SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be),

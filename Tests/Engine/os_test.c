@@ -184,6 +184,20 @@ static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
     assert_comes_true(thread_count() == threads_at_rest());
 }
 
+/* Where the kernel has no such thing nothing changes. */
+static void short_turns_end(void **state)
+{
+    uint64_t before = odi_thread_begin_short_turns();
+
+    (void)state;
+    if (before == 0)
+        skip();
+    assert_int_equal(odi_thread_begin_short_turns(), 100000);
+    odi_thread_end_short_turns(before);
+    assert_int_equal(odi_thread_begin_short_turns(), before);
+    odi_thread_end_short_turns(before);
+}
+
 static void expect_the_first_thread(void *unused)
 {
     (void)unused;
@@ -402,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time),
         cmocka_unit_test(a_stack_that_cannot_be_had_is_halved),
         cmocka_unit_test(a_thread_that_cannot_be_had_is_an_error_value),
+        cmocka_unit_test(short_turns_end),
         cmocka_unit_test(pages_are_zeroed_aligned_and_writable_at_every_size),
         cmocka_unit_test(a_size_that_no_machine_has_is_refused),
         cmocka_unit_test(reserved_pages_cost_memory_where_they_are_touched),

@@ -32,8 +32,11 @@
 #include "doubles/no_forks.h"
 #include "doubles/grace.h"
 #include "doubles/ledger.h"
+#include "doubles/never.h"
 #include "doubles/pages.h"
 #include "doubles/thread.h"
+
+NEVER(odi_thread_yield) /* nobody lends here */
 
 _Thread_local odi_worker *odi_worker_self;
 

@@ -15,7 +15,10 @@
 #include "doubles/keep.h"
 #include "doubles/no_forks.h"
 #include "doubles/ledger.h"
+#include "doubles/never.h"
 #include "doubles/pages.h"
+
+NEVER(odi_thread_yield) /* nobody lends here */
 
 static odi_site site;
 static odi_crew crew;
