@@ -54,11 +54,11 @@ ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_wa
 {
     odi_crew *crew = worker->crew;
     bool woke_before = odi_woke_a_sleeper;
+    bool lent = odi_load_relaxed(&crew->lent) != 0; /* relaxed: a hint. By now, not afterwards. */
 
     odi_woke_a_sleeper = false;
     odi_record_drained(record, watchers);
-    /* relaxed: a hint */
-    if (odi_woke_a_sleeper && odi_load_relaxed(&crew->lent) != 0) {
+    if (odi_woke_a_sleeper && lent) {
         odi_or_relaxed(&crew->asides, 1); /* relaxed, both: a hint */
         worker->asides_seen = odi_add_relaxed(&crew->asides, 2) + 2;
         odi_thread_yield();
