@@ -255,8 +255,10 @@ static void thieves_take_all_that_a_busy_worker_has(void **state)
 
     (void)state;
     for (int workers = 2; workers <= 4; workers++) {
+        odi_pool_world one_node = {.topology = odi_topology_synthetic(1, 4, 1)};
+
         memset(&theft, 0, sizeof theft);
-        theft.pool = pool_of(workers);
+        theft.pool = pool_with(options_for(workers), one_node);
         od_pool_submit(theft.pool, OD_BAND_DEFAULT, spawn_and_stay, numbered(JOBS));
         assert_comes_true(all_done(theft.pool) == JOBS + 1);
         assert_int_equal(atomic_load(&theft.on_others), JOBS);
