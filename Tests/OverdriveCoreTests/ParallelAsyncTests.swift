@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel for tasks", .timeLimit(.minutes(2)))
+@Suite("Parallel for tasks", .timeLimit(.minutes(10)))
 struct ParallelAsyncTests {
     private struct Problem: Error, Equatable {}
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel map, filter, reduce, scan, min and max", .timeLimit(.minutes(2)))
+@Suite("Parallel map, filter, reduce, scan, min and max", .timeLimit(.minutes(10)))
 struct ParallelCollectionTests {
     @Test("map keeps the order, of ranges, arrays, slices and reversed ones", arguments: Caller.allCases)
     func map(caller: Caller) async throws {

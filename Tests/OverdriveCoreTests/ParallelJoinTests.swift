@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel.join, invoke and scope", .timeLimit(.minutes(1)))
+@Suite("Parallel.join, invoke and scope", .timeLimit(.minutes(10)))
 struct ParallelJoinTests {
     private struct Problem: Error, Equatable {
         let number: Int

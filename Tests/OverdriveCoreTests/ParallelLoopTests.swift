@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel loops", .timeLimit(.minutes(2)))
+@Suite("Parallel loops", .timeLimit(.minutes(10)))
 struct ParallelLoopTests {
     @Test("forEach calls its body once for each number", arguments: Caller.allCases)
     func forEach(caller: Caller) async throws {
@@ -65,5 +65,30 @@ struct ParallelLoopTests {
             Parallel.forEach(0..<3, grain: 1) { _ in crowd.visit { _ = eventually { crowd.most == 3 } } }
         }
         #expect(crowd.most == 3)
+    }
+
+    @Test("a thread that has no room among the guests does all of it by itself")
+    func noRoom() {
+        let scheduler = makeScheduler(workers: 2)
+        let (inside, done, calls) = (Counter(), Counter(), Counter())
+        let (full, over) = (Gate(), Gate())
+        onThreads(258) { thread in
+            if thread < 256 {
+                // A guest of the scheduler until the others are done: the calling thread runs the first branch.
+                _ = Parallel.join(on: scheduler) {
+                    if inside.add() == 256 { full.open() }
+                    over.pass()
+                } _: {}
+            } else {
+                full.pass()
+                let (sum, _) = Parallel.join(on: scheduler) {
+                    Parallel.forEach(0..<10_000) { _ in calls.add() }
+                    return Parallel.reduce(0..<10_000, 0, map: { $0 }, combine: { $0 + $1 })
+                } _: {}
+                #expect(sum == 49_995_000)
+                if done.add() == 2 { over.open() }
+            }
+        }
+        #expect(calls.count == 20_000)
     }
 }

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel with errors, tokens, progress and schedulers", .timeLimit(.minutes(2)))
+@Suite("Parallel with errors, tokens, progress and schedulers", .timeLimit(.minutes(10)))
 struct ParallelOptionsTests {
     private struct Problem: Error, Equatable {
         let number: Int

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel loops on several nodes", .timeLimit(.minutes(1)))
+@Suite("Parallel loops on several nodes", .timeLimit(.minutes(10)))
 struct ParallelPlacementTests {
     private static func machine(_ name: String) throws -> Machine {
         let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Parallel writing and scratch", .timeLimit(.minutes(2)))
+@Suite("Parallel writing and scratch", .timeLimit(.minutes(10)))
 struct ParallelWritingTests {
     private struct Problem: Error, Equatable {}
 

@@ -62,3 +62,65 @@ struct SnippetTests {
 
         """
 }
+
+/// Every piece of code in the articles about Parallel compiles.
+@Suite("The articles' code", .serialized)
+struct ArticleTests {
+    private static let folder = ClientTests.package.appendingPathComponent("Sources/OverdriveCore/OverdriveCore.docc")
+
+    @Test("compiles, article by article", arguments: ["ParallelLoops.md", "WhatParallelCosts.md"])
+    func compiles(article: String) throws {
+        let text = try String(contentsOf: Self.folder.appendingPathComponent(article), encoding: .utf8)
+        var pieces: [String] = []
+        var piece: String?
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line == "```swift" {
+                piece = ""
+            } else if line == "```" {
+                if let piece { pieces.append(piece) }
+                piece = nil
+            } else if !line.hasPrefix("import ") {
+                piece? += line + "\n"
+            }
+        }
+        #expect(!pieces.isEmpty)
+        var source = prelude
+        // Where nothing suspends, the forms that block are meant.
+        for (number, piece) in pieces.enumerated() {
+            if piece.hasPrefix("func ") {
+                source += piece
+                continue
+            }
+            let effects = piece.contains("await ") ? "async throws" : "throws"
+            source += "\nfunc piece\(number)() \(effects) {\n\(variables)\(piece)}\n"
+        }
+        let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
+        #expect(said == [], "\(said.joined(separator: "\n"))")
+    }
+
+    /// What the articles' code takes for granted.
+    private let prelude = """
+        import OverdriveCore
+
+        struct Vector: Sendable { func norm() -> Double { 1 } }
+        struct Particle: Sendable { var depth = 0.0 }
+        struct Frame: Sendable {}
+        func shade(_ x: Int, _ y: Int) -> Float { Float(x * y) }
+        func insertionSort(_ span: inout MutableSpan<Int>) {}
+        func merge(_ span: inout MutableSpan<Int>, at middle: Int) {}
+        func decode(_ number: Int) throws -> Frame { Frame() }
+        func blur(_ row: Int, using line: inout [Float]) {}
+        func check(_ number: Int) {}
+        let (width, height, count, rows, n) = (8, 8, 100, 8, 8)
+        let vectors: [Vector] = []
+        let (a, b) = ([Double](repeating: 1, count: 64), [Double](repeating: 1, count: 64))
+
+        """
+
+    private let variables = """
+        var numbers = [3, 1, 2]
+        var particles = [Particle(), Particle()]
+        (numbers, particles) = (numbers, particles)
+
+        """
+}

@@ -17,6 +17,7 @@ extension Parallel {
         _ elements: C, grain: Int? = nil, _ transform: @Sendable (C.Element) -> R
     ) -> [R] {
         let count = elements.count
+        if count == 0 { return [] }
         return Array(unsafeUninitializedCapacity: count) { places, written in
             // Parts do not overlap, and nobody reads before all are done.
             nonisolated(unsafe) let places = places
@@ -71,6 +72,7 @@ extension Parallel {
         var starts: [Int] = [0]
         for part in parts { starts.append(starts[starts.count - 1] + part.count) }
         let count = starts[parts.count]
+        if count == 0 { return [] }
         return Array(unsafeUninitializedCapacity: count) { [starts] places, written in
             nonisolated(unsafe) let places = places
             Loop(grain: nil).run(0..<parts.count) { some in

@@ -129,6 +129,7 @@ extension Parallel {
         _ transform: (C.Element) throws(E) -> R
     ) -> [R] {
         let count = elements.count
+        if count == 0 { return [] }
         let blocks = Blocks(0..<count)
         return Array(unsafeUninitializedCapacity: count) { places, written in
             // How many results each block has: what is to be released where one throws.

@@ -131,6 +131,7 @@ extension Parallel {
         _ elements: C, _ identity: C.Element, _ combine: @Sendable (C.Element, C.Element) -> C.Element
     ) -> [C.Element] where C.Element: Sendable {
         let count = elements.count
+        if count == 0 { return [] }
         let blocks = Blocks(0..<count)
         nonisolated(unsafe) let before = blocks.makePlaces(for: C.Element.self)
         Share(blocks.count).work { some in

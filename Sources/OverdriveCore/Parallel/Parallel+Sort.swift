@@ -10,6 +10,7 @@ extension Parallel {
     ///   in order, or in the opposite order, already. No memory beside the array.
     @inlinable
     public static func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
+        if array.count < 2 { return }
         array.withUnsafeMutableBufferPointer { elements in
             guard let base = elements.baseAddress, elements.count > 1 else { return }
             Sorting.unstable(base, elements.count, Ascending())
@@ -31,6 +32,7 @@ extension Parallel {
     public static func sort<Element: Sendable>(
         _ array: inout [Element], by precedes: @Sendable (Element, Element) -> Bool
     ) {
+        if array.count < 2 { return }
         withoutActuallyEscaping(precedes) { precedes in
             let order = OrderBy(precedes)
             array.withUnsafeMutableBufferPointer { elements in
@@ -50,6 +52,7 @@ extension Parallel {
     /// - Cost: n log n comparisons; n where the array is in order already. Room for as many elements again.
     @inlinable
     public static func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
+        if array.count < 2 { return }
         array.withUnsafeMutableBufferPointer { elements in
             guard let base = elements.baseAddress, elements.count > 1 else { return }
             Sorting.stable(base, elements.count, Ascending())
@@ -69,6 +72,7 @@ extension Parallel {
     public static func stableSort<Element: Sendable>(
         _ array: inout [Element], by precedes: @Sendable (Element, Element) -> Bool
     ) {
+        if array.count < 2 { return }
         withoutActuallyEscaping(precedes) { precedes in
             let order = OrderBy(precedes)
             array.withUnsafeMutableBufferPointer { elements in

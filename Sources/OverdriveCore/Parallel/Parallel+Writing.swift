@@ -19,6 +19,7 @@ extension Parallel {
         mutating array: inout [Element], on scheduler: Scheduler? = nil, grain: Int? = nil,
         placement: Placement = .anywhere, _ body: @Sendable (Int, inout Element) throws(E) -> Void
     ) throws(E) {
+        if array.isEmpty { return }
         let effort = Effort<E>()
         array.withUnsafeMutableBufferPointer { elements in
             let elements = elements
@@ -50,6 +51,7 @@ extension Parallel {
         _ body: @Sendable (Int, inout MutableSpan<Element>) throws(E) -> Void
     ) throws(E) {
         if size < 1 { trapSize(size) }
+        if array.isEmpty { return }
         let effort = Effort<E>()
         array.withUnsafeMutableBufferPointer { elements in
             let elements = elements

@@ -74,8 +74,8 @@ struct Share: ~Copyable {
         if !od_fork_pop(slot) && takeBackClosure(helper) { od_join_end() }
     }
 
-    /// A part is to take between one and four units of time, so that thieves are not waited for, and eight times
-    /// as long as taking it at least; but no more than an eighth of what is left, so that all end together.
+    /// A part is to take between one and four units of time, so that nobody is waited for long, and eight times as
+    /// long as taking it at least; where it does, no more than an eighth of what is left, so that all end together.
     @inlinable
     @inline(__always)
     func take(_ body: (Range<Int>) -> Void) {
@@ -92,10 +92,9 @@ struct Share: ~Copyable {
             let (took, taking) = (od_loop_ticks() &- began, began &- asked)
             if took < od_loop_unit() || took < 8 &* taking {
                 size *= 2
-            } else if took > 4 &* od_loop_unit() {
-                size /= 2
+            } else {
+                size = max(grain, min(took > 4 &* od_loop_unit() ? size / 2 : size, left / 8))
             }
-            size = max(grain, min(size, left / 8))
         }
     }
 }
