@@ -110,10 +110,11 @@ void od_batch_add(od_batch *batch, void (*function)(void *), void *context);
 /* Submits what was added, in order. The batch is empty then, and may be used again. */
 void od_batch_submit(od_batch *batch);
 
-/* The job that the calling thread runs goes on after its return: where the queue is limited, its
- * place stays taken until as many calls of od_queue_unhold. False: there are no places to take. */
-bool od_queue_hold(od_queue *queue);
-void od_queue_unhold(od_queue *queue);
+/* The job that the calling thread runs goes on after its return: its places stay taken, of the
+ * queue and of what it is on where they are limited, until od_queue_unhold is called with what
+ * this returns. 0: there are no places to take. The queue is not released meanwhile. */
+uint32_t od_queue_hold(od_queue *queue);
+void od_queue_unhold(od_queue *queue, uint32_t places);
 
 /* A stay in a queue's order; lives in the caller's frame. */
 typedef struct od_stay {

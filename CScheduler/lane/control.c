@@ -103,12 +103,13 @@ bool od_queue_is_current(od_queue *queue)
     return false;
 }
 
-/* Takes a place without waiting: when nobody is before us, or where nobody has to wait. */
-static bool enter_at_once(od_queue *queue, bool *holds_place)
+/* Takes a place without waiting: when nobody is before us. A queue that has been opened since
+ * we looked has places too: whoever is inside without a visit or a place, a barrier would not
+ * wait for. */
+static bool enter_at_once(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    *holds_place = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
-    bool at_once = !*holds_place || odi_lane_enter(queue, false);
+    bool at_once = odi_lane_enter(queue, false);
     odi_lock_release(&queue->watch.lock);
     return at_once;
 }
@@ -148,7 +149,8 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
 
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_check(queue);
-        if (!inside && !enter_at_once(queue, &stay->holds_place))
+        stay->holds_place = !inside;
+        if (!inside && !enter_at_once(queue))
             odi_lane_wait_for_turn(queue, false);
         /* Asked again: the queue may have been inactive, and without a target. */
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
@@ -186,7 +188,7 @@ void od_queue_sync_end(od_stay *stay)
 
 /* ---- places that outlast their jobs ---- */
 
-bool od_queue_hold(od_queue *queue)
+static bool hold(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     bool limited = queue->width != OD_UNLIMITED;
@@ -199,9 +201,31 @@ bool od_queue_hold(od_queue *queue)
     return limited;
 }
 
-void od_queue_unhold(od_queue *queue)
+/* Widths may change meanwhile: a bit for each queue of the chain says which place was taken. */
+uint32_t od_queue_hold(od_queue *queue)
 {
-    odi_lane_end_turn(queue, false);
+    uint32_t places = 0, place = 1;
+
+    for (od_queue *each = queue; each != NULL && place != 0; each = odi_target_lane(each)) {
+        if (hold(each))
+            places |= place;
+        place <<= 1;
+    }
+    return places;
+}
+
+/* The queue's own place last: it is what keeps its target. */
+void od_queue_unhold(od_queue *queue, uint32_t places)
+{
+    od_queue *each = queue;
+
+    for (uint32_t rest = places >> 1; rest != 0; rest >>= 1) {
+        each = odi_target_lane(each);
+        if (rest & 1)
+            odi_lane_end_turn(each, false);
+    }
+    if (places & 1)
+        odi_lane_end_turn(queue, false);
 }
 
 /* ---- cancelling and waiting ---- */

@@ -425,7 +425,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     size_t done = 0, most;
     const odi_turn *below = right_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
-    bool begins = false, up = false;
+    bool begins = false, up = false, held_up = false;
     lot next = {0};
 
     right_below = NULL;
@@ -446,8 +446,14 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
             odi_lock_release(&queue->watch.lock);
             break;
         }
-        next = take(queue, most > 1, below);
-        if (begins && (next.first.code != 0 || next.granted.code != 0))
+        held_up = ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue);
+        if (ODI_LIKELY(!held_up))
+            next = take(queue, most > 1, below);
+        else
+            next = (lot){0};
+        if (ODI_UNLIKELY(target != NULL))
+            odi_target_unlock(queue);
+        if (begins && (held_up || next.first.code != 0 || next.granted.code != 0))
             next.settlement = odi_lane_settle(queue); /* another one may come */
         begins = false;
         over = queue->released;
@@ -455,13 +461,13 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         waits_for_before = queue->barriers > 0 && !queue->all_here;
         odi_lock_release(&queue->watch.lock);
         stay.exclusive = next.barrier;
-        if (next.first.code != 0) {
+        if (held_up || next.first.code != 0)
             odi_lane_carry_out(queue, next.settlement);
+        if (next.first.code != 0)
             done += run_lot(queue, &next);
-        }
         if (ODI_UNLIKELY(next.barrier && next.first.code != 0))
             odi_lane_end_barrier(queue);
-        if (ODI_UNLIKELY(target != NULL) && odi_target_wants_back(queue))
+        if (ODI_UNLIKELY(target != NULL) && next.first.code != 0 && odi_target_wants_back(queue))
             break;
         if (done >= most && most == JOBS_PER_TURN && !others_wait(queue))
             done = 0;
@@ -475,7 +481,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     } else if (next.granted.code != 0) {
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
-    } else if (next.first.code != 0) {
+    } else if (held_up || next.first.code != 0) {
         if (!odi_lane_line_up(queue, band))
             return true;
         if (ODI_LIKELY(target == NULL))

@@ -178,6 +178,29 @@ bool odi_target_wants_back(od_queue *queue)
     return wants;
 }
 
+bool odi_target_lock(od_queue *queue)
+{
+    bool may = true;
+
+    for (od_queue *each = odi_target_lane(queue); each != NULL; each = odi_target_lane(each)) {
+        odi_lock_acquire(&each->watch.lock);
+        may = may && each->suspensions == 0;
+    }
+    return may;
+}
+
+void odi_target_unlock(od_queue *queue)
+{
+    od_queue *each = odi_target_lane(queue);
+
+    while (each != NULL) {
+        od_queue *next = odi_target_lane(each); /* its lock is what keeps that */
+
+        odi_lock_release(&each->watch.lock);
+        each = next;
+    }
+}
+
 bool odi_target_is_held(od_queue *queue)
 {
     od_queue *each = odi_target_lane(queue);
@@ -202,10 +225,20 @@ bool odi_target_is_suspended(od_queue *queue)
 
 /* ---- sync callers ---- */
 
+/* The calling thread runs a barrier of the queue's. */
+static bool is_in_barrier(const od_queue *queue)
+{
+    const od_stay *stay = odi_stays;
+
+    while (stay != NULL && !(stay->queue == queue && stay->exclusive))
+        stay = stay->outer;
+    return stay != NULL;
+}
+
 od_queue *od_queue_blocked_target(od_queue *queue)
 {
     for (od_queue *each = odi_target_lane(queue); each != NULL; each = odi_target_lane(each)) {
-        if (od_queue_width(each) == 1 && od_queue_is_current(each))
+        if ((od_queue_width(each) == 1 && od_queue_is_current(each)) || is_in_barrier(each))
             return each;
     }
     return NULL;
@@ -216,9 +249,9 @@ void odi_target_check(od_queue *queue)
     od_queue *blocked = od_queue_blocked_target(queue);
 
     if (blocked != NULL && !od_queue_is_current(queue))
-        odi_trap("TaskQueue.sync on \"%s\" from a closure of \"%s\", the serial queue that it is on, "
-                 "would wait for itself: call the function directly instead",
-                 queue->label, blocked->label);
+        odi_trap("TaskQueue.sync on \"%s\" from a %s of \"%s\", the queue that it is on, would wait "
+                 "for itself: call the function directly instead",
+                 queue->label, is_in_barrier(blocked) ? "barrier" : "closure", blocked->label);
 }
 
 void odi_target_enter(od_stay *stay)

@@ -53,6 +53,11 @@ void odi_target_send(od_queue *queue, uint32_t band);
 void odi_target_came_up(od_queue *queue);
 void odi_target_forget_need(od_queue *queue);
 
+/* Around the taking of a job, which is held: what is submitted after a target's suspension waits.
+ * False: one of them is suspended. odi_target_unlock follows in any case. */
+bool odi_target_lock(od_queue *queue);
+void odi_target_unlock(od_queue *queue);
+
 /* Whether a drainer has to go back in line, because of its targets. Not held. */
 bool odi_target_wants_back(od_queue *queue);
 

@@ -135,8 +135,7 @@ extension TaskQueue {
             if let blocked = od_queue_blocked_target(queue) {
                 trap(
                     "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from a closure of "
-                        + "\"\(String(cString: od_queue_label(blocked)))\", the serial queue that it is on, would wait "
-                        + "for itself")
+                        + "\"\(String(cString: od_queue_label(blocked)))\", the queue that it is on, would wait for itself")
             }
             guard od_queue_is_current(queue) else { return }
         case .dispatch(let route):

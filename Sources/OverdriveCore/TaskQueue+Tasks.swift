@@ -46,14 +46,15 @@ extension TaskQueue {
     }
 
     /// Keeps the place of the closure that the calling thread runs here beyond its return, where places are
-    /// limited. True: until ``releasePlace()``.
-    package func holdPlace() -> Bool {
-        guard case .engine(let queue, _) = route else { return false }
-        return od_queue_hold(queue)
+    /// limited, with those of the queues that this one is on. nil, or what ``releasePlaces(_:)`` wants.
+    package func holdPlaces() -> UInt32? {
+        guard case .engine(let queue, _) = route else { return nil }
+        let places = od_queue_hold(queue)
+        return places == 0 ? nil : places
     }
 
-    package func releasePlace() {
-        if case .engine(let queue, _) = route { od_queue_unhold(queue) }
+    package func releasePlaces(_ places: UInt32) {
+        if case .engine(let queue, _) = route { od_queue_unhold(queue, places) }
     }
 
     /// Whether this is the main queue, and the calling thread is its own.

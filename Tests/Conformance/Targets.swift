@@ -122,7 +122,7 @@ extension Conformance {
             }
             expectDeath(
                 result, on: surface,
-                saying: "TaskQueue.sync on \"high\" from a closure of \"low\", the serial queue that it is on, would wait "
+                saying: "TaskQueue.sync on \"high\" from a closure of \"low\", the queue that it is on, would wait "
                     + "for itself: call the function directly instead")
         }
     }

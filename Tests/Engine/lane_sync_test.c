@@ -54,6 +54,69 @@ static void sync_callers_and_jobs_take_turns(void **state)
     od_queue_release(turns.queue);
 }
 
+static struct {
+    od_queue *queue;
+    atomic_bool goes, is_over;
+    atomic_int inside, overlaps;
+} opening;
+
+static void *sync_while_it_opens(void *unused)
+{
+    od_stay stay;
+
+    while (!atomic_load(&opening.goes))
+        odi_spin_pause();
+    od_queue_sync_begin(opening.queue, &stay);
+    atomic_fetch_add(&opening.inside, 1);
+    odi_clock_sleep(50 * ODI_MICROSECOND);
+    atomic_fetch_sub(&opening.inside, 1);
+    od_queue_sync_end(&stay);
+    return unused;
+}
+
+static void *open_it(void *unused)
+{
+    while (!atomic_load(&opening.goes))
+        odi_spin_pause();
+    od_queue_resume(opening.queue);
+    return unused;
+}
+
+static void be_alone(void *unused)
+{
+    (void)unused;
+    if (atomic_load(&opening.inside) != 0)
+        atomic_fetch_add(&opening.overlaps, 1);
+    atomic_store(&opening.is_over, true);
+}
+
+/* Who looked while it was suspended, and came in when it was open, is waited for by a barrier. */
+static void a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for(void **state)
+{
+    pthread_t caller, opener;
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = OD_UNLIMITED, .label = "test"};
+
+    (void)state;
+    atomic_store(&opening.overlaps, 0);
+    for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
+        opening.queue = od_queue_create_with(pool, &options);
+        assert_non_null(opening.queue);
+        od_queue_suspend(opening.queue);
+        atomic_store(&opening.goes, false);
+        atomic_store(&opening.is_over, false);
+        pthread_create(&caller, NULL, sync_while_it_opens, NULL);
+        pthread_create(&opener, NULL, open_it, NULL);
+        atomic_store(&opening.goes, true);
+        pthread_join(opener, NULL);
+        od_queue_async_with(opening.queue, NULL, OD_QUEUE_BAND, OD_BARRIER, be_alone, NULL);
+        assert_comes_true(atomic_load(&opening.is_over));
+        pthread_join(caller, NULL);
+        assert_true(od_queue_wait(opening.queue, HANG_NS));
+        od_queue_release(opening.queue);
+    }
+    assert_int_equal(atomic_load(&opening.overlaps), 0);
+}
+
 static void a_sync_caller_comes_after_what_it_submitted(void **state)
 {
     od_queue *queue = queue_of(1);
@@ -171,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LANE_TEST(sync_callers_and_jobs_take_turns),
+        LANE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for),
         LANE_TEST(a_sync_caller_comes_after_what_it_submitted),
         LANE_TEST(sync_on_an_open_queue_does_not_wait),
         LANE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name),

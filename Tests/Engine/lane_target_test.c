@@ -243,6 +243,147 @@ static void a_target_suspended_from_a_job_on_it_holds_the_next(void **state)
 }
 
 static struct {
+    atomic_bool ends;
+    atomic_size_t suspended; /* the round that it is suspended in, or 0 */
+    atomic_ullong ran, late;
+    od_queue *queue;
+} flow;
+
+static void notice(void *round)
+{
+    if (round != NULL && atomic_load(&flow.suspended) == (size_t)(uintptr_t)round)
+        atomic_fetch_add(&flow.late, 1);
+    atomic_fetch_add(&flow.ran, 1);
+}
+
+static void *keep_submitting(void *unused)
+{
+    while (!atomic_load(&flow.ends)) {
+        add(flow.queue, notice, NULL);
+        odi_spin_pause();
+    }
+    return unused;
+}
+
+static void what_is_submitted_after_a_targets_suspension_waits(void **state)
+{
+    od_queue *target, *mid;
+    pthread_t submitter;
+
+    (void)state;
+    for (int depth = 1; depth <= 2; depth++) {
+        target = queue_of(1);
+        mid = queue_on(target, 1, "between");
+        flow.queue = queue_on(depth == 1 ? target : mid, 1, "on it");
+        atomic_store(&flow.ends, false);
+        atomic_store(&flow.late, 0);
+        assert_int_equal(pthread_create(&submitter, NULL, keep_submitting, NULL), 0);
+        for (size_t round = 1; round <= UNLESS_SANITIZED(2000, 400); round++) {
+            od_queue_suspend(target);
+            atomic_store(&flow.suspended, round);
+            add(flow.queue, notice, (void *)(uintptr_t)round);
+            for (int look = 0; look < 200; look++)
+                odi_spin_pause();
+            atomic_store(&flow.suspended, 0);
+            od_queue_resume(target);
+        }
+        atomic_store(&flow.ends, true);
+        pthread_join(submitter, NULL);
+        assert_true(od_queue_wait(flow.queue, HANG_NS));
+        assert_int_equal(atomic_load(&flow.late), 0);
+        od_queue_release(flow.queue);
+        od_queue_release(mid);
+        od_queue_release(target);
+    }
+}
+
+static struct {
+    atomic_bool begun, may_end;
+    atomic_int next;
+    int of_target, of_queue;
+} between;
+
+static void wait_for_the_others(void *unused)
+{
+    (void)unused;
+    atomic_store(&between.begun, true);
+    while (!atomic_load(&between.may_end))
+        odi_clock_sleep(50 * ODI_MICROSECOND);
+}
+
+static void take_number(void *number)
+{
+    *(int *)number = atomic_fetch_add(&between.next, 1);
+}
+
+static void a_job_of_the_target_comes_before_what_was_submitted_after_it(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
+
+        atomic_store(&between.begun, false);
+        atomic_store(&between.may_end, false);
+        atomic_store(&between.next, 0);
+        add(queue, wait_for_the_others, NULL);
+        assert_comes_true(atomic_load(&between.begun));
+        add(target, take_number, &between.of_target);
+        add(queue, take_number, &between.of_queue);
+        atomic_store(&between.may_end, true);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_true(od_queue_wait(target, HANG_NS));
+        assert_int_equal(between.of_target, 0);
+        assert_int_equal(between.of_queue, 1);
+        od_queue_release(queue);
+        od_queue_release(target);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    uint32_t places;
+    atomic_bool is_held, went_on;
+} held_place;
+
+static void hold_places(void *unused)
+{
+    (void)unused;
+    held_place.places = od_queue_hold(held_place.queue);
+    atomic_store(&held_place.is_held, true);
+}
+
+static void go_on(void *unused)
+{
+    (void)unused;
+    atomic_store(&held_place.went_on, true);
+}
+
+static void a_held_place_is_held_of_the_target_too(void **state)
+{
+    (void)state;
+    for (int round = 0; round < WIDTHS; round++) {
+        od_queue *target = queue_of(1), *other = queue_on(target, 1, "other");
+
+        held_place.queue = queue_on(target, widths[round], "holder");
+        atomic_store(&held_place.is_held, false);
+        atomic_store(&held_place.went_on, false);
+        add(held_place.queue, hold_places, NULL);
+        assert_comes_true(atomic_load(&held_place.is_held));
+        assert_int_equal(held_place.places, widths[round] == OD_UNLIMITED ? 2 : 3);
+        add(other, go_on, NULL);
+        odi_clock_sleep(2 * ODI_MILLISECOND);
+        assert_false(atomic_load(&held_place.went_on));
+        od_queue_unhold(held_place.queue, held_place.places);
+        assert_comes_true(atomic_load(&held_place.went_on));
+        assert_true(od_queue_wait(other, HANG_NS));
+        assert_true(od_queue_wait(held_place.queue, HANG_NS));
+        od_queue_release(held_place.queue);
+        od_queue_release(other);
+        od_queue_release(target);
+    }
+}
+
+static struct {
     atomic_int readers, alone;
     atomic_ullong overlaps, reads, writes;
 } rw;
@@ -500,13 +641,25 @@ static void sync_onto_the_own_target(void *unused)
     od_queue_sync_begin(target, &second);
 }
 
+static void sync_from_the_targets_barrier(void *unused)
+{
+    od_stay first, second;
+    od_queue *target = queue_of(OD_UNLIMITED);
+
+    (void)unused;
+    od_queue_sync_barrier_begin(target, &first);
+    od_queue_sync_begin(queue_on(target, 1, "high"), &second);
+}
+
 static void a_sync_that_would_wait_for_itself_traps_by_name(void **state)
 {
     (void)state;
+    assert_child_traps(sync_from_the_targets_barrier, NULL,
+                       "TaskQueue.sync on \"high\" from a barrier of \"test\", the queue");
     assert_child_traps(sync_from_the_target, NULL,
-                       "TaskQueue.sync on \"high\" from a closure of \"test\", the serial queue");
+                       "TaskQueue.sync on \"high\" from a closure of \"test\", the queue");
     assert_child_traps(sync_from_a_sibling, NULL,
-                       "TaskQueue.sync on \"high\" from a closure of \"test\", the serial queue");
+                       "TaskQueue.sync on \"high\" from a closure of \"test\", the queue");
     assert_child_traps(sync_onto_the_own_target, NULL,
                        "TaskQueue.sync on the serial queue \"test\" from one of its own closures");
 }
@@ -806,6 +959,9 @@ int main(void)
         LANE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target),
         LANE_TEST(a_suspended_target_holds_what_is_on_it),
         LANE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next),
+        LANE_TEST(what_is_submitted_after_a_targets_suspension_waits),
+        LANE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it),
+        LANE_TEST(a_held_place_is_held_of_the_target_too),
         LANE_TEST(a_barrier_on_the_target_excludes_what_is_on_it),
         LANE_TEST(a_cancel_of_the_target_leaves_what_is_on_it),
         LANE_TEST(a_job_is_on_all_targets_of_its_queue),
