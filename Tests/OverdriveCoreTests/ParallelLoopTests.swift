@@ -58,6 +58,19 @@ struct ParallelLoopTests {
         #expect(sum == (0..<64).reduce(0) { $0 + ($1 * $1) * ($1 * $1 - 1) / 2 })
     }
 
+    @Test("a grain beyond the range makes one part of it, whoever else asks for one")
+    func largeGrain() async throws {
+        try await TaskQueue(scheduler: makeScheduler(workers: 3)).run {
+            for count in [0, 1, 3, 255, 256, 1_000] {
+                for _ in 0..<100 {
+                    let sum = Counter()
+                    Parallel.forEach(0..<count, grain: .max) { i in sum.add(i) }
+                    #expect(sum.count == count * (count - 1) / 2)
+                }
+            }
+        }
+    }
+
     @Test("workers help")
     func workersHelp() async throws {
         let crowd = Crowd()

@@ -39,6 +39,14 @@ struct ParallelPlacementTests {
         }
     }
 
+    @Test("a grain beyond every part makes one piece of each", arguments: [1_000, Int.max / 2, .max])
+    func largeGrain(grain: Int) throws {
+        let machine = try Self.machine("two-nodes-half")
+        let log = Log<Range<Int>>()
+        Parallel.forEachChunk(10..<1_000, grain: grain, asOn: machine) { log.note($0) }
+        #expect(log.all.sorted { $0.lowerBound < $1.lowerBound } == NodeParts(10..<1_000, machine).parts)
+    }
+
     @Test("nobody's part is too large to count")
     func large() throws {
         let parts = NodeParts(0..<Int.max, try Self.machine("four-nodes-ring")).parts

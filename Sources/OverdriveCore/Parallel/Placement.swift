@@ -48,22 +48,24 @@ package struct NodeParts: Sendable {
 
 /// What is left of one node's part.
 private final class Remainder: Sendable {
-    private let next: Atomic<Int>
-    private let end: Int
+    private let range: Range<Int>
     private let size: Int
+    /// How much of it is taken. Each worker may take once more than there is: that is no overflow, as in ``Share``.
+    private let taken = Atomic<UInt>(0)
 
     init(_ range: Range<Int>, size: Int) {
-        next = Atomic(range.lowerBound)
-        end = range.upperBound
-        self.size = size
+        self.range = range
+        self.size = Swift.min(size, Share.greatestPart)
     }
 
     /// The next piece, or nil when all are taken.
     func take() -> Range<Int>? {
         // Relaxed: it hands out numbers; what the loop reads was written before it was forked.
-        if next.load(ordering: .relaxed) >= end { return nil }
-        let start = next.add(size, ordering: .relaxed).oldValue // Relaxed: as above.
-        return start < end ? start..<Swift.min(start + size, end) : nil
+        if taken.load(ordering: .relaxed) >= UInt(range.count) { return nil }
+        let before = taken.add(UInt(size), ordering: .relaxed).oldValue // Relaxed: as above.
+        guard before < UInt(range.count) else { return nil }
+        let start = range.lowerBound + Int(before)
+        return start..<start + Swift.min(size, range.upperBound - start)
     }
 }
 
@@ -104,7 +106,9 @@ extension Loop {
 
 extension Parallel {
     /// ``forEachChunk(_:grain:_:)`` as it would run on `machine`, for tests.
-    package static func forEachChunk(_ range: Range<Int>, asOn machine: Machine, _ body: @Sendable (Range<Int>) -> Void) {
-        Loop(grain: nil).runPlaced(NodeParts(range, machine), workers: machine.cpus.count, body)
+    package static func forEachChunk(
+        _ range: Range<Int>, grain: Int? = nil, asOn machine: Machine, _ body: @Sendable (Range<Int>) -> Void
+    ) {
+        Loop(grain: grain).runPlaced(NodeParts(range, machine), workers: machine.cpus.count, body)
     }
 }

@@ -13,8 +13,9 @@ public import Synchronization
 /// Like guided self-scheduling (Polychronopoulos, Kuck, IEEE ToC 1987), with sizes by time.
 @usableFromInline
 struct Share: ~Copyable {
-    /// What is taken next.
-    @usableFromInline let next = Atomic(0)
+    /// What is taken next. Each of 256 threads may take once more than there is, and at most ``greatestPart``:
+    /// the sum is a number.
+    @usableFromInline let next = Atomic<UInt>(0)
     @usableFromInline let count: Int
     /// So many at least are taken at once.
     @usableFromInline let grain: Int
@@ -24,8 +25,13 @@ struct Share: ~Copyable {
     init(_ count: Int, grain: Int? = nil) {
         if let grain, grain < 1 { Parallel.trapGrain(grain) }
         self.count = count
-        self.grain = grain ?? 1
+        self.grain = min(grain ?? 1, Share.greatestPart)
     }
+
+    /// No more is taken at once, so that sums of sizes are numbers.
+    @inlinable
+    @inline(__always)
+    static var greatestPart: Int { 1 << 53 }
 
     /// Calls `body` for parts that together are all numbers, and returns when all calls have.
     @inlinable
@@ -47,9 +53,9 @@ struct Share: ~Copyable {
                 body(start..<start + min(size, left))
                 if left <= size { return }
                 start += size
-                size = max(grain, min(2 * size, max(128, left / 8)))
+                size = max(grain, min(2 * size, max(128, left / 8), Share.greatestPart))
             }
-            next.store(start, ordering: .relaxed)  // Relaxed: the fork below orders it.
+            next.store(UInt(start), ordering: .relaxed)  // Relaxed: the fork below orders it.
         }
         offer(body, helper)
     }
@@ -59,7 +65,7 @@ struct Share: ~Copyable {
     @inlinable
     func help(_ others: Int, _ body: (Range<Int>) -> Void) {
         // Relaxed: who takes which numbers orders nothing; fork and join order what is done with them.
-        if next.load(ordering: .relaxed) >= count { return }
+        if next.load(ordering: .relaxed) >= UInt(count) { return }
         if others == 255 { return take(body) }
         offer(body) { help(others + 1, body) }
     }
@@ -83,15 +89,16 @@ struct Share: ~Copyable {
         while true {
             let asked = od_loop_ticks()
             // Relaxed: as above.
-            let start = next.add(size, ordering: .relaxed).oldValue
+            let taken = next.add(UInt(size), ordering: .relaxed).oldValue
             let began = od_loop_ticks()
-            if start >= count { return }
+            if taken >= UInt(count) { return }
+            let start = Int(taken)
             let left = count - start
             body(start..<start + min(size, left))
             if left <= size { return }
             let (took, taking) = (od_loop_ticks() &- began, began &- asked)
             if took < od_loop_unit() || took < 8 &* taking {
-                size *= 2
+                size = min(2 * size, Share.greatestPart)
             } else {
                 size = max(grain, min(took > 4 &* od_loop_unit() ? size / 2 : size, left / 8))
             }
