@@ -127,6 +127,7 @@ final class Specifics: Sendable {
 
     private let entries = Locked<[ObjectIdentifier: Entry]>([:])
     private let tracking = Locked<ProgressTracker?>(nil)
+    private let targets = Locked<Specifics?>(nil)
 
     /// What the queue's submissions report to.
     var tracker: ProgressTracker? {
@@ -135,6 +136,11 @@ final class Specifics: Sendable {
 
     func track(_ tracker: ProgressTracker) {
         tracking.withLock { $0 = tracker }
+    }
+
+    /// The target's stay as long as these.
+    func keep(_ values: Specifics) {
+        targets.withLock { $0 = values }
     }
 
     func set<Value>(_ key: TaskQueue.SpecificKey<Value>, to value: Value?) {

@@ -84,11 +84,12 @@ extension TaskQueue {
         return (handle, scheduler)
     }
 
-    /// The queue's handle goes: its target's stays until its last closure, which may ask for it.
-    func releaseTarget(of queue: OpaquePointer) {
-        guard let target = keptTarget.withLock({ $0 }) else { return }
-        od_queue_notify(queue, { context in
-            if let context { Unmanaged<TaskQueue>.fromOpaque(context).release() }
-        }, Unmanaged.passRetained(target).toOpaque())
+    /// The queue's handle goes, and lets go of its target's: a target that is suspended, and that nobody else holds,
+    /// is over with that, or the queue's closures would never run. The target's values stay until the queue's last
+    /// closure, which may ask for them; so do those of the target's own target, which does the same when it goes.
+    func keepTargetsSpecifics() {
+        guard let target = keptTarget.withLock({ $0 }), !target.isGlobal, let values = target.specifics(make: true)
+        else { return }
+        specifics(make: true)?.keep(values)
     }
 }

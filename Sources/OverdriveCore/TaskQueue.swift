@@ -48,7 +48,8 @@ public final class TaskQueue: Sendable {
     /// `isSuspended`'s own flag, beside the count of ``suspend()``.
     let suspensionFlag = Locked(false)
 
-    /// What the queue is on, for as long as it has closures; see ``setTarget(_:)``.
+    /// What the queue is on; see ``setTarget(_:)``. The engine's queue keeps the target's for as long as it has
+    /// closures.
     let keptTarget = Locked<TaskQueue?>(nil)
 
     /// Whether ``suspend()`` and limits are refused: the queue belongs to everybody.
@@ -148,8 +149,8 @@ public final class TaskQueue: Sendable {
             Unmanaged<AnyObject>.fromOpaque(storage).release()
         }
         if case .engine(let queue, _) = route {
+            keepTargetsSpecifics()
             Specifics.release(with: queue)
-            releaseTarget(of: queue)
             od_queue_release(queue)
         }
     }
