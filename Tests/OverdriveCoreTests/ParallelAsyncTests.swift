@@ -66,6 +66,38 @@ struct ParallelAsyncTests {
         #expect(started.count < 1_000_000)
     }
 
+    @Test("what a shutdown discards runs on the caller's thread, is told so, and arrays come back")
+    func discarded() async {
+        let scheduler = makeScheduler(workers: 1)
+        let (gate, busy) = (Gate(), Counter())
+        let (first, second) = (scrambled(1_000, below: 500), scrambled(1_000, below: 300))
+        TaskQueue(scheduler: scheduler).async {
+            busy.add()
+            gate.pass()
+        }
+        #expect(eventually { busy.count == 1 })
+        async let sorted = {
+            var array = first
+            await Parallel.sort(&array, on: scheduler)
+            return array
+        }()
+        async let kept = {
+            var array = second
+            do { try await Parallel.sort(&array, on: scheduler, by: { $0 < $1 }) } catch { array.sort() }
+            return array
+        }()
+        async let told = Parallel.run(on: scheduler) { Cancellation.isRequested }
+        let loop = Task { try await Parallel.forEach(0..<10, on: scheduler) { _ in } }
+        while scheduler.dump().waiting < 4 { await Task.yield() }
+        let report: ShutdownReport = await scheduler.shutdown(deadline: .zero)
+        #expect(report.cancelled == 4)
+        #expect(await sorted == first.sorted())
+        #expect(await kept == second.sorted())
+        #expect(await told)
+        await #expect(throws: CancellationError.self) { try await loop.value }
+        gate.open()
+    }
+
     private static func loop(_ started: Counter) throws {
         try Parallel.forEach(0..<1_000_000, grain: 1, token: CancellationToken()) { _ in
             started.add()

@@ -7,21 +7,23 @@ extension Parallel {
     ///
     /// - Parameters:
     ///   - scheduler: Whose worker.
-    ///   - operation: Runs once. ``Cancellation`` answers in it for the calling task.
+    ///   - operation: Runs once. ``Cancellation`` answers in it for the calling task. Where the scheduler was shut down
+    ///     before a worker had begun with it, it runs on the calling task's thread, and is told that it is cancelled.
     /// - Returns: What `operation` returns.
     /// - Throws: What `operation` throws.
     /// - Ordering: What happened before is visible to `operation`, and what it wrote is visible afterwards.
     /// - Threading: From any task.
-    /// - Cost: Two allocations, a submission and a resumption.
+    /// - Cost: Three allocations, a submission and a resumption.
     public static func run<R: Sendable, E: Error>(
         on scheduler: Scheduler = .shared, _ operation: @escaping @Sendable () throws(E) -> R
     ) async throws(E) -> R {
         let work = AwaitedWork()
-        let result: Result<R, E> = await withTaskCancellationHandler {
+        let result: Result<R, E>? = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
+                let reply = Reply(to: continuation)
                 TaskQueue(scheduler: scheduler).async {
-                    continuation.resume(
-                        returning: work.whileCurrent {
+                    reply.give(
+                        work.whileCurrent {
                             do throws(E) { return .success(try operation()) } catch { return .failure(error) }
                         })
                 }
@@ -29,7 +31,10 @@ extension Parallel {
         } onCancel: {
             work.token.cancel()
         }
-        return try result.get()
+        if let result { return try result.get() }
+        // The closure was discarded by a shutdown. What is promised is a result of `operation`.
+        work.token.cancel()
+        return try work.whileCurrent(operation)
     }
 
     /// Runs two closures at the same time if two workers are free, and suspends the calling task meanwhile; see
@@ -113,6 +118,26 @@ extension Parallel {
 private final class AwaitedWork: CurrentWork {
     let token = CancellationToken()
     var isRequested: Bool { token.isCancelled }
+}
+
+/// What a root's closure holds, and nobody else: one that is discarded instead of run answers nil.
+private final class Reply<R: Sendable, E: Error>: Sendable {
+    private let continuation: UnsafeContinuation<Result<R, E>?, Never>
+    // Written by the one thread that runs the closure, read when the last reference is gone.
+    nonisolated(unsafe) private var isGiven = false
+
+    init(to continuation: UnsafeContinuation<Result<R, E>?, Never>) {
+        self.continuation = continuation
+    }
+
+    func give(_ result: Result<R, E>) {
+        isGiven = true
+        continuation.resume(returning: result)
+    }
+
+    deinit {
+        if !isGiven { continuation.resume(returning: nil) }
+    }
 }
 
 /// Two results on their way.
