@@ -78,6 +78,22 @@ public final class WaitGroup: Sendable {
         }
     }
 
+    /// The same for a queue that the caller has no right to keep: it is asked for again for each part of the wait,
+    /// each as long as the ones before together, and at most a second.
+    func wait(
+        lendingToLiving queue: () -> TaskQueue?, _ qos: TaskQueue.QoS?, timeout: Duration? = nil
+    ) -> WaitResult {
+        let began = ContinuousClock.now
+        var part = Duration.milliseconds(20)
+        while let queue = queue() {
+            let left = timeout.map { $0 - began.duration(to: .now) }
+            if let left, left <= part { return wait(lendingTo: queue, qos, timeout: left) }
+            if wait(lendingTo: queue, qos, timeout: part) == .success { return .success }
+            part = min(part * 2, .seconds(1))
+        }
+        return wait(lendingTo: nil, nil, timeout: timeout.map { $0 - began.duration(to: .now) })
+    }
+
     /// Waits until nothing is under way, but no longer than until `deadline`.
     ///
     /// - Parameter deadline: When to give up; one in the past only looks.

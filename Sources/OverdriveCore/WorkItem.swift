@@ -41,7 +41,7 @@ public final class WorkItem: Sendable {
         weak var queue: TaskQueue?
     }
 
-    /// What a wait lends to, and holds meanwhile: not what is suspended, which would never learn that it is over.
+    /// What a wait lends to, and holds for a while: not what is suspended, which would not learn that it is over.
     private var servedBy: TaskQueue? {
         guard let queue = home.withLock({ $0.queue }), !queue.isSuspended, queue.isActive else { return nil }
         return queue
@@ -108,7 +108,7 @@ public final class WorkItem: Sendable {
     ///   wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
     public func wait() {
         checkIsOutside("wait()")
-        _ = ended.wait(lendingTo: servedBy, qos)
+        _ = ended.wait(lendingToLiving: { servedBy }, qos)
     }
 
     /// Waits until the item has ended, but no longer than `timeout`.
@@ -116,7 +116,7 @@ public final class WorkItem: Sendable {
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success` when it has ended. After `.timedOut` one may wait again.
     public func wait(timeout: Duration) -> WaitResult {
-        ended.wait(lendingTo: servedBy, qos, timeout: timeout)
+        ended.wait(lendingToLiving: { servedBy }, qos, timeout: timeout)
     }
 
     /// Waits until the item has ended, but no longer than until `deadline`.

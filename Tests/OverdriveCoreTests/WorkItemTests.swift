@@ -181,6 +181,30 @@ struct WorkItemTests {
         #expect(eventually { runs.count == 2 })
     }
 
+    @Test("waited for keeps no queue that is suspended and let go meanwhile")
+    func waitKeepsNoQueue() {
+        let holder = Holder<TaskQueue?>(TaskQueue.serial(scheduler: makeScheduler()))
+        let (gate, runs) = (Gate(), Counter())
+        let item = WorkItem { runs.add() }
+        holder.value?.async { gate.pass() }
+        holder.value?.async(execute: item)
+        onThreads(2) { thread in
+            if thread == 0 {
+                #expect(item.wait(timeout: .seconds(20)) == .success)
+            } else {
+                // So that the other one waits; where it does not yet, there is nothing to be seen.
+                let never = WaitGroup()
+                never.enter()
+                _ = never.wait(timeout: .milliseconds(20))
+                never.leave()
+                holder.value?.suspend()
+                holder.value = nil
+                gate.open()
+            }
+        }
+        #expect(runs.count == 1)
+    }
+
     // MARK: - Cancelled while it runs
 
     @Test("cancelled while it runs is told, and ends with its run")
