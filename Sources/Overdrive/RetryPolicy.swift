@@ -110,6 +110,7 @@ extension TaskExtras {
     func mayRetry(after error: any Error) -> Bool {
         guard !(error is CancellationError) else { return false }
         let policy = locked { $0.retriesLeft > 0 ? $0.retry : nil }
-        return policy?.isWorthwhile(error) ?? false
+        guard let policy else { return false }
+        return Bounce.aside { policy.isWorthwhile(error) }
     }
 }

@@ -130,7 +130,8 @@ extension Task {
             self.fail(TaskConditionError.combined(errors: errors))
         }
         for (index, condition) in conditions.enumerated() {
-            let answer = Answer(to: answers, index: index, condition: condition.conditionName)
+            let name = Bounce.aside { condition.conditionName }
+            let answer = Answer(to: answers, index: index, condition: name)
             TaskQueue.global().async {
                 condition.evaluate(forTask: self) { answer.give($0) }
             }

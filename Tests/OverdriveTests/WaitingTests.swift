@@ -26,6 +26,40 @@ struct WaitingTests {
         #expect(waited.all == [true])
     }
 
+    @Test("A retry policy that is asked about a dependency's failure waits for a dependent")
+    func retryPolicy() {
+        let waited = Log<Bool>()
+        let (first, second) = (Task<Int>(error: Flaw()), Task.inline { 1 })
+        second.add(dependency: first, requiring: .success)
+        second.retry(
+            RetryPolicy(times: 1) { _ in
+                waited.note(Self.waitForDependent())
+                return false
+            })
+        TaskQueue().add(task: second)
+        #expect(second.wait(timeout: .seconds(40)) == .success)
+        #expect(waited.all == [true])
+    }
+
+    @Test("A condition that is asked for its name waits for a dependent")
+    func conditionName() {
+        struct Waits: TaskCondition {
+            let waited: Log<Bool>
+            var conditionName: String {
+                waited.note(WaitingTests.waitForDependent())
+                return "waits"
+            }
+            func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { .satisfied }
+        }
+        let waited = Log<Bool>()
+        let (first, second) = (Task.inline { 1 }, Task.inline { 2 })
+        second.add(condition: Waits(waited: waited))
+        second.add(dependency: first)
+        TaskQueue().add(task: second)
+        #expect(second.wait(timeout: .seconds(40)) == .success)
+        #expect(waited.all == [true])
+    }
+
     @Test("A part that is started with the whole waits for a dependent")
     func part() {
         let waited = Log<Bool>()
