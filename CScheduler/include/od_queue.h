@@ -78,6 +78,10 @@ void od_queue_async(od_queue *queue, od_group *group, int32_t band,
  * exactly one of them is called, once; the second by a cancel or a stop. */
 void od_queue_async_task(od_queue *queue, int32_t band, void *task);
 
+/* The same for a task that was announced before and is due now: as a timer it passes the queue's
+ * pending limit, because who submits it has others to submit that may be waited for. */
+void od_queue_async_due_task(od_queue *queue, int32_t band, void *task);
+
 /* How a job differs from a plain one. */
 enum {
     OD_BARRIER = 1,      /* runs alone: after all that was submitted before, before all after */

@@ -127,7 +127,7 @@ extension AnyTask {
     // MARK: - Linking and releasing
 
     /// The task is on a queue now: its dependencies are told whom to release.
-    final func linkDependencies() {
+    final func linkDependencies(byProducer: Bool) {
         // Most have one or two, for which no array is made. The newest is first.
         let (newest, previous, all) = edges.withLock { first -> (Edge?, Edge?, [Edge]) in
             guard let next = first?.nextDependency, next.nextDependency != nil else {
@@ -144,7 +144,7 @@ extension AnyTask {
         for edge in all.reversed() { edge.link(for: self) }
         previous?.link(for: self)
         newest?.link(for: self)
-        take(.release)
+        take(.release, byProducer: byProducer)
     }
 
     /// The end of the list of a task that is over: no edge is there.

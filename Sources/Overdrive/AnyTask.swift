@@ -88,15 +88,17 @@ open class AnyTask: @unchecked Sendable {
 
     /// Takes an event into account and carries out what it calls for, but for publishing a given outcome.
     @discardableResult
-    final func take(_ event: TaskState.Event) -> Bool {
+    final func take(_ event: TaskState.Event, byProducer: Bool = false) -> Bool {
         let actions = step(event).actions
-        if !actions.isSubset(of: .accept) { perform(actions) }
+        if !actions.isSubset(of: .accept) { perform(actions, byProducer: byProducer) }
         return actions.contains(.accept)
     }
 
-    final func perform(_ actions: TaskState.Actions) {
-        if actions.contains(.submit) { submit() }
-        if actions.contains(.link) { linkDependencies() }
+    /// - Parameter byProducer: Whether the program adds the task now, and may be held back by a queue that is full.
+    ///   Nobody else is: a task that is over would release no more dependents.
+    final func perform(_ actions: TaskState.Actions, byProducer: Bool = false) {
+        if actions.contains(.submit) { submit(byProducer: byProducer) }
+        if actions.contains(.link) { linkDependencies(byProducer: byProducer) }
         if actions.contains(.evaluate) { evaluateConditions() }
         if actions.contains(.enter) { enter() }
         if actions.contains(.tellCancelled) { tellCancelled() }
@@ -175,7 +177,7 @@ open class AnyTask: @unchecked Sendable {
             return taken
         }
         if taken.actions.isEmpty, byHand { markAdded(mayRepeat: mayRepeat) }
-        perform(taken.actions)
+        perform(taken.actions, byProducer: byHand)
     }
 
     private func markAdded(mayRepeat: Bool) {
@@ -189,11 +191,14 @@ open class AnyTask: @unchecked Sendable {
         return (QueueTasks.of(home), home)
     }
 
-    private func submit() {
+    private func submit(byProducer: Bool) {
         let entry = Unmanaged.passRetained(self).toOpaque()
         let qos = extras?.qos
-        if lazyHome.withReference({ $0.submit(task: entry, qos: qos, run: runSubmittedTask) }) == nil {
-            TaskQueue.global().submit(task: entry, qos: qos, run: runSubmittedTask)
+        let submitted: Void? = lazyHome.withReference {
+            $0.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+        }
+        if submitted == nil {
+            TaskQueue.global().submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
     }
 

@@ -25,13 +25,19 @@ extension TaskQueue {
     /// - Parameters:
     ///   - task: At +1: whichever of the two is called takes it over.
     ///   - qos: Raises the task above the queue's own quality of service.
+    ///   - byProducer: Whether a pending limit holds for it.
     ///   - run: What the door runs, for queues that are not the engine's.
     package func submit(
-        task: UnsafeMutableRawPointer, qos: QoS?, run: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
+        task: UnsafeMutableRawPointer, qos: QoS?, byProducer: Bool,
+        run: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
     ) {
         switch route {
         case .engine(let queue, _):
-            od_queue_async_task(queue, qos?.rawValue ?? -1, task)
+            if byProducer {
+                od_queue_async_task(queue, qos?.rawValue ?? -1, task)
+            } else {
+                od_queue_async_due_task(queue, qos?.rawValue ?? -1, task)
+            }
         case .dispatch(let route):
             // Handed from here to the dispatch queue, once.
             nonisolated(unsafe) let task = task

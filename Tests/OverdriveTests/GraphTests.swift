@@ -228,6 +228,43 @@ struct GraphTests {
         #expect(queue.tasks.isEmpty)
     }
 
+    @Test("a dependent whose queue is full keeps no other one waiting", arguments: [TaskQueue.BackPressure.wait, .callerRuns, .reject])
+    func fullQueue(policy: TaskQueue.BackPressure) {
+        let full = TaskQueue(pendingLimit: 1, policy: policy, scheduler: makeScheduler())
+        let free = TaskQueue(scheduler: makeScheduler())
+        let (first, held, other) = (Task<Int> { _ in {} }, Task.inline { 2 }, Task.inline { 3 })
+        free.add(task: first)
+        #expect(eventually { first.isExecuting })
+        held.add(dependency: first)
+        other.add(dependency: first)
+        full.suspend()
+        full.async {}
+        full.add(task: held)
+        free.add(task: other)
+        free.async { first.finish(with: .value(1)) }
+        #expect(other.wait(timeout: .seconds(20)) == .success)
+        #expect(held.state == .ready)
+        full.resume()
+        #expect(held.wait(timeout: .seconds(20)) == .success)
+        #expect(held.result?.value == 2)
+    }
+
+    @Test("what the program adds passes the queue's limit, also where its dependencies are over")
+    func fullForProducers() {
+        let full = TaskQueue(pendingLimit: 1, policy: .reject, scheduler: makeScheduler())
+        full.suspend()
+        full.async {}
+        let (over, plain, dependent) = (Task.inline { 0 }, Task.inline { 1 }, Task.inline { 2 })
+        over.start()
+        #expect(over.isFinished)
+        dependent.add(dependency: over)
+        full.add(task: plain)
+        full.add(task: dependent)
+        #expect(plain.isCancelled && dependent.isCancelled)
+        #expect(full.rejectedTaskCount == 2)
+        full.resume()
+    }
+
     @Test("circles are found when they are closed, and the message shows the way round")
     func circle() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
