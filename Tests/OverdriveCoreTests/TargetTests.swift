@@ -150,7 +150,7 @@ struct TargetTests {
             let high = TaskQueue.serial(label: "high", target: low)
             low.sync { high.sync {} }
         }
-        #expect(said(syncing).contains("TaskQueue.sync on \"high\" from a closure of \"low\", the serial queue"))
+        #expect(said(syncing).contains("TaskQueue.sync on \"high\" from a closure of \"low\", the queue that it is on"))
         let waiting = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let low = TaskQueue.serial(label: "low")
             let high = TaskQueue.serial(label: "high", target: low)
@@ -158,7 +158,7 @@ struct TargetTests {
         }
         #expect(
             said(waiting).contains(
-                "TaskQueue.waitUntilAllTasksAreFinished() of \"high\" from a closure of \"low\", the serial queue"))
+                "TaskQueue.waitUntilAllTasksAreFinished() of \"high\" from a closure of \"low\", the queue that it is on"))
     }
 
     private func said(_ result: ExitTest.Result?) -> String {
