@@ -559,3 +559,10 @@ void odi_forks_drop(odi_forks *forks)
     odi_store_relaxed(&forks->owner.head, forks->slots);
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED);
 }
+
+/* ---- loops ---- */
+
+uint64_t od_loop_system_ticks(void)
+{
+    return (uint64_t)odi_clock_now();
+}
