@@ -1,11 +1,11 @@
 /* loop_clock_test.c — what loops measure their parts by (include/od_fork.h) on a processor without a
  * clock that user programs may read. */
-#define OD_LOOP_SYSTEM_CLOCK
-#include "include/od_fork.h"
-
 #include <unistd.h>
 
-#include "Support/pools.h"
+#include "Support/check.h"
+
+#define OD_LOOP_SYSTEM_CLOCK
+#include "od_fork.h"
 
 /* A loop of many numbers runs alone until half a unit has passed: once the ticks stood still here,
  * and it ran alone to its end. */
