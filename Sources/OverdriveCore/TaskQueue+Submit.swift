@@ -52,44 +52,6 @@ extension TaskQueue {
         return (qos?.rawValue ?? -1, terms)
     }
 
-    /// Runs a closure in the queue's order, on the calling thread, and returns its result.
-    ///
-    ///     let count = counters.sync { total }
-    ///
-    /// On a concurrent queue it just runs; on a serial or limited one it waits for its turn, and on a worker
-    /// another one takes this one's place meanwhile. On ``main`` it runs on the main queue's thread.
-    ///
-    /// - Parameters:
-    ///   - flags: With ``Flags/barrier`` it waits for everything submitted before and holds back everything
-    ///     after, on a concurrent queue too.
-    ///   - body: What to run.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    /// - Ordering: After everything that was submitted to a serial queue before, before everything after.
-    /// - Threading: Any thread. On a serial queue's own closures (as a barrier: on any queue's own), and on
-    ///   ``main`` from the main thread, it would wait for itself: it traps.
-    /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller.
-    public func sync<R, E: Error>(flags: Flags = [], execute body: () throws(E) -> R) throws(E) -> R {
-        switch route {
-        case .engine(let queue, _):
-            var stay = od_stay()
-            return try withUnsafeMutablePointer(to: &stay) { stay throws(E) in
-                if flags.contains(.barrier), !isGlobal {
-                    od_queue_sync_barrier_begin(queue, stay)
-                } else {
-                    od_queue_sync_begin(queue, stay)
-                }
-                defer { od_queue_sync_end(stay) }
-                return try body()
-            }
-        case .dispatch(let route):
-            if route.isMain && TaskQueue.isOnMain {
-                trap("TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
-            }
-            return try route.sync(flags: flags, body)
-        }
-    }
-
     /// Runs a closure on the queue while the calling task is suspended.
     ///
     ///     let digest = try await queue.run { checksum(of: bytes) }

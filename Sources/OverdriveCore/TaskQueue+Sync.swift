@@ -1,0 +1,52 @@
+public import CScheduler
+
+extension TaskQueue {
+    /// Runs a closure in the queue's order, on the calling thread, and returns its result.
+    ///
+    ///     let count = counters.sync { total }
+    ///
+    /// On a concurrent queue it just runs; on a serial or limited one it waits for its turn, and on a worker
+    /// another one takes this one's place meanwhile. On ``main`` it runs on the main queue's thread.
+    ///
+    /// - Parameters:
+    ///   - flags: With ``Flags/barrier`` it waits for everything submitted before and holds back everything
+    ///     after, on a concurrent queue too.
+    ///   - body: What to run.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    /// - Ordering: After everything that was submitted to a serial queue before, before everything after.
+    /// - Threading: Any thread. On a serial queue's own closures (as a barrier: on any queue's own), and on
+    ///   ``main`` from the main thread, it would wait for itself: it traps.
+    /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller; the
+    ///   closure is specialised where it is written.
+    @inlinable
+    public func sync<R, E: Error>(flags: Flags = [], execute body: () throws(E) -> R) throws(E) -> R {
+        var stay = od_stay()
+        return try withUnsafeMutablePointer(to: &stay) { stay throws(E) in
+            guard beginSync(stay, flags) else { return try syncOnDispatchQueue(flags: flags, body) }
+            defer { od_queue_sync_end(stay) }
+            return try body()
+        }
+    }
+
+    /// Waits for the caller's turn; false when the queue is a dispatch queue, which has no such wait.
+    @usableFromInline
+    func beginSync(_ stay: UnsafeMutablePointer<od_stay>, _ flags: Flags) -> Bool {
+        guard case .engine(let queue, _) = route else { return false }
+        if flags.contains(.barrier), !isGlobal {
+            od_queue_sync_barrier_begin(queue, stay)
+        } else {
+            od_queue_sync_begin(queue, stay)
+        }
+        return true
+    }
+
+    @usableFromInline
+    func syncOnDispatchQueue<R, E: Error>(flags: Flags, _ body: () throws(E) -> R) throws(E) -> R {
+        guard case .dispatch(let route) = route else { trap("TaskQueue.sync: the queue has changed its kind") }
+        if route.isMain && TaskQueue.isOnMain {
+            trap("TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
+        }
+        return try route.sync(flags: flags, body)
+    }
+}
