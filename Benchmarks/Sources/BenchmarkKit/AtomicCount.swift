@@ -12,6 +12,9 @@ public final class AtomicCount: Sendable {
 
     @inlinable public func add() { number.wrappingAdd(1, ordering: .relaxed) }
 
+    /// Adds one and says what the count is with it.
+    @inlinable public func addAndCount() -> Int { number.wrappingAdd(1, ordering: .acquiringAndReleasing).newValue }
+
     /// Takes one away and says what is left; what others wrote before theirs is visible to the last.
     @inlinable public func takeOne() -> Int { number.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue }
 }

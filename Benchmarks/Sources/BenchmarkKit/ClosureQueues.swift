@@ -25,6 +25,16 @@ public protocol SerialQueues: ClosureQueues {
     static func makeSerialQueue() -> Queue
 }
 
+/// Serial queues on which the calling thread may run something itself, in its turn.
+public protocol SyncQueues: SerialQueues {
+    static func sync(on queue: Queue, _ body: () -> Void)
+}
+
+/// Queues that run at most so many closures at a time.
+public protocol LimitedQueues: ClosureQueues {
+    static func makeQueue(limit: Int) -> Queue
+}
+
 /// Queues on which a closure may ask to be alone.
 public protocol BarrierQueues: ClosureQueues {
     static func submitAlone(to queue: Queue, in group: Group, _ body: consuming @escaping @Sendable () -> Void)
@@ -43,9 +53,12 @@ public protocol NotifyingGroups: ClosureQueues {
     static func whenEmpty(_ group: Group, submitTo queue: Queue, _ body: consuming @escaping @Sendable () -> Void)
 }
 
-/// Queues that submit a closure at a time to come.
+/// Queues that submit a closure at a time to come, unless it is called off before.
 public protocol TimedQueues: NotifyingGroups {
     associatedtype Moment
+    associatedtype Timer
     static var now: Moment { get }
     static func submit(to queue: Queue, microseconds: Int, after start: Moment, _ body: consuming @escaping @Sendable () -> Void)
+    static func arm(on queue: Queue, seconds: Int) -> Timer
+    static func cancel(_ timer: Timer)
 }

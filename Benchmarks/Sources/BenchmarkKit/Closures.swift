@@ -189,75 +189,6 @@ public enum Closures<S: ClosureQueues> {
     }
 }
 
-extension Closures where S: SerialQueues {
-    @inlinable
-    public static var serialEntries: [Harness.Entry] { [("serial-queue", serialQueue), ("ping-pong", pingPong)] }
-
-    /// Closures of a serial queue count without a lock.
-    @inlinable
-    static func serialQueue() {
-        let (queue, n, count) = (S.makeSerialQueue(), Harness.value("n", 100_000), SharedBuffer(1, 0))
-        let group = S.makeGroup(for: queue)
-        Harness.measure {
-            count[0] = 0
-            for _ in 0..<n { S.submit(to: queue, in: group) { count[0] += 1 } }
-            S.wait(for: group)
-            return UInt64(count[0])
-        }
-    }
-
-    /// Two serial queues that hand one closure to and fro.
-    @inlinable
-    static func pingPong() {
-        let trips = Harness.value("n", 1000)
-        let (a, b) = (S.makeSerialQueue(), S.makeSerialQueue())
-        let (gate, hops) = (Gate(), AtomicCount())
-        @Sendable func hit(_ left: Int) {
-            hops.add()
-            if left == 0 { return gate.open() }
-            S.submit(to: left % 2 == 0 ? b : a) { hit(left - 1) }
-        }
-        Harness.measure {
-            hops.set(0)
-            S.submit(to: a) { hit(2 * trips - 1) }
-            gate.pass()
-            return UInt64(hops.value / 2)
-        }
-    }
-}
-
-extension Closures where S: BarrierQueues {
-    @inlinable
-    public static var barrierEntries: [Harness.Entry] { [("barrier", barrier)] }
-
-    /// Nine readers and a writer in turn; the writers count without a lock and find nobody else there.
-    @inlinable
-    static func barrier() {
-        let (queue, n) = (S.makeQueue(), Harness.value("n", 20_000))
-        let group = S.makeGroup(for: queue)
-        let (count, readers, broken) = (SharedBuffer(1, 0), AtomicCount(), AtomicCount())
-        Harness.measure {
-            count[0] = 0
-            for i in 0..<n {
-                if i % 10 == 9 {
-                    S.submitAlone(to: queue, in: group) {
-                        if readers.value != 0 { broken.add() }
-                        count[0] += 1
-                    }
-                } else {
-                    S.submit(to: queue, in: group) {
-                        readers.add()
-                        wl_nothing(UInt64(count[0]))
-                        _ = readers.takeOne()
-                    }
-                }
-            }
-            S.wait(for: group)
-            return broken.value == 0 ? UInt64(count[0]) : 0
-        }
-    }
-}
-
 extension Closures where S: PausableQueues {
     @inlinable
     public static var pausableEntries: [Harness.Entry] { [("memory", memory)] }
@@ -276,52 +207,6 @@ extension Closures where S: PausableQueues {
         S.resume(queue)
         S.wait(for: group)
         Harness.sample(bytes, UInt64(ran.value - 1))
-    }
-}
-
-extension Closures where S: TimedQueues {
-    @inlinable
-    public static var timedEntries: [Harness.Entry] { [("group", groups), ("timers", timers)] }
-
-    /// Many small groups, each with a notification.
-    @inlinable
-    static func groups() {
-        let (queue, n, ran) = (S.makeQueue(), Harness.value("n", 10_000), AtomicCount())
-        let all = S.makeGroup(for: queue)
-        Harness.measure {
-            ran.set(0)
-            for _ in 0..<n / 10 {
-                let group = S.makeGroup(for: queue)
-                for _ in 0..<10 { S.submit(to: queue, in: group) {} }
-                S.enter(all)
-                S.whenEmpty(group, submitTo: queue) {
-                    ran.add()
-                    S.leave(all)
-                }
-            }
-            S.wait(for: all)
-            return UInt64(10 * ran.value)
-        }
-    }
-
-    /// Timers that are due within a tenth of a second, all armed at once.
-    @inlinable
-    static func timers() {
-        let (queue, n, ran) = (S.makeQueue(), Harness.value("n", 10_000), AtomicCount())
-        let group = S.makeGroup(for: queue)
-        Harness.measure {
-            ran.set(0)
-            let start = S.now
-            for i in 0..<n {
-                S.enter(group)
-                S.submit(to: queue, microseconds: Int(wl_random(UInt64(i)) % 100_000), after: start) {
-                    ran.add()
-                    S.leave(group)
-                }
-            }
-            S.wait(for: group)
-            return UInt64(ran.value)
-        }
     }
 }
 

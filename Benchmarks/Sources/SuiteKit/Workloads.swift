@@ -172,6 +172,11 @@ extension Workload {
             caution: "Actors that nobody else calls may run on their caller's thread without any hop.",
             unit: .trip, family: .latency, quick: ["n": 1000], full: ["n": 10_000],
             units: { 1000 * Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "await", word: "await", question: "A Swift task awaits a task's value, again and again; the median.",
+            caution: "The awaiting task is Swift's: going back to its thread pool is most of it.",
+            unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }),
     ]
 
     static let order: [Workload] = [
@@ -182,19 +187,59 @@ extension Workload {
             slower: ["operations": ["n": 10_000]],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
-            id: "barrier", word: "barrier", question: "Nine readers and a writer in turn on one queue; writers find nobody beside them.",
-            caution: "Every tenth closure drains the queue.",
-            unit: .closure, family: .order, quick: ["n": 20_000], full: ["n": 200_000],
+            id: "serial-empty", word: "serial-empty", question: "The same with closures that capture nothing.",
+            caution: "What the queue itself costs; closures that capture pay the allocator beside it, in every contender.",
+            unit: .closure, family: .order, quick: ["n": 100_000], full: ["n": 1_000_000],
+            slower: ["operations": ["n": 10_000]],
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "serial-many", word: "serial-many", question: "A hundred closures on each of 1,000 serial queues (10,000 when full), in turn.",
+            caution: "The queues' memory is most of it.",
+            unit: .closure, family: .order, quick: ["queues": 1000], full: ["queues": 10_000],
+            slower: ["operations": ["queues": 100]],
+            units: { 100 * Double($0["queues", default: 1]) }, oracle: { UInt64(100 * $0["queues", default: 0]) }),
+        Workload(
+            id: "sync", word: "sync", question: "Calls with sync on a serial queue that nobody else uses.",
+            caution: "On the calling thread: no worker is asked.",
+            unit: .call, family: .order, quick: ["n": 100_000], full: ["n": 1_000_000],
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "limited", word: "limited", question: "Closures on a queue that runs four at a time; none of them sees a fifth.",
+            caution: "Swift Concurrency has no such queue: a group that waits for a child before it adds the next.",
+            unit: .closure, family: .order, quick: ["n": 20_000], full: ["n": 100_000],
+            slower: ["operations": ["n": 10_000]],
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "barrier", word: "barrier", question: "Nineteen readers and a writer in turn on one queue; writers find nobody beside them.",
+            caution: "Every twentieth closure drains the queue, and the readers' own count is most of what they do.",
+            unit: .closure, family: .order, quick: ["n": 20_000, "every": 20], full: ["n": 200_000, "every": 20],
             slower: ["operations": ["n": 2000]],
-            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0] / 10) }),
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0] / $0["every", default: 1]) }),
         Workload(
             id: "timers", word: "timers", question: "Timers that are due within a tenth of a second, all armed at once.",
             caution: "Most of the 100 ms is waiting: see the cpus column.",
             unit: .whole, family: .order, quick: ["n": 10_000, "least": 1, "warmup_ms": 0], full: ["n": 100_000],
             units: { _ in 1_000_000 }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "timer-arm", word: "timer-arm",
+            question: "A timer is armed and called off while 100,000 others (a million when full) are armed.",
+            caution: "libdispatch's is a source, with a block of its own.",
+            unit: .timer, family: .order, quick: ["n": 10_000, "armed": 100_000], full: ["n": 10_000, "armed": 1_000_000],
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "group-pairs", word: "group-pairs", question: "One thread enters a group and leaves it, again and again.",
+            caution: "The group is empty each time, which is what costs most where others wait for that.",
+            unit: .call, family: .order, quick: ["n": 100_000], full: ["n": 1_000_000],
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
     ]
 
     static let graphs: [Workload] = [
+        Workload(
+            id: "tasks", word: "tasks", question: "Task objects that run a closure each and tell a handler of their end.",
+            caution: "OperationQueue's completion blocks run after its wait has ended; they are waited for.",
+            unit: .node, family: .graphs, quick: ["n": 10_000], full: ["n": 1_000_000],
+            slower: ["operations": ["n": 10_000]],
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "dag-chain", word: "dag-chain", question: "Tasks in a row, each depending on the one before.",
             caution: "Making the tasks and their edges is part of it.",

@@ -9,6 +9,7 @@ enum Tasks {
             ("wake", wake), ("ping-pong", pingPong), ("chain", chain), ("serial-queue", serialQueue),
             ("group", groups), ("timers", timers), ("retry", retry), ("idle", idle), ("blocked", blocked), ("files", files),
             ("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront),
+            ("limited", limited), ("await", awaited),
         ]
     }
 
@@ -296,5 +297,36 @@ enum Tasks {
         let before = Harness.cpu
         Harness.sleep(microseconds: Harness.value("ms", 1000) * 1000)
         Harness.sample(Harness.cpu - before, 10_000)
+    }
+
+    /// A group that takes the next child when one is done.
+    static func limited() {
+        let (limit, n) = (Harness.value("limit", 4), Harness.value("n", 100_000))
+        blocking {
+            let inside = AtomicCount()
+            await Harness.measure {
+                let ran = AtomicCount()
+                await withTaskGroup(of: Void.self) { group in
+                    for i in 0..<n {
+                        if i >= limit { await group.next() }
+                        group.addTask {
+                            if inside.addAndCount() <= limit { ran.add() }
+                            _ = inside.takeOne()
+                        }
+                    }
+                }
+                return UInt64(ran.value)
+            }
+        }
+    }
+
+    /// A task's value is awaited, again and again.
+    static func awaited() {
+        blocking {
+            let ran = AtomicCount()
+            await Harness.measureTrips {
+                await Task.detached { ran.add() }.value
+            }
+        }
     }
 }

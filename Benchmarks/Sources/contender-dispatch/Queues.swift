@@ -2,10 +2,12 @@ internal import BenchmarkKit
 internal import Dispatch
 
 /// Closures on queues.
-enum Queues: SerialQueues, BarrierQueues, PausableQueues, TimedQueues {
+enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues {
     static func makeQueue() -> DispatchQueue { DispatchQueue(label: "bench", attributes: .concurrent) }
 
     static func makeSerialQueue() -> DispatchQueue { DispatchQueue(label: "bench") }
+
+    static func sync(on queue: DispatchQueue, _ body: () -> Void) { queue.sync(execute: body) }
 
     static func makeGroup(for queue: DispatchQueue) -> DispatchGroup { DispatchGroup() }
 
@@ -36,4 +38,15 @@ enum Queues: SerialQueues, BarrierQueues, PausableQueues, TimedQueues {
     ) {
         queue.asyncAfter(deadline: start + .microseconds(microseconds), execute: body)
     }
+
+    /// A source, because what `asyncAfter` was given cannot be called off without a word in the closure.
+    static func arm(on queue: DispatchQueue, seconds: Int) -> any DispatchSourceTimer {
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.setEventHandler {}
+        timer.schedule(deadline: .now() + .seconds(seconds))
+        timer.activate()
+        return timer
+    }
+
+    static func cancel(_ timer: any DispatchSourceTimer) { timer.cancel() }
 }

@@ -5,5 +5,5 @@ Harness.limitToCPUs(Harness.workers)
 let continuing = Harness.value("continuing", 0) == 1
 Harness.main(
     (continuing ? Continuing.entries : Shapes<Apply>.trees) + Shapes<Apply>.loops
-        + Closures<Queues>.entries + Closures<Queues>.serialEntries + Closures<Queues>.barrierEntries
+        + Closures<Queues>.entries + Closures<Queues>.serialEntries + Closures<Queues>.syncEntries + Closures<Queues>.barrierEntries
         + Closures<Queues>.pausableEntries + Closures<Queues>.timedEntries + Closures<Queues>.retryEntries + Graphs.entries)

@@ -4,18 +4,18 @@ internal import Foundation
 // OperationQueue: operations in blocks. It has no fork and join: nothing of it waits without blocking.
 Harness.limitToCPUs(Harness.workers)
 
-enum Queues: SerialQueues, BarrierQueues, PausableQueues {
-    static func makeQueue(width: Int) -> OperationQueue {
+enum Queues: SerialQueues, LimitedQueues, BarrierQueues, PausableQueues {
+    static func makeQueue(limit: Int) -> OperationQueue {
         let queue = OperationQueue()
-        queue.maxConcurrentOperationCount = width
+        queue.maxConcurrentOperationCount = limit
         return queue
     }
 
-    static func makeQueue() -> OperationQueue { makeQueue(width: Harness.workers) }
-    static func makeSerialQueue() -> OperationQueue { makeQueue(width: 1) }
+    static func makeQueue() -> OperationQueue { makeQueue(limit: Harness.workers) }
+    static func makeSerialQueue() -> OperationQueue { makeQueue(limit: 1) }
 
     /// As many at a time as its own default allows, because operations that block hold their place.
-    static func makeQueueForBlocking() -> OperationQueue { makeQueue(width: OperationQueue.defaultMaxConcurrentOperationCount) }
+    static func makeQueueForBlocking() -> OperationQueue { makeQueue(limit: OperationQueue.defaultMaxConcurrentOperationCount) }
 
     /// A queue is waited for as a whole.
     static func makeGroup(for queue: OperationQueue) -> OperationQueue { queue }
@@ -80,7 +80,25 @@ func wavefront() {
     }
 }
 
+/// Operations, each with a block that is told of its end.
+func finishedTasks() {
+    let (queue, n, ran, told) = (Queues.makeQueue(), Harness.value("n", 10_000), AtomicCount(), AtomicCount())
+    Harness.measure {
+        ran.set(0)
+        told.set(0)
+        for _ in 0..<n {
+            let operation = BlockOperation { ran.add() }
+            operation.completionBlock = { told.add() }
+            queue.addOperation(operation)
+        }
+        queue.waitUntilAllOperationsAreFinished()
+        // The blocks run after the wait's end, on threads of their own.
+        while told.value < n { sched_yield() }
+        return UInt64(ran.value)
+    }
+}
+
 Harness.main(
-    Closures<Queues>.entries + Closures<Queues>.serialEntries + Closures<Queues>.barrierEntries
+    Closures<Queues>.entries + Closures<Queues>.serialEntries + Closures<Queues>.limitedEntries + Closures<Queues>.barrierEntries
         + Closures<Queues>.pausableEntries + Closures<Queues>.retryEntries
-        + [("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront)])
+        + [("dag-chain", dependencyChain), ("dag-tree", dependencyTree), ("wavefront", wavefront), ("tasks", finishedTasks)])

@@ -4,7 +4,7 @@ internal import Overdrive
 /// Tasks that depend on tasks, and tasks that try again.
 enum Graphs {
     static var entries: [Harness.Entry] {
-        [("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry)]
+        [("dag-chain", chain), ("dag-tree", tree), ("wavefront", wavefront), ("retry", retry), ("tasks", finishedTasks), ("await", awaited)]
     }
 
     /// Tasks in a row, each depending on the one before.
@@ -74,5 +74,30 @@ enum Graphs {
             queue.waitUntilAllTasksAreFinished()
             return UInt64(tasks.count { (try? $0.result?.get()) != nil })
         }
+    }
+
+    /// Tasks, each with a handler that is told of its end.
+    static func finishedTasks() {
+        let (queue, n, ran, told) = (Queues.makeQueue(), Harness.value("n", 10_000), AtomicCount(), AtomicCount())
+        Harness.measure {
+            ran.set(0)
+            told.set(0)
+            for _ in 0..<n { queue.add(task: Task.inline { ran.add() }.onCompletion { _ in told.add() }) }
+            queue.waitUntilAllTasksAreFinished()
+            return told.value == n ? UInt64(ran.value) : 0
+        }
+    }
+
+    /// A task's result is awaited, again and again.
+    static func awaited() {
+        let (queue, gate, ran) = (Queues.makeQueue(), Gate(), AtomicCount())
+        AsyncTask.detached {
+            await Harness.measureTrips {
+                let task = queue.add { ran.add() }
+                try? await task.value
+            }
+            gate.open()
+        }
+        gate.pass()
     }
 }

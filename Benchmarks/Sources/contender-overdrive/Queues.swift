@@ -2,7 +2,7 @@ internal import BenchmarkKit
 internal import OverdriveCore
 
 /// Closures on queues. `consume` hands the closure on as a caller of `async` does; a copy would be retained and released.
-enum Queues: SerialQueues, BarrierQueues, PausableQueues, TimedQueues {
+enum Queues: SyncQueues, LimitedQueues, BarrierQueues, PausableQueues, TimedQueues {
     static let scheduler: Scheduler = {
         do {
             let scheduler = try Scheduler(workers: Harness.workers, name: "bench")
@@ -23,6 +23,10 @@ enum Queues: SerialQueues, BarrierQueues, PausableQueues, TimedQueues {
     static func makeQueue() -> TaskQueue { TaskQueue(scheduler: scheduler) }
 
     static func makeSerialQueue() -> TaskQueue { TaskQueue.serial(label: "bench", scheduler: scheduler) }
+
+    static func makeQueue(limit: Int) -> TaskQueue { TaskQueue(maxConcurrentTaskCount: limit, scheduler: scheduler) }
+
+    static func sync(on queue: TaskQueue, _ body: () -> Void) { queue.sync(execute: body) }
 
     static func makeGroup(for queue: TaskQueue) -> WaitGroup { WaitGroup() }
 
@@ -53,6 +57,10 @@ enum Queues: SerialQueues, BarrierQueues, PausableQueues, TimedQueues {
     ) {
         queue.asyncAfter(deadline: start + .microseconds(microseconds), execute: consume body)
     }
+
+    static func arm(on queue: TaskQueue, seconds: Int) -> TaskQueue.Timer { queue.asyncAfter(.seconds(seconds)) {} }
+
+    static func cancel(_ timer: TaskQueue.Timer) { timer.cancel() }
 
     /// Closures that say that they block, which only this scheduler has a word for.
     static var blockingEntries: [Harness.Entry] {

@@ -3,5 +3,5 @@ internal import BenchmarkKit
 Forks.prepare()
 Harness.main(
     Shapes<Forks>.trees + Shapes<Forks>.loops + Closures<Queues>.entries + Closures<Queues>.serialEntries
-        + Closures<Queues>.barrierEntries + Closures<Queues>.pausableEntries + Closures<Queues>.timedEntries
+        + Closures<Queues>.syncEntries + Closures<Queues>.limitedEntries + Closures<Queues>.barrierEntries + Closures<Queues>.pausableEntries + Closures<Queues>.timedEntries
         + Queues.blockingEntries + Graphs.entries)
