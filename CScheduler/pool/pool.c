@@ -211,6 +211,7 @@ od_status od_pool_free(od_pool *pool)
         odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "
                  "fork, of this pool (\"%s\"): the pool must outlive its guests",
                  pool->crew.name);
+    odi_pool_await_monitor(pool, ODI_FOREVER); /* a stop with a deadline may not have */
     odi_lock_acquire(&pool->crew.lock);
     bool stuck = pool->crew.present > 0;
     odi_lock_release(&pool->crew.lock);

@@ -93,6 +93,9 @@ void odi_pool_arm_monitor(odi_crew *crew);
 void odi_pool_stand_by(odi_crew *crew); /* the crew's `stand_by` */
 void odi_pool_wake_monitor(od_pool *pool);
 
+/* stop.c: sleeps until the monitor of a stopped pool has left, or until `until`. */
+void odi_pool_await_monitor(od_pool *pool, int64_t until);
+
 /* fork.c */
 void odi_pool_enlist(od_pool *pool);
 void odi_pool_delist(od_pool *pool);

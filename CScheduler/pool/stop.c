@@ -152,6 +152,21 @@ static bool close_if_empty(od_pool *pool)
     return empty;
 }
 
+void odi_pool_await_monitor(od_pool *pool, int64_t until)
+{
+    odi_crew *crew = &pool->crew;
+
+    odi_lock_acquire(&crew->lock);
+    while (pool->monitor_present && odi_clock_now() < until) {
+        uint32_t seen = odi_load_acquire(&crew->departures, S3);
+
+        odi_lock_release(&crew->lock);
+        odi_futex_wait(&crew->departures, seen, odi_clock_after(LOOK_NS)); /* ended by: its leaving */
+        odi_lock_acquire(&crew->lock);
+    }
+    odi_lock_release(&crew->lock);
+}
+
 static void stop(od_pool *pool, int64_t deadline)
 {
     odi_crew *crew = &pool->crew;
@@ -175,16 +190,9 @@ static void stop(od_pool *pool, int64_t deadline)
     if (!in_time)
         discard_all(crew);
 
-    /* The monitor leaves promptly: it runs no user code. */
-    odi_lock_acquire(&crew->lock);
-    while (pool->monitor_present) {
-        uint32_t seen = odi_load_acquire(&crew->departures, S3);
-
-        odi_lock_release(&crew->lock);
-        odi_futex_wait(&crew->departures, seen, odi_clock_after(LOOK_NS));
-        odi_lock_acquire(&crew->lock);
-    }
-    odi_lock_release(&crew->lock);
+    /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
+     * does not wait for that: od_pool_free does. */
+    odi_pool_await_monitor(pool, in_time ? ODI_FOREVER : grace);
 }
 
 /* RUNNING -> STOPPING: by the caller of od_pool_stop that does it; STOPPING -> STOPPED: when its

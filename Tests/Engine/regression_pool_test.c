@@ -151,6 +151,7 @@ static void a_worker_that_stops_another_pool_hands_its_place_over(void **state)
 static struct {
     _Atomic(od_pool *) pool;
     atomic_int asked, locked;
+    atomic_bool held; /* who asks does not come back */
 } watched;
 
 static bool is_free(odi_lock *lock)
@@ -170,6 +171,8 @@ int open(const char *path, int flags, ...)
 
     if (pool != NULL && strstr(path, "/self/task/") != NULL) {
         atomic_fetch_add(&watched.asked, 1);
+        while (atomic_load(&watched.held))
+            odi_clock_sleep(MILLISECONDS(1));
         if (!COMES_TRUE(is_free(&pool->crew.lock)))
             atomic_fetch_add(&watched.locked, 1);
     }
@@ -195,6 +198,35 @@ static void the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel(void **s
     atomic_store(&watched.pool, NULL);
     assert_true(atomic_load(&watched.asked) > 0);
     assert_int_equal(atomic_load(&watched.locked), 0);
+}
+
+/* On a machine that is as busy as that the monitor came to its end late, and so did the stop. */
+static void a_stop_with_a_deadline_does_not_wait_for_the_monitor(void **state)
+{
+    od_pool *pool = lone_worker();
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "stuck");
+    atomic_ullong ran = 0;
+    od_stop_report report;
+    gate door = {0};
+    int asked = atomic_load(&watched.asked);
+
+    (void)state;
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    atomic_store(&watched.held, true);
+    atomic_store(&watched.pool, pool);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran); /* behind it: the monitor looks */
+    assert_comes_true(atomic_load(&watched.asked) > asked);
+    assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
+    assert_report(&report, 0, 1, 1);
+    assert_ptr_equal(report.stuck_queues[0], queue);
+    atomic_store(&watched.pool, NULL);
+    atomic_store(&watched.held, false);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+    od_pool_free(pool);
+    assert_int_equal(atomic_load(&ran), 0);
 }
 
 /* ---- who waits while a pool goes ---- */
@@ -250,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_job_on_its_submitter_cannot_free_its_pool),
         cmocka_unit_test(a_worker_that_stops_another_pool_hands_its_place_over),
         cmocka_unit_test(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel),
+        cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_the_monitor),
         cmocka_unit_test(a_group_may_be_waited_for_while_its_last_jobs_pool_goes),
     };
     return run_guarded(tests);

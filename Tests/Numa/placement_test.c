@@ -472,40 +472,74 @@ enum { WAKES = 10 };
 typedef struct {
     od_pool *pool;
     int asleep; /* workers that are to sleep before each submission */
-    int node;
+    int node, distance; /* where from, and how far the woken one is to be */
     bool all_ran;
+    int woken; /* submissions that woke one sleeper at that distance, and nobody elsewhere */
 } caller;
 
-/* Counted as a sleeper is not asleep yet: one on its way may still find the job itself. So they
- * are counted twice, with time to fall asleep in between. */
+/* Nobody but the submitter is about to wake anybody: all sleep, nobody is on his way to a search, and
+ * the monitor has gone to rest. */
 static bool all_sleep(caller *it)
 {
-    if (sleepers(it->pool) != it->asleep)
-        return false;
-    odi_clock_sleep(MILLISECONDS(20));
-    return sleepers(it->pool) == it->asleep;
+    const odi_crew *crew = &it->pool->crew;
+    bool searching = false;
+
+    for (int site = 0; site < crew->site_count; site++)
+        searching |= odi_idle_searching(&crew->sites[site].idle);
+    return sleepers(it->pool) == it->asleep && !searching &&
+           odi_load_acquire(&crew->attention, S4) & ODI_MONITOR_OFF;
+}
+
+static void note_epochs(od_pool *pool, uint32_t epochs[MOST_NODES])
+{
+    for (int site = 0; site < pool->crew.site_count; site++) /* relaxed: our own wakes */
+        epochs[site] = odi_load_relaxed(&pool->crew.sites[site].idle.epoch);
+}
+
+/* A wake changes the epoch of the site whose sleeper it is meant for. */
+static bool woke_one_at_the_distance(const caller *it, const uint32_t before[MOST_NODES])
+{
+    uint32_t now[MOST_NODES], right = 0, wrong = 0;
+
+    note_epochs(it->pool, now);
+    for (int site = 0; site < it->pool->crew.site_count; site++) {
+        bool there = built.distance[it->node][it->pool->crew.sites[site].node] == it->distance;
+
+        *(there ? &right : &wrong) += now[site] - before[site];
+    }
+    return right == 1 && wrong == 0;
 }
 
 static void submit_one_by_one(void *raw)
 {
     caller *it = raw;
+    uint32_t before[MOST_NODES];
 
     it->all_ran = true;
     for (int i = 0; i < WAKES && it->all_ran; i++) {
         it->all_ran = COMES_TRUE(all_sleep(it));
+        note_epochs(it->pool, before);
         od_pool_submit(it->pool, OD_BAND_DEFAULT, log_job, &node_numbers[it->node]);
+        it->woken += woke_one_at_the_distance(it, before);
         it->all_ran = it->all_ran && COMES_TRUE(atomic_load(&log_of_jobs.count) == i + 1);
     }
 }
 
-/* The distance from `node` at which the worker was that ran each job. */
-static void check_all_ran_at(int node, int distance)
+/* Each submission woke the right one. Who runs the job is not promised: a sleeper of another node that
+ * is still on its way to sleep looks once more and may be faster than who was woken. */
+static void check_wakes(od_pool *pool, int asleep, int node, int distance)
 {
-    int right = 0;
+    caller it = {.pool = pool, .asleep = asleep, .node = node, .distance = distance};
+    int ran_there = 0;
 
+    begin_log();
+    visit(node, submit_one_by_one, &it);
+    assert_true(it.all_ran);
     for (int i = 0; i < WAKES; i++)
-        right += built.distance[node][home_of(log_of_jobs.ran[i])] == distance;
-    assert_int_equal(right, WAKES);
+        ran_there += built.distance[node][home_of(log_of_jobs.ran[i])] == distance;
+    print_message("node %d: %d of %d wakes at distance %d, %d jobs on who was woken\n", node,
+                  it.woken, WAKES, distance, ran_there);
+    assert_int_equal(it.woken, WAKES);
 }
 
 static void a_sleeper_of_the_submitters_node_is_woken(void **state)
@@ -516,14 +550,8 @@ static void a_sleeper_of_the_submitters_node_is_woken(void **state)
     (void)state;
     hold_all(&everybody, pool, NULL, NULL);
     hold_release_all(&everybody);
-    for (int i = 0; i < built.compute_nodes; i++) {
-        caller it = {.pool = pool, .asleep = everybody.count, .node = built.home_nodes[i]};
-
-        begin_log();
-        visit(it.node, submit_one_by_one, &it);
-        assert_true(it.all_ran);
-        check_all_ran_at(it.node, ODI_DISTANCE_LOCAL);
-    }
+    for (int i = 0; i < built.compute_nodes; i++)
+        check_wakes(pool, everybody.count, built.home_nodes[i], ODI_DISTANCE_LOCAL);
     od_pool_free(pool);
 }
 
@@ -536,7 +564,6 @@ static void when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken(void **state
     for (int i = 0; i < built.compute_nodes; i++) {
         od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
         int node = built.home_nodes[i], busy = built.cpus_of[node], nearest = INT32_MAX;
-        caller it = {.pool = pool, .asleep = built.cpus - busy, .node = node};
 
         hold_all(&everybody, pool, NULL, NULL);
         for (int place = 0; place < everybody.count; place++) {
@@ -548,10 +575,7 @@ static void when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken(void **state
                 nearest = built.distance[node][home];
             hold_release(&everybody, place);
         }
-        begin_log();
-        visit(node, submit_one_by_one, &it);
-        assert_true(it.all_ran);
-        check_all_ran_at(node, nearest);
+        check_wakes(pool, built.cpus - busy, node, nearest);
         hold_release_all(&everybody);
         od_pool_free(pool);
     }
