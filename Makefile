@@ -69,6 +69,14 @@ build-$(1): $$(programs-$(1)) $$(stress-$(1))
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 
+# A piece of the Swift layer on the engine's own objects, without the package: for the museum.
+SHARE := Tests/Museum/checks/share.swift $(addprefix Sources/OverdriveCore/Parallel/,Share.swift Doors.swift)
+
+$(C)/plain/bin/Museum/checks/share: $(SHARE) $(ENGINE:%.c=$(C)/plain/%.o)
+	@mkdir -p $(@D)
+	@$(NICE) $(SWIFT)c -O -parse-as-library -module-name Museum -I CScheduler/include $(SHARE) \
+	    $(filter %.o,$^) -Xclang-linker -fuse-ld=lld $(filter-out -lcmocka -pthread,$(LIBS)) -o $@
+
 # ---- all that gates ---------------------------------------------------------------------------
 
 # One recipe and one shell: the parts run one after another, whatever -j says, because tests of a
