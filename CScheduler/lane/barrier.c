@@ -117,13 +117,9 @@ odi_front odi_lane_front(od_queue *queue, int32_t own_places)
 
     if (queue->exclusive)
         return ODI_FRONT_HELD;
-    if (queue->barriers == 0 || queue->early.count > 0)
+    if (queue->barriers == 0 || queue->early.count > 0 || queue->back > 0)
         return ODI_FRONT_FREE;
-    if (odi_hand_count(&queue->hand) > 0)
-        next = queue->hand.entries[queue->hand.next];
-    else if (!odi_fifo_peek(&queue->lane, &next) &&
-             !(odi_inbox_empty_into(&queue->inbox, &queue->lane) &&
-               odi_fifo_peek(&queue->lane, &next))) {
+    if (!odi_lane_peek(queue, &next)) {
         if (queue->first_turn == NULL)
             return ODI_FRONT_FREE;
         next = queue->first_turn->entry;

@@ -181,25 +181,17 @@ void odi_lane_take_turn(od_queue *queue, bool exclusive)
     odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
 }
 
-/* The lane's next entry, without taking it. Lock held. */
-static bool peek(od_queue *queue, odi_entry *entry)
-{
-    return odi_fifo_peek(&queue->lane, entry) ||
-           (odi_inbox_empty_into(&queue->inbox, &queue->lane) &&
-            odi_fifo_peek(&queue->lane, entry));
-}
-
 /* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place
  * as it is. A drainer would have to find a worker first, and all of them may wait here. */
 static bool next_turn(od_queue *queue, odi_entry *entry)
 {
     if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        queue->early.count > 0 || odi_hand_count(&queue->hand) > 0)
+        queue->early.count > 0 || queue->back > 0)
         return false;
     for (;;) {
         odi_front front = odi_lane_front(queue, 1);
 
-        if (front == ODI_FRONT_HELD || !peek(queue, entry) || !odi_lane_is_turn(*entry))
+        if (front == ODI_FRONT_HELD || !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
             return false;
         (void)odi_fifo_pop(&queue->lane, entry);
         if (ODI_UNLIKELY(queue->raised != 0))
@@ -244,8 +236,8 @@ void odi_lane_end_turn(od_queue *queue, bool exclusive)
 /* Lock held. False: the lane is empty. */
 static bool pop(od_queue *queue, odi_entry *entry)
 {
-    return odi_fifo_pop(&queue->early, entry) || odi_hand_pop(&queue->hand, entry) ||
-           (peek(queue, entry) && odi_fifo_pop(&queue->lane, entry)) ||
+    return odi_fifo_pop(&queue->early, entry) || odi_lane_pop_hand(queue, entry) ||
+           (odi_lane_peek(queue, entry) && odi_fifo_pop(&queue->lane, entry)) ||
            odi_lane_take_listed(queue, entry);
 }
 
@@ -254,6 +246,7 @@ static bool pop(od_queue *queue, odi_entry *entry)
 static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
 {
     for (;;) {
+        odi_lane_call_in(queue);
         odi_front front = odi_lane_front(queue, 1);
 
         if (front == ODI_FRONT_HELD || !pop(queue, entry))
@@ -270,32 +263,17 @@ static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
 
 /* What a drainer that holds a place does next. */
 typedef struct {
-    odi_entry first;           /* a job; code 0: the place is given up or passed on */
+    odi_lot taken;             /* none: the place is given up or passed on */
     bool barrier;              /* the job, or the sync caller, runs alone */
-    int32_t hand_end;          /* further jobs, to be claimed; 0: none */
     odi_entry granted;         /* a sync caller who has the place now */
     odi_settlement settlement; /* what giving the place up leads to */
-} lot;
+} step;
 
-/* Fills the hand with what follows a serial lane's job, up to a sync caller. Lock held. */
-static int32_t fill_hand(od_queue *queue)
+/* Lock held. The place is given up because there is nothing to do or too many run. `drainer`:
+ * NULL where it takes one job. */
+static step take(od_queue *queue, const od_stay *drainer, const odi_turn *below)
 {
-    odi_hand *hand = &queue->hand;
-    odi_entry next;
-
-    if (odi_hand_count(hand) == 0) {
-        hand->next = hand->end = 0;
-        while (hand->end < ODI_HAND_MOST && queue->early.count == 0 &&
-               odi_fifo_peek(&queue->lane, &next) && !odi_lane_is_turn(next))
-            (void)odi_fifo_pop(&queue->lane, &hand->entries[hand->end++]);
-    }
-    return odi_hand_count(hand) > 0 ? odi_hand_offer(hand) : 0;
-}
-
-/* Lock held. It is given up because there is nothing to do or too many run. */
-static lot take(od_queue *queue, bool several, const odi_turn *below)
-{
-    lot next = {0};
+    step next = {0};
     odi_entry entry;
 
     while (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
@@ -311,11 +289,11 @@ static lot take(od_queue *queue, bool several, const odi_turn *below)
     if (odi_lane_is_turn(entry))
         next.granted = entry;
     else {
-        next.first = entry;
+        next.taken.first = entry;
         if (ODI_UNLIKELY(queue->first_turn != NULL))
             odi_limit_admit(queue);
-        if (several && queue->width == 1 && !queue->keeps_lane && queue->raised == 0)
-            next.hand_end = fill_hand(queue);
+        if (drainer != NULL)
+            odi_lane_fill_hand(queue, &next.taken, drainer);
     }
     return next;
 }
@@ -346,14 +324,16 @@ static void run_one(od_queue *queue, odi_entry job)
 }
 
 /* Runs what a drainer has taken. Returns how many jobs that were. */
-static size_t run_lot(od_queue *queue, const lot *taken)
+static size_t run_lot(od_queue *queue, const odi_lot *taken)
 {
     odi_entry job;
     size_t count = 1;
 
     run_one(queue, taken->first);
-    for (; taken->hand_end > 0 && odi_hand_claim(&queue->hand, taken->hand_end, &job); count++)
-        run_one(queue, job);
+    if (taken->hand != NULL) {
+        for (; odi_hand_claim(taken->hand, taken->hand_end, &job); count++)
+            run_one(queue, job);
+    }
     return count;
 }
 
@@ -391,6 +371,25 @@ static void linger(od_queue *queue)
     }
 }
 
+/* Another drainer is at jobs that are not worth two of them, and the lock between. This one
+ * begins when that comes on no more, or when it has come for a while. */
+static void let_the_other(od_queue *queue)
+{
+    /* relaxed, all: hints */
+    uint32_t before = odi_load_relaxed(&queue->takes), now;
+
+    if (odi_load_relaxed(&queue->reach) < ODI_HAND_MOST - 1 ||
+        !odi_load_relaxed(&odi_worker_self->crew->may_spin) || others_wait(queue))
+        return;
+    for (int looks = 0; looks < LINGER_LOOKS; looks++, before = now) {
+        for (int i = 0; i < PAUSES_PER_LOOK; i++)
+            odi_spin_pause();
+        now = odi_load_relaxed(&queue->takes); /* relaxed: a hint */
+        if (now == before)
+            return;
+    }
+}
+
 /* How many jobs this drainer may run before it goes back in line. */
 static size_t jobs_per_turn(od_queue *queue, uint32_t band)
 {
@@ -425,8 +424,9 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     size_t done = 0, most;
     const odi_turn *below = right_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
-    bool begins = false, up = false, held_up = false;
-    lot next = {0};
+    bool begins = false, up = false, held_up = false, wide = false;
+    step next = {0};
+    uint64_t began = 0, ticks = UINT64_MAX;
 
     right_below = NULL;
     odi_stays = &stay;
@@ -437,7 +437,13 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         /* relaxed, plain: hints; this drainer has just emptied the lane */
         if (done > 0 && most == JOBS_PER_TURN && seems_empty && target == NULL)
             linger(queue);
+        if (!up && most == JOBS_PER_TURN && target == NULL)
+            let_the_other(queue);
         odi_lock_acquire(&queue->watch.lock);
+        odi_lane_put_down(&next.taken);
+        if (wide && ticks != UINT64_MAX)
+            odi_lane_measure(queue, ticks);
+        wide = queue->width != 1;
         /* In a target's lane a pass is in the target's band, and keeps its place there. */
         if (!up && !(up = odi_lane_come_up(queue, *band, &begins,
                                            most != SIZE_MAX && target == NULL ? &next.settlement
@@ -448,12 +454,12 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         }
         held_up = ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue);
         if (ODI_LIKELY(!held_up))
-            next = take(queue, most > 1, below);
+            next = take(queue, most > 1 && target == NULL ? &stay : NULL, below);
         else
-            next = (lot){0};
+            next = (step){0};
         if (ODI_UNLIKELY(target != NULL))
             odi_target_unlock(queue);
-        if (begins && (held_up || next.first.code != 0 || next.granted.code != 0))
+        if (begins && (held_up || next.taken.first.code != 0 || next.granted.code != 0))
             next.settlement = odi_lane_settle(queue); /* another one may come */
         begins = false;
         over = queue->released;
@@ -461,17 +467,20 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         waits_for_before = queue->barriers > 0 && !queue->all_here;
         odi_lock_release(&queue->watch.lock);
         stay.exclusive = next.barrier;
-        if (held_up || next.first.code != 0)
+        if (held_up || next.taken.first.code != 0)
             odi_lane_carry_out(queue, next.settlement);
-        if (next.first.code != 0)
-            done += run_lot(queue, &next);
-        if (ODI_UNLIKELY(next.barrier && next.first.code != 0))
+        if (next.taken.first.code != 0) {
+            began = wide ? od_loop_ticks() : 0;
+            done += run_lot(queue, &next.taken);
+            ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
+        }
+        if (ODI_UNLIKELY(next.barrier && next.taken.first.code != 0))
             odi_lane_end_barrier(queue);
-        if (ODI_UNLIKELY(target != NULL) && next.first.code != 0 && odi_target_wants_back(queue))
+        if (ODI_UNLIKELY(target != NULL) && next.taken.first.code != 0 && odi_target_wants_back(queue))
             break;
         if (done >= most && most == JOBS_PER_TURN && !others_wait(queue))
             done = 0;
-    } while (next.first.code != 0 && done < most);
+    } while (next.taken.first.code != 0 && done < most);
     odi_stays = stay.outer;
 
     if (!up) {
@@ -481,8 +490,8 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     } else if (next.granted.code != 0) {
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
-    } else if (held_up || next.first.code != 0) {
-        if (!odi_lane_line_up(queue, band))
+    } else if (held_up || next.taken.first.code != 0) {
+        if (!odi_lane_line_up(queue, band, &next.taken))
             return true;
         if (ODI_LIKELY(target == NULL))
             return odi_pool_submit_if_kept(queue->pool, *band, odi_lane_pass(queue, *band));

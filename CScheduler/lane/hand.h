@@ -1,10 +1,13 @@
-/* hand.h — what a serial lane's drainer has taken and not started: within everybody's reach.
+/* hand.h — what a lane's drainer has taken and not started: within everybody's reach.
  *
  * The drainer fills it under the queue's lock and then claims one job at a time without it.
- * Who suspends, cancels or widens the queue takes back under the lock what is not claimed:
- * a job that blocks keeps nothing behind it from those who may run it.
+ * Who suspends, cancels or widens the queue takes back under the lock what is not claimed, and
+ * so does a drainer that finds nothing else: a job that blocks keeps nothing behind it from
+ * those who may run it.
  *
- * Threads  fill, take_back, pop: under the queue's lock. claim: the drainer that filled it.
+ * A hand holds no barriers and no sync callers' turns.
+ *
+ * Threads  offer, take_back, pop: under the queue's lock. claim: the drainer that owns it.
  *
  * Edges    Q3  claim <-> take back   one winner per job (relaxed: one word decides, and the
  *                                    jobs themselves change under the lock alone)
@@ -16,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/cache_line.h"
 #include "queue/entry.h"
 
 #pragma GCC visibility push(hidden)
@@ -23,14 +27,26 @@
 enum { ODI_HAND_MOST = 16 };
 
 typedef struct {
-    odi_atomic(int32_t) left; /* jobs that the drainer may still claim; below 0: none */
-    int32_t next, end;        /* of what was taken back: [next, end) */
+    const void *owner; /* the drainer that may still claim from it; NULL: none */
+    uint32_t since;    /* the lane's count of takes when it was offered */
+    int32_t next, end; /* of what was taken back: [next, end) */
     odi_entry entries[ODI_HAND_MOST];
+    /* Apart from what others look at: written with each claim. */
+    ODI_LINE_ALIGNED odi_atomic(int32_t) left; /* the owner may claim so many; below 0: none */
 } odi_hand;
 
+/* What was taken back and not popped. */
 static inline int32_t odi_hand_count(const odi_hand *hand)
 {
     return hand->end - hand->next;
+}
+
+/* What is not claimed. It may be less by now, and never more while the lock is held. */
+static inline int32_t odi_hand_offered(const odi_hand *hand)
+{
+    int32_t left = odi_load_relaxed(&hand->left); /* relaxed: Q3 */
+
+    return left > 0 ? left : 0;
 }
 
 /* Takes back what the drainer has not claimed; it keeps its order, before the lane's. Returns how

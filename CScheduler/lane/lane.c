@@ -13,7 +13,7 @@ bool odi_lane_is_clear(const od_queue *queue)
 {
     /* relaxed: what is pushed at this moment is not before the caller in anybody's order */
     return queue->lane.count == 0 && queue->early.count == 0 && queue->first_turn == NULL &&
-           odi_hand_count(&queue->hand) == 0 && odi_load_relaxed(&queue->inbox.waiting) == 0;
+           queue->back == 0 && odi_lane_offered(queue) == 0 && odi_load_relaxed(&queue->inbox.waiting) == 0;
 }
 
 void odi_lane_set_diverted(od_queue *queue, bool diverted)
@@ -58,14 +58,16 @@ odi_settlement odi_lane_settle(od_queue *queue)
 {
     odi_settlement settlement = {0};
     odi_front front = odi_lane_front(queue, 0); /* first: it may take over the inbox */
-    uint64_t waiting = queue->lane.count + queue->early.count +
-                       (uint64_t)odi_hand_count(&queue->hand) + (queue->first_turn != NULL);
+    uint64_t waiting = queue->lane.count + queue->early.count + queue->back +
+                       (queue->first_turn != NULL);
     int32_t width = odi_lane_width(queue), free_places = width - queue->running;
 
     if (front != ODI_FRONT_FREE && free_places > 0)
-        free_places = front == ODI_FRONT_BARRIER;
+        free_places = front == ODI_FRONT_BARRIER || odi_lane_offered(queue) > 0;
     odi_lock_acquire(&queue->inbox.lock);
     waiting += queue->inbox.fifo.count;
+    if (waiting == 0)
+        waiting = (uint64_t)odi_lane_offered(queue);
     /* One at a time: the next follows when a worker has begun this one, so that there are as
      * many as workers come for, and not one for each job. */
     bool starts = queue->suspensions == 0 && free_places > 0 && waiting > 0 && queue->coming == 0;
@@ -269,19 +271,17 @@ static void sift(od_queue *queue, odi_fifo *fifo, odi_fifo *dropped)
     }
 }
 
-/* The same for what a drainer had in hand. */
-static void sift_hand(od_queue *queue, odi_fifo *dropped)
+/* The same for what was taken back of a drainer's hand. */
+static void sift_hand(od_queue *queue, odi_hand *hand, odi_fifo *dropped)
 {
-    odi_hand *hand = &queue->hand;
     int32_t kept = hand->end;
 
-    odi_lane_take_back(queue);
     for (int32_t i = hand->end - 1; i >= hand->next; i--) {
         if (!odi_lane_is_cancelled(hand->entries[i]) ||
             !odi_fifo_push(dropped, hand->entries[i]))
             hand->entries[--kept] = hand->entries[i];
         else
-            queue->barriers -= odi_lane_is_barrier(hand->entries[i]);
+            queue->back--;
     }
     hand->next = kept;
 }
@@ -293,7 +293,9 @@ void odi_lane_purge(od_queue *queue)
 
     odi_lock_acquire(&queue->watch.lock);
     sift(queue, &queue->early, &dropped);
-    sift_hand(queue, &dropped);
+    odi_lane_take_back(queue);
+    for (int each = 0; each < ODI_HANDS; each++)
+        sift_hand(queue, &queue->hands[each], &dropped);
     sift(queue, &queue->lane, &dropped);
     odi_lock_acquire(&queue->inbox.lock);
     sift(queue, &queue->inbox.fifo, &dropped);

@@ -21,7 +21,7 @@ static uint32_t lane_band(const od_queue *queue)
 
 uint32_t odi_lane_waiting(od_queue *queue)
 {
-    return (uint32_t)odi_hand_count(&queue->hand) + queue->lane.count + queue->early.count +
+    return queue->back + queue->lane.count + queue->early.count +
            (queue->first_turn != NULL) +
            odi_load_relaxed(&queue->inbox.waiting); /* relaxed: what is pushed now is behind */
 }
@@ -57,14 +57,6 @@ ODI_COLD void odi_lane_pass_raised(od_queue *queue, int32_t entries)
     }
 }
 
-void odi_lane_take_back(od_queue *queue)
-{
-    int32_t left = odi_hand_take_back(&queue->hand);
-
-    if (ODI_UNLIKELY(queue->raised != 0))
-        odi_lane_pass_raised(queue, left); /* they stand before what was waited for again */
-}
-
 /* Cancelled jobs leave without being taken. */
 ODI_COLD void odi_lane_limit_raised(od_queue *queue, uint64_t waiting)
 {
@@ -93,11 +85,12 @@ void odi_lane_give_passes(od_queue *queue, odi_settlement *settlement)
     }
 }
 
-bool odi_lane_line_up(od_queue *queue, uint32_t *band)
+bool odi_lane_line_up(od_queue *queue, uint32_t *band, odi_lot *taken)
 {
     odi_settlement settlement = {0};
 
     odi_lock_acquire(&queue->watch.lock);
+    odi_lane_put_down(taken);
     queue->in_line++;
     odi_lane_give_passes(queue, &settlement); /* one at most: those before it have theirs */
     odi_lock_release(&queue->watch.lock);

@@ -8,8 +8,7 @@
 /* What waits to begin. Held; under it nobody but the timers adds. */
 static uint64_t waiting(const od_queue *queue)
 {
-    return (uint64_t)queue->lane.count + queue->early.count +
-           (uint64_t)odi_hand_count(&queue->hand) +
+    return (uint64_t)queue->lane.count + queue->early.count + queue->back +
            odi_load_relaxed(&queue->inbox.waiting); /* relaxed: see limit.h */
 }
 

@@ -394,8 +394,9 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     odi_lane_forget_line(queue);
     queue->released = false;
     odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
-    queue->hand.next = queue->hand.end = 0;
-    odi_store_relaxed(&queue->hand.left, 0);
+    odi_lane_drop_hands(queue);
+    odi_store_relaxed(&queue->takes, 0);
+    odi_store_relaxed(&queue->reach, 0);
     queue->inbox.fifo = (odi_fifo){0};
     odi_store_relaxed(&queue->inbox.waiting, 0);
     queue->inbox.credited = NULL;
@@ -511,8 +512,7 @@ static void forget_what_waits(void *object)
     }
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
-    queue->hand.next = queue->hand.end = 0;
-    odi_store_relaxed(&queue->hand.left, 0); /* relaxed: one thread exists */
+    odi_lane_drop_hands(queue);
     queue->first_turn = NULL;
     queue->running = queue->coming = 0;
     odi_lane_forget_line(queue);
@@ -521,7 +521,7 @@ static void forget_what_waits(void *object)
     queue->barriers = 0;
     queue->before = NULL;
     queue->all_here |= queue->keeps_lane;
-    odi_store_relaxed(&queue->visitors, 0);
+    odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
 }
 
 /* The places that the surviving thread holds, in a sync or a drainer, are still held. */

@@ -12,9 +12,9 @@
  * (`early`, which is served first). A sync caller waits in the lane like a job, as a *turn*:
  * the drainer that meets it passes its place on. How that wait ends: by that drainer.
  *
- * What is submitted arrives in the inbox, under a lock of its own; a serial lane's drainer
- * takes several jobs into its hand. A job is served in this order: early, hand (what was
- * taken back), lane, inbox, listed turns.
+ * What is submitted arrives in the inbox, under a lock of its own; a drainer takes several
+ * short jobs into its hand. A job is served in this order: early, hands (what was taken back),
+ * lane, inbox, listed turns.
  *
  * Owns     its records, its lane, its waiters. A queue's memory is never unmapped or reused
  *          as anything else.
@@ -45,6 +45,9 @@
 #pragma GCC visibility push(hidden)
 
 #define ODI_KEYS (ODI_KEY_BARRIER + ODI_BANDS)
+
+/* So many drainers of one lane take several jobs at a time; further ones take one. */
+enum { ODI_HANDS = 2 };
 
 /* A sync caller in the lane; or, in the frame of its submitter, a job that the lane had no
  * memory for. */
@@ -85,6 +88,10 @@ struct od_queue {
     int32_t width;   /* OD_UNLIMITED or more */
     int32_t running; /* drainers and sync callers that hold a place */
     int32_t coming;  /* drainers among them that no worker has begun: one at most */
+    /* See hands.c. */
+    odi_atomic(uint32_t) takes; /* by drainers; written under the lock */
+    uint32_t back;              /* what hands hold that was taken back */
+    odi_atomic(int32_t) reach;  /* a drainer takes so many jobs more than one; written as above */
     /* See lend.c. */
     uint32_t in_line;           /* drainers among them that wait in the pool */
     uint32_t passes[ODI_BANDS]; /* what waits there for drainers' sake, by band */
@@ -100,7 +107,7 @@ struct od_queue {
     uint32_t stranded[ODI_BANDS];
     uint32_t children; /* queues that have this one as their target */
     odi_record *before; /* from here on the chain's jobs may be outside of the lane */
-    ODI_LINE_ALIGNED odi_hand hand;
+    ODI_LINE_ALIGNED odi_hand hands[ODI_HANDS];
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
     ODI_LINE_ALIGNED odi_inbox inbox;
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
@@ -111,6 +118,13 @@ extern _Thread_local od_stay *odi_stays;
 
 /* Waits in the lane for a place; a checked build looks for a circle of waits. Not held. */
 void odi_lane_wait_for_turn(od_queue *queue, bool exclusive);
+
+/* What a drainer that holds a place has taken. */
+typedef struct {
+    odi_entry first;    /* a job; code 0: none */
+    odi_hand *hand;     /* further jobs, to be claimed; NULL: none */
+    int32_t hand_end;   /* where those end */
+} odi_lot;
 
 /* What follows from a change of places, width or suspension, to be done without the lock. */
 typedef struct {
@@ -192,6 +206,17 @@ void odi_queue_before_drained(od_queue *queue);
 bool odi_queue_visit(od_queue *queue);
 void odi_queue_end_visit(od_queue *queue);
 
+/* hands.c. The lock is held. */
+void odi_lane_fill_hand(od_queue *queue, odi_lot *lot, const od_stay *drainer);
+void odi_lane_put_down(odi_lot *lot); /* its drainer claims no more of it */
+void odi_lane_take_back(od_queue *queue); /* whatever is not claimed of any hand */
+void odi_lane_call_in(od_queue *queue); /* the same, if a drainer's next job is among it */
+bool odi_lane_pop_hand(od_queue *queue, odi_entry *entry);
+bool odi_lane_peek(od_queue *queue, odi_entry *entry); /* the lane's next, without the hands' */
+int32_t odi_lane_offered(const od_queue *queue); /* what is not claimed: it becomes less */
+void odi_lane_measure(od_queue *queue, uint64_t ticks); /* what the last lot took */
+void odi_lane_drop_hands(od_queue *queue); /* nobody else is there */
+
 /* lend.c. The lock is held where nothing else is said. */
 uint32_t odi_lane_waiting(od_queue *queue); /* entries of the lane; the inbox's are a hint */
 /* The next so many entries are served in this band, if it is higher. odi_lane_settle follows. */
@@ -199,12 +224,11 @@ void odi_lane_raise(od_queue *queue, uint32_t band, uint32_t entries);
 void odi_lane_raise_all(od_queue *queue, uint32_t band); /* all that waits now; not held */
 /* Of a raised lane: so many entries came in front, or (below 0) have left. */
 void odi_lane_pass_raised(od_queue *queue, int32_t entries);
-void odi_lane_take_back(od_queue *queue); /* what the drainer has not claimed of its hand */
 void odi_lane_limit_raised(od_queue *queue, uint64_t waiting);
 void odi_lane_give_passes(od_queue *queue, odi_settlement *settlement);
 /* The drainer's turn of its worker is over: it waits in the pool. True: it needs a pass of this
  * band; false: one lies there already. Not held. */
-bool odi_lane_line_up(od_queue *queue, uint32_t *band);
+bool odi_lane_line_up(od_queue *queue, uint32_t *band, odi_lot *taken);
 /* A pass of this band has come up. False: nobody is in line for it; or the lane is not in so
  * high a band any more, and the settlement (may be NULL: then it serves) says what follows. */
 bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement);

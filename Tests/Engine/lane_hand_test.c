@@ -1,4 +1,4 @@
-/* lane/: what a serial queue's drainer has in hand, and what the inbox has on credit. */
+/* lane/: what a queue's drainers have in hand, and what the inbox has on credit. */
 #include "Support/lanes.h"
 #include "Support/prng.h"
 #include "Support/watchdog.h"
@@ -78,6 +78,166 @@ static void a_cancel_counts_what_a_blocked_drainer_took(void **state)
     od_queue_release(queue);
 }
 
+/* ---- drainers of wide lanes ---- */
+
+static void add_barrier(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, function, context);
+}
+
+/* Suspended, and as if its jobs had all been short: the next drainer takes as many as it may. */
+static od_queue *wide_queue(int32_t width)
+{
+    od_queue *queue = queue_of(width);
+
+    add_barrier(queue, no_job, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_suspend(queue);
+    odi_store_relaxed(&queue->reach, ODI_HAND_MOST - 1); /* relaxed: nobody is there */
+    return queue;
+}
+
+static void end_wide_queue(od_queue *queue)
+{
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(queue->back, 0);
+    od_queue_release(queue);
+}
+
+static const int32_t wide[] = {OD_UNLIMITED, 3, 7};
+enum { WIDE = sizeof wide / sizeof wide[0] };
+
+static void a_job_that_blocks_holds_up_none_that_its_drainer_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20 * WIDE; i++) {
+        od_queue *queue = wide_queue(wide[i % WIDE]);
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        add(queue, gate_job, &door);
+        for (int job = 0; job < 40; job++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&ran) == 40);
+        gate_open(&door);
+        end_wide_queue(queue);
+    }
+}
+
+/* The second drainer takes the last of the lane, and blocks too. */
+static void somebody_comes_for_what_a_blocked_drainer_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20 * WIDE; i++) {
+        od_queue *queue = wide_queue(wide[i % WIDE]);
+        gate first = {0}, second = {0};
+        atomic_ullong ran = 0;
+
+        add(queue, gate_job, &first);
+        add(queue, count_job, &ran);
+        add(queue, gate_job, &second);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&first.waiting) == 1);
+        assert_comes_true(atomic_load(&second.waiting) == 1);
+        assert_comes_true(atomic_load(&ran) == 1);
+        gate_open(&first);
+        gate_open(&second);
+        end_wide_queue(queue);
+    }
+}
+
+/* A barrier in front is no reason to leave what others have in hand to them. */
+static void what_is_in_hand_before_a_barrier_does_not_wait_for_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20 * WIDE; i++) {
+        od_queue *queue = wide_queue(wide[i % WIDE]);
+        gate door = {0};
+        atomic_ullong ran = 0, alone = 0, after = 0;
+
+        add_barrier(queue, no_job, NULL); /* behind it the next one is far from the lane's end */
+        add(queue, gate_job, &door);
+        for (int job = 0; job < 4; job++)
+            add(queue, count_job, &ran);
+        add_barrier(queue, count_job, &alone);
+        for (int job = 0; job < 10; job++)
+            add(queue, count_job, &after);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&ran) == 4);
+        assert_int_equal(atomic_load(&alone), 0);
+        assert_int_equal(atomic_load(&after), 0);
+        gate_open(&door);
+        end_wide_queue(queue);
+        assert_int_equal(atomic_load(&alone), 1);
+        assert_int_equal(atomic_load(&after), 10);
+    }
+}
+
+static void a_changed_width_holds_for_what_drainers_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        od_queue *queue = wide_queue(3);
+        gate doors[3] = {{0}};
+        atomic_ullong ran = 0;
+
+        for (int each = 0; each < 3; each++) {
+            add(queue, gate_job, &doors[each]);
+            for (int job = 1; job < ODI_HAND_MOST; job++)
+                add(queue, count_job, &ran);
+        }
+        for (int job = 0; job < 100; job++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        for (int each = 0; each < 3; each++)
+            assert_comes_true(atomic_load(&doors[each].waiting) == 1);
+        od_queue_set_width(queue, 1);
+        odi_lock_acquire(&queue->watch.lock);
+        int32_t offered = odi_lane_offered(queue);
+        odi_lock_release(&queue->watch.lock);
+        assert_int_equal(offered, 0);
+        for (int each = 0; each < 3; each++)
+            gate_open(&doors[each]);
+        end_wide_queue(queue);
+        assert_int_equal(atomic_load(&ran), 3 * (ODI_HAND_MOST - 1) + 100);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    atomic_bool over;
+} endless;
+
+/* A lane of these is never empty. */
+static void again(void *unused)
+{
+    if (!atomic_load(&endless.over))
+        add(endless.queue, again, unused);
+}
+
+static void newer_jobs_do_not_pass_over_what_is_in_hand_for_ever(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3 * WIDE; i++) {
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        atomic_store(&endless.over, false);
+        endless.queue = wide_queue(wide[i % WIDE]);
+        add(endless.queue, gate_job, &door);
+        for (int job = 0; job < ODI_HAND_MOST; job++)
+            add(endless.queue, count_job, &ran);
+        for (int job = 0; job < 20 * ODI_HAND_MOST; job++)
+            add(endless.queue, again, NULL);
+        od_queue_resume(endless.queue);
+        assert_comes_true(atomic_load(&ran) == ODI_HAND_MOST);
+        atomic_store(&endless.over, true);
+        gate_open(&door);
+        end_wide_queue(endless.queue);
+    }
+}
+
 /* ---- exactly once, whatever is changed meanwhile ---- */
 
 enum { SUBMITTERS = 2, MOST_EACH = 20000 };
@@ -86,23 +246,38 @@ static struct {
     od_queue *queue;
     od_group *group;
     uint32_t each;
-    atomic_int submitting;
+    bool barriers;
+    atomic_int submitting, inside, overlaps;
     atomic_uchar times[SUBMITTERS * MOST_EACH];
 } racing;
 
 static void racing_job(void *raw)
 {
+    atomic_fetch_add(&racing.inside, 1);
     atomic_fetch_add(&racing.times[(uintptr_t)raw], 1);
+    atomic_fetch_sub(&racing.inside, 1);
+}
+
+static void racing_barrier(void *raw)
+{
+    atomic_fetch_add(&racing.overlaps, atomic_fetch_add(&racing.inside, 1) != 0);
+    atomic_fetch_add(&racing.times[(uintptr_t)raw], 1);
+    atomic_fetch_add(&racing.overlaps, atomic_fetch_sub(&racing.inside, 1) != 1);
 }
 
 static void *submit_racing(void *raw)
 {
     uintptr_t first = (uintptr_t)raw * MOST_EACH;
 
-    for (uintptr_t i = 0; i < racing.each; i++)
+    for (uintptr_t i = 0; i < racing.each; i++) {
+        if (racing.barriers && i % 19 == 0) {
+            add_barrier(racing.queue, racing_barrier, (void *)(first + i));
+            continue;
+        }
         od_queue_async(racing.queue, i % 7 == 0 ? racing.group : NULL,
                        i % 11 == 0 ? OD_BAND_USER_INITIATED : OD_QUEUE_BAND, racing_job,
                        (void *)(first + i));
+    }
     atomic_fetch_sub(&racing.submitting, 1);
     return NULL;
 }
@@ -139,12 +314,13 @@ static void *change_racing(void *unused)
 static void every_job_runs_once_while_width_and_suspension_change(void **state)
 {
     (void)state;
-    for (int round = 0; round < UNLESS_SANITIZED(6, 2); round++) {
+    for (int round = 0; round < UNLESS_SANITIZED(8, 2); round++) {
         pthread_t submitters[SUBMITTERS], changer;
 
         memset(&racing, 0, sizeof racing);
         racing.queue = queue_of(1);
         racing.group = od_group_create();
+        racing.barriers = round % 2 == 1;
         racing.each = UNLESS_SANITIZED(MOST_EACH, 2000);
         atomic_store(&racing.submitting, SUBMITTERS);
         for (uintptr_t i = 0; i < SUBMITTERS; i++)
@@ -156,6 +332,7 @@ static void every_job_runs_once_while_width_and_suspension_change(void **state)
         assert_true(od_queue_wait(racing.queue, HANG_NS));
         assert_true(od_group_wait(racing.group, HANG_NS));
         assert_int_equal(od_queue_pending(racing.queue), 0);
+        assert_int_equal(atomic_load(&racing.overlaps), 0);
         for (uint32_t s = 0; s < SUBMITTERS; s++) {
             for (uint32_t i = 0; i < racing.each; i++)
                 assert_int_equal(atomic_load(&racing.times[s * MOST_EACH + i]), 1);
@@ -220,6 +397,11 @@ int main(void)
         LANE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took),
         LANE_TEST(what_was_taken_back_keeps_its_order),
         LANE_TEST(a_cancel_counts_what_a_blocked_drainer_took),
+        LANE_TEST(a_job_that_blocks_holds_up_none_that_its_drainer_took),
+        LANE_TEST(somebody_comes_for_what_a_blocked_drainer_took),
+        LANE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it),
+        LANE_TEST(a_changed_width_holds_for_what_drainers_took),
+        LANE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever),
         LANE_TEST(every_job_runs_once_while_width_and_suspension_change),
         LANE_TEST(credits_are_not_pending_and_not_cancelled),
         LANE_TEST(an_empty_lane_keeps_no_credits),

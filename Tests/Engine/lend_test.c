@@ -187,7 +187,7 @@ static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     /* relaxed: its drainer took the others into its hand before it began with the gate */
-    int32_t in_hand = odi_load_relaxed(&queue->hand.left);
+    int32_t in_hand = odi_load_relaxed(&queue->hands[0].left);
     add(queue, OD_BAND_USER_INTERACTIVE, 'U');
     od_queue_suspend(queue);
     od_queue_resume(queue);

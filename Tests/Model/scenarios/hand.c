@@ -1,7 +1,15 @@
 /* hand.c — a drainer claims what it took while others take it back: each job has one taker,
- * and the order stays. */
-#include "lane/hand.h"
+ * and the order stays.
+ *
+ * In hand_filled_again the drainer of a wide lane comes back under the lock and takes the next
+ * ones into the same hand, while another drainer takes back and runs what it finds.
+ */
+#define ODI_LOCK_SPINS 0
 
+#include "lane/hand.h"
+#include "sleep/lock.c"
+
+#include "doubles/futex.h"
 #include "model/scenario.h"
 
 enum { JOBS = 3 };
@@ -53,3 +61,63 @@ static void each_once(void)
 }
 
 MODEL_SCENARIO(hand_taken_back, filled, each_once, drainer, changer)
+
+/* ---- again and again ---- */
+
+enum { EACH = 2, FILLS = 2 };
+
+static odi_lock lock;
+static int lane; /* the newest job that has left it; under the lock */
+
+static void empty(void)
+{
+    model_hint(&hand.left, sizeof hand.left);
+    odi_store_relaxed(&hand.left, 0);
+    hand.next = hand.end = 0;
+    lane = 0;
+}
+
+static void drains_twice(void)
+{
+    odi_entry job;
+
+    for (int fills = 0; fills < FILLS; fills++) {
+        odi_lock_acquire(&lock);
+        if (odi_hand_count(&hand) == 0) {
+            hand.next = hand.end = 0;
+            for (int each = 0; each < EACH && lane < JOBS; each++)
+                hand.entries[hand.end++] = (odi_entry){(uint64_t)++lane, 0};
+        }
+        end = odi_hand_offer(&hand);
+        odi_lock_release(&lock);
+        while (odi_hand_claim(&hand, end, &job))
+            by_drainer[job.code]++;
+    }
+}
+
+static void runs_dry(void)
+{
+    odi_entry job;
+
+    for (int twice = 0; twice < 2; twice++) {
+        odi_lock_acquire(&lock);
+        odi_hand_take_back(&hand);
+        if (odi_hand_pop(&hand, &job))
+            by_others[job.code]++;
+        odi_lock_release(&lock);
+    }
+}
+
+static void each_once_or_left(void)
+{
+    odi_entry job;
+
+    odi_hand_take_back(&hand);
+    while (odi_hand_pop(&hand, &job))
+        by_others[job.code]++;
+    for (; lane < JOBS; by_others[lane]++)
+        lane++;
+    each_once();
+}
+
+MODEL_SCENARIO(hand_filled_again, empty, each_once_or_left, drains_twice, runs_dry)
