@@ -50,21 +50,25 @@ extension AnyTask {
         if dependency === self {
             trap("Task.add(dependency:) of \(title) to itself: a task cannot wait for itself")
         }
-        let edge = Edge(to: dependency, requiring: requirement)
+        let edge = Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
         dependency.take(.gainDependent)
-        let step = edges.withLock { first -> TaskState.Step? in
+        let (step, isLinkedHere) = edges.withLock { list -> (TaskState.Step, Bool) in
             let step = self.step(.dependOn)
-            guard step.actions.contains(.accept) else { return nil }
-            edge.nextDependency = first
-            first = edge
-            return step
+            guard step.actions.contains(.accept) else { return (step, false) }
+            let isLinkedHere = step.actions.contains(.link) && edge._withUnsafeGuaranteedRef { $0.beginLinking(for: self) }
+            if isLinkedHere { _ = edge.retain() }
+            list.add(edge)
+            return (step, isLinkedHere)
         }
-        guard let step else { return false }
+        guard step.actions.contains(.accept) else {
+            edge.release()
+            return false
+        }
         // Each end is announced, the dependency's first, before the other is looked at, so that of threads that close a
         // circle one sees it: were this task's step before each announcement that somebody waits for it, then so, all
         // round, before itself.
         if step.state.hasDependents, dependency.standingInFull.hasDependencies { trapOnCircle(through: dependency) }
-        if step.actions.contains(.link) { edge.link(for: self) }
+        if isLinkedHere { edge._withUnsafeGuaranteedRef { Bounce.run($0) } }
         return true
     }
 
@@ -82,20 +86,18 @@ extension AnyTask {
     }
 
     private func removeDependencies(where matches: (AnyTask) -> Bool) -> Int {
-        let removed = edges.withLock { first -> [Edge] in
+        let removed = edges.withLock { list -> [Edge] in
             guard standing.phase < .executing, !standing.isSettled else { return [] }
-            var (kept, removed): ([Edge], [Edge]) = ([], [])
-            var next = first
-            while let edge = next {
-                next = edge.nextDependency
-                if let dependency = edge.dependency, matches(dependency) { removed.append(edge) } else { kept.append(edge) }
+            var removed: [Edge] = []
+            var (all, kept) = (list.takeAll(), EdgeList())
+            while let edge = all.takeFirst() {
+                if let task = edge._withUnsafeGuaranteedRef({ $0.task }), matches(task) {
+                    removed.append(edge.takeRetainedValue())
+                } else {
+                    kept.add(edge)
+                }
             }
-            first = nil
-            for edge in kept.reversed() {
-                edge.nextDependency = first
-                first = edge
-            }
-            for edge in removed { edge.nextDependency = nil }
+            while let edge = kept.takeFirst() { list.add(edge) }
             return removed
         }
         for edge in removed where edge.remove() { take(.release) }
@@ -104,12 +106,10 @@ extension AnyTask {
 
     /// What the task waits for, or has waited for, in the order in which it was added; none once it is over.
     public final var dependencies: [AnyTask] {
-        edges.withLock { first in
+        edges.withLock { list in
             var all: [AnyTask] = []
-            var next = first
-            while let edge = next {
-                if let dependency = edge.dependency { all.append(dependency) }
-                next = edge.nextDependency
+            list.forEach { edge in
+                if let task = edge.task { all.append(task) }
             }
             return all.reversed()
         }
@@ -128,39 +128,36 @@ extension AnyTask {
 
     /// The task is on a queue now: its dependencies are told whom to release.
     final func linkDependencies(byProducer: Bool) {
-        // Most have one or two, for which no array is made. The newest is first.
-        let (newest, previous, all) = edges.withLock { first -> (Edge?, Edge?, [Edge]) in
-            guard let next = first?.nextDependency, next.nextDependency != nil else {
-                return (first, first?.nextDependency, [])
+        // The newest is first: turned round, they are linked in the order in which they were added.
+        var ordered = edges.withLock { list -> Unmanaged<Edge>? in
+            var ordered: Unmanaged<Edge>?
+            list.forEach { edge in
+                guard edge.beginLinking(for: self) else { return }
+                edge.nextDependent = ordered
+                ordered = Unmanaged.passRetained(edge)
             }
-            var all: [Edge] = []
-            var edge = first
-            while let here = edge {
-                all.append(here)
-                edge = here.nextDependency
-            }
-            return (nil, nil, all)
+            return ordered
         }
-        for edge in all.reversed() { edge.link(for: self) }
-        previous?.link(for: self)
-        newest?.link(for: self)
+        while let entry = ordered {
+            entry._withUnsafeGuaranteedRef { edge in
+                ordered = edge.nextDependent
+                Bounce.run(edge)
+            }
+        }
         take(.release, byProducer: byProducer)
     }
 
     /// The end of the list of a task that is over: no edge is there.
     private static var closedList: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
 
-    /// Puts an edge where the end of this task finds it. False: it is over.
+    /// Puts an edge where the end of this task finds it, and takes over what the caller holds of it. False: it is over.
     final func attach(_ edge: Edge) -> Bool {
         // One that was over before anybody depended on it has no list to close, and looks at none.
         guard standing.hasDependents else { return false }
-        let entry = Unmanaged.passRetained(edge)
+        let entry = Unmanaged.passUnretained(edge)
         var head = dependents.load(ordering: .relaxed)
         while true {
-            if head == AnyTask.closedList {
-                entry.release()
-                return false
-            }
+            if head == AnyTask.closedList { return false }
             edge.nextDependent = head.map { Unmanaged.fromOpaque($0) }
             // Releases the edge to whoever takes the list.
             let (exchanged, found) = dependents.weakCompareExchange(
@@ -171,56 +168,51 @@ extension AnyTask {
     }
 
     /// The task is over, as far as dependents are concerned.
-    final func releaseDependents() {
+    ///
+    /// - Parameter isLost: It goes, and nobody has finished it.
+    final func releaseDependents(isLost: Bool = false) {
         var next = dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing)
             .map { Unmanaged<Edge>.fromOpaque($0) }
         // The newest is first: turned round, they are released in the order in which they came.
         var ordered: Unmanaged<Edge>?
         while let entry = next {
-            let following = entry._withUnsafeGuaranteedRef { edge in
+            next = entry._withUnsafeGuaranteedRef { edge in
+                if isLost { edge.isLost(title) } else { edge.isOver(self) }
                 let following = edge.nextDependent
                 edge.nextDependent = ordered
                 return following
             }
             ordered = entry
-            next = following
         }
         while let entry = ordered {
-            let edge = entry.takeRetainedValue()
-            ordered = edge.nextDependent
-            edge.nextDependent = nil
-            Bounce.run(edge)
+            entry._withUnsafeGuaranteedRef { edge in
+                ordered = edge.nextDependent
+                edge.nextDependent = nil
+                Bounce.run(edge)
+            }
+            entry.release()
         }
     }
 
     /// The task is over: it lets go of what it waited for.
     final func dropDependencies() {
-        let first = edges.withLock { first in
-            defer { first = nil }
-            return first
-        }
-        var next = first
-        while let edge = next {
-            next = edge.nextDependency
-            edge.nextDependency = nil
-            _ = edge.remove()
+        var all = edges.withLock { $0.takeAll() }
+        while let edge = all.takeFirst() {
+            _ = edge._withUnsafeGuaranteedRef { $0.remove() }
+            edge.release()
         }
     }
 
     /// The task goes without having been started: so may a million before it, one after another.
     final func dropUnstartedDependencies() {
-        var pending = edges.withLock { first in
-            defer { first = nil }
-            return first.map { [$0] } ?? []
-        }
-        while let edge = pending.popLast() {
-            if let next = edge.nextDependency.take() { pending.append(next) }
-            guard var dependency = edge.dependency.take(), isKnownUniquelyReferenced(&dependency) else { continue }
-            let first = dependency.edges.withLock { first in
-                defer { first = nil }
-                return first
-            }
-            if let first { pending.append(first) }
+        var pending = [edges.withLock { $0.takeAll() }]
+        while var list = pending.popLast() {
+            guard let edge = list.takeFirst() else { continue }
+            if list.first != nil { pending.append(list) }
+            var dependency = edge._withUnsafeGuaranteedRef { $0.takeDependency() }
+            edge.release()
+            guard isKnownUniquelyReferenced(&dependency) else { continue }
+            if let rest = dependency?.edges.withLock({ $0.takeAll() }) { pending.append(rest) }
         }
     }
 

@@ -39,7 +39,7 @@ open class AnyTask: @unchecked Sendable {
     let dependents = Atomic<UnsafeMutableRawPointer?>(nil)
 
     /// Edges to those that this task waits for, newest first.
-    let edges = Locked<Edge?>(nil)
+    let edges = Locked(EdgeList())
 
     /// Where the queue's ``QueueTasks`` keep the task.
     let place = Atomic<UInt64>(0)
@@ -152,6 +152,17 @@ open class AnyTask: @unchecked Sendable {
     /// The queue that the task is on, or `.global()`.
     final var home: TaskQueue { lazyHome.load() ?? .global() }
 
+    /// Whether a queue has been chosen.
+    final var isOnQueue: Bool { lazyHome.isSet }
+
+    /// Whether only who holds the task can finish it: it was started without a queue, its body has returned, and nobody
+    /// has said that he will speak for it. So those that wait for it do not keep it.
+    final var isForgettable: Bool {
+        let standing = standing
+        return standing.phase == .executing && !standing.isInBody && !standing.isSettled && !isOnQueue
+            && extras?.locked { $0.isSpokenFor } != true
+    }
+
     /// The task is brought to a queue, by a dependent of it or by ``start()``: only if it is on none yet.
     final func join(_ queue: TaskQueue) {
         guard standing.phase == .initialized, !lazyHome.isSet else { return }
@@ -160,19 +171,30 @@ open class AnyTask: @unchecked Sendable {
 
     /// Adds the task to a queue.
     final func enqueue(on queue: TaskQueue, byHand: Bool, mayRepeat: Bool) {
+        // One that was cancelled before is over: the queue, and its delegate, have nothing to do with it.
+        if standing.phase == .finished, !lazyHome.isSet {
+            if byHand { markAdded(mayRepeat: mayRepeat) }
+            return
+        }
         if standing.isConditional { prepareConditions() }
-        let stored = lazyHome.storeIfNil(queue)
+        // The task has it for as long as it is there itself.
+        lazyHome.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
+            enqueue(on: queue, storedAs: stored, byHand: byHand, mayRepeat: mayRepeat)
+        }
+    }
+
+    private func enqueue(on queue: TaskQueue, storedAs stored: TaskQueue, byHand: Bool, mayRepeat: Bool) {
         guard stored === queue || standing.phase == .initialized || !byHand else {
             // A dependent was faster, and has chosen the queue.
             markAdded(mayRepeat: mayRepeat)
             return
         }
         let taken = QueueTasks.with(stored) { tasks in
-            if tasks.register(self) { tasks.tellAdded(self, to: stored) }
+            tasks.register(self, in: stored)
             let taken = step(.add(byHand: byHand))
             // A publisher who has not found the queue is found here; one who comes later finds it.
             if taken.actions.isEmpty ? standingInFull.phase == .finished : taken.state.phase == .finished {
-                tasks.unregister(self)
+                tasks.unregister(self, from: stored)
             }
             return taken
         }
@@ -209,7 +231,7 @@ open class AnyTask: @unchecked Sendable {
 
     /// Runs the body; this thread has been given it.
     private func enter() {
-        var work: any CurrentWork = self
+        var work = CurrentWorkReference(self)  // the caller has the task
         withUnsafeMutablePointer(to: &work) { work in
             let outer = CurrentWorkPlace.enter(work)
             if extras != nil { tellObservers(of: .start) }
@@ -248,7 +270,7 @@ open class AnyTask: @unchecked Sendable {
     /// Before the outcome is written; this thread has settled it.
     final func preparePublishing(of failure: (any Error)?) {
         if extras != nil { tellObservers(of: .willFinish) }
-        tellDelegate(.willFinish)
+        lazyHome.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
         if let failure { publishedError = failure }
     }
 
@@ -267,10 +289,7 @@ open class AnyTask: @unchecked Sendable {
         if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { serveSide() }
         if extras != nil { tellObservers(of: .didFinish) }
         lazyHome.withReference { queue in
-            QueueTasks.with(queue) { tasks in
-                if let delegate = tasks.currentDelegate { tell(delegate, of: .didFinish, in: queue) }
-                tasks.unregister(self)
-            }
+            QueueTasks.with(queue) { $0.unregister(self, from: queue) }
         }
         let standing = standing
         if standing.hasDependents { releaseDependents() }
@@ -305,7 +324,7 @@ open class AnyTask: @unchecked Sendable {
     final var extras: TaskExtras? { lazyExtras.load() }
 
     final func makeExtras() -> TaskExtras {
-        lazyExtras.load() ?? lazyExtras.storeIfNil(newExtras())
+        lazyExtras.load() ?? lazyExtras.storeIfNil(newExtras()).takeUnretainedValue()
     }
 
     // MARK: - What Task does

@@ -4,7 +4,7 @@ internal import OverdriveCore
 /// a list instead of a stack.
 class Bounced {
     /// Owned by the line that it stands in.
-    fileprivate final var next: Bounced?
+    fileprivate final var next: Unmanaged<Bounced>?
 
     func go() {}
 }
@@ -29,8 +29,9 @@ private final class BouncedClosure: Bounced {
 /// deep, for a program's tasks may each set off the next in its own code; from there on all is one line again.
 enum Bounce {
     private struct Line {
-        var first: Bounced?
-        unowned(unsafe) var last: Bounced?
+        /// The line holds what stands in it.
+        var first: Unmanaged<Bounced>?
+        var last: Unmanaged<Bounced>?
         /// How many lines the thread has around this one.
         let depth: Int
         /// The thread runs the program's code, and has stepped out of the line.
@@ -41,12 +42,13 @@ enum Bounce {
         }
 
         mutating func append(_ bounced: Bounced) {
-            if let last { last.next = bounced } else { first = bounced }
-            last = bounced
+            let entry = Unmanaged.passRetained(bounced)
+            if let last { last._withUnsafeGuaranteedRef { $0.next = entry } } else { first = entry }
+            last = entry
         }
 
         mutating func pop() -> Bounced? {
-            guard let bounced = first else { return nil }
+            guard let bounced = first?.takeRetainedValue() else { return nil }
             first = bounced.next
             bounced.next = nil
             if first == nil { last = nil }

@@ -7,17 +7,23 @@ internal import Synchronization
 /// dependency's, from the moment the dependent is on a queue. Each is counted in the dependent's word until
 /// it is done: fired by the dependency's end, or removed. Whoever changes `state` to done counts down.
 ///
+/// Each list holds it once, without Swift's own counting on the way: the dependency's takes over what whoever links
+/// the edge has held.
+///
 /// Shared by threads, each part by one at a time: `nextDependency` belongs to the dependent's list and its
-/// lock, `dependent` to whoever links the edge and then to whoever makes it done, `nextDependent` to the
-/// dependency's list, `dependency` changes only when the dependent is deinitialised.
+/// lock, `dependent` to whoever links the edge and then to whoever makes it done, `nextDependent` to whoever links the
+/// edge and then to the dependency's list. `dependency` and `watched` change while the edge is linked, under the lock of
+/// the dependent's list, when the edge was taken out of that list, or when the dependent is deinitialised.
 final class Edge: Bounced, @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         case idle, linking, linked, done
     }
 
-    var dependency: AnyTask?
-    let requirement: AnyTask.DependencyRequirement
-    var nextDependency: Edge?
+    private var dependency: AnyTask?
+    /// In place of `dependency`, where dependents do not keep it.
+    private var watched: WatchedTask?
+    private let requirement: AnyTask.DependencyRequirement
+    fileprivate(set) var nextDependency: Unmanaged<Edge>?
     var nextDependent: Unmanaged<Edge>?
     /// Set from the linking until the edge is done: the dependent stays that long.
     private var dependent: AnyTask?
@@ -29,20 +35,30 @@ final class Edge: Bounced, @unchecked Sendable {
         self.requirement = requirement
     }
 
-    /// Links the edge into the dependency's list, unless somebody did; the dependency is on a queue afterwards.
-    func link(for dependent: AnyTask) {
-        guard change(.idle, to: .linking) else { return }
+    /// What is waited for; nil where nobody held it, and it went.
+    var task: AnyTask? { dependency ?? watched?.task }
+
+    /// What is waited for, taken from the edge, which nobody uses any more.
+    func takeDependency() -> AnyTask? { dependency.take() }
+
+    /// The edge is about to be linked into the dependency's list; whoever links it holds it. False: somebody did, or
+    /// it was removed.
+    func beginLinking(for dependent: AnyTask) -> Bool {
+        guard change(.idle, to: .linking) else { return false }
         self.dependent = dependent
-        Bounce.run(self)
+        return true
     }
 
-    /// The dependent waits no longer. False: the dependency was faster, and has counted down.
+    /// The dependent waits no longer, and the edge is in its list no more. False: the dependency was faster, and has
+    /// counted down.
     func remove() -> Bool {
         // Most have fired when their dependent goes. Acquires what whoever made it done has left.
         if state.load(ordering: .acquiring) == .done { return false }
         if change(.idle, to: .done) || change(.linking, to: .done) { return true }
         guard change(.linked, to: .done) else { return false }
         dependent = nil
+        // The dependency's list holds the edge to its end: the two would keep each other.
+        dependency = nil
         return true
     }
 
@@ -51,21 +67,54 @@ final class Edge: Bounced, @unchecked Sendable {
     }
 
     private func finishLinking() {
-        guard let dependency, let dependent else { return }
-        dependency.join(dependent.home)
+        guard let dependency else { return }
+        if !dependency.isOnQueue, let dependent {
+            dependency.join(dependent.home)
+            if dependency.isForgettable {
+                dependent.edges.withLock { _ in
+                    watched = WatchedTask(dependency)
+                    self.dependency = nil
+                }
+            }
+        }
         isLinked = true
         guard change(.linking, to: .linked) else {
             self.dependent = nil  // it was removed meanwhile
+            letGo()
             return
         }
-        if !dependency.attach(self) { fire() }
+        // From here on another thread may have the last of the edge, and let go of it.
+        if !dependency.attach(self) {
+            watched?.isOver(dependency)
+            fire()
+            letGo()
+        }
+    }
+
+    /// What whoever linked the edge has held.
+    private func letGo() {
+        Unmanaged.passUnretained(self).release()
+    }
+
+    /// The dependency is over. Its edges are told so before any of them fires.
+    func isOver(_ dependency: AnyTask) {
+        watched?.isOver(dependency)
+    }
+
+    /// The dependency goes, and will not be over.
+    func isLost(_ title: String) {
+        watched?.isLost(title)
     }
 
     /// The dependency is over.
     private func fire() {
         guard change(.linked, to: .done), let dependent = dependent.take() else { return }
-        if requirement == .success, let dependency, let error = dependency.failure {
-            dependent.fail(DependencyError(dependency: dependency.title, error: error))
+        if requirement == .success {
+            if let task {
+                if let error = task.failure { dependent.fail(DependencyError(dependency: task.title, error: error)) }
+            } else {
+                dependent.fail(DependencyError(dependency: watched?.title ?? "", error: CancellationError()))
+            }
         }
         dependent.take(.release)
     }
@@ -73,5 +122,62 @@ final class Edge: Bounced, @unchecked Sendable {
     private func change(_ old: State, to new: State) -> Bool {
         // Acquires what the last owner wrote, and hands over what this one did.
         state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
+    }
+}
+
+/// A dependency that its dependents do not keep: it was started without a queue, and only who holds it can finish it.
+/// Over, it is kept, for they may read its result.
+private final class WatchedTask: Sendable {
+    private struct State {
+        weak var waitedFor: AnyTask?
+        var over: AnyTask?
+        var title = ""
+    }
+    private let state: Locked<State>
+
+    init(_ task: AnyTask) {
+        state = Locked(State(waitedFor: task))
+    }
+
+    var task: AnyTask? { state.withLock { $0.over ?? $0.waitedFor } }
+    var title: String { state.withLock { $0.title } }
+
+    func isOver(_ task: AnyTask) { state.withLock { $0.over = task } }
+    func isLost(_ title: String) { state.withLock { $0.title = title } }
+}
+
+/// Edges to what a task waits for, newest first. It holds them; whoever has it last takes them out.
+struct EdgeList: Sendable {
+    private(set) var first: Unmanaged<Edge>?
+
+    /// Takes over what the caller holds.
+    mutating func add(_ edge: Unmanaged<Edge>) {
+        edge._withUnsafeGuaranteedRef { $0.nextDependency = first }
+        first = edge
+    }
+
+    /// The newest, which the caller holds from now on.
+    mutating func takeFirst() -> Unmanaged<Edge>? {
+        guard let edge = first else { return nil }
+        edge._withUnsafeGuaranteedRef { here in
+            first = here.nextDependency
+            here.nextDependency = nil
+        }
+        return edge
+    }
+
+    mutating func takeAll() -> EdgeList {
+        defer { first = nil }
+        return self
+    }
+
+    func forEach(_ body: (Edge) -> Void) {
+        var next = first
+        while let edge = next {
+            next = edge._withUnsafeGuaranteedRef { here in
+                body(here)
+                return here.nextDependency
+            }
+        }
     }
 }

@@ -1,4 +1,5 @@
 internal import OverdriveCore
+internal import Synchronization
 
 extension Task {
     /// What a progressive body says about its task.
@@ -19,17 +20,29 @@ extension Task {
     /// How a progressive body speaks: `emit(.update(x))`.
     ///
     /// An emitter belongs to one attempt, and does not keep its task: what it says after the attempt's end is
-    /// ignored.
+    /// ignored. When everybody who kept it beyond the body's return has let go of it, and none has said the end, the
+    /// attempt fails with ``TaskError/abandoned``: a lost callback leaves nobody waiting. A body that does not keep it
+    /// leaves the end to `finish(with:)`.
     ///
     /// - Threading: Any thread, any number of them.
     public final class Emitter: Sendable {
         // Read only; weak references are safe to read.
         private nonisolated(unsafe) weak var task: Task<T>?
         private let attempt: UInt16
+        /// Somebody had it when the body returned.
+        let isKept = Atomic(false)
 
         init(of task: Task<T>, attempt: UInt16) {
             self.task = task
             self.attempt = attempt
+        }
+
+        deinit {
+            // relaxed: the counts of references order it. Attempts beyond the greatest number share one: theirs may be
+            // another's.
+            guard isKept.load(ordering: .relaxed), attempt < .max, let task, task.isUnderWay(attempt) else { return }
+            // Whoever lets go may hold locks of the program's, which handlers want.
+            TaskQueue.global().async { [attempt] in task.accept(.failure(TaskError.abandoned), attempt: attempt) }
         }
 
         /// Says something about the task.

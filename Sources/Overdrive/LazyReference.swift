@@ -27,15 +27,15 @@ struct LazyReference<Instance: AnyObject>: ~Copyable {
         pointer.load(ordering: .relaxed) != nil  // relaxed: what it was made of is not looked at
     }
 
-    /// Sets the reference unless it is set. Returns what is set then.
-    func storeIfNil(_ instance: Instance) -> Instance {
+    /// Sets the reference unless it is set. Returns what is set then, for as long as the owner is there.
+    func storeIfNil(_ instance: Instance) -> Unmanaged<Instance> {
         let mine = Unmanaged.passRetained(instance)
         // Releases what the instance is made of, or acquires what another is.
         let (stored, found) = pointer.compareExchange(
             expected: nil, desired: mine.toOpaque(), ordering: .acquiringAndReleasing)
-        guard !stored, let found else { return instance }
+        guard !stored, let found else { return mine }
         mine.release()
-        return Unmanaged<Instance>.fromOpaque(found).takeUnretainedValue()
+        return Unmanaged<Instance>.fromOpaque(found)
     }
 
     deinit {

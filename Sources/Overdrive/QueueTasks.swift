@@ -40,25 +40,63 @@ final class QueueTasks: TaskKeeping {
 
     // MARK: - Coming and going
 
-    /// What a task has in place of its place when it has none any more.
-    private static let gone = UInt64.max
+    // A task's place is 0 until it has one. Then it is the roster's, to whose bits two are added:
 
-    /// Keeps the task until ``unregister(_:)``. False: it is kept already, or was.
-    @discardableResult
-    func register(_ task: AnyTask) -> Bool {
-        guard task.place.load(ordering: .relaxed) == 0 else { return false }  // relaxed: the exchange below decides
+    /// The delegate is being told that the task is added; whoever tells it gives the place out afterwards.
+    private static let announcing = UInt64.max - 1
+    /// There is no place any more.
+    private static let gone = UInt64.max
+    /// The delegate was told that the task will finish.
+    private static let endIsAnnounced = UInt64(1) << 62
+
+    /// Keeps the task until ``unregister(_:from:)``, and tells the delegate, unless it is kept already, or was.
+    func register(_ task: AnyTask, in queue: TaskQueue) {
+        // relaxed: the exchanges below decide
+        guard task.place.load(ordering: .relaxed) == 0 else { return }
+        let delegate = currentDelegate
+        if delegate != nil {
+            // relaxed: nothing is handed over with it
+            guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
+            else { return }
+        }
         let kept = Unmanaged.passRetained(task)
         let place = roster.add(kept.toOpaque())
+        if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
         // Releases the place to whoever takes it from the task.
-        if task.place.compareExchange(expected: 0, desired: place, ordering: .releasing).exchanged { return true }
-        leave(place, kept)  // another thread was faster, or the task is over
-        return false
+        let isKept = task.place.compareExchange(
+            expected: delegate == nil ? 0 : QueueTasks.announcing, desired: place, ordering: .acquiringAndReleasing
+        ).exchanged
+        if isKept { return }
+        // Another thread was faster, or the task was over before the delegate knew of it.
+        if delegate != nil { tellEnd(of: task, in: queue, isAnnounced: false) }
+        leave(place, kept)
     }
 
-    func unregister(_ task: AnyTask) {
-        // Acquires the place. Whoever takes it gives it up.
+    /// The task is over, or was when it came: whoever takes its place gives it up, and tells the delegate.
+    func unregister(_ task: AnyTask, from queue: TaskQueue) {
+        // Acquires the place.
         let place = task.place.exchange(QueueTasks.gone, ordering: .acquiring)
-        if place != 0, place != QueueTasks.gone { leave(place, Unmanaged.passUnretained(task)) }
+        guard place != 0, place != QueueTasks.announcing, place != QueueTasks.gone else { return }
+        tellEnd(of: task, in: queue, isAnnounced: place & QueueTasks.endIsAnnounced != 0)
+        leave(place & ~QueueTasks.endIsAnnounced, Unmanaged.passUnretained(task))
+    }
+
+    /// The task's outcome is about to be published.
+    func announceEnd(of task: AnyTask, in queue: TaskQueue) {
+        guard let delegate = currentDelegate else { return }
+        let place = task.place.load(ordering: .relaxed)  // relaxed: the exchange below decides
+        guard place != 0, place < QueueTasks.endIsAnnounced else { return }
+        // Acquires what the delegate was told when the task was added; one who is faster gives the task up.
+        guard task.place.compareExchange(
+            expected: place, desired: place | QueueTasks.endIsAnnounced, ordering: .acquiringAndReleasing).exchanged
+        else { return }
+        task.tell(delegate, of: .willFinish, in: queue)
+    }
+
+    private func tellEnd(of task: AnyTask, in queue: TaskQueue, isAnnounced: Bool) {
+        guard let delegate = currentDelegate else { return }
+        if !isAnnounced { task.tell(delegate, of: .willFinish, in: queue) }
+        task.tell(delegate, of: .didFinish, in: queue)
     }
 
     private func leave(_ place: UInt64, _ task: Unmanaged<AnyTask>) {
@@ -136,9 +174,5 @@ final class QueueTasks: TaskKeeping {
     /// The delegate, at the price of a load where there is none.
     var currentDelegate: (any TaskQueueDelegate)? {
         hasDelegate.load(ordering: .acquiring) ? delegate : nil
-    }
-
-    func tellAdded(_ task: AnyTask, to queue: TaskQueue) {
-        if let delegate = currentDelegate { task.tell(delegate, of: .didAdd, in: queue) }
     }
 }

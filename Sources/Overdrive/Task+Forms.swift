@@ -4,6 +4,8 @@ internal import OverdriveCore
 public enum TaskError: Error {
     /// A progressive task was completed before it had a value.
     case noValue
+    /// A progressive body kept its emitter, and let go of it without having said the end.
+    case abandoned
     /// Blocks of a ``BlockTask`` or tasks of ``Task/race(_:)`` were asked for, and there were none.
     case nothingToDo
 }

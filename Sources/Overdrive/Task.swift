@@ -141,7 +141,13 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     private func begin(_ start: @Sendable (Emitter) -> () -> Void) {
         let attempt = standing.attempt
-        keep(cleanup: start(Emitter(of: self, attempt: attempt)), of: attempt)
+        var emitter = Emitter(of: self, attempt: attempt)
+        let cleanup = start(emitter)
+        keep(cleanup: cleanup, of: attempt)
+        if !isKnownUniquelyReferenced(&emitter) {
+            makeExtras().locked { $0.isSpokenFor = true }
+            emitter.isKept.store(true, ordering: .relaxed)  // ordered by the counts of references
+        }
     }
 
     private func leave(holdingPlace: Bool = true) {
@@ -200,6 +206,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         let result = Result<T, any Error>.failure(CancellationError())
         slot.take()?.serve(result)
         for handler in typedExtrasIfAny?.typed({ $0.handlers }) ?? [] { handler.serve(result) }
+        if standing.hasDependents { releaseDependents(isLost: true) }
     }
 
     override final func publish(failure: any Error) {

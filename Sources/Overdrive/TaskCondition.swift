@@ -66,7 +66,7 @@ extension AnyTask {
     public final func add(condition: any TaskCondition) -> Bool {
         makeExtras().locked { fields in
             guard take(.condition) else { return false }
-            fields.conditions.append(condition)
+            fields.conditions.add(condition)
             return true
         }
     }
@@ -76,12 +76,9 @@ extension AnyTask {
     /// - Returns: Whether there was one.
     @discardableResult
     public final func remove(condition: any TaskCondition) -> Bool {
-        extras?.locked { fields in
-            guard let index = fields.conditions.firstIndex(where: { $0.conditionName == condition.conditionName })
-            else { return false }
-            fields.conditions.remove(at: index)
-            return true
-        } ?? false
+        guard let extras else { return false }
+        let name = condition.conditionName
+        return extras.removeFirst(of: \.conditions) { $0.conditionName == name }
     }
 
     /// Removes all conditions of a type, before the conditions are evaluated.
@@ -89,11 +86,7 @@ extension AnyTask {
     /// - Returns: Whether there was one.
     @discardableResult
     public final func remove<C: TaskCondition>(condition type: C.Type) -> Bool {
-        extras?.locked { fields in
-            let count = fields.conditions.count
-            fields.conditions.removeAll { $0 is C }
-            return fields.conditions.count < count
-        } ?? false
+        extras?.removeAll(of: \.conditions) { $0 is C } ?? false
     }
 
     /// What the conditions that did not hold said.
@@ -108,7 +101,7 @@ extension Task {
         guard standing.isConditional, let extras else { return }
         let conditions = extras.locked { fields in
             defer { fields.conditionsArePrepared = true }
-            return fields.conditionsArePrepared ? [] : fields.conditions
+            return fields.conditionsArePrepared ? [] : fields.conditions.all
         }
         for condition in conditions {
             for dependency in Bounce.aside({ condition.dependencies(forTask: self) }) { add(dependency: dependency) }

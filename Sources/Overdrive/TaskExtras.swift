@@ -1,6 +1,26 @@
 internal import OverdriveCore
 internal import Synchronization
 
+/// What was added, in that order, each with a number by which it is removed.
+struct Kept<Element> {
+    private(set) var entries: [(number: Int, element: Element)] = []
+    private var nextNumber = 0
+
+    var all: [Element] { entries.map(\.element) }
+
+    mutating func add(_ element: Element) {
+        entries.append((nextNumber, element))
+        nextNumber += 1
+    }
+
+    /// False: it is there no more.
+    mutating func remove(_ number: Int) -> Bool {
+        guard let index = entries.firstIndex(where: { $0.number == number }) else { return false }
+        entries.remove(at: index)
+        return true
+    }
+}
+
 /// What few tasks have: a name, observers, conditions, retries … Made when the first of it is needed.
 class TaskExtras: @unchecked Sendable {
     // All state is in mutexes.
@@ -8,8 +28,8 @@ class TaskExtras: @unchecked Sendable {
     struct Fields {
         var name: String?
         var qos: TaskQueue.QoS?
-        var observers: [any TaskObserver] = []
-        var conditions: [any TaskCondition] = []
+        var observers = Kept<any TaskObserver>()
+        var conditions = Kept<any TaskCondition>()
         var conditionErrors: [any Error] = []
         var conditionsArePrepared = false
         var retry: RetryPolicy?
@@ -19,6 +39,8 @@ class TaskExtras: @unchecked Sendable {
         var cancelIsTold = false
         /// What ends the attempt that is under way: a progressive body's cleanup, a place to be given up.
         var cleanups: [() -> Void] = []
+        /// Somebody kept the emitter of a progressive body: the task waits for him.
+        var isSpokenFor = false
         /// What cancels an asynchronous body that is under way.
         var cancelBody: (() -> Void)?
         /// Attempts that have ended; a cleanup that comes later runs at once.
@@ -36,6 +58,26 @@ class TaskExtras: @unchecked Sendable {
     }
 
     var qos: TaskQueue.QoS? { locked { $0.qos } }
+
+    /// Removes the first that `matches`, which is the program's code and is called without the lock.
+    func removeFirst<E>(of list: WritableKeyPath<Fields, Kept<E>>, where matches: (E) -> Bool) -> Bool {
+        for entry in locked({ $0[keyPath: list].entries }) where matches(entry.element) {
+            // Another thread may have been faster with this one: then the next is as good.
+            if locked({ $0[keyPath: list].remove(entry.number) }) { return true }
+        }
+        return false
+    }
+
+    /// Removes all of a type.
+    func removeAll<E>(of list: WritableKeyPath<Fields, Kept<E>>, where matches: (E) -> Bool) -> Bool {
+        // Let go of without the lock: they may be the program's objects.
+        let removed = locked { fields in
+            let removed = fields[keyPath: list].entries.filter { matches($0.element) }
+            for entry in removed { _ = fields[keyPath: list].remove(entry.number) }
+            return removed
+        }
+        return !removed.isEmpty
+    }
 
     /// The outcome is published: nobody is told of updates any more.
     func endUpdates() {}
@@ -62,11 +104,11 @@ extension AnyTask {
 
     /// The observers, in the order in which they were added.
     public final var observers: [any TaskObserver] {
-        extras?.locked { $0.observers } ?? []
+        extras?.locked { $0.observers.all } ?? []
     }
 
     /// The conditions, in the order in which they were added.
     public final var conditions: [any TaskCondition] {
-        extras?.locked { $0.conditions } ?? []
+        extras?.locked { $0.conditions.all } ?? []
     }
 }

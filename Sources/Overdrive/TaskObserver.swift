@@ -50,7 +50,7 @@ extension TaskQueueDelegate {
 extension AnyTask {
     /// Adds an observer, which the task holds.
     public final func add(observer: any TaskObserver) {
-        makeExtras().locked { $0.observers.append(observer) }
+        makeExtras().locked { $0.observers.add(observer) }
     }
 
     /// Whether there is an observer of exactly this type.
@@ -63,13 +63,9 @@ extension AnyTask {
     /// - Returns: Whether there was one.
     @discardableResult
     public final func remove(observer: any TaskObserver) -> Bool {
-        extras?.locked { fields in
-            guard let index = fields.observers.firstIndex(where: { $0.observerName == observer.observerName }) else {
-                return false
-            }
-            fields.observers.remove(at: index)
-            return true
-        } ?? false
+        guard let extras else { return false }
+        let name = observer.observerName
+        return extras.removeFirst(of: \.observers) { $0.observerName == name }
     }
 
     /// Removes all observers of a type.
@@ -77,10 +73,6 @@ extension AnyTask {
     /// - Returns: Whether there was one.
     @discardableResult
     public final func remove<O: TaskObserver>(observer type: O.Type) -> Bool {
-        extras?.locked { fields in
-            let count = fields.observers.count
-            fields.observers.removeAll { $0 is O }
-            return fields.observers.count < count
-        } ?? false
+        extras?.removeAll(of: \.observers) { $0 is O } ?? false
     }
 }

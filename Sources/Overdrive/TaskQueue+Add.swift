@@ -42,7 +42,14 @@ extension TaskQueue {
 
     /// Adds tasks of any results, in order.
     public func add(tasks: [AnyTask]) {
-        for task in tasks { task.enqueue(on: self, byHand: true, mayRepeat: false) }
+        tasks.withUnsafeBufferPointer { tasks in
+            // The array has them meanwhile.
+            for index in tasks.indices {
+                Unmanaged.passUnretained(tasks[index])._withUnsafeGuaranteedRef {
+                    $0.enqueue(on: self, byHand: true, mayRepeat: false)
+                }
+            }
+        }
     }
 
     /// The tasks that were added and are not over, in no particular order.

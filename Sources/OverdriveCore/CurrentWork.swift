@@ -9,7 +9,7 @@ package protocol CurrentWork: AnyObject, Sendable {
 extension CurrentWork {
     /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
     func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        var work: any CurrentWork = self
+        var work = CurrentWorkReference(self)
         return try withUnsafeMutablePointer(to: &work) { work throws(E) in
             let outer = CurrentWorkPlace.enter(work)
             defer { CurrentWorkPlace.leave(to: outer) }
@@ -18,10 +18,19 @@ extension CurrentWork {
     }
 }
 
+/// What a thread runs, in the frame of whoever runs it, who has it for as long as that: so it is not counted.
+package struct CurrentWorkReference {
+    package unowned(unsafe) let work: any CurrentWork
+
+    package init(_ work: borrowing any CurrentWork) {
+        self.work = copy work
+    }
+}
+
 /// The calling thread's work: a reference that lives in the frame of whoever runs it.
 package enum CurrentWorkPlace {
     /// Makes `work`, which stays where it is until ``leave(to:)``, the calling thread's. Returns what was.
-    package static func enter(_ work: UnsafeMutablePointer<any CurrentWork>) -> UnsafeMutableRawPointer? {
+    package static func enter(_ work: UnsafeMutablePointer<CurrentWorkReference>) -> UnsafeMutableRawPointer? {
         let outer = od_thread_work()
         od_thread_set_work(work)
         return outer
@@ -32,7 +41,7 @@ package enum CurrentWorkPlace {
     }
 
     static var current: (any CurrentWork)? {
-        od_thread_work()?.assumingMemoryBound(to: (any CurrentWork).self).pointee
+        od_thread_work()?.assumingMemoryBound(to: CurrentWorkReference.self).pointee.work
     }
 }
 

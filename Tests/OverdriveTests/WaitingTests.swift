@@ -60,6 +60,23 @@ struct WaitingTests {
         #expect(waited.all == [true])
     }
 
+    @Test("A condition and an observer that are removed are asked for their names without the task's lock")
+    func namesOfRemoved() {
+        struct Asks: TaskCondition, TaskObserver {
+            let task: AnyTask
+            var conditionName: String { "of \(task.conditions.count)" }
+            var observerName: String { "of \(task.observers.count)" }
+            func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { .satisfied }
+        }
+        let task = Task.inline {}
+        let one = Asks(task: task)
+        task.add(condition: one)
+        task.add(observer: one)
+        #expect(task.remove(condition: one) && task.remove(observer: one))
+        #expect(task.conditions.isEmpty && task.observers.isEmpty)
+        #expect(!task.remove(condition: one) && !task.remove(observer: one))
+    }
+
     @Test("A part that is started with the whole waits for a dependent")
     func part() {
         let waited = Log<Bool>()

@@ -1,0 +1,73 @@
+import Overdrive
+import TestSupport
+import Testing
+
+/// What a queue's delegate is told: of each task that came, once that it was added, that it will finish and that it did,
+/// in this order; of one that was over before it came, nothing.
+@Suite("A queue's delegate", .timeLimit(.minutes(10)))
+struct DelegateTests {
+    private final class Listener: TaskQueueDelegate {
+        let log = Log<String>()
+        let whenAdded: @Sendable (AnyTask) -> Void
+
+        init(whenAdded: @escaping @Sendable (AnyTask) -> Void = { _ in }) {
+            self.whenAdded = whenAdded
+        }
+
+        func didAdd<T>(task: Task<T>, to queue: TaskQueue) {
+            log.note("\(task.name ?? "-") didAdd")
+            whenAdded(task)
+        }
+        func willFinish<T>(task: Task<T>, in queue: TaskQueue) { log.note("\(task.name ?? "-") willFinish") }
+        func didFinish<T>(task: Task<T>, in queue: TaskQueue) { log.note("\(task.name ?? "-") didFinish") }
+    }
+
+    private static func whole(_ name: String) -> [String] { ["\(name) didAdd", "\(name) willFinish", "\(name) didFinish"] }
+
+    @Test("hears nothing of a task that was cancelled before it was added")
+    func overBefore() {
+        let (queue, listener) = (TaskQueue(), Listener())
+        queue.delegate = listener
+        let (over, other) = (Task.inline { 1 }, Task.inline { 2 })
+        (over.name, other.name) = ("over", "other")
+        over.cancel()
+        queue.add(task: over)
+        queue.add(task: other)
+        queue.waitUntilAllTasksAreFinished()
+        #expect(listener.log.all == Self.whole("other"))
+        #expect(over.result?.error is CancellationError && queue.tasks.isEmpty)
+    }
+
+    @Test("hears the end of a task that it cancels when it is told of it, and hears it afterwards")
+    func cancelsWhenTold() {
+        let (queue, listener) = (TaskQueue(), Listener { $0.cancel() })
+        queue.delegate = listener
+        let task = Task.inline { 1 }
+        task.name = "task"
+        queue.add(task: task)
+        queue.waitUntilAllTasksAreFinished()
+        #expect(listener.log.all == Self.whole("task"))
+        #expect(task.result?.error is CancellationError && queue.tasks.isEmpty)
+    }
+
+    @Test("hears all of a task or nothing, however its adding and its cancelling meet")
+    func races() {
+        let (queue, listener) = (TaskQueue(), Listener())
+        queue.delegate = listener
+        let names = (0..<2_000).map(String.init)
+        let tasks = names.map { name in
+            let task = Task.inline { 1 }
+            task.name = name
+            return task
+        }
+        let (canceller, group) = (TaskQueue(), WaitGroup())
+        canceller.async(group: group) { for task in tasks { task.cancel() } }
+        for task in tasks { queue.add(task: task) }
+        group.wait()
+        queue.waitUntilAllTasksAreFinished()
+        var heard: [Substring: [String]] = [:]
+        for line in listener.log.all { heard[line.prefix { $0 != " " }, default: []].append(line) }
+        for (name, lines) in heard { #expect(lines == Self.whole(String(name))) }
+        #expect(tasks.allSatisfy(\.isFinished) && queue.tasks.isEmpty)
+    }
+}

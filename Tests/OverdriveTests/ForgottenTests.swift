@@ -1,0 +1,126 @@
+import Overdrive
+import TestSupport
+import Testing
+
+/// Nobody waits for ever for what nobody will bring.
+@Suite("What is forgotten", .timeLimit(.minutes(10)))
+struct ForgottenTests {
+    /// Where a program keeps an emitter.
+    private final class Kept: Sendable {
+        private let emitters = Log<Task<Int>.Emitter>()
+        func keep(_ emitter: Task<Int>.Emitter) { emitters.note(emitter) }
+    }
+
+    @Test("A lost callback is a failure, which is attempted again where it is to be", arguments: [true, false])
+    func lostCallback(onQueue: Bool) {
+        let (attempts, updates) = (Counter(), Log<Int>())
+        let task = Task<Int> { emit in
+            attempts.add()
+            let attempt = attempts.count
+            TaskQueue.global().asyncAfter(.milliseconds(5)) {
+                emit(.update(attempt))
+                if attempt == 3 { emit(.completion) }
+            }
+            return {}
+        }
+        task.retry(2).onUpdate { updates.note($0) }
+        let dependent = Task.inline { task.result?.value }
+        dependent.add(dependency: task, requiring: .success)
+        if onQueue { TaskQueue().add(task: task) } else { task.start() }
+        TaskQueue().add(task: dependent)
+        #expect(dependent.wait(timeout: .seconds(60)) == .success)
+        #expect(dependent.result?.value == 3)
+        #expect(attempts.count == 3 && updates.all == [1, 2, 3])
+
+        let never = Task<Int> { emit in
+            TaskQueue.global().asyncAfter(.milliseconds(5)) { emit(.update(1)) }
+            return {}
+        }
+        if onQueue { TaskQueue().add(task: never) } else { never.start() }
+        #expect(never.wait(timeout: .seconds(60)) == .success)
+        guard case .abandoned? = never.result?.error as? TaskError else {
+            Issue.record("\(String(describing: never.result))")
+            return
+        }
+    }
+
+    @Test("A body that keeps no emitter leaves the end to finish(with:)")
+    func byHand() {
+        let task = Task<Int> { _ in {} }
+        let dependent = Task.inline { task.result?.value }
+        dependent.add(dependency: task)
+        task.start()
+        TaskQueue().add(task: dependent)
+        #expect(dependent.wait(timeout: .milliseconds(20)) == .timedOut)
+        #expect(task.finish(with: .value(7)))
+        #expect(dependent.wait(timeout: .seconds(60)) == .success)
+        #expect(dependent.result?.value == 7)
+    }
+
+    @Test("A started task that nobody holds but who waits for it is cancelled, and those are released")
+    func startedWithoutQueue() {
+        let ran = Counter()
+        var task: Task<Int>? = Task<Int> { _ in {} }
+        task?.name = "forgotten"
+        let (any, strict) = (Task.inline { ran.add() }, Task.inline { ran.add() })
+        any.add(dependency: task!)
+        strict.add(dependency: task!, requiring: .success)
+        task?.start()
+        let queue = TaskQueue()
+        queue.add(tasks: [any, strict])
+        #expect(any.dependencies.first === task)
+        #expect(any.wait(timeout: .milliseconds(20)) == .timedOut)
+        task = nil
+        #expect(any.wait(timeout: .seconds(60)) == .success)
+        #expect(strict.wait(timeout: .seconds(60)) == .success)
+        #expect(ran.count == 1)
+        let error = strict.result?.error as? DependencyError
+        #expect(error?.dependency == "\"forgotten\"" && error?.underlying is CancellationError)
+    }
+
+    @Test("What is over is kept by those that waited for it, so that they can read its result")
+    func resultAfterTheEnd() {
+        let values = Log<[Int?]>()
+        let blocked = WaitGroup()
+        blocked.enter()
+        var task: Task<Int>? = Task<Int> { _ in {} }
+        let gate = Task.inline { _ = blocked.wait(timeout: .seconds(60)) }
+        final class Reads: Task<Void>, @unchecked Sendable {
+            let values: Log<[Int?]>
+            init(_ values: Log<[Int?]>) { self.values = values }
+            override func run() {
+                values.note(get(dependency: Task<Int>.self).map { $0.result?.value })
+                finish(with: .value(()))
+            }
+        }
+        let reads = Reads(values)
+        reads.add(dependency: task!)
+        reads.add(dependency: gate)
+        task?.start()
+        TaskQueue().add(task: reads)
+        #expect(eventually { gate.isExecuting })
+        task?.finish(with: .value(5))
+        task = nil
+        blocked.leave()
+        #expect(reads.wait(timeout: .seconds(60)) == .success)
+        #expect(values.all == [[5]])
+    }
+
+    @Test("A dependent that was cancelled does not keep what it waited for")
+    func cancelledDependent() {
+        let (kept, ended) = (Kept(), Log<Bool>())
+        var task: Task<Int>? = Task<Int> { emit in
+            kept.keep(emit)
+            return {}
+        }
+        task?.onCompletion { (result: Result<Int, any Error>) in ended.note(result.error is CancellationError) }
+        let dependent = Task.inline {}
+        dependent.add(dependency: task!)
+        task?.start()
+        TaskQueue().add(task: dependent)
+        dependent.cancel()
+        #expect(dependent.isFinished)
+        task = nil
+        #expect(eventually { ended.all == [true] })
+    }
+}
