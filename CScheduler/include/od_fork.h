@@ -187,6 +187,16 @@ static inline __attribute__((always_inline)) uint64_t od_loop_unit(void)
  * options of the environment. A program may define its own. NULL: forks run where they are. */
 od_pool *od_default_pool(void);
 
+/* What od_thread_work is on a thread that takes a branch from the calling one, asked at each root:
+ * the calling thread's. A program may define its own, which adds to that what is current there by
+ * other ways than od_thread_set_work. */
+void *od_fork_root_work(void);
+
+/* Makes `work` what od_thread_work says, until od_work_leave gets what this returns. Branches that the
+ * calling thread forks meanwhile inherit it, wherever they run. */
+void *od_work_enter(void *work);
+void od_work_leave(void *outer);
+
 /* Makes the calling thread a guest of `pool` until the matching od_forks_leave, also where it
  * is a worker of another. Returns what od_forks_leave needs, or NULL when it is a worker of
  * the pool already (nothing to leave) or there is no room (its forks run where they are). */

@@ -196,7 +196,7 @@ ODI_COLD void od_fork_asked(void)
     }
     /* relaxed, both: the owner's */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
-        odi_store_relaxed(&forks->work, od_thread_work()); /* relaxed: F1 carries it */
+        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it */
     odi_fence_light(F2);
     answer(forks);
 }
@@ -209,6 +209,73 @@ ODI_COLD bool od_fork_is_crowded(void)
     return forks != NULL && forks->crew != NULL &&
            place_of(forks, odi_load_relaxed(&forks->owner.head)) >
                forks->bytes / sizeof(od_fork_slot) / 2;
+}
+
+/* ---- whose work branches are ---- */
+
+/* Has the calling thread's forks from here on inherit `work`. False: they do already; or the next
+ * is a root, which says so itself. */
+static bool note_work(odi_forks *forks, void *work)
+{
+    /* relaxed, all loads and the note itself: the owner's, and F1 carries it */
+    uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
+    uint32_t count = odi_load_relaxed(&forks->note_count);
+
+    if (forks->crew == NULL || place == 0 || count == ODI_FORKS_NOTES)
+        return false;
+    if (count == 0 ? odi_load_relaxed(&forks->work) == work /* relaxed, and below: as above */
+                   : odi_load_relaxed(&forks->notes[count - 1].work) == work &&
+                         odi_load_relaxed(&forks->notes[count - 1].place) < place)
+        return false;
+    odi_store_relaxed(&forks->notes[count].place, place); /* relaxed: as above */
+    odi_store_relaxed(&forks->notes[count].work, work);
+    odi_store_release(&forks->note_count, count + 1, F1);
+    return true;
+}
+
+static void strike_note(odi_forks *forks)
+{
+    /* relaxed load: the owner's. The store carries the notes below, which may be newer than what
+     * its reader knows. */
+    odi_store_release(&forks->note_count, odi_load_relaxed(&forks->note_count) - 1, F1);
+}
+
+/* Whose work a fork is that the calling thread has stolen. A note that lies below it was there
+ * before it and lasts as long; whatever else is or was in the same place lies above. */
+static void *inherited_work(odi_forks *victim, uint32_t place)
+{
+    uint32_t count = odi_load_acquire(&victim->note_count, F1);
+    void *work = odi_load_relaxed(&victim->work); /* relaxed, all: F1 has shown them */
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (odi_load_relaxed(&victim->notes[i].place) > place)
+            break;
+        work = odi_load_relaxed(&victim->notes[i].work);
+    }
+    return work;
+}
+
+void *od_work_enter(void *work)
+{
+    void *outer = od_thread_work();
+
+    od_thread_set_work(work);
+    if (od_forks_self != NULL)
+        (void)note_work(forks_here(), work);
+    return outer;
+}
+
+void od_work_leave(void *outer)
+{
+    odi_forks *forks = forks_here();
+    /* relaxed, all: the owner's */
+    uint32_t count = forks != NULL ? odi_load_relaxed(&forks->note_count) : 0;
+
+    if (count > 0 && odi_load_relaxed(&forks->notes[count - 1].work) == od_thread_work() &&
+        odi_load_relaxed(&forks->notes[count - 1].place) ==
+            place_of(forks, odi_load_relaxed(&forks->owner.head)))
+        strike_note(forks);
+    od_thread_set_work(outer);
 }
 
 /* ---- the thief ---- */
@@ -309,17 +376,18 @@ static void finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
 
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
 {
-    /* relaxed, all: the owner's own; F1 has shown the victim's, which lasts until we finish */
-    void *outer_work = od_thread_work(), *outer = odi_load_relaxed(&here->work);
-    void *work = odi_load_relaxed(&victim->work);
+    void *outer_work = od_thread_work();
+    void *work = inherited_work(victim, place_of(victim, slot)); /* lasts until we finish */
 
+    /* relaxed: the owner's own */
     slot->base = place_of(here, odi_load_relaxed(&here->owner.head));
     odi_store_release(&slot->thief, here, F4);
-    odi_store_relaxed(&here->work, work);
     od_thread_set_work(work);
+    bool noted = note_work(here, work);
     call(slot->code, slot->context);
+    if (noted)
+        strike_note(here);
     od_thread_set_work(outer_work);
-    odi_store_relaxed(&here->work, outer);
     finish(victim, slot, ODI_FORK_DONE);
 }
 
@@ -556,6 +624,7 @@ void odi_forks_drop(odi_forks *forks)
     /* relaxed, all: as above */
     odi_store_relaxed(&forks->word, make_word(0, 0));
     odi_store_relaxed(&forks->asker, (odi_forks *)NULL);
+    odi_store_relaxed(&forks->note_count, 0);
     odi_store_relaxed(&forks->owner.head, forks->slots);
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED);
 }

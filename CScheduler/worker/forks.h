@@ -83,13 +83,22 @@ typedef struct odi_forks odi_forks;
 #define ODI_FORKS_CLAIMED (UINTPTR_MAX - 1)
 #define ODI_FORKS_OPEN (UINTPTR_MAX - 2) /* below od_fork_wanted's */
 
+/* Work that the thread has begun above some of its forks: those from `place` on are its. Read like an
+ * array that only grows: what a thief's slot lies above stays until that slot is joined. */
+typedef struct {
+    odi_atomic(uint32_t) place;
+    odi_atomic(void *) work;
+} odi_forks_note;
+
+enum { ODI_FORKS_NOTES = 32 };
+
 enum { ODI_FORK_PARKED = 1, ODI_FORK_DONE = 2, ODI_FORK_GIVEN_BACK = 3, ODI_FORK_LOST = 4 };
 
 struct odi_forks {
     od_forks owner; /* first: od_forks_self points here */
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
-    odi_atomic(void *) work; /* the thread's work (od_thread_work); its branches inherit it */
+    odi_atomic(void *) work; /* the root's (od_fork_root_work); the notes have what began above it */
     uint32_t depth;      /* forks and stays under way, where nobody may take them; a guest's
                             roots that it runs itself */
     odi_crew *crew;      /* NULL: nobody may take them */
@@ -108,6 +117,9 @@ struct odi_forks {
     pthread_t thread;                           /* whose stack it is, while it is anybody's */
     odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
     odi_atomic(uint32_t) bell;                  /* what the owner sleeps on in a join */
+    odi_atomic(uint32_t) note_count;
+    odi_forks_note notes[ODI_FORKS_NOTES];      /* deeper work is not noted, and its forks inherit
+                                                   the last that is */
 };
 
 /* A thief's notes on whom it has asked. */

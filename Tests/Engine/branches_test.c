@@ -609,6 +609,47 @@ static void a_stolen_branch_works_for_its_owners_work(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+static atomic_int nested_inherited, nested_elsewhere;
+
+static void look_at_inner_work(void *word)
+{
+    atomic_fetch_add(&nested_inherited, od_thread_work() == word);
+    atomic_fetch_add(&nested_elsewhere, !pthread_equal(owner_thread, pthread_self()));
+}
+
+/* Work that the owner begins above its root: once a thief took what was forked there for the root's. */
+static void a_stolen_branch_inherits_what_began_above_the_root(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_fork_stay stay;
+    int outer_word, inner_word, rounds = 0;
+
+    owner_thread = pthread_self();
+    atomic_store(&inherited, 0);
+    od_thread_set_work(&outer_word);
+    while (atomic_load(&nested_elsewhere) == 0 && ++rounds < 100000) {
+        od_forks_enter(pool, &stay);
+        od_fork_slot *root = od_fork(look_at_work, &outer_word);
+        void *outer = od_work_enter(&inner_word);
+        od_fork_slot *branch = od_fork(look_at_inner_work, &inner_word);
+        od_work_leave(od_work_enter(&rounds));
+        for (int i = 0; i < 2000; i++)
+            odi_spin_pause();
+        odi_thread_yield(); /* there may be one CPU */
+        od_join(branch, look_at_inner_work, &inner_word);
+        od_work_leave(outer);
+        assert_ptr_equal(od_thread_work(), &outer_word);
+        od_join(root, look_at_work, &outer_word);
+        od_forks_leave(&stay);
+    }
+    od_thread_set_work(NULL);
+    assert_true(atomic_load(&nested_elsewhere) > 0);
+    assert_int_equal(atomic_load(&inherited), rounds);
+    assert_int_equal(atomic_load(&nested_inherited), rounds);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a claim that takes long ---- */
 
 static struct {
@@ -1068,6 +1109,7 @@ int main(void)
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
+        cmocka_unit_test(a_stolen_branch_inherits_what_began_above_the_root),
         cmocka_unit_test(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split),
         cmocka_unit_test(a_guest_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(a_guest_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),

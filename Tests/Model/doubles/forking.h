@@ -83,6 +83,11 @@ void od_thread_set_work(void *work)
     work_of[model_thread()] = work;
 }
 
+void *od_fork_root_work(void)
+{
+    return od_thread_work();
+}
+
 od_fork_slot *od_fork_first(uint64_t code, void *context)
 {
     (void)code;

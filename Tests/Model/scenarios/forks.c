@@ -181,6 +181,55 @@ static void migrate_and_steal(void)
 }
 MODEL_SCENARIO(forks_root_at_work, prepare_empty, verify_1, fork_at_work, migrate_and_steal)
 
+/* What is forked above a root inherits what the owner had begun by then, though notes come and go above
+ * it; and the root what there was below. */
+static void body_within(void *raw)
+{
+    model_check(od_thread_work() == &number[1]);
+    body(raw);
+}
+static void body_without(void *raw)
+{
+    model_check(od_thread_work() == &number[3]);
+    body(raw);
+}
+static void begin_and_end(int which)
+{
+    void *outer = od_work_enter(&number[which]);
+
+    if (which == 1)
+        branch[1] = od_fork(body_within, &number[1]);
+    else {
+        /* A note in the place of one that is over, above the fork that thieves look for. */
+        od_work_leave(od_work_enter(&number[0]));
+        return od_work_leave(outer);
+    }
+    begin_and_end(2);
+    od_join(branch[1], body_within, &number[1]);
+    od_work_leave(outer);
+}
+static void prepare_work(void)
+{
+    as_owner_0(nothing);
+    be(0);
+    od_thread_set_work(&number[3]);
+    branch[0] = od_fork(body_without, &number[0]);
+    /* Stale notes, as low as the root: what is read too early looks like one's own. */
+    for (uint32_t i = 0; i < 3; i++)
+        odi_store_relaxed(&forks[0].notes[i].work, (void *)&forks);
+    own(1);
+    own(2);
+}
+static void work_within_work(void)
+{
+    be(0);
+    work_of[0] = &number[3];
+    begin_and_end(1);
+    od_join(branch[0], body_without, &number[0]);
+    model_check(od_thread_work() == &number[3] && odi_load_relaxed(&forks[0].note_count) == 0);
+}
+MODEL_SCENARIO(forks_inherit_work, prepare_work, verify_2, work_within_work, migrant_1)
+
 /* While the owner answers with half of what is private, one thief helps itself to all of it and
  * another asks anew: the request looks as it did, and is about more. Whatever is exposed lies
  * below the limit, or a pop would take it for private. */

@@ -154,6 +154,11 @@ void od_thread_set_work(void *work)
     work_of[model_thread()] = work;
 }
 
+void *od_fork_root_work(void)
+{
+    return od_thread_work();
+}
+
 /* What a hunt does not reach. */
 #pragma clang diagnostic ignored "-Wunused-parameter"
 #define NEVER(result, name, ...) \
