@@ -323,18 +323,23 @@ static void run_one(od_queue *queue, odi_entry job)
         (void)odi_run_outside(&queue->pool->crew, job);
 }
 
+/* What drainers of queues on this one have run on this thread: it counts for the drainer that
+ * runs them, whose turn would be as many jobs per job otherwise. */
+static _Thread_local size_t run_beyond;
+
 /* Runs what a drainer has taken. Returns how many jobs that were. */
 static size_t run_lot(od_queue *queue, const odi_lot *taken)
 {
     odi_entry job;
     size_t count = 1;
 
+    run_beyond = 0;
     run_one(queue, taken->first);
     if (taken->hand != NULL) {
         for (; odi_hand_claim(taken->hand, taken->hand_end, &job); count++)
             run_one(queue, job);
     }
-    return count;
+    return count + run_beyond;
 }
 
 /* Whether this worker, which runs a drainer, has anything else to do. A hint. */
@@ -482,6 +487,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
             done = 0;
     } while (next.taken.first.code != 0 && done < most);
     odi_stays = stay.outer;
+    run_beyond = target != NULL ? done : 0;
 
     if (!up) {
         odi_lane_carry_out(queue, next.settlement);

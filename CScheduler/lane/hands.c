@@ -115,15 +115,13 @@ static odi_hand *free_hand(od_queue *queue)
     return empty;
 }
 
-/* Sync callers and barriers leave the lane by themselves. What is no job is the drainer of a
- * queue on this one, and may run for long: in a wide lane it is taken by itself too. */
+/* Sync callers, which have no record, and barriers leave the lane by themselves. */
 static bool belongs(const od_queue *queue, odi_entry entry)
 {
     odi_record *record = odi_record_of_job(entry);
 
-    if (record == NULL)
-        return queue->width == 1 && !odi_lane_is_turn(entry);
-    return queue->barriers == 0 || !(odi_record_key(record) & ODI_KEY_BARRIER);
+    return record != NULL &&
+           (queue->barriers == 0 || !(odi_record_key(record) & ODI_KEY_BARRIER));
 }
 
 static void fill(od_queue *queue, odi_hand *hand, int32_t most)
@@ -148,7 +146,7 @@ void odi_lane_fill_hand(od_queue *queue, odi_lot *lot, const od_stay *drainer)
         most = most < half ? most : half;
     }
     if (most == 0 || queue->raised != 0 || queue->pending_limit != 0 || queue->exclusive ||
-        !belongs(queue, lot->first))
+        queue->children > 0)
         return;
     odi_hand *hand = free_hand(queue);
     if (hand == NULL)

@@ -949,6 +949,48 @@ static void everything_at_once_on_a_tree_of_queues(void **state)
     assert_int_equal(atomic_load(&crowd.most), 1);
 }
 
+/* ---- turns of a worker ---- */
+
+static struct {
+    atomic_ullong ran, before_the_other;
+} turns;
+
+static void another_job(void *unused)
+{
+    (void)unused;
+    atomic_store(&turns.before_the_other, atomic_load(&turns.ran));
+}
+
+enum { CHAINED = 20000, SOME_TURNS = 64 * 64 };
+
+/* Found by reading: each queue of the chain multiplied it by 64. A worker looks for what comes
+ * from outside once in 61 turns. */
+static void a_turn_of_a_chain_is_no_longer_than_its_queues(void **state)
+{
+    od_pool *others = pool;
+
+    (void)state;
+    pool = lone_worker();
+    od_queue *target = queue_of(1), *mid = queue_on(target, 1, "mid"), *high = queue_on(mid, 1, "high");
+    gate door = {0};
+
+    atomic_store(&turns.ran, 0);
+    add(high, gate_job, &door);
+    for (int job = 0; job < CHAINED; job++)
+        add(high, count_job, &turns.ran);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, another_job, NULL);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&turns.ran) == CHAINED); /* a wait would lend its band */
+    assert_true(od_queue_wait(high, HANG_NS));
+    od_queue_release(high);
+    od_queue_release(mid);
+    od_queue_release(target);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    pool = others;
+    assert_in_range(atomic_load(&turns.before_the_other), 1, SOME_TURNS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -976,6 +1018,7 @@ int main(void)
         LANE_TEST(a_target_lives_as_long_as_what_is_on_it),
         LANE_TEST(a_target_is_over_with_queues_that_never_ran_anything),
         LANE_TEST(a_stop_cancels_what_a_suspended_target_holds),
+        LANE_TEST(a_turn_of_a_chain_is_no_longer_than_its_queues),
         LANE_TEST(everything_at_once_on_a_tree_of_queues),
     };
     return run_guarded(tests);
