@@ -174,6 +174,9 @@ od_band od_queue_band(od_queue *queue);
 /* Whether the calling thread runs one of the queue's jobs, however deep. */
 bool od_queue_is_current(od_queue *queue);
 
+/* Whether it runs one of the queue's barriers, or any job of a serial queue, however deep. */
+bool od_queue_is_alone(od_queue *queue);
+
 /* The queues of the jobs that the calling thread runs, from the innermost at depth 0; NULL
  * beyond the last. */
 od_queue *od_queue_of_thread(int depth);

@@ -51,6 +51,15 @@ od_queue *od_queue_of_thread(int depth)
     return NULL;
 }
 
+bool od_queue_is_alone(od_queue *queue)
+{
+    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
+        if (stay->queue == queue && stay->exclusive)
+            return true;
+    }
+    return od_queue_width(queue) == 1 && od_queue_is_current(queue);
+}
+
 int od_queue_current_band(void)
 {
     int band = od_pool_current_band();

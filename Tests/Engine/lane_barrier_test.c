@@ -108,6 +108,54 @@ static void a_late_submission_goes_before_the_barrier_that_waits_for_it(void **s
     od_queue_release(queue);
 }
 
+/* ---- asking ---- */
+
+static struct {
+    od_queue *queue, *other;
+    atomic_int alone, asked;
+} asking;
+
+static void ask(void *unused)
+{
+    od_stay stay;
+
+    (void)unused;
+    od_queue_sync_begin(asking.other, &stay);
+    atomic_fetch_add(&asking.alone, od_queue_is_alone(asking.queue));
+    atomic_fetch_add(&asking.alone, od_queue_is_alone(asking.other) ? 100 : 0);
+    od_queue_sync_end(&stay);
+    atomic_fetch_add(&asking.asked, 1);
+}
+
+static void whether_a_job_is_alone_can_be_asked(void **state)
+{
+    (void)state;
+    for (int i = 0; i < WIDTHS; i++) {
+        od_stay stay;
+
+        memset(&asking, 0, sizeof asking);
+        asking.queue = queue_of(widths[i]);
+        asking.other = queue_of(OD_UNLIMITED);
+        assert_false(od_queue_is_alone(asking.queue));
+        add(asking.queue, ask, NULL);
+        assert_true(od_queue_wait(asking.queue, HANG_NS));
+        assert_int_equal(atomic_load(&asking.alone), widths[i] == 1);
+        add_barrier(asking.queue, ask, NULL);
+        assert_true(od_queue_wait(asking.queue, HANG_NS));
+        assert_int_equal(atomic_load(&asking.alone), 1 + (widths[i] == 1));
+        od_queue_sync_barrier_begin(asking.queue, &stay);
+        ask(NULL);
+        od_queue_sync_end(&stay);
+        od_queue_sync_begin(asking.queue, &stay);
+        ask(NULL);
+        od_queue_sync_end(&stay);
+        assert_int_equal(atomic_load(&asking.alone), widths[i] == 1 ? 4 : 2);
+        assert_int_equal(atomic_load(&asking.asked), 4);
+        od_queue_release(asking.queue);
+        od_queue_release(asking.other);
+    }
+}
+
 /* ---- exactly: one submitter knows what is before and after ---- */
 
 static struct {
@@ -458,6 +506,7 @@ static void an_enforced_band_may_be_lower_than_the_queues(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LANE_TEST(whether_a_job_is_alone_can_be_asked),
         LANE_TEST(a_barrier_waits_for_what_the_pool_was_given_before),
         LANE_TEST(a_barrier_waits_for_a_sync_caller_that_is_in_already),
         LANE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it),
