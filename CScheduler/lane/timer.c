@@ -26,6 +26,7 @@ struct od_timer {
     odi_atomic(uint32_t) references; /* the creator's, and the engine's until it is over */
     od_pool *pool;
     od_queue *queue; /* or NULL: it is delivered */
+    uint32_t key;    /* there */
     void (*deliver)(void *context, od_timer *timer);
     void (*call)(void *context, uint64_t missed);
     void (*over)(void *context);
@@ -82,7 +83,7 @@ static void due(odi_alarm *alarm)
     if (!move(timer, ARMED, QUEUED))
         return;
     if (timer->queue != NULL)
-        odi_queue_submit(timer->queue, NULL, timer->queue->band, odi_job_owned(&timer->owned));
+        odi_queue_submit(timer->queue, NULL, timer->key, odi_job_owned(&timer->owned));
     else
         timer->deliver(timer->context, timer);
 }
@@ -184,8 +185,8 @@ bool od_timer_is_cancelled(od_timer *timer)
 
 /* ---- creating ---- */
 
-static od_timer *create(od_pool *pool, od_queue *queue, const od_timer_options *options,
-                        void (*deliver)(void *context, od_timer *timer))
+static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
+                        const od_timer_options *options, void (*deliver)(void *context, od_timer *timer))
 {
     if (ODI_UNLIKELY(options->interval_ns < 0))
         odi_trap("od_timer_create: the interval is %lld ns; choose more than 0, or 0 for one call",
@@ -199,6 +200,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, const od_timer_options *
         .owned = {.kind = &job_kind},
         .pool = pool,
         .queue = queue,
+        .key = key,
         .deliver = deliver,
         .call = options->call,
         .over = options->over,
@@ -221,13 +223,19 @@ void od_timer_start(od_timer *timer)
 
 od_timer *od_timer_create(od_queue *queue, const od_timer_options *options)
 {
-    return create(queue->pool, queue, options, NULL);
+    return create(queue->pool, queue, queue->band, options, NULL);
+}
+
+od_timer *od_timer_create_with(od_queue *queue, int32_t band, uint32_t flags,
+                               const od_timer_options *options)
+{
+    return create(queue->pool, queue, odi_queue_key(queue, band, flags), options, NULL);
 }
 
 od_timer *od_timer_create_elsewhere(od_pool *pool, const od_timer_options *options,
                                     void (*deliver)(void *context, od_timer *timer))
 {
-    return create(pool, NULL, options, deliver);
+    return create(pool, NULL, 0, options, deliver);
 }
 
 uint64_t od_pool_timers_armed(od_pool *pool)

@@ -596,6 +596,40 @@ static void a_forked_child_has_none_of_its_parents(void **state)
     od_timer_release(before.timer);
 }
 
+/* ---- as what its calls are submitted ---- */
+
+static atomic_int band_of_the_call, alone_in_the_call;
+
+static void look_around(void *unused, uint64_t missed)
+{
+    (void)unused;
+    (void)missed;
+    atomic_store(&band_of_the_call, od_queue_current_band());
+    atomic_store(&alone_in_the_call, od_queue_is_alone(queue));
+}
+
+static void a_timers_calls_may_be_barriers_and_of_a_higher_band(void **state)
+{
+    od_timer_options options = {0, 0, look_around, NULL, NULL};
+    gate door = {0};
+
+    (void)state;
+    atomic_store(&band_of_the_call, -1);
+    atomic_store(&alone_in_the_call, -1);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_timer *timer = od_timer_create_with(queue, OD_BAND_USER_INITIATED, OD_BARRIER, &options);
+    assert_non_null(timer);
+    od_timer_start(timer);
+    od_timer_release(timer);
+    odi_clock_sleep(MILLISECONDS(5));
+    assert_int_equal(atomic_load(&alone_in_the_call), -1);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&alone_in_the_call) == 1);
+    assert_int_equal(atomic_load(&band_of_the_call), OD_BAND_USER_INITIATED);
+    assert_true(od_queue_wait(queue, HANG_NS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -603,6 +637,7 @@ int main(void)
 #define ON_TWO(test) cmocka_unit_test_setup_teardown(test, two_workers, tear_down)
         ON_TWO(a_timer_starts_the_first_worker_and_is_never_early),
         ON_TWO(no_delay_is_at_once_but_not_on_the_caller),
+        ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band),
         ON_ONE(what_is_due_sooner_wakes_the_keeper),
         ON_TWO(what_is_due_sooner_wakes_the_keeper),
         ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times),
