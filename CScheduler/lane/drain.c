@@ -15,6 +15,9 @@ enum { JOBS_PER_TURN = 64 };
 
 enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
 
+/* A stay that brought fewer is not repeated the next so many times: they come one at a time. */
+enum { WORTH_STAYING = 4, NOT_STAYING = 64 };
+
 _Thread_local od_stay *odi_stays;
 
 /* ---- turns of sync callers ---- */
@@ -357,23 +360,24 @@ static bool others_wait(od_queue *queue)
 /* The lane is empty for now. A submitter that is in the middle of many jobs would meet an idle
  * lane with each of them, and start a drainer each time; and taking them one by one costs
  * both sides a cache line's way. Where this worker has nothing else to do it stays a moment.
- * Ended by: the count of looks. */
-static void linger(od_queue *queue)
+ * Ended by: the count of looks. Returns whether it was worth it. */
+static bool linger(od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
     uint32_t before = odi_load_relaxed(&queue->inbox.waiting); /* relaxed, all: hints */
 
     if (before >= WORTH_TAKING || !odi_load_relaxed(&worker->crew->may_spin) ||
         others_wait(queue))
-        return;
+        return true;
     for (int looks = 0; looks < LINGER_LOOKS; looks++) {
         for (int i = 0; i < PAUSES_PER_LOOK; i++)
             odi_spin_pause();
         uint32_t now = odi_load_relaxed(&queue->inbox.waiting); /* relaxed: a hint */
         if (now >= WORTH_TAKING || (now > 0 && now == before))
-            return;
+            return now >= WORTH_STAYING;
         before = now;
     }
+    return before >= WORTH_STAYING;
 }
 
 /* Another drainer is at jobs that are not worth two of them, and the lock between. This one
@@ -430,6 +434,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     const odi_turn *below = right_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
     bool begins = false, up = false, held_up = false, wide = false;
+    int stays = -1; /* what the stay says of the next ones; below 0: there was none */
     step next = {0};
     uint64_t began = 0, ticks = UINT64_MAX;
 
@@ -441,10 +446,12 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         most = jobs_per_turn(queue, *band);
         /* relaxed, plain: hints; this drainer has just emptied the lane */
         if (done > 0 && most == JOBS_PER_TURN && seems_empty && target == NULL)
-            linger(queue);
+            stays = linger(queue) ? 0 : NOT_STAYING;
         if (!up && most == JOBS_PER_TURN && target == NULL)
             let_the_other(queue);
         odi_lock_acquire(&queue->watch.lock);
+        if (stays >= 0)
+            queue->stays_in = (uint8_t)stays;
         odi_lane_put_down(&next.taken);
         if (wide && ticks != UINT64_MAX)
             odi_lane_measure(queue, ticks);
@@ -468,7 +475,12 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
             next.settlement = odi_lane_settle(queue); /* another one may come */
         begins = false;
         over = queue->released;
+        stays = -1;
         seems_empty = queue->width == 1 && queue->lane.count + queue->early.count == 0;
+        if (seems_empty && queue->stays_in > 0) {
+            queue->stays_in--;
+            seems_empty = false;
+        }
         waits_for_before = queue->barriers > 0 && !queue->all_here;
         odi_lock_release(&queue->watch.lock);
         stay.exclusive = next.barrier;

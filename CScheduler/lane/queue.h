@@ -100,6 +100,7 @@ struct od_queue {
     bool released;
     /* See barrier.c. */
     bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
+    uint8_t stays_in; /* times that a drainer finds the lane empty before it stays a moment */
     uint32_t barriers;                    /* that wait */
     uint64_t refused;
     /* Under the target's lock. See target.h. */

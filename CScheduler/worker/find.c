@@ -27,12 +27,43 @@ enum { BATCH = ODI_STEAL_BATCH };
  * passed when they are done. (The same pause before an injector gained nothing.) */
 enum { SMALL_CATCH = BATCH / 2, STEAL_PAUSE_NS = 1000 };
 
-/* Ended by: the clock. */
+/* Where single jobs are stolen and what they lead to is a row of short ones, as with two serial
+ * queues that hand one closure to and fro, the owner was about to run each itself: the moment
+ * doubles with each theft, and counts from when the thief is out of work again. */
+enum { MOST_PAUSE_NS = 16 * STEAL_PAUSE_NS, LONG_JOB_NS = 2000 };
+
+static uint64_t jobs_run(odi_worker *worker)
+{
+    return odi_worker_executed(worker);
+}
+
+static void plan_pause(odi_worker *worker, size_t count)
+{
+    int64_t last = worker->steal_pause_ns;
+
+    worker->steal_pause_ns = count >= SMALL_CATCH       ? 0
+                             : count > 1 || last == 0   ? STEAL_PAUSE_NS
+                             : 2 * last < MOST_PAUSE_NS ? 2 * last
+                                                        : MOST_PAUSE_NS;
+    worker->caught_ns = worker->steal_pause_ns > 0 ? odi_clock_now() : 0;
+    worker->caught_at = jobs_run(worker);
+}
+
+/* Ended by: the clock, and by work from outside. */
 static void pause_before_stealing(odi_worker *worker)
 {
-    while (worker->steal_again_ns != 0 && odi_clock_now() < worker->steal_again_ns)
+    if (worker->caught_ns == 0)
+        return;
+    int64_t now = odi_clock_now(), until = worker->caught_ns + worker->steal_pause_ns;
+
+    if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(jobs_run(worker) - worker->caught_at))
+        worker->steal_pause_ns = 0;
+    else if (worker->steal_pause_ns > STEAL_PAUSE_NS)
+        until = now + worker->steal_pause_ns;
+    /* relaxed: a hint */
+    while (odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0)
         odi_spin_pause();
-    worker->steal_again_ns = 0;
+    worker->caught_ns = 0;
 }
 
 static uint32_t lowest_bit(uint32_t bits)
@@ -271,8 +302,8 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
                                        most < BATCH ? most : batch_size(worker, band));
         if (count == 0)
             continue;
-        if (count < SMALL_CATCH && most == BATCH)
-            worker->steal_again_ns = odi_clock_now() + STEAL_PAUSE_NS;
+        if (most == BATCH)
+            plan_pause(worker, count);
         odi_count(&worker->counters.steals[distance], 1);
         odi_count(&worker->counters.stolen[distance], count);
         *job = batch[0];

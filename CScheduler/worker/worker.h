@@ -46,7 +46,9 @@ struct odi_worker {
     uint32_t asides_seen;                    /* of the crew's: it has stepped aside for these */
     uint64_t random;
     int64_t spin_ns;
-    int64_t steal_again_ns; /* no stealing before this; 0: at once */
+    int64_t caught_ns;      /* when a small catch was made; 0: no pause before the next */
+    int64_t steal_pause_ns; /* how long that pause is; 0: the last jobs were long, or many */
+    uint64_t caught_at;     /* jobs it had run by then */
     bool slept_briefly; /* its last sleep was over soon */
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
