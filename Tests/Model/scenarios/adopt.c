@@ -7,6 +7,8 @@
 #include "model/scenario.h"
 
 NEVER(od_pool_current_band)
+NEVER(od_queue_is_current)
+NEVER(od_queue_width)
 
 _Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));

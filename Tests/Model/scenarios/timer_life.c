@@ -18,7 +18,10 @@
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/pages.h"
+#include "doubles/never.h"
 #include "model/scenario.h"
+
+NEVER(odi_queue_key)
 
 static od_pool pool;
 static od_queue queue;
