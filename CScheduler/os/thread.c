@@ -80,11 +80,11 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
 
     block_signals(&before);
     /* EAGAIN is glibc's answer both to a missing stack and to a thread limit: a smaller
-     * stack helps against the first, and the second fails at the minimum too. */
+     * stack helps against the first, and the second fails at the smallest too. */
     do {
         error = create(it, stack_bytes);
         stack_bytes /= 2;
-    } while (error != 0 && stack_bytes >= ODI_STACK_MINIMUM);
+    } while (error != 0 && stack_bytes >= ODI_STACK_HALVED);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 
     if (error != 0)

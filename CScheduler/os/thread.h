@@ -11,13 +11,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The guard is wider than a page, because large frames step over a page. */
-enum { ODI_STACK_MINIMUM = 64 * 1024, ODI_STACK_GUARD = 64 * 1024 };
+/* The guard is wider than a page, because large frames step over a page. Less than the minimum
+ * nobody may ask for, and halving ends before: where memory is as short as that, who waits for room
+ * in a lane runs its own jobs on top of each other, and 64 KiB were too few for that. */
+enum {
+    ODI_STACK_MINIMUM = 64 * 1024,
+    ODI_STACK_HALVED = 1024 * 1024,
+    ODI_STACK_GUARD = 64 * 1024
+};
 
 /* Starts a detached thread with every asynchronous signal blocked, so that the process's
  * handlers run on the process's own threads. `name` (at most 15 bytes are kept) is for
- * debuggers. When `stack_bytes` of address space cannot be had, half is tried, down to the
- * minimum. Returns 0 or an errno value. */
+ * debuggers. When `stack_bytes` of address space cannot be had, half is tried, down to
+ * ODI_STACK_HALVED. Returns 0 or an errno value. */
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
                      const char *name);
 

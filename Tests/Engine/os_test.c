@@ -256,7 +256,7 @@ static void a_stack_that_cannot_be_had_is_halved(void **state)
     (void)state;
     atomic_store(&refusals, 3);
     atomic_store(&before_thread, refuse_first);
-    assert_int_equal(odi_thread_start(visit, &it, (size_t)1 << 20, "smaller"), 0);
+    assert_int_equal(odi_thread_start(visit, &it, (size_t)8 << 20, "smaller"), 0);
     atomic_store(&before_thread, NULL);
     assert_comes_true(atomic_load(&it.started));
     gate_open(&it.door);
@@ -270,8 +270,8 @@ static void a_thread_that_cannot_be_had_is_an_error_value(void **state)
     (void)state;
     atomic_store(&before_thread, no_thread);
     atomic_store(&thread_attempts, 0);
-    assert_int_equal(odi_thread_start(visit, &it, 4 * ODI_STACK_MINIMUM, "none"), EAGAIN);
-    assert_int_equal(atomic_load(&thread_attempts), 3); /* 256, 128 and 64 KiB */
+    assert_int_equal(odi_thread_start(visit, &it, 4 * ODI_STACK_HALVED, "none"), EAGAIN);
+    assert_int_equal(atomic_load(&thread_attempts), 3); /* 4, 2 and 1 MiB */
     atomic_store(&before_thread, NULL);
     assert_false(atomic_load(&it.started));
 }

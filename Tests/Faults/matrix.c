@@ -108,11 +108,12 @@ const fault faults[] = {
     /* ---- time ---- */
     {"freeze-signal", "a thread of the engine is held for 10 to 50 ms, again and again: "
      "SIGPROF", "completes: others go on or wait for the thaw, nothing is lost",
-     .beside = freeze_by_signal, .verify = struck, .least_ms = 250},
+     .beside = freeze_by_signal, .verify = struck, .until_beside = true,
+     .least_ms = 250},
     {"freeze-group", "the same by the freezer control group, which also stops system calls",
      "completes: others go on or wait for the thaw, nothing is lost",
      .before_exec = freezer_group, .beside = freeze_by_group, .verify = struck,
-     .least_ms = 250},
+     .until_beside = true, .least_ms = 250},
     {"signals", "10,000 signals a second to random threads, without SA_RESTART",
      "completes: a wait that a signal ended looks again", .prepare = signal_handlers,
      .beside = signal_storm, .verify = struck, .least_ms = 200},

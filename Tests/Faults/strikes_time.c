@@ -251,14 +251,23 @@ static void freeze_one(run *it, prng *random, bool by_group)
     odi_clock_sleep(2 * ODI_MILLISECOND);
 }
 
+/* The waves go on until this has struck: on a busy machine it may get its CPU late. */
+static void freeze_again_and_again(run *it, prng *random, bool by_group)
+{
+    int64_t until = odi_clock_now() + it->least_ns;
+
+    do
+        freeze_one(it, random, by_group);
+    while (odi_clock_now() < until || atomic_load(&it->events) == 0);
+}
+
 void freeze_by_signal(run *it)
 {
     prng random = prng_for(it->seed, 3);
     struct sigaction action = {.sa_handler = hold};
 
     sigaction(SIGPROF, &action, NULL);
-    while (!atomic_load(&it->over))
-        freeze_one(it, &random, false);
+    freeze_again_and_again(it, &random, false);
 }
 
 void freezer_group(int number, pid_t pid)
@@ -271,8 +280,7 @@ void freeze_by_group(run *it)
 {
     prng random = prng_for(it->seed, 4);
 
-    while (!atomic_load(&it->over))
-        freeze_one(it, &random, true);
+    freeze_again_and_again(it, &random, true);
 }
 
 /* ---- signals and affinity ---- */
