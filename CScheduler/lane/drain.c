@@ -124,7 +124,7 @@ static void enter(od_queue *queue, odi_turn *waiting)
     if (!pushed)
         odi_lane_list(queue, waiting, entry);
     if (queue->band > OD_BAND_USER_INTERACTIVE)
-        odi_lane_raise(queue, odi_band_of_thread(), odi_lane_waiting(queue));
+        odi_lane_raise_waiting(queue, odi_band_of_thread());
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_lane_carry_out(queue, settlement);
@@ -189,12 +189,14 @@ void odi_lane_take_turn(od_queue *queue, bool exclusive)
 static bool next_turn(od_queue *queue, odi_entry *entry)
 {
     if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        queue->early.count > 0 || queue->back > 0)
+        queue->early.count > 0)
         return false;
     for (;;) {
+        odi_lane_call_in(queue);
         odi_front front = odi_lane_front(queue, 1);
 
-        if (front == ODI_FRONT_HELD || !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
+        if (queue->back > 0 || front == ODI_FRONT_HELD || !odi_lane_peek(queue, entry) ||
+            !odi_lane_is_turn(*entry))
             return false;
         (void)odi_fifo_pop(&queue->lane, entry);
         if (ODI_UNLIKELY(queue->raised != 0))

@@ -37,10 +37,19 @@ void odi_lane_raise(od_queue *queue, uint32_t band, uint32_t entries)
     queue->raised |= 1u << band;
 }
 
+/* What drainers have in hand is the oldest of it. */
+ODI_COLD void odi_lane_raise_waiting(od_queue *queue, uint32_t band)
+{
+    if (band >= queue->band)
+        return;
+    odi_lane_take_back(queue);
+    odi_lane_raise(queue, band, odi_lane_waiting(queue));
+}
+
 ODI_COLD void odi_lane_raise_all(od_queue *queue, uint32_t band)
 {
     odi_lock_acquire(&queue->watch.lock);
-    odi_lane_raise(queue, band, odi_lane_waiting(queue));
+    odi_lane_raise_waiting(queue, band);
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_lane_carry_out(queue, settlement);

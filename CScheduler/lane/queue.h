@@ -222,7 +222,8 @@ void odi_lane_drop_hands(od_queue *queue); /* nobody else is there */
 uint32_t odi_lane_waiting(od_queue *queue); /* entries of the lane; the inbox's are a hint */
 /* The next so many entries are served in this band, if it is higher. odi_lane_settle follows. */
 void odi_lane_raise(od_queue *queue, uint32_t band, uint32_t entries);
-void odi_lane_raise_all(od_queue *queue, uint32_t band); /* all that waits now; not held */
+void odi_lane_raise_waiting(od_queue *queue, uint32_t band); /* all that waits now */
+void odi_lane_raise_all(od_queue *queue, uint32_t band); /* the same; not held */
 /* Of a raised lane: so many entries came in front, or (below 0) have left. */
 void odi_lane_pass_raised(od_queue *queue, int32_t entries);
 void odi_lane_limit_raised(od_queue *queue, uint64_t waiting);

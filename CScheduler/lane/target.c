@@ -125,7 +125,7 @@ static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
         }
         odi_lane_list(target, need, pass);
     }
-    odi_lane_raise(target, band, odi_lane_waiting(target)); /* what is before it is waited for */
+    odi_lane_raise_waiting(target, band); /* what is before it is waited for */
     return odi_lane_settle(target);
 }
 

@@ -238,6 +238,90 @@ static void newer_jobs_do_not_pass_over_what_is_in_hand_for_ever(void **state)
     }
 }
 
+/* Found by reading: a waiter lent its band to what lay in the lane, and not to the older jobs that
+ * blocked drainers had in hand. */
+static void what_blocked_drainers_took_is_lent_to_with_the_rest(void **state)
+{
+    od_queue *queue = wide_queue(2);
+    gate doors[2] = {{0}};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int each = 0; each < 2; each++) {
+        add(queue, gate_job, &doors[each]);
+        for (int job = 0; job < 20; job++)
+            add(queue, count_job, &ran);
+    }
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&doors[0].waiting) == 1);
+    assert_comes_true(atomic_load(&doors[1].waiting) == 1);
+    unsigned long long left = 40 - atomic_load(&ran);
+    odi_lane_raise_all(queue, OD_BAND_USER_INTERACTIVE);
+    odi_lock_acquire(&queue->watch.lock);
+    uint32_t lent = queue->lent[OD_BAND_USER_INTERACTIVE];
+    int32_t offered = odi_lane_offered(queue);
+    odi_lock_release(&queue->watch.lock);
+    gate_open(&doors[0]);
+    gate_open(&doors[1]);
+    end_wide_queue(queue);
+    assert_int_equal(lent, left);
+    assert_int_equal(offered, 0);
+}
+
+/* ---- sync callers beside a blocked drainer ---- */
+
+enum { CALLERS = 40 };
+
+static struct {
+    od_queue *queue;
+    atomic_ullong ran;
+    atomic_int order;
+    unsigned long long seen_by_the_last;
+} calling;
+
+static void *call_once(void *unused)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(calling.queue, &stay);
+    if (atomic_fetch_add(&calling.order, 1) == CALLERS - 1)
+        calling.seen_by_the_last = atomic_load(&calling.ran);
+    od_queue_sync_end(&stay);
+    return unused;
+}
+
+static size_t waiting_in(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    size_t waiting = odi_lane_waiting(queue);
+    odi_lock_release(&queue->watch.lock);
+    return waiting;
+}
+
+/* Found by reading: one passed the lane's other place on to the next, over older jobs. */
+static void sync_callers_do_not_pass_over_what_is_in_hand_for_ever(void **state)
+{
+    gate door = {0};
+    pthread_t callers[CALLERS];
+
+    (void)state;
+    calling.queue = wide_queue(2);
+    atomic_store(&calling.ran, 0);
+    atomic_store(&calling.order, 0);
+    add(calling.queue, gate_job, &door);
+    add(calling.queue, count_job, &calling.ran);
+    add(calling.queue, count_job, &calling.ran);
+    for (int each = 0; each < CALLERS; each++)
+        assert_int_equal(pthread_create(&callers[each], NULL, call_once, NULL), 0);
+    assert_comes_true(waiting_in(calling.queue) == CALLERS + 3);
+    od_queue_resume(calling.queue);
+    for (int each = 0; each < CALLERS; each++)
+        pthread_join(callers[each], NULL);
+    gate_open(&door);
+    end_wide_queue(calling.queue);
+    assert_int_equal(calling.seen_by_the_last, 2);
+}
+
 /* ---- exactly once, whatever is changed meanwhile ---- */
 
 enum { SUBMITTERS = 2, MOST_EACH = 20000 };
@@ -402,6 +486,8 @@ int main(void)
         LANE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it),
         LANE_TEST(a_changed_width_holds_for_what_drainers_took),
         LANE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever),
+        LANE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest),
+        LANE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever),
         LANE_TEST(every_job_runs_once_while_width_and_suspension_change),
         LANE_TEST(credits_are_not_pending_and_not_cancelled),
         LANE_TEST(an_empty_lane_keeps_no_credits),
