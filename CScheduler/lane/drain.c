@@ -184,6 +184,13 @@ void odi_lane_take_turn(od_queue *queue, bool exclusive)
     odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
 }
 
+/* Whether the barrier in front is one that the lane had no room for. What has come into the inbox
+ * since that was seen is not it. Lock held. */
+static bool is_listed(const od_queue *queue, odi_front front)
+{
+    return front == ODI_FRONT_BARRIER && queue->lane.count == 0;
+}
+
 /* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place
  * as it is. A drainer would have to find a worker first, and all of them may wait here. */
 static bool next_turn(od_queue *queue, odi_entry *entry)
@@ -195,8 +202,8 @@ static bool next_turn(od_queue *queue, odi_entry *entry)
         odi_lane_call_in(queue);
         odi_front front = odi_lane_front(queue, 1);
 
-        if (queue->back > 0 || front == ODI_FRONT_HELD || !odi_lane_peek(queue, entry) ||
-            !odi_lane_is_turn(*entry))
+        if (queue->back > 0 || front == ODI_FRONT_HELD || is_listed(queue, front) ||
+            !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
             return false;
         (void)odi_fifo_pop(&queue->lane, entry);
         if (ODI_UNLIKELY(queue->raised != 0))
@@ -239,10 +246,11 @@ void odi_lane_end_turn(od_queue *queue, bool exclusive)
 /* ---- draining ---- */
 
 /* Lock held. False: the lane is empty. */
-static bool pop(od_queue *queue, odi_entry *entry)
+static bool pop(od_queue *queue, odi_entry *entry, odi_front front)
 {
     return odi_fifo_pop(&queue->early, entry) || odi_lane_pop_hand(queue, entry) ||
-           (odi_lane_peek(queue, entry) && odi_fifo_pop(&queue->lane, entry)) ||
+           (!is_listed(queue, front) && odi_lane_peek(queue, entry) &&
+            odi_fifo_pop(&queue->lane, entry)) ||
            odi_lane_take_listed(queue, entry);
 }
 
@@ -254,7 +262,7 @@ static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
         odi_lane_call_in(queue);
         odi_front front = odi_lane_front(queue, 1);
 
-        if (front == ODI_FRONT_HELD || !pop(queue, entry))
+        if (front == ODI_FRONT_HELD || !pop(queue, entry, front))
             return false;
         if (ODI_UNLIKELY(queue->raised != 0))
             odi_lane_pass_raised(queue, -1);

@@ -54,13 +54,13 @@ static void pause_before_stealing(odi_worker *worker)
 {
     if (worker->caught_ns == 0)
         return;
-    int64_t now = odi_clock_now(), until = worker->caught_ns + worker->steal_pause_ns;
+    int64_t now = odi_clock_now(), until = worker->caught_ns + STEAL_PAUSE_NS;
 
     if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(jobs_run(worker) - worker->caught_at))
         worker->steal_pause_ns = 0;
-    else if (worker->steal_pause_ns > STEAL_PAUSE_NS)
+    else if (worker->steal_pause_ns > STEAL_PAUSE_NS && odi_load_relaxed(&worker->crew->may_spin))
         until = now + worker->steal_pause_ns;
-    /* relaxed: a hint */
+    /* relaxed, all: hints */
     while (odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0)
         odi_spin_pause();
     worker->caught_ns = 0;
