@@ -11,7 +11,7 @@ public enum Cancellation {
     ///
     /// - Cost: A thread-local load and one more load.
     public static var isRequested: Bool {
-        CurrentWorkPlace.current?.isRequested ?? Task.isCancelled
+        CurrentWorkPlace.isRequested ?? Task.isCancelled
     }
 
     /// Returns if the running work may go on.

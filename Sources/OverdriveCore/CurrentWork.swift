@@ -31,18 +31,68 @@ package struct CurrentWorkReference {
 package enum CurrentWorkPlace {
     /// Makes `work`, which stays where it is until ``leave(to:)``, the calling thread's. Returns what was.
     package static func enter(_ work: UnsafeMutablePointer<CurrentWorkReference>) -> UnsafeMutableRawPointer? {
-        let outer = od_thread_work()
-        od_thread_set_work(work)
-        return outer
+        od_work_enter(work)
     }
 
     package static func leave(to outer: UnsafeMutableRawPointer?) {
-        od_thread_set_work(outer)
+        od_work_leave(outer)
     }
 
+    /// The work that the thread runs; in a branch that was taken from a Swift task's thread that task, else nil
+    /// where only a task is current.
     static var current: (any CurrentWork)? {
-        od_thread_work()?.assumingMemoryBound(to: CurrentWorkReference.self).pointee.work
+        guard let word = od_thread_work() else { return nil }
+        if let task = TaskWord.task(in: word) { return TaskWork(task) }
+        return work(at: word)
     }
+
+    /// The work that the thread runs, or else its Swift task.
+    static var currentOrTask: (any CurrentWork)? {
+        current ?? withUnsafeCurrentTask { $0.map(TaskWork.init) }
+    }
+
+    /// What ``current`` would answer, without making anything.
+    static var isRequested: Bool? {
+        guard let word = od_thread_work() else { return nil }
+        return TaskWord.task(in: word)?.isCancelled ?? work(at: word).isRequested
+    }
+
+    private static func work(at word: UnsafeMutableRawPointer) -> any CurrentWork {
+        word.assumingMemoryBound(to: CurrentWorkReference.self).pointee.work
+    }
+}
+
+/// A Swift task as a thread's work.
+private final class TaskWork: CurrentWork {
+    // The task waits in the operation whose branches ask for it; asking whether it is cancelled is allowed from
+    // any thread.
+    private nonisolated(unsafe) let task: UnsafeCurrentTask
+
+    init(_ task: UnsafeCurrentTask) {
+        self.task = task
+    }
+
+    var isRequested: Bool { task.isCancelled }
+}
+
+/// A Swift task in the engine's word for a thread's work, which is odd then: a reference that nobody counts. It lasts
+/// because the task waits for the branches that inherit the word.
+private enum TaskWord {
+    static func make(_ task: UnsafeCurrentTask) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(bitPattern: unsafeBitCast(task, to: UInt.self) | 1)
+    }
+
+    static func task(in word: UnsafeMutableRawPointer) -> UnsafeCurrentTask? {
+        let bits = UInt(bitPattern: word)
+        return bits & 1 == 0 ? nil : unsafeBitCast(bits & ~1, to: UnsafeCurrentTask.self)
+    }
+}
+
+/// What branches inherit from the thread that forks their root: its work, or else its Swift task, which is no word of
+/// the thread's that the engine knows.
+@_cdecl("od_fork_root_work")
+func forkRootWork() -> UnsafeMutableRawPointer? {
+    od_thread_work() ?? withUnsafeCurrentTask { $0.flatMap(TaskWord.make) }
 }
 
 /// A word of the calling thread for whatever it does one after another instead of one inside the other.

@@ -21,6 +21,30 @@ struct ParallelScopeRulesTests {
     }
 
     @Test
+    func aRangeWithMoreNumbersThanIntHasSaysSo() async {
+        await #expect(processExitsWith: .failure) { Parallel.forEach(Int.min..<Int.max) { _ in } }
+        await #expect(processExitsWith: .failure) { Parallel.forEachChunk(-2..<Int.max) { _ in } }
+        await #expect(processExitsWith: .failure) {
+            _ = Parallel.reduce(Int.min..<0, 0, map: { $0 }, combine: { $0 &+ $1 })
+        }
+    }
+
+    /// The last number that a range can have, from every loop.
+    @Test
+    func loopsReachTheEndsOfAllIntegers() throws {
+        for range in [Int.max - 300..<Int.max, Int.min..<Int.min + 300, Int.max - 1..<Int.max, Int.max..<Int.max] {
+            let lengths = Lengths()
+            Parallel.forEach(range) { i in if range.contains(i) { lengths.note(1) } }
+            Parallel.forEachChunk(range) { part in if part.clamped(to: range) == part { lengths.note(part.count) } }
+            try Parallel.forEach(range, token: CancellationToken()) { i in if range.contains(i) { lengths.note(1) } }
+            #expect(lengths.all.reduce(0, +) == 3 * range.count)
+            #expect(Parallel.map(range) { $0 } == Array(range))
+            #expect(Parallel.min(range) == range.first)
+            #expect(Parallel.max(range) == range.last)
+        }
+    }
+
+    @Test
     func aScopeDoesNotForkWhileALaterOneIsOpen() async {
         await #expect(processExitsWith: .failure) {
             Parallel.scope { outer in

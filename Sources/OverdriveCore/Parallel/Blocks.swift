@@ -11,7 +11,7 @@ struct Blocks: Sendable {
     /// More blocks than there will ever be workers for, and few enough to keep something for each.
     @inlinable
     init(_ range: Range<Int>) {
-        let length = range.upperBound - range.lowerBound
+        let length = Parallel.length(of: range)
         self.range = range
         size = length == 0 ? 1 : (length - 1) / 1024 + 1
         count = length == 0 ? 0 : (length - 1) / size + 1

@@ -7,6 +7,8 @@ internal import Synchronization
 @usableFromInline
 final class Effort<E: Error>: CurrentWork {
     private let isFailed = Atomic(false)
+    /// A part was left out because the operation was cancelled.
+    private let isCut = Atomic(false)
     private let problem = Locked<E?>(nil)
     private let token: CancellationToken?
     private let progress: Parallel.Progress?
@@ -42,7 +44,10 @@ final class Effort<E: Error>: CurrentWork {
     @usableFromInline
     var isOver: Bool {
         // Relaxed: as in `isRequested`.
-        isFailed.load(ordering: .relaxed) || endsWhenCancelled && isCancelled
+        if isFailed.load(ordering: .relaxed) || isCut.load(ordering: .relaxed) { return true }
+        guard endsWhenCancelled, isCancelled else { return false }
+        isCut.store(true, ordering: .relaxed) // Relaxed: `checkCancelled` comes after the part's join.
+        return true
     }
 
     /// The operation ends with `error`, unless another came first.
@@ -88,11 +93,13 @@ final class Effort<E: Error>: CurrentWork {
 }
 
 extension Effort where E == any Error {
-    /// Throws the first error, or `CancellationError` where cancellation left something undone.
+    /// Throws the first error, or `CancellationError` where the operation was cancelled: what left a part out is
+    /// not asked again whether it still says so.
     @usableFromInline
     func checkCancelled() throws {
         try check()
-        if isCancelled { throw CancellationError() }
+        // Relaxed: as in `isOver`.
+        if isCut.load(ordering: .relaxed) || isCancelled { throw CancellationError() }
     }
 }
 

@@ -18,7 +18,7 @@ struct ForkedBranch: ~Copyable {
     /// Runs `body`, unless the first branch has thrown already.
     @usableFromInline
     func run(_ body: () -> Void) {
-        let work = ForkedWork(outer: CurrentWorkPlace.current)
+        let work = ForkedWork(outer: CurrentWorkPlace.currentOrTask)
         let retained = Unmanaged.passRetained(work)
         // Whichever of the two comes first is seen by the other: `abandon` finds the work, with all that it is
         // made of, or the work does not start.
@@ -56,7 +56,7 @@ struct ForkedBranch: ~Copyable {
 /// A branch that somebody runs for a joiner.
 private final class ForkedWork: CurrentWork {
     private let cancelled = Atomic(false)
-    /// What the thread was doing that runs it.
+    /// What the thread was doing that runs it: what it inherited from the joiner, or is if that runs it itself.
     private let outer: (any CurrentWork)?
 
     init(outer: (any CurrentWork)?) {
@@ -65,7 +65,7 @@ private final class ForkedWork: CurrentWork {
 
     var isRequested: Bool {
         // Relaxed: it only says that a result is not needed.
-        cancelled.load(ordering: .relaxed) || outer?.isRequested ?? Task.isCancelled
+        cancelled.load(ordering: .relaxed) || outer?.isRequested ?? false
     }
 
     func cancel() {

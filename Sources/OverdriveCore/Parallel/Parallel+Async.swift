@@ -86,6 +86,20 @@ extension Parallel {
         }
     }
 
+    /// Calls a closure for parts of a range, with something to work in, and suspends the calling task meanwhile; see
+    /// ``forEachChunk(_:on:grain:placement:token:progress:scratch:_:)``.
+    public static func forEachChunk<Scratch: Sendable>(
+        _ range: Range<Int>, on scheduler: Scheduler = .shared, grain: Int? = nil, placement: Placement = .anywhere,
+        token: CancellationToken = CancellationToken(), progress: Progress? = nil,
+        scratch: @escaping @Sendable () -> Scratch,
+        _ body: @escaping @Sendable (Range<Int>, inout Scratch) throws -> Void
+    ) async throws {
+        try await run(on: scheduler) {
+            try forEachChunk(
+                range, grain: grain, placement: placement, token: token, progress: progress, scratch: scratch, body)
+        }
+    }
+
     /// The results of a closure for every element, while the calling task is suspended.
     public static func map<C: RandomAccessCollection & Sendable, R: Sendable>(
         _ elements: C, on scheduler: Scheduler = .shared, token: CancellationToken = CancellationToken(),

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-// Sorts, scans and the like for tasks, which suspend meanwhile. The array that is sorted is taken from the caller
-// and given back, so that nobody copies it.
+// Sorts, changes and scans for tasks, which suspend meanwhile. The array that is changed is taken from the caller and
+// given back, so that nobody copies it.
 
 extension Parallel {
     /// Sorts an array in place while the calling task is suspended; equal elements may change places.
@@ -99,6 +99,35 @@ extension Parallel {
         try await run(on: scheduler) {
             try forEach(elements, grain: grain, placement: placement, token: token, progress: progress, body)
         }
+    }
+
+    /// Calls a closure that may change it for every element of an array while the calling task is suspended; see
+    /// ``forEach(mutating:on:grain:placement:token:progress:_:)``.
+    public static func forEach<Element: Sendable>(
+        mutating array: inout [Element], on scheduler: Scheduler = .shared, grain: Int? = nil,
+        placement: Placement = .anywhere, token: CancellationToken = CancellationToken(), progress: Progress? = nil,
+        _ body: @escaping @Sendable (Int, inout Element) throws -> Void
+    ) async throws {
+        try await handing(&array, to: scheduler) { array -> Result<Void, any Error> in
+            Result {
+                try forEach(
+                    mutating: &array, grain: grain, placement: placement, token: token, progress: progress, body)
+            }
+        }.get()
+    }
+
+    /// Calls a closure with neighbouring parts of an array, which it may change, while the calling task is suspended;
+    /// see ``chunks(of:size:on:placement:token:progress:_:)``.
+    public static func chunks<Element: Sendable>(
+        of array: inout [Element], size: Int, on scheduler: Scheduler = .shared, placement: Placement = .anywhere,
+        token: CancellationToken = CancellationToken(), progress: Progress? = nil,
+        _ body: @escaping @Sendable (Int, inout MutableSpan<Element>) throws -> Void
+    ) async throws {
+        try await handing(&array, to: scheduler) { array -> Result<Void, any Error> in
+            Result {
+                try chunks(of: &array, size: size, placement: placement, token: token, progress: progress, body)
+            }
+        }.get()
     }
 
     /// Runs `body` on a worker with the caller's array, of which nobody else has a copy meanwhile.

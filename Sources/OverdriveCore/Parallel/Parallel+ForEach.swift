@@ -21,7 +21,7 @@ extension Parallel {
     @inline(__always)
     public static func forEach(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Int) -> Void) {
         let first = range.lowerBound
-        Share(range.upperBound - first, grain: grain).work { part in
+        Share(length(of: range), grain: grain).work { part in
             for i in part { body(first + i) }
         }
     }
@@ -42,6 +42,21 @@ extension Parallel {
     @inlinable
     @inline(__always)
     public static func forEachChunk(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Range<Int>) -> Void) {
+        _ = length(of: range)
         Loop(grain: grain).run(range, body)
+    }
+
+    /// How many numbers a range has: a sentence, where that is no number.
+    @inlinable
+    @inline(__always)
+    static func length(of range: Range<Int>) -> Int {
+        let (length, isTooLong) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
+        if isTooLong { trapLength(range) }
+        return length
+    }
+
+    @usableFromInline
+    static func trapLength(_ range: Range<Int>) -> Never {
+        trap("Parallel: the range \(range) has more numbers than Int.max: go through it in parts")
     }
 }

@@ -21,6 +21,17 @@ extension Parallel {
         try staying(on: scheduler) { () throws(E) in try join(a, b) }
     }
 
+    /// Runs two closures, each with its part of a span, on a scheduler of your choice; see
+    /// ``join(splitting:at:_:_:)``.
+    @inlinable
+    public static func join<Element: Sendable, A: Sendable, B: Sendable, E: Error>(
+        splitting span: inout MutableSpan<Element>, at index: Int, on scheduler: Scheduler,
+        _ a: @Sendable (inout MutableSpan<Element>) throws(E) -> A,
+        _ b: @Sendable (inout MutableSpan<Element>) throws(E) -> B
+    ) throws(E) -> (A, B) {
+        try staying(on: scheduler) { () throws(E) in try join(splitting: &span, at: index, a, b) }
+    }
+
     /// Runs closures on a scheduler of your choice; see ``invoke(_:_:)``.
     @inlinable
     public static func invoke(on scheduler: Scheduler, _ bodies: [@Sendable () -> Void]) {

@@ -76,6 +76,7 @@ extension Parallel {
         _ range: Range<Int>, on scheduler: Scheduler?, grain: Int?, placement: Placement, _ effort: Effort<E>,
         _ body: (Range<Int>) throws(E) -> Void
     ) {
+        _ = length(of: range)
         staying(on: scheduler) {
             Loop(grain: grain).run(range, placement) { part in
                 effort.part(part.count) { () throws(E) in try body(part) }

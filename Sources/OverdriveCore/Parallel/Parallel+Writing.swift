@@ -9,6 +9,8 @@ extension Parallel {
     ///   - array: What is changed.
     ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none.
     ///   - grain: So many neighbours at least stay together.
+    ///   - placement: Whether parts of the array belong to NUMA nodes.
+    ///   - progress: Counts the elements that are done.
     ///   - body: Called once for each place and its element.
     /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``.
     /// - Ordering: In no order between parts. What was written is in the array afterwards.
@@ -17,17 +19,39 @@ extension Parallel {
     @inlinable
     public static func forEach<Element: Sendable, E: Error>(
         mutating array: inout [Element], on scheduler: Scheduler? = nil, grain: Int? = nil,
-        placement: Placement = .anywhere, _ body: @Sendable (Int, inout Element) throws(E) -> Void
+        placement: Placement = .anywhere, progress: Progress? = nil,
+        _ body: @Sendable (Int, inout Element) throws(E) -> Void
     ) throws(E) {
+        let effort = Effort<E>(progress: progress)
+        change(&array, on: scheduler, grain: grain, placement: placement, effort, body)
+        try effort.check()
+    }
+
+    /// Calls a closure that may change it for every element of an array, until it is cancelled; see
+    /// ``forEach(_:on:grain:placement:token:progress:_:)``. The array keeps what was changed by then.
+    @inlinable
+    public static func forEach<Element: Sendable>(
+        mutating array: inout [Element], on scheduler: Scheduler? = nil, grain: Int? = nil,
+        placement: Placement = .anywhere, token: CancellationToken, progress: Progress? = nil,
+        _ body: @Sendable (Int, inout Element) throws -> Void
+    ) throws {
+        let effort = Effort<any Error>(token: token, progress: progress, endsWhenCancelled: true)
+        change(&array, on: scheduler, grain: grain, placement: placement, effort, body)
+        try effort.checkCancelled()
+    }
+
+    @inlinable
+    static func change<Element: Sendable, E: Error>(
+        _ array: inout [Element], on scheduler: Scheduler?, grain: Int?, placement: Placement, _ effort: Effort<E>,
+        _ body: @Sendable (Int, inout Element) throws(E) -> Void
+    ) {
         if array.isEmpty { return }
-        let effort = Effort<E>()
         array.withUnsafeMutableBufferPointer { elements in
             let elements = elements
             run(0..<elements.count, on: scheduler, grain: grain, placement: placement, effort) { part throws(E) in
                 for i in part { try body(i, &elements[i]) }
             }
         }
-        try effort.check()
     }
 
     /// Calls a closure with neighbouring parts of an array, which it may change.
@@ -40,6 +64,8 @@ extension Parallel {
     ///   - array: What is changed.
     ///   - size: How long each part is, but for the last, which may be shorter: 1 or more.
     ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none.
+    ///   - placement: Whether parts of the array belong to NUMA nodes.
+    ///   - progress: Counts the parts that are done.
     ///   - body: Called once for each part, with its number from 0.
     /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``.
     /// - Ordering: In no order. What was written is in the array afterwards.
@@ -48,11 +74,33 @@ extension Parallel {
     @inlinable
     public static func chunks<Element: Sendable, E: Error>(
         of array: inout [Element], size: Int, on scheduler: Scheduler? = nil, placement: Placement = .anywhere,
-        _ body: @Sendable (Int, inout MutableSpan<Element>) throws(E) -> Void
+        progress: Progress? = nil, _ body: @Sendable (Int, inout MutableSpan<Element>) throws(E) -> Void
     ) throws(E) {
+        let effort = Effort<E>(progress: progress)
+        change(&array, inPartsOf: size, on: scheduler, placement, effort, body)
+        try effort.check()
+    }
+
+    /// Calls a closure with neighbouring parts of an array, which it may change, until it is cancelled; see
+    /// ``forEach(_:on:grain:placement:token:progress:_:)``. The array keeps what was changed by then.
+    @inlinable
+    public static func chunks<Element: Sendable>(
+        of array: inout [Element], size: Int, on scheduler: Scheduler? = nil, placement: Placement = .anywhere,
+        token: CancellationToken, progress: Progress? = nil,
+        _ body: @Sendable (Int, inout MutableSpan<Element>) throws -> Void
+    ) throws {
+        let effort = Effort<any Error>(token: token, progress: progress, endsWhenCancelled: true)
+        change(&array, inPartsOf: size, on: scheduler, placement, effort, body)
+        try effort.checkCancelled()
+    }
+
+    @inlinable
+    static func change<Element: Sendable, E: Error>(
+        _ array: inout [Element], inPartsOf size: Int, on scheduler: Scheduler?, _ placement: Placement,
+        _ effort: Effort<E>, _ body: @Sendable (Int, inout MutableSpan<Element>) throws(E) -> Void
+    ) {
         if size < 1 { trapSize(size) }
         if array.isEmpty { return }
-        let effort = Effort<E>()
         array.withUnsafeMutableBufferPointer { elements in
             let elements = elements
             let count = elements.count / size + (elements.count % size == 0 ? 0 : 1)
@@ -64,7 +112,6 @@ extension Parallel {
                 }
             }
         }
-        try effort.check()
     }
 
     /// Runs two closures, each with its part of a span, at the same time if a worker is free.

@@ -1,0 +1,125 @@
+import OverdriveCore
+import Synchronization
+import Testing
+
+/// Whom branches ask whether they are still needed, wherever they run.
+@Suite("Parallel: cancellation reaches every branch", .timeLimit(.minutes(10)))
+struct ParallelCancellationTests {
+    private struct Problem: Error {}
+
+    /// Calls `operation`, which runs a closure in two branches, in a task; the one on the task's thread cancels the task
+    /// when the other has begun elsewhere. Returns how many saw it.
+    private func cancelled(_ operation: @escaping @Sendable (_ branch: @Sendable () -> Void) -> Void) async -> Int {
+        let (elsewhere, told) = (Counter(), Counter())
+        let scheduler = makeScheduler(workers: 3)
+        await Task {
+            Parallel.scope(on: scheduler) { _ in
+                operation {
+                    if withUnsafeCurrentTask(body: { $0 == nil }) {
+                        elsewhere.add()
+                        if eventually({ Cancellation.isRequested }) { told.add() }
+                    } else {
+                        _ = eventually { elsewhere.count > 0 }
+                        withUnsafeCurrentTask { $0?.cancel() }
+                        if Cancellation.isRequested { told.add() }
+                    }
+                }
+            }
+        }.value
+        return told.count
+    }
+
+    @Test("a branch that another thread runs for a Swift task knows that the task is cancelled")
+    func task() async {
+        let told = await cancelled { branch in
+            _ = Parallel.join { branch() } _: { branch() }
+        }
+        #expect(told == 2)
+    }
+
+    @Test("the same where branches may throw, and where loops divide")
+    func throwingTask() async {
+        var told = await cancelled { branch in
+            do {
+                _ = try Parallel.join { () throws in branch() } _: { () throws in branch() }
+            } catch {}
+        }
+        #expect(told == 2)
+        told = await cancelled { branch in Parallel.forEach(0..<2) { _ in branch() } }
+        #expect(told == 2)
+        told = await cancelled { branch in
+            _ = Parallel.join { _ = Parallel.join { branch() } _: { branch() } } _: {}
+        }
+        #expect(told == 2)
+    }
+
+    @Test("a branch that was forked inside a loop's part knows that another part has thrown")
+    func nested() async throws {
+        for _ in 0..<20 {
+            let (started, told) = (Counter(), Counter())
+            let scheduler = makeScheduler(workers: 3)
+            @Sendable func branch() {
+                started.add()
+                if eventually({ Cancellation.isRequested }) { told.add() }
+            }
+            try await TaskQueue(scheduler: scheduler).run {
+                _ = #expect(throws: Problem.self) {
+                    // The part that runs here has forks of the loop's below its own.
+                    try Parallel.forEach(0..<2, grain: 1) { i throws(Problem) in
+                        if i == 0 {
+                            _ = Parallel.join { branch() } _: { branch() }
+                        } else {
+                            _ = eventually { started.count == 2 }
+                            throw Problem()
+                        }
+                    }
+                }
+            }
+            #expect(started.count == told.count)
+            if started.count == 2 { return }
+        }
+    }
+
+    @Test("what is outside a loop is not told of its error")
+    func outside() async throws {
+        let (started, told) = (Counter(), Counter())
+        try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
+            _ = Parallel.join {
+                for _ in 0..<50 {
+                    try? Parallel.forEach(0..<4, grain: 1) { i throws(Problem) in
+                        if i == 3 { throw Problem() }
+                    }
+                    if started.count == 1 { break }
+                }
+            } _: {
+                started.add()
+                if Cancellation.isRequested { told.add() }
+            }
+        }
+        #expect(told.count == 0)
+    }
+
+    /// What left a part out is not asked again: it answered on one thread, and would not have on the other.
+    @Test("a cancelled operation inside a branch throws, and returns no part of a result")
+    func inside() async {
+        let outcomes = Mutex<[Bool]>([])
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            @Sendable func sum() throws -> Int {
+                do {
+                    let sum = try Parallel.reduce(
+                        0..<10_000, 0, token: CancellationToken(), map: { $0 }, combine: { $0 + $1 })
+                    outcomes.withLock { $0.append(sum == 10_000 * 9_999 / 2) }
+                    return sum
+                } catch {
+                    outcomes.withLock { $0.append(error is CancellationError) }
+                    throw error
+                }
+            }
+            for _ in 0..<200 { _ = try? Parallel.join(sum, sum) }
+        }
+        await task.value
+        #expect(outcomes.withLock { $0.count } >= 200)
+        #expect(outcomes.withLock { $0.allSatisfy { $0 } })
+    }
+}

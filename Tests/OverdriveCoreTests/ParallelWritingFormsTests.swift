@@ -1,0 +1,150 @@
+import OverdriveCore
+import Testing
+
+/// What changes arrays, has scratch or searches: with progress, until it is cancelled, and for tasks.
+@Suite("Parallel: writing and searching until cancelled, and for tasks", .timeLimit(.minutes(10)))
+struct ParallelWritingFormsTests {
+    private struct Problem: Error, Equatable {}
+
+    private static let counts = [0, 1, 2, 255, 256, 5_000]
+
+    @Test("arrays are changed with progress, with a token and by tasks as without", arguments: counts)
+    func changed(count: Int) async throws {
+        let expected = (0..<count).map { $0 * 2 }
+        let (progress, token) = (Parallel.Progress(), CancellationToken())
+        var array = Array(0..<count)
+        func here() throws {
+            Parallel.forEach(mutating: &array, progress: progress) { _, number in number += 1 }
+            try Parallel.forEach(mutating: &array, token: token, progress: progress) { _, number in number -= 1 }
+            #expect(progress.completed == 2 * count)
+            Parallel.chunks(of: &array, size: 7, progress: progress) { _, span in
+                for i in span.indices { span[i] += 1 }
+            }
+            try Parallel.chunks(of: &array, size: 7, token: token, progress: progress) { _, span in
+                for i in span.indices { span[i] -= 1 }
+            }
+            #expect(progress.completed == 2 * count + 2 * ((count + 6) / 7))
+        }
+        try here()
+        #expect(array == Array(0..<count))
+        try await Parallel.forEach(mutating: &array) { i, number in number += i }
+        #expect(array == expected)
+        try await Parallel.chunks(of: &array, size: 100) { part, span in
+            for i in span.indices { span[i] -= 100 * part + i }
+        }
+        #expect(array == Array(0..<count))
+    }
+
+    @Test("scratch with progress, with a token and for tasks", arguments: counts)
+    func scratch(count: Int) async throws {
+        let (progress, done) = (Parallel.Progress(), Counter())
+        func here() throws {
+            Parallel.forEachChunk(0..<count, progress: progress, scratch: { 0 }) { part, _ in done.add(part.count) }
+            try Parallel.forEachChunk(0..<count, token: CancellationToken(), progress: progress, scratch: { 0 }) {
+                part, _ in done.add(part.count)
+            }
+        }
+        try here()
+        try await Parallel.forEachChunk(0..<count, progress: progress, scratch: { 0 }) { part, _ in
+            _ = done.add(part.count)
+        }
+        #expect(progress.completed == 3 * count)
+        #expect(done.count == 3 * count)
+    }
+
+    @Test("a token that is cancelled ends them before they begin, and arrays stay whole")
+    func cancelled() async {
+        let token = CancellationToken()
+        token.cancel()
+        var array = Array(0..<1_000)
+        func here() {
+            #expect(throws: CancellationError.self) {
+                try Parallel.forEach(mutating: &array, token: token) { _, number in number = 0 }
+            }
+            #expect(throws: CancellationError.self) {
+                try Parallel.chunks(of: &array, size: 10, token: token) { _, span in span[0] = 0 }
+            }
+            #expect(throws: CancellationError.self) {
+                try Parallel.forEachChunk(0..<10, token: token, scratch: { 0 }) { _, _ in }
+            }
+            #expect(throws: CancellationError.self) { try Parallel.min([1, 2], token: token, by: <) }
+            #expect(throws: CancellationError.self) { try Parallel.max([1, 2], token: token, by: <) }
+        }
+        here()
+        await #expect(throws: CancellationError.self) {
+            try await Parallel.forEach(mutating: &array, token: token) { _, number in number = 0 }
+        }
+        await #expect(throws: CancellationError.self) {
+            try await Parallel.chunks(of: &array, size: 10, token: token) { _, span in span[0] = 0 }
+        }
+        #expect(array == Array(0..<1_000))
+    }
+
+    @Test("an error of a task's change gives the array back")
+    func errors() async {
+        var array = Array(0..<1_000)
+        await #expect(throws: Problem()) {
+            try await Parallel.forEach(mutating: &array) { i, number in
+                if i == 500 { throw Problem() }
+                number = i
+            }
+        }
+        #expect(array == Array(0..<1_000))
+    }
+
+    @Test("min and max by orders that throw, until cancelled, and for tasks", arguments: counts)
+    func extremes(count: Int) async throws {
+        let numbers = scrambled(count)
+        @Sendable func less(_ a: Int, _ b: Int) throws(Problem) -> Bool {
+            if a == b && count == 0 { throw Problem() }
+            return a < b
+        }
+        func here() throws {
+            #expect(try Parallel.min(numbers, by: less) == numbers.min())
+            #expect(try Parallel.max(numbers, by: less) == numbers.max())
+            #expect(try Parallel.min(numbers, token: CancellationToken(), by: <) == numbers.min())
+            #expect(try Parallel.max(numbers, token: CancellationToken(), by: <) == numbers.max())
+            if count > 1 {
+                #expect(throws: Problem()) {
+                    _ = try Parallel.min(numbers) { _, _ throws(Problem) in throw Problem() }
+                }
+                #expect(throws: Problem()) {
+                    _ = try Parallel.max(numbers) { _, _ throws(Problem) in throw Problem() }
+                }
+            }
+        }
+        try here()
+        #expect(await Parallel.min(numbers) == numbers.min())
+        #expect(await Parallel.max(numbers) == numbers.max())
+        #expect(try await Parallel.min(numbers, by: <) == numbers.min())
+        #expect(try await Parallel.max(numbers, by: <) == numbers.max())
+    }
+
+    @Test("a span is split on a scheduler of one's choice")
+    func splitting() {
+        let scheduler = makeScheduler(workers: 2)
+        var array = Array(0..<100)
+        var span = array.mutableSpan
+        let (a, b) = Parallel.join(splitting: &span, at: 30, on: scheduler) { $0.count } _: { $0.count }
+        #expect(a == 30)
+        #expect(b == 70)
+    }
+
+    @Test("on a scheduler that was shut down all of it is done by the caller")
+    func shutDown() async throws {
+        let scheduler = makeScheduler(workers: 2)
+        _ = await scheduler.shutdown(deadline: .seconds(10))
+        let done = Counter()
+        func here() {
+            Parallel.forEach(0..<1_000, on: scheduler) { _ in done.add() }
+            _ = Parallel.join(on: scheduler) { done.add() } _: { done.add() }
+            Parallel.scope(on: scheduler) { scope in scope.fork { done.add() } }
+            var array = Array((0..<5_000).reversed())
+            Parallel.sort(&array, on: scheduler)
+            #expect(array == Array(0..<5_000))
+        }
+        here()
+        try await Parallel.forEach(0..<1_000, on: scheduler) { _ in _ = done.add() }
+        #expect(done.count == 2_003)
+    }
+}
