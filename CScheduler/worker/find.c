@@ -58,9 +58,10 @@ static void pause_before_stealing(odi_worker *worker)
 
     if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(jobs_run(worker) - worker->caught_at))
         worker->steal_pause_ns = 0;
-    else if (worker->steal_pause_ns > STEAL_PAUSE_NS && odi_load_relaxed(&worker->crew->may_spin))
+    else if (worker->steal_pause_ns > STEAL_PAUSE_NS &&
+             odi_load_relaxed(&worker->crew->may_spin)) /* relaxed: a hint, and below */
         until = now + worker->steal_pause_ns;
-    /* relaxed, all: hints */
+    /* relaxed: as above */
     while (odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0)
         odi_spin_pause();
     worker->caught_ns = 0;
