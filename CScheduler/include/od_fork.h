@@ -193,7 +193,7 @@ od_pool *od_default_pool(void);
 void *od_fork_root_work(void);
 
 /* Makes `work` what od_thread_work says, until od_work_leave gets what this returns. Branches that the
- * calling thread forks meanwhile inherit it, wherever they run. */
+ * calling thread forks meanwhile inherit it, wherever they run, and are joined before od_work_leave. */
 void *od_work_enter(void *work);
 void od_work_leave(void *outer);
 

@@ -9,10 +9,12 @@ extension TaskQueue {
     ///   by each worker at most 255 times, then it is served once: one start of 256 is its, however much
     ///   waits above it. (Where all four lower bands are due at once they follow each other: 258.) So the
     ///   n-th closure of the lowest band waits for 258 n closures of others per worker at most; how long
-    ///   that is, is for those closures to say.
+    ///   that is, is for those closures to say. What a worker has taken of a queue with a lane is not
+    ///   interrupted: 15 more closures at most, which lasted some microseconds together the last time.
     ///
-    /// Nothing overtakes in a serial, limited or suspended queue. What stands before a closure or a `sync`
-    /// caller of a higher band is served in that band too, until it is that one's turn.
+    /// Nothing overtakes in a serial or suspended queue, and in a limited one only where a closure that has
+    /// started blocks: at most 15 behind it may start later than newer ones. What stands before a closure or a
+    /// `sync` caller of a higher band is served in that band too, until it is that one's turn.
     ///
     /// Who blocks lends its own band to what it waits for, while it waits: a group's closures, a queue's, a
     /// ``WorkItem``'s last submission, a task. A closure's band is ``current``; the main thread is in

@@ -238,6 +238,31 @@ static void newer_jobs_do_not_pass_over_what_is_in_hand_for_ever(void **state)
     }
 }
 
+static void a_cancel_counts_what_blocked_drainers_of_a_wide_lane_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        od_queue *queue = wide_queue(2);
+        gate doors[2] = {{0}};
+        atomic_ullong ran = 0;
+
+        for (int each = 0; each < 2; each++) {
+            add(queue, gate_job, &doors[each]);
+            for (int job = 0; job < 20; job++)
+                add(queue, count_job, &ran);
+        }
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&doors[0].waiting) + atomic_load(&doors[1].waiting) == 2);
+        unsigned long long left = 40 - atomic_load(&ran);
+        size_t cancelled = od_queue_cancel_all(queue);
+        gate_open(&doors[0]);
+        gate_open(&doors[1]);
+        end_wide_queue(queue);
+        assert_int_equal(cancelled, left);
+        assert_int_equal(atomic_load(&ran), 40 - left);
+    }
+}
+
 /* Found by reading: a waiter lent its band to what lay in the lane, and not to the older jobs that
  * blocked drainers had in hand. */
 static void what_blocked_drainers_took_is_lent_to_with_the_rest(void **state)
@@ -486,6 +511,7 @@ int main(void)
         LANE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it),
         LANE_TEST(a_changed_width_holds_for_what_drainers_took),
         LANE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever),
+        LANE_TEST(a_cancel_counts_what_blocked_drainers_of_a_wide_lane_took),
         LANE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest),
         LANE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever),
         LANE_TEST(every_job_runs_once_while_width_and_suspension_change),

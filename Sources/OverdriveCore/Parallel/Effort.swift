@@ -85,6 +85,12 @@ final class Effort<E: Error>: CurrentWork {
         }
     }
 
+    /// Runs what its parts are forked and joined in.
+    @usableFromInline
+    func whole<R>(_ body: () -> R) -> R {
+        whileCurrent(body)
+    }
+
     /// Throws the first error, after all parts have ended.
     @usableFromInline
     func check() throws(E) {

@@ -279,14 +279,22 @@ extension Parallel {
         throwing type: E.Type, on scheduler: Scheduler? = nil, _ body: (inout ThrowingScope<E>) throws(E) -> R
     ) throws(E) -> R {
         let effort = Effort<E>()
-        let result = staying(on: scheduler) {
-            scope { inner -> R? in
-                var scope = ThrowingScope(effort)
-                defer {
-                    inner.children += scope.inner.children
-                    scope.inner.children = 0
+        // Its children inherit that the effort is current, until the last of them is joined.
+        let result = effort.whole {
+            staying(on: scheduler) {
+                scope { inner -> R? in
+                    var scope = ThrowingScope(effort)
+                    defer {
+                        inner.children += scope.inner.children
+                        scope.inner.children = 0
+                    }
+                    do throws(E) {
+                        return try body(&scope)
+                    } catch {
+                        effort.fail(error)
+                        return nil
+                    }
                 }
-                return effort.result(1) { () throws(E) in try body(&scope) }
             }
         }
         try effort.check()
