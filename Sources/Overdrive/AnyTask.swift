@@ -136,7 +136,8 @@ open class AnyTask: @unchecked Sendable {
     /// Starts the task without a queue: on the calling thread when nothing is to be waited for, else on
     /// ``TaskQueue/global(qos:)``. A task that was started or added before goes on as it is.
     ///
-    /// A started task is cancelled when nobody holds it any more; a queue keeps its tasks.
+    /// A started task is cancelled when nobody holds it any more; a queue keeps its tasks. Tasks that wait for it hold
+    /// it as long as its body runs, or has kept its emitter.
     public final func start() {
         let standing = standing
         guard standing.phase == .initialized else { return }

@@ -12,26 +12,30 @@ enum Handler<T: Sendable> {
     /// A Swift task that awaits the value.
     case continuation(UnsafeContinuation<T, any Error>)
 
+    // Takes the handler over: its closure is neither counted for the call nor kept after it.
     @inlinable
-    func serve(_ outcome: Result<T, any Error>) {
-        if case .relay(let body) = self { return body(outcome) }
-        let left = stepOutOfLine()
-        defer { stepIntoLine(left) }
-        switch outcome {
-        case .success(let value):
-            switch self {
-            case .value(let body): body(value)
-            case .error: break
-            case .completion(let body), .relay(let body): body(outcome)
-            case .continuation(let continuation): continuation.resume(returning: value)
-            }
-        case .failure(let error):
-            switch self {
-            case .value: break
-            case .error(let body): if !(error is CancellationError) { body(error) }
-            case .completion(let body), .relay(let body): body(outcome)
-            case .continuation(let continuation): continuation.resume(throwing: error)
-            }
+    consuming func serve(_ outcome: Result<T, any Error>) {
+        switch consume self {
+        case .relay(let body):
+            body(outcome)
+        case .completion(let body):
+            let left = stepOutOfLine()
+            body(outcome)
+            stepIntoLine(left)
+        case .value(let body):
+            guard case .success(let value) = outcome else { return }
+            let left = stepOutOfLine()
+            body(value)
+            stepIntoLine(left)
+        case .error(let body):
+            guard case .failure(let error) = outcome, !(error is CancellationError) else { return }
+            let left = stepOutOfLine()
+            body(error)
+            stepIntoLine(left)
+        case .continuation(let continuation):
+            let left = stepOutOfLine()
+            continuation.resume(with: outcome)
+            stepIntoLine(left)
         }
     }
 }

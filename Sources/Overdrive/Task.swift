@@ -177,8 +177,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     final func publish(_ result: Result<T, any Error>) {
         if case .success(let value) = result { publishedValue.fill(with: value) }
         if publishOutcome() {
-            let handler = slot.take()
-            handler?.serve(result)
+            slot.take()?.serve(result)
         }
         endPublishing()
     }
@@ -236,12 +235,13 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     /// Has a handler served once with the outcome: at once when it is there and all others were served.
     @usableFromInline
-    final func add(_ handler: Handler<T>) {
+    final func add(_ handler: consuming Handler<T>) {
         if !step(.claimSlot).actions.isEmpty {
             slot = handler
             if step(.fillSlot).actions.contains(.serveLate) { serveLate(slot.take()) }
             return
         }
+        let handler = handler
         let isLate = typedExtras.typed { typed in
             if step(.watch).actions.contains(.serveLate) { return true }
             typed.handlers.append(handler)
@@ -250,8 +250,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         if isLate { serveLate(handler) }
     }
 
-    private func serveLate(_ handler: Handler<T>?) {
-        if let handler, let result { handler.serve(result) }
+    private func serveLate(_ handler: consuming Handler<T>?) {
+        if let result { handler.take()?.serve(result) }
     }
 
     override final func tellObservers(of event: ObserverEvent) {

@@ -29,6 +29,10 @@ extension TaskObserver {
 }
 
 /// Is told which tasks come to a queue, and how they go. Every method has a default that does nothing.
+///
+/// - Ordering: Of each task that comes it is told all: `didAdd`, then `willFinish`, then `didFinish`, once each. Of one
+///   that was cancelled before it came it is told nothing. Where a task ends while it is being added, the last two come
+///   after the first, when the outcome is there already.
 public protocol TaskQueueDelegate: AnyObject, Sendable {
     /// A task is about to be added: by the program, or because a dependent of it was.
     func didAdd<T>(task: Task<T>, to queue: TaskQueue)

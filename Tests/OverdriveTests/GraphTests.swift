@@ -185,6 +185,29 @@ struct GraphTests {
         #expect(census.alive == 0)
     }
 
+    @Test("that are over are all given back, in a chain and in a tree, with their results")
+    func givenBack() async throws {
+        let length = many / 10
+        let census = Census()
+        do {
+            let queue = TaskQueue()
+            // A result lives as long as its task, whom an edge that is left over would keep.
+            let chain = (0..<length).map { _ in Task.inline { census.newborn() } }
+            let tree = (0..<length).map { _ in Task.inline { census.newborn() } }
+            for index in 1..<length {
+                chain[index].add(dependency: chain[index - 1])
+                tree[(index - 1) / 2].add(dependency: tree[index])
+            }
+            queue.add(tasks: chain + tree)
+            try await chain[length - 1].value.touch()
+            try await tree[0].value.touch()
+            await queue.drained()
+            #expect(census.alive == 2 * length)
+            withExtendedLifetime((chain, tree)) {}
+        }
+        #expect(eventually { census.alive == 0 })
+    }
+
     @Test("in a tree of 2^16 leaves give their sum")
     func tree() async throws {
         var level = (0..<(1 << 16)).map { index in Task.inline { index } }
