@@ -22,8 +22,21 @@
             }
         }
     }
+
+    /// A value that a continuation takes from one thread to another, in an order that Swift's runtime makes with atomics
+    /// of its own, which the sanitizer does not see. `token` is any object that both know.
+    enum HandOver {
+        static func sends(by token: AnyObject) { od_section_ends(Unmanaged.passUnretained(token).toOpaque()) }
+        static func received(by token: AnyObject) { od_section_begins(Unmanaged.passUnretained(token).toOpaque()) }
+    }
 #else
     package import Synchronization
+
+    /// Nothing, but where threads are watched by the sanitizer.
+    enum HandOver {
+        @inline(__always) static func sends(by token: AnyObject) {}
+        @inline(__always) static func received(by token: AnyObject) {}
+    }
 
     /// A mutex; where threads are watched by the sanitizer, one whose sections it sees.
     package typealias Locked<Value> = Mutex<Value>

@@ -82,6 +82,7 @@ extension TaskQueue {
                     guard work.start() else { return }
                     let outcome = Result { Carried(value: try work.whileCurrent(body)) }
                     if case .failure = outcome { self.tracker?.noteFailure() }
+                    HandOver.sends(by: work)
                     continuation.resume(with: outcome)
                 }
                 if let rejection {
@@ -95,6 +96,7 @@ extension TaskQueue {
         } onCancel: {
             work.cancel()
         }
+        HandOver.received(by: work)
         return carried.value
     }
 }
