@@ -1,6 +1,8 @@
-import Overdrive
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import Overdrive
 
 /// Nobody waits for ever for what nobody will bring.
 @Suite("What is forgotten", .timeLimit(.minutes(10)))
@@ -11,16 +13,19 @@ struct ForgottenTests {
         func keep(_ emitter: Task<Int>.Emitter) { emitters.note(emitter) }
     }
 
+    /// The same, for one, which is let go of when it is taken.
+    private final class Held: Sendable {
+        private let emitter = Mutex<Task<Int>.Emitter?>(nil)
+        func put(_ emit: Task<Int>.Emitter) { emitter.withLock { $0 = emit } }
+        func take() -> Task<Int>.Emitter? { emitter.withLock { $0.take() } }
+    }
+
     @Test("A lost callback is a failure, which is attempted again where it is to be", arguments: [true, false])
     func lostCallback(onQueue: Bool) {
-        let (attempts, updates) = (Counter(), Log<Int>())
+        let (attempts, updates, held) = (Counter(), Log<Int>(), Held())
         let task = Task<Int> { emit in
+            held.put(emit)
             attempts.add()
-            let attempt = attempts.count
-            TaskQueue.global().asyncAfter(.milliseconds(5)) {
-                emit(.update(attempt))
-                if attempt == 3 { emit(.completion) }
-            }
             return {}
         }
         task.retry(2).onUpdate { updates.note($0) }
@@ -28,18 +33,31 @@ struct ForgottenTests {
         dependent.add(dependency: task, requiring: .success)
         if onQueue { TaskQueue().add(task: task) } else { task.start() }
         TaskQueue().add(task: dependent)
-        #expect(dependent.wait(timeout: .seconds(60)) == .success)
+        for attempt in 1...3 {
+            // The body has returned, and the emitter is nobody's but the test's.
+            #expect(eventually { attempts.count == attempt && task.isExecuting && !task.standing.isInBody })
+            let emit = held.take()
+            emit?(.update(attempt))
+            if attempt == 3 { emit?(.completion) }
+        }
+        #expect(dependent.wait(timeout: .seconds(300)) == .success)
         #expect(dependent.result?.value == 3)
         #expect(attempts.count == 3 && updates.all == [1, 2, 3])
+    }
 
-        let never = Task<Int> { emit in
-            TaskQueue.global().asyncAfter(.milliseconds(5)) { emit(.update(1)) }
+    @Test("An emitter that was kept and let go of without the end fails the task", arguments: [true, false])
+    func abandoned(onQueue: Bool) {
+        let held = Held()
+        let task = Task<Int> { emit in
+            held.put(emit)
             return {}
         }
-        if onQueue { TaskQueue().add(task: never) } else { never.start() }
-        #expect(never.wait(timeout: .seconds(60)) == .success)
-        guard case .abandoned? = never.result?.error as? TaskError else {
-            Issue.record("\(String(describing: never.result))")
+        if onQueue { TaskQueue().add(task: task) } else { task.start() }
+        #expect(eventually { task.isExecuting && !task.standing.isInBody })
+        held.take()?(.update(1))
+        #expect(task.wait(timeout: .seconds(300)) == .success)
+        guard case .abandoned? = task.result?.error as? TaskError else {
+            Issue.record("\(String(describing: task.result))")
             return
         }
     }
@@ -53,7 +71,7 @@ struct ForgottenTests {
         TaskQueue().add(task: dependent)
         #expect(dependent.wait(timeout: .milliseconds(20)) == .timedOut)
         #expect(task.finish(with: .value(7)))
-        #expect(dependent.wait(timeout: .seconds(60)) == .success)
+        #expect(dependent.wait(timeout: .seconds(300)) == .success)
         #expect(dependent.result?.value == 7)
     }
 
@@ -71,8 +89,8 @@ struct ForgottenTests {
         #expect(any.dependencies.first === task)
         #expect(any.wait(timeout: .milliseconds(20)) == .timedOut)
         task = nil
-        #expect(any.wait(timeout: .seconds(60)) == .success)
-        #expect(strict.wait(timeout: .seconds(60)) == .success)
+        #expect(any.wait(timeout: .seconds(300)) == .success)
+        #expect(strict.wait(timeout: .seconds(300)) == .success)
         #expect(ran.count == 1)
         let error = strict.result?.error as? DependencyError
         #expect(error?.dependency == "\"forgotten\"" && error?.underlying is CancellationError)
@@ -84,10 +102,13 @@ struct ForgottenTests {
         let blocked = WaitGroup()
         blocked.enter()
         var task: Task<Int>? = Task<Int> { _ in {} }
-        let gate = Task.inline { _ = blocked.wait(timeout: .seconds(60)) }
+        let gate = Task.inline { _ = blocked.wait(timeout: .seconds(300)) }
         final class Reads: Task<Void>, @unchecked Sendable {
             let values: Log<[Int?]>
-            init(_ values: Log<[Int?]>) { self.values = values }
+            init(_ values: Log<[Int?]>) {
+                self.values = values
+                super.init()
+            }
             override func run() {
                 values.note(get(dependency: Task<Int>.self).map { $0.result?.value })
                 finish(with: .value(()))
@@ -102,7 +123,7 @@ struct ForgottenTests {
         task?.finish(with: .value(5))
         task = nil
         blocked.leave()
-        #expect(reads.wait(timeout: .seconds(60)) == .success)
+        #expect(reads.wait(timeout: .seconds(300)) == .success)
         #expect(values.all == [[5]])
     }
 
