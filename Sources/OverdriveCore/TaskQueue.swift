@@ -16,8 +16,9 @@ package import Synchronization
 /// their pending closures cost.
 ///
 /// - Ordering: Each closure runs once, or is reported cancelled once. What happened before submitting is
-///   visible to the closure. Closures start in the order in which one thread submitted them; a concurrent
-///   queue with several workers may let a batch of 32 overtake.
+///   visible to the closure. Closures start in the order in which one thread submitted them; where several
+///   run at a time, a worker may take 32 at once, and while one of them lasts up to 256 of the next may
+///   overtake the others.
 /// - Threading: Safe from any thread, and from inside closures.
 /// - Cost: A pending closure takes 16 bytes beside its own captures. Submitting takes no lock (a serial or
 ///   limited queue: one short critical section) and allocates nothing.
