@@ -59,6 +59,6 @@ public protocol TimedQueues: NotifyingGroups {
     associatedtype Timer
     static var now: Moment { get }
     static func submit(to queue: Queue, microseconds: Int, after start: Moment, _ body: consuming @escaping @Sendable () -> Void)
-    static func arm(on queue: Queue, seconds: Int) -> Timer
+    static func arm(on queue: Queue, milliseconds: Int, _ body: @escaping @Sendable () -> Void) -> Timer
     static func cancel(_ timer: Timer)
 }

@@ -45,30 +45,46 @@ extension Closures where S: TimedQueues {
         }
     }
 
-    /// One thread enters a group and leaves it again.
+    /// One thread enters a group and leaves it again; a pass follows in which only the last leave may let somebody go on.
     @inlinable
     static func groupPairs() {
-        let n = Harness.value("n", 100_000)
-        let group = S.makeGroup(for: S.makeQueue())
+        let (queue, n, gone, gate) = (S.makeQueue(), Harness.value("n", 100_000), AtomicCount(), Gate())
+        let group = S.makeGroup(for: queue)
         Harness.measure {
             for _ in 0..<n {
                 S.enter(group)
                 S.leave(group)
             }
             S.wait(for: group)
-            return UInt64(n)
+            return 0
         }
+        for _ in 0..<n { S.enter(group) }
+        S.whenEmpty(group, submitTo: queue) {
+            gone.add()
+            gate.open()
+        }
+        for _ in 1..<n { S.leave(group) }
+        Harness.sleep(microseconds: 10_000)
+        let early = gone.value
+        S.leave(group)
+        gate.pass()
+        Harness.check(UInt64(n * (1 - early)))
     }
 
-    /// Timers that are armed and called off while many others are armed.
+    /// Timers that are armed and called off while many others are armed; a pass follows in which every other one is
+    /// called off and the rest are waited for.
     @inlinable
     static func timerArm() {
-        let (queue, n) = (S.makeQueue(), Harness.value("n", 10_000))
-        let others = (0..<Harness.value("armed", 100_000)).map { S.arm(on: queue, seconds: 3600 + $0 % 3600) }
+        let (queue, n, ran) = (S.makeQueue(), Harness.value("n", 10_000), AtomicCount())
+        let others = (0..<Harness.value("armed", 100_000)).map { S.arm(on: queue, milliseconds: 3_600_000 + $0) { ran.add() } }
         Harness.measure {
-            for i in 0..<n { S.cancel(S.arm(on: queue, seconds: 60 + i % 60)) }
-            return UInt64(n)
+            for i in 0..<n { S.cancel(S.arm(on: queue, milliseconds: 60_000 + i) { ran.add() }) }
+            return 0
         }
         for other in others { S.cancel(other) }
+        let due = (0..<1000).map { _ in S.arm(on: queue, milliseconds: 300) { ran.add() } }
+        for i in stride(from: 0, to: due.count, by: 2) { S.cancel(due[i]) }
+        withExtendedLifetime(due) { Harness.sleep(microseconds: 600_000) }
+        Harness.check(ran.value == due.count / 2 ? UInt64(n) : 0)
     }
 }

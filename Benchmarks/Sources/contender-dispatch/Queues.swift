@@ -40,10 +40,12 @@ enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues {
     }
 
     /// A source, because what `asyncAfter` was given cannot be called off without a word in the closure.
-    static func arm(on queue: DispatchQueue, seconds: Int) -> any DispatchSourceTimer {
+    static func arm(
+        on queue: DispatchQueue, milliseconds: Int, _ body: @escaping @Sendable () -> Void
+    ) -> any DispatchSourceTimer {
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.setEventHandler {}
-        timer.schedule(deadline: .now() + .seconds(seconds))
+        timer.setEventHandler(handler: body)
+        timer.schedule(deadline: .now() + .milliseconds(milliseconds))
         timer.activate()
         return timer
     }

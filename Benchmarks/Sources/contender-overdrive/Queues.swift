@@ -58,7 +58,9 @@ enum Queues: SyncQueues, LimitedQueues, BarrierQueues, PausableQueues, TimedQueu
         queue.asyncAfter(deadline: start + .microseconds(microseconds), execute: consume body)
     }
 
-    static func arm(on queue: TaskQueue, seconds: Int) -> TaskQueue.Timer { queue.asyncAfter(.seconds(seconds)) {} }
+    static func arm(on queue: TaskQueue, milliseconds: Int, _ body: @escaping @Sendable () -> Void) -> TaskQueue.Timer {
+        queue.asyncAfter(.milliseconds(milliseconds), execute: body)
+    }
 
     static func cancel(_ timer: TaskQueue.Timer) { timer.cancel() }
 
