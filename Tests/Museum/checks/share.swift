@@ -61,10 +61,10 @@ func whileHelped(_ enough: Int, _ loop: (_ helped: UnsafeMutablePointer<Bool>) -
     return true
 }
 
-/// Many brief numbers: takers meet at the count.
+/// Many brief numbers: takers meet at the count. A loop lasts long enough for one of them to lose its CPU there.
 func each_number_is_taken_once() -> Bool {
-    whileHelped(150) { helped in
-        let ledger = Ledger(1 << 20)
+    whileHelped(60) { helped in
+        let ledger = Ledger(1 << 22)
         let (times, caller) = (ledger.times, ledger.caller)
         Share(ledger.count).work { part in
             if !isCaller(caller) { helped.pointee = true }
