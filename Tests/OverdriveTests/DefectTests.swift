@@ -308,6 +308,50 @@ struct DefectTests {
         #expect(log.all.last == "c" && log.all.filter { $0 == "c" }.count == 1 && log.all.contains("u20"))
     }
 
+    @Test("An update that leads to a task cancels that of the update before")
+    func latest() async {
+        let disposals = Counter()
+        let upstream = Task<Int> { emit in
+            emit(.update(1))
+            emit(.update(2))
+            emit(.completion)
+            return {}
+        }
+        let derived = upstream.then { value -> Task<Int> in
+            value == 1 ? Task<Int> { _ in { disposals.add() } } : Task(value: value * 10)
+        }
+        derived.start()
+        #expect(await derived.result().value == 20)
+        #expect(disposals.count == 1)
+    }
+
+    @Test("A value that recover brings later is not lost when the group is given another task meanwhile")
+    func recoveryInGroup() async throws {
+        let (group, completions) = (TaskGroup(), Counter())
+        let failing = Task<Int> { emit in
+            DispatchQueue.global().async { emit(.failure(Flaw())) }
+            return {}
+        }
+        let (opened, gate) = (Counter(), Gate())
+        let recovered = failing.recover { _ -> Task<Int> in
+            Task<Int> { emit in
+                opened.add()
+                DispatchQueue.global().async {
+                    gate.pass()
+                    emit(.value(9))
+                }
+                return {}
+            }
+        }
+        recovered.onCompletion { completions.add() }.registerIn(group)
+        #expect(eventually { opened.count == 1 })
+        group.register(Task<Int>(value: 1))
+        #expect(completions.count == 0 && group.count == 1)
+        gate.open()
+        #expect(try await recovered.value == 9)
+        #expect(eventually { completions.count == 1 })
+    }
+
     @Test("An asynchronous task that succeeds at its third attempt delivers its value in a group")
     func asynchronousRetry() async throws {
         let runs = Counter()
