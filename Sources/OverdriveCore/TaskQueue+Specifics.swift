@@ -75,6 +75,25 @@ extension TaskQueue {
         }
     }
 
+    /// Traps unless the calling thread runs one of the queue's barriers, or any closure of a serial queue.
+    ///
+    ///     func removeAll() {
+    ///         cache.assertOnQueueAsBarrier()
+    ///         entries = [:]
+    ///     }
+    ///
+    /// On a dispatch queue of the user's own it is libdispatch that looks, and says nothing.
+    public func assertOnQueueAsBarrier() {
+        assertOnQueue()
+        switch route {
+        case .engine(let queue, _) where !od_queue_is_alone(queue):
+            trap("TaskQueue.assertOnQueueAsBarrier() of \"\(label)\" was called from a closure that is no barrier")
+        case .dispatch(let route) where !route.isMain:
+            dispatchPrecondition(condition: .onQueueAsBarrier(route.queue))
+        default: break
+        }
+    }
+
     /// Traps when the calling thread runs one of the queue's closures, however deep.
     public func assertNotOnQueue() {
         if isCurrent {

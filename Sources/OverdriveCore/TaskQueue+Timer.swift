@@ -8,7 +8,7 @@ extension TaskQueue {
     ///     timer.cancel()
     ///
     /// A timer lives until its last call, whether it is kept or not, and keeps its queue. It is made by
-    /// ``TaskQueue/asyncAfter(_:execute:)`` and ``TaskQueue/every(_:after:execute:)-(_,_,(Timer.Tick)->Void)``.
+    /// ``TaskQueue/asyncAfter(_:qos:flags:execute:)`` and ``TaskQueue/every(_:after:qos:flags:execute:)-(_,_,_,_,(Timer.Tick)->Void)``.
     ///
     /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
     ///   ``Cancellation/wasOver``.
@@ -34,13 +34,21 @@ extension TaskQueue {
         }
 
         private let queue: TaskQueue
+        // Of the calls on a dispatch queue; the engine's timer knows its own.
+        private let qos: QoS?
+        private let flags: Flags
         // Written once, before the timer is started; the engine's timer is safe to share between threads.
         private nonisolated(unsafe) var handle: OpaquePointer?
         // The engine calls `call` and `over` one after the other, each after what the one before has written.
         private nonisolated(unsafe) var body: ((Tick) -> Void)?
 
-        init(on queue: TaskQueue, after delay: Int64, every interval: Int64, _ body: sending @escaping (Tick) -> Void) {
+        init(
+            on queue: TaskQueue, after delay: Int64, every interval: Int64, qos: QoS?, flags: Flags,
+            _ body: sending @escaping (Tick) -> Void
+        ) {
             self.queue = queue
+            self.qos = QoS.asked(qos, flags)
+            self.flags = flags.subtracting([.inheritQoS, .noQoS])
             self.body = body
             var options = od_timer_options()
             options.delay_ns = delay
@@ -51,8 +59,9 @@ extension TaskQueue {
             let context = Unmanaged.passRetained(self).toOpaque()
             options.context = context
             switch queue.route {
-            case .engine(let queue, _):
-                handle = od_timer_create(queue, &options)
+            case .engine(let handleOfQueue, _):
+                let (band, flags) = queue.engineTerms(qos: qos, flags: flags)
+                handle = od_timer_create_with(handleOfQueue, band, flags, &options)
             case .dispatch:
                 handle = od_timer_create_elsewhere(Scheduler.shared.handle, &options) { context, _ in
                     Timer.of(context)?.deliver()
@@ -82,7 +91,7 @@ extension TaskQueue {
         /// The timer is due: its call waits on the dispatch queue like any other closure there.
         private func deliver() {
             guard case .dispatch(let route) = queue.route else { return }
-            route.async(group: nil) {
+            route.async(group: nil, qos: qos, flags: flags) {
                 if let handle = self.handle { od_timer_perform(handle) }
             }
         }

@@ -8,6 +8,9 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - delay: From now; zero or less is at once. Time in which the machine is suspended does not count.
+    ///   - qos: Raises the closure above the queue's own quality of service, as of ``async(group:qos:flags:execute:)``.
+    ///   - flags: ``Flags/barrier`` and what else makes it differ from a plain submission. What it takes over
+    ///     from its submitter is that of who calls this.
     ///   - body: What to run, once.
     /// - Returns: The timer, with which the closure can be called off. It need not be kept.
     /// - Ordering: Never before its time. Then the closure is submitted like any other: a suspended queue
@@ -17,8 +20,10 @@ extension TaskQueue {
     /// - Cost: Two allocations beside the closure's captures and one short critical section, whatever
     ///   number of timers there is. Waiting costs nothing: no thread, no tick.
     @discardableResult
-    public func asyncAfter(_ delay: Duration, execute body: sending @escaping () -> Void) -> Timer {
-        timer(after: delay, every: nil) { _ in body() }
+    public func asyncAfter(
+        _ delay: Duration, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+    ) -> Timer {
+        timer(after: delay, every: nil, qos: qos, flags: flags) { _ in body() }
     }
 
     /// Submits a closure at a time.
@@ -27,13 +32,16 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - deadline: When; a time that has passed is at once.
+    ///   - qos: As of ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - flags: As there.
     ///   - body: What to run, once.
     /// - Returns: The timer, with which the closure can be called off. It need not be kept.
     @discardableResult
     public func asyncAfter(
-        deadline: ContinuousClock.Instant, execute body: sending @escaping () -> Void
+        deadline: ContinuousClock.Instant, qos: QoS? = nil, flags: Flags = [],
+        execute body: sending @escaping () -> Void
     ) -> Timer {
-        asyncAfter(ContinuousClock.now.duration(to: deadline), execute: body)
+        asyncAfter(ContinuousClock.now.duration(to: deadline), qos: qos, flags: flags, execute: body)
     }
 
     /// Submits a closure again and again.
@@ -49,18 +57,20 @@ extension TaskQueue {
     /// - Parameters:
     ///   - interval: Between two calls; traps unless it is at least a nanosecond.
     ///   - delay: Until the first call; nil: one interval.
+    ///   - qos: Of each call, as of ``asyncAfter(_:qos:flags:execute:)``.
+    ///   - flags: Of each call, as there.
     ///   - body: What to run.
     /// - Returns: The timer. It goes on until it is cancelled or the scheduler is shut down, whether it is kept
     ///   or not.
-    /// - Ordering: As with ``asyncAfter(_:execute:)``. ``cancelAll()`` takes back the call that waits in the
+    /// - Ordering: As with ``asyncAfter(_:qos:flags:execute:)``. ``cancelAll()`` takes back the call that waits in the
     ///   queue; the timer goes on.
     /// - Threading: Any thread.
     @discardableResult
     public func every(
-        _ interval: Duration, after delay: Duration? = nil,
+        _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping (_ tick: Timer.Tick) -> Void
     ) -> Timer {
-        timer(after: delay ?? interval, every: interval, body)
+        timer(after: delay ?? interval, every: interval, qos: qos, flags: flags, body)
     }
 
     /// Submits a closure again and again, without its asking how often it was left out.
@@ -68,18 +78,21 @@ extension TaskQueue {
     ///     queue.every(.milliseconds(100)) { redraw() }
     @discardableResult
     public func every(
-        _ interval: Duration, after delay: Duration? = nil, execute body: sending @escaping () -> Void
+        _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
+        execute body: sending @escaping () -> Void
     ) -> Timer {
-        timer(after: delay ?? interval, every: interval) { _ in body() }
+        timer(after: delay ?? interval, every: interval, qos: qos, flags: flags) { _ in body() }
     }
 
     /// The door for everything that is submitted later.
     func timer(
-        after delay: Duration, every interval: Duration?, _ body: sending @escaping (Timer.Tick) -> Void
+        after delay: Duration, every interval: Duration?, qos: QoS?, flags: Flags,
+        _ body: sending @escaping (Timer.Tick) -> Void
     ) -> Timer {
         if let interval, interval.nanoseconds < 1 {
             trap("TaskQueue.every: the interval is \(interval): choose a nanosecond or more")
         }
-        return Timer(on: self, after: delay.nanoseconds, every: interval?.nanoseconds ?? 0, body)
+        return Timer(
+            on: self, after: delay.nanoseconds, every: interval?.nanoseconds ?? 0, qos: qos, flags: flags, body)
     }
 }

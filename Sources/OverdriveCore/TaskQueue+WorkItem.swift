@@ -30,17 +30,18 @@ extension TaskQueue {
     ///
     /// - Parameters:
     ///   - delay: How long from now; zero or less submits it at once.
-    ///   - item: What to submit then; nothing runs when it was cancelled before.
+    ///   - item: What to submit then, with its own quality of service and flags; nothing runs when it was
+    ///     cancelled before.
     /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
     @discardableResult
     public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self)
-        return asyncAfter(delay) { submission.run() }
+        return asyncAfter(delay, qos: item.qos, flags: item.flags) { submission.run() }
     }
 
     /// Submits an item at a time.
     ///
-    /// - Returns: The timer, as of ``asyncAfter(_:execute:)-(_,WorkItem)``.
+    /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
     @discardableResult
     public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
         asyncAfter(ContinuousClock.now.duration(to: deadline), execute: item)

@@ -131,6 +131,33 @@ extension Conformance {
             #expect(passed.count == 2)
         }
 
+        @Test("as a barrier passes in barriers, and everywhere on a serial queue", arguments: Surface.all)
+        func barriers(on surface: Surface) {
+            let (queue, serial, group, passed) = (surface.concurrent(), surface.serial(), surface.group(), Counter())
+            queue.asyncBarrier(group: group) {
+                queue.assertOnQueueAsBarrier()
+                passed.add()
+            }
+            serial.async(group: group) {
+                serial.assertOnQueueAsBarrier()
+                passed.add()
+            }
+            group.wait()
+            serial.sync { serial.assertOnQueueAsBarrier() }
+            #expect(passed.count == 2)
+        }
+
+        @Test("as a barrier ends the process in another closure", arguments: Surface.all)
+        func noBarrier(on surface: Surface) async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
+                let queue = surface.concurrent("cache")
+                queue.sync { queue.assertOnQueueAsBarrier() }
+            }
+            expectDeath(
+                result, on: surface,
+                saying: "TaskQueue.assertOnQueueAsBarrier() of \"cache\" was called from a closure that is no barrier")
+        }
+
         @Test("passes on the main queue", arguments: Surface.all)
         func main(on surface: Surface) {
             surface.main.sync { surface.main.assertOnQueue() }

@@ -175,6 +175,19 @@ struct MisuseTests {
             says: "TaskQueue.assertNotOnQueue() of \"journal\" was called from one of its own closures")
     }
 
+    @Test("of assertOnQueueAsBarrier: the promise it checks")
+    func barrier() async {
+        let cache = TaskQueue()
+        cache.sync(flags: .barrier) { cache.assertOnQueueAsBarrier() }
+        let reader = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let cache = TaskQueue.concurrent(label: "cache")
+            cache.sync { cache.assertOnQueueAsBarrier() }
+        }
+        expect(
+            reader,
+            says: "TaskQueue.assertOnQueueAsBarrier() of \"cache\" was called from a closure that is no barrier")
+    }
+
     @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])
     func noWidth(width: Int) async {
         let made = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in

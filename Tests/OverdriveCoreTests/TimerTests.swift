@@ -37,6 +37,44 @@ struct TimerTests {
         #expect(eventually { runs.count == 4 })
     }
 
+    @Test("A closure, a call and an item that come later may be barriers, and have their quality of service")
+    func asWhat() {
+        let (inside, seen, gate) = (Counter(), Log<TaskQueue.QoS?>(), Gate())
+        queue.async {
+            gate.pass()
+            inside.add()
+        }
+        let look = { @Sendable [queue] in
+            queue.assertOnQueueAsBarrier()
+            #expect(inside.count == 1)
+            seen.note(.current)
+        }
+        queue.asyncAfter(.zero, qos: .userInitiated, flags: .barrier) { look() }
+        queue.asyncAfter(deadline: .now, qos: .utility, flags: [.barrier, .enforceQoS]) { look() }
+        queue.asyncAfter(.zero, execute: WorkItem(qos: .userInteractive, flags: .barrier) { look() })
+        let timer = queue.every(.milliseconds(1), after: .zero, flags: .barrier) { tick in
+            look()
+            tick.timer.cancel()
+        }
+        usleep(5_000)
+        #expect(seen.all.isEmpty)
+        gate.open()
+        #expect(eventually { seen.all.count == 4 })
+        #expect(Set(seen.all) == [.userInitiated, .utility, .userInteractive, .default])
+        #expect(timer.isCancelled)
+    }
+
+    @Test("On the main queue, too, a closure that comes later has its quality of service")
+    func onMain() async {
+        let seen: TaskQueue.QoS? = await withCheckedContinuation { continuation in
+            TaskQueue.main.asyncAfter(.zero, qos: .utility, flags: .enforceQoS) {
+                TaskQueue.main.assertOnQueueAsBarrier()
+                continuation.resume(returning: .current)
+            }
+        }
+        #expect(seen == .utility)
+    }
+
     @Test("A timer for ever, never kept, is dropped with the scheduler")
     func dropped() {
         let census = Census()

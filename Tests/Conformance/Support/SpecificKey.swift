@@ -49,6 +49,13 @@ extension Queue {
         }
     }
 
+    func assertOnQueueAsBarrier() {
+        switch self {
+        case .theirs(let queue): dispatchPrecondition(condition: .onQueueAsBarrier(queue))
+        case .ours(let queue): queue.assertOnQueueAsBarrier()
+        }
+    }
+
     func assertNotOnQueue() {
         switch self {
         case .theirs(let queue): dispatchPrecondition(condition: .notOnQueue(queue))
