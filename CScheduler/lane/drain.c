@@ -446,7 +446,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     bool begins = false, up = false, held_up = false, wide = false;
     int stays = -1; /* what the stay says of the next ones; below 0: there was none */
     step next = {0};
-    uint64_t began = 0, ticks = UINT64_MAX;
+    uint64_t ticks = UINT64_MAX;
 
     right_below = NULL;
     odi_stays = &stay;
@@ -497,7 +497,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         if (held_up || next.taken.first.code != 0)
             odi_lane_carry_out(queue, next.settlement);
         if (next.taken.first.code != 0) {
-            began = wide ? od_loop_ticks() : 0;
+            uint64_t began = wide ? od_loop_ticks() : 0;
             done += run_lot(queue, &next.taken);
             ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
         }
