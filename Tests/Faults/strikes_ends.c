@@ -155,6 +155,16 @@ void stop_with_a_stuck_job(run *it)
 
 /* ---- a stop while everything is under way ---- */
 
+/* Jobs that the report calls stuck go on behind it, and what they submit is given up after them. */
+static bool is_settled(run *it, const od_stop_report *report, account now)
+{
+    od_metrics metrics;
+
+    od_pool_metrics(it->pool, &metrics);
+    return now.begun == now.ended &&
+           (report->stuck == 0 || now.begun + metrics.cancelled == now.accepted);
+}
+
 void stop_under_load(run *it)
 {
     od_stop_report report;
@@ -165,7 +175,7 @@ void stop_under_load(run *it)
     run_expects(od_pool_stop(it->pool, deadline, &report) == OD_OK, "the stop was refused");
 
     account now = take_account(it);
-    for (int i = 0; i < 2000 && now.begun != now.ended; i++) { /* reported as stuck */
+    for (int i = 0; i < 2000 && !is_settled(it, &report, now); i++) {
         odi_clock_sleep(ODI_MILLISECOND);
         now = take_account(it);
     }
