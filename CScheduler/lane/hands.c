@@ -45,11 +45,7 @@ int32_t odi_lane_offered(const od_queue *queue)
 
 static void take_back(od_queue *queue, odi_hand *hand)
 {
-    int32_t left = odi_hand_take_back(hand);
-
-    queue->back += (uint32_t)left;
-    if (ODI_UNLIKELY(queue->raised != 0))
-        odi_lane_pass_raised(queue, left); /* they stand before what was waited for again */
+    queue->back += (uint32_t)odi_hand_take_back(hand);
 }
 
 void odi_lane_take_back(od_queue *queue)

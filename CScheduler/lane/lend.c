@@ -10,7 +10,8 @@
  * higher band beside those that lie in the lower one, and no place is given twice.
  *
  * Locks    the queue's, all of it.
- * Invariant  every drainer in line has a pass in the lane's band or a higher one.
+ * Invariant  every drainer in line has a pass in the lane's band or a higher one; what drainers had in
+ *          hand of a lane that is raised has come back before it was counted, and it fills no hand.
  */
 #include "lane/queue.h"
 
