@@ -88,6 +88,8 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                     if !typed.isOver { typed.updateHandlers.append(handler) }
                     return typed.lastUpdate
                 }
+                // The end sees this object only if it was there before.
+                if task.isFinished { endUpdates() }
                 if let last { Bounce.aside { handler(last) } }
             case .update(let value, let attempt):
                 guard task.isUnderWay(attempt) else { continue }

@@ -86,6 +86,18 @@ struct HandlerTests {
         }
     }
 
+    @Test("A handler of updates that comes after the end is not kept: it may hold its task")
+    func updatesAfterTheEnd() {
+        let census = Census()
+        do {
+            let task = TaskQueue().add { 7 }
+            #expect(eventually { task.isFinished })  // asks and does not wait: a waiter would be there at the end
+            task.onUpdate { [circle = census.newborn()] _ in withExtendedLifetime(task) { circle.touch() } }
+        }
+        #expect(eventually { census.alive == 0 })
+        #expect(census.died == 1)
+    }
+
     @Test("are let go of, and so are body and task")
     func leaks() async throws {
         let census = Census()
