@@ -3,18 +3,26 @@ public struct Comparison: Sendable {
     public struct Row: Sendable {
         public let workload, contender: String
         public let workers: Int
+        let then, now: Pair
         /// The contender's time over Overdrive's, then and now.
-        public let before, after: Double
+        public var before: Double { then.ratio }
+        public var after: Double { now.ratio }
         /// How far apart they are: 0 is the same, 0.15 is 15 %.
         public var difference: Double { max(before, after) / min(before, after) - 1 }
+    }
+
+    /// What one result says of a contender and of Overdrive beside it.
+    struct Pair: Sendable {
+        let theirs, ours: Double
+        var ratio: Double { theirs / ours }
     }
 
     public let rows: [Row]
 
     public init(_ before: Results, _ after: Results) {
-        let (old, new) = (Comparison.ratios(before), Comparison.ratios(after))
-        rows = new.compactMap { key, ratio in
-            old[key].map { Row(workload: key.workload, contender: key.contender, workers: key.workers, before: $0, after: ratio) }
+        let (old, new) = (Comparison.pairs(before), Comparison.pairs(after))
+        rows = new.compactMap { key, pair in
+            old[key].map { Row(workload: key.workload, contender: key.contender, workers: key.workers, then: $0, now: pair) }
         }.sorted { ($0.workload, $0.workers, $0.contender) < ($1.workload, $1.workers, $1.contender) }
     }
 
@@ -23,29 +31,38 @@ public struct Comparison: Sendable {
         let workers: Int
     }
 
-    private static func ratios(_ results: Results) -> [Key: Double] {
+    private static func pairs(_ results: Results) -> [Key: Pair] {
         let figures = results.figures
         var own: [Key: Double] = [:]
         for figure in figures where figure.contender == "overdrive" {
             own[Key(workload: figure.workload, contender: "", workers: figure.workers)] = figure.minimum
         }
-        var ratios: [Key: Double] = [:]
+        var pairs: [Key: Pair] = [:]
         for figure in figures where figure.contender != "overdrive" && figure.minimum.isFinite {
             guard let base = own[Key(workload: figure.workload, contender: "", workers: figure.workers)] else { continue }
-            ratios[Key(workload: figure.workload, contender: figure.contender, workers: figure.workers)] = figure.minimum / base
+            pairs[Key(workload: figure.workload, contender: figure.contender, workers: figure.workers)] = Pair(theirs: figure.minimum, ours: base)
         }
-        return ratios
+        return pairs
     }
 
-    /// Every ratio, and which of them disagree by more than `tolerance`.
+    /// Every ratio, and which of them disagree by more than `tolerance`: then also whose time it was that changed.
     public func text(tolerance: Double) -> String {
         var lines: [String] = []
         let far = rows.filter { $0.difference > tolerance }
         for row in rows {
-            let mark = row.difference > tolerance ? "  <- \(Int((row.difference * 100).rounded())) % apart" : ""
+            let mark = row.difference > tolerance ? "  <- \(Int((row.difference * 100).rounded())) % apart: \(row.changes)" : ""
             lines.append("\(row.workload)  \(row.contender)  \(row.workers)  \(Decimals.short(row.before))×  \(Decimals.short(row.after))×\(mark)")
         }
         lines.append("\(rows.count - far.count) of \(rows.count) ratios agree within \(Int(tolerance * 100)) %")
         return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension Comparison.Row {
+    var changes: String {
+        func change(_ name: String, _ then: Double, _ now: Double) -> String {
+            "\(name) \(Decimals.short(then)), then \(Decimals.short(now))"
+        }
+        return change(contender, then.theirs, now.theirs) + "; " + change("overdrive", then.ours, now.ours)
     }
 }
