@@ -1,5 +1,4 @@
 import OverdriveCore
-import Synchronization
 import Testing
 
 /// Whom branches ask whether they are still needed, wherever they run.
@@ -102,24 +101,24 @@ struct ParallelCancellationTests {
     /// What left a part out is not asked again: it answered on one thread, and would not have on the other.
     @Test("a cancelled operation inside a branch throws, and returns no part of a result")
     func inside() async {
-        let outcomes = Mutex<[Bool]>([])
+        let outcomes = Log<Bool>()
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             @Sendable func sum() throws -> Int {
                 do {
                     let sum = try Parallel.reduce(
                         0..<10_000, 0, token: CancellationToken(), map: { $0 }, combine: { $0 + $1 })
-                    outcomes.withLock { $0.append(sum == 10_000 * 9_999 / 2) }
+                    outcomes.note(sum == 10_000 * 9_999 / 2)
                     return sum
                 } catch {
-                    outcomes.withLock { $0.append(error is CancellationError) }
+                    outcomes.note(error is CancellationError)
                     throw error
                 }
             }
             for _ in 0..<200 { _ = try? Parallel.join(sum, sum) }
         }
         await task.value
-        #expect(outcomes.withLock { $0.count } >= 200)
-        #expect(outcomes.withLock { $0.allSatisfy { $0 } })
+        #expect(outcomes.all.count >= 200)
+        #expect(outcomes.all.allSatisfy { $0 })
     }
 }

@@ -7,7 +7,7 @@ struct ParallelScopeRulesTests {
     @Test(arguments: [1, 7, 50, 60, 99, 100, 1000])
     func partsAreAtLeastAsLongAsTheGrain(grain: Int) {
         for _ in 0..<50 {
-            let lengths = Lengths()
+            let lengths = Log<Int>()
             Parallel.forEachChunk(0..<100, grain: grain) { part in lengths.note(part.count) }
             #expect(lengths.all.reduce(0, +) == 100)
             #expect(lengths.all.allSatisfy { $0 >= min(grain, 100) })
@@ -33,7 +33,7 @@ struct ParallelScopeRulesTests {
     @Test
     func loopsReachTheEndsOfAllIntegers() throws {
         for range in [Int.max - 300..<Int.max, Int.min..<Int.min + 300, Int.max - 1..<Int.max, Int.max..<Int.max] {
-            let lengths = Lengths()
+            let lengths = Log<Int>()
             Parallel.forEach(range) { i in if range.contains(i) { lengths.note(1) } }
             Parallel.forEachChunk(range) { part in if part.clamped(to: range) == part { lengths.note(part.count) } }
             try Parallel.forEach(range, token: CancellationToken()) { i in if range.contains(i) { lengths.note(1) } }
@@ -71,7 +71,7 @@ struct ParallelScopeRulesTests {
 
     @Test
     func scopesNest() {
-        let lengths = Lengths()
+        let lengths = Log<Int>()
         Parallel.scope { outer in
             for _ in 0..<10 {
                 outer.fork {
@@ -85,10 +85,4 @@ struct ParallelScopeRulesTests {
         }
         #expect(lengths.all.count == 102)
     }
-}
-
-private final class Lengths: Sendable {
-    private let lengths = Mutex<[Int]>([])
-    var all: [Int] { lengths.withLock { $0 } }
-    func note(_ length: Int) { lengths.withLock { $0.append(length) } }
 }
