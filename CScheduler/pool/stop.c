@@ -191,8 +191,8 @@ static void stop(od_pool *pool, int64_t deadline)
         discard_all(crew);
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
-     * does not wait for that: od_pool_free does. */
-    odi_pool_await_monitor(pool, in_time ? ODI_FOREVER : grace);
+     * does not wait for that beyond it: od_pool_free does. */
+    odi_pool_await_monitor(pool, in_time && deadline > grace ? deadline : grace);
 }
 
 /* RUNNING -> STOPPING: by the caller of od_pool_stop that does it; STOPPING -> STOPPED: when its
