@@ -4,5 +4,5 @@ import Testing
 /// libdispatch with Foundation, and on ours.
 ///
 /// - SeeAlso: docs/differences.md, the table of what differs on purpose.
-@Suite(.serialized, .ownThread, .timeLimit(.minutes(2)))
+@Suite(.serialized, .ownThread, .timeLimit(.minutes(10)))
 struct Conformance {}

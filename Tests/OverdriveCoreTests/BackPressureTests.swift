@@ -2,7 +2,7 @@ import Foundation
 import OverdriveCore
 import Testing
 
-@Suite("Back-pressure", .timeLimit(.minutes(1)))
+@Suite("Back-pressure", .timeLimit(.minutes(10)))
 struct BackPressureTests {
     @Test("keeps a producer waiting, and loses nothing", arguments: [1, 2, TaskQueue.unlimited])
     func waits(width: Int) {

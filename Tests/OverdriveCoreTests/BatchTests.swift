@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A batch", .timeLimit(.minutes(1)))
+@Suite("A batch", .timeLimit(.minutes(10)))
 struct BatchTests {
     @Test("runs each closure once and releases it", arguments: [0, 1, 255, 256, 257, 1_000])
     func runs(count: Int) {

@@ -7,7 +7,7 @@ import Testing
     import Musl
 #endif
 
-@Suite("Blocking", .timeLimit(.minutes(1)))
+@Suite("Blocking", .timeLimit(.minutes(10)))
 struct BlockingTests {
     private struct Trouble: Error {}
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("cancelAll", .timeLimit(.minutes(1)))
+@Suite("cancelAll", .timeLimit(.minutes(10)))
 struct CancelAllTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 

@@ -2,7 +2,7 @@ import OverdriveCore
 import Synchronization
 import Testing
 
-@Suite("concurrentPerform", .timeLimit(.minutes(1)))
+@Suite("concurrentPerform", .timeLimit(.minutes(10)))
 struct ConcurrentPerformTests {
     /// Whether each number below `count` was seen exactly once.
     private final class Tally: Sendable {

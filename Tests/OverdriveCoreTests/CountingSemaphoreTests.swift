@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A counting semaphore", .timeLimit(.minutes(1)))
+@Suite("A counting semaphore", .timeLimit(.minutes(10)))
 struct CountingSemaphoreTests {
     @Test("hands out as many permits as it has")
     func permits() {

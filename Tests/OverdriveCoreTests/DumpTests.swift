@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A dump", .timeLimit(.minutes(1)))
+@Suite("A dump", .timeLimit(.minutes(10)))
 struct DumpTests {
     @Test("of a scheduler that has done nothing is empty")
     func empty() {

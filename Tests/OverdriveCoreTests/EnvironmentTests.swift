@@ -8,7 +8,7 @@ import Testing
 #endif
 
 /// What the shared scheduler takes from the environment, each in a process of its own.
-@Suite("The environment", .timeLimit(.minutes(2)))
+@Suite("The environment", .timeLimit(.minutes(10)))
 struct EnvironmentTests {
     @Test("sets the number of workers", arguments: [1, 3, 1_024])
     func workers(count: Int) async {

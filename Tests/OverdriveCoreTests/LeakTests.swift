@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Nothing is left over", .timeLimit(.minutes(1)))
+@Suite("Nothing is left over", .timeLimit(.minutes(10)))
 struct LeakTests {
     @Test("after closures came in by every way and left by every way", arguments: 0..<5)
     func everything(round: Int) async {

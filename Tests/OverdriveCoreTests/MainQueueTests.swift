@@ -2,7 +2,7 @@ import Dispatch
 import OverdriveCore
 import Testing
 
-@Suite("The main queue", .timeLimit(.minutes(1)))
+@Suite("The main queue", .timeLimit(.minutes(10)))
 struct MainQueueTests {
     @Test("runs closures on the main actor, in order, with their group")
     func async() async {

@@ -2,7 +2,7 @@ import OverdriveCore
 import Testing
 
 /// Broken promises end the process with one sentence that names the call.
-@Suite("Misuse", .timeLimit(.minutes(2)))
+@Suite("Misuse", .timeLimit(.minutes(10)))
 struct MisuseTests {
     private func expect(
         _ result: ExitTest.Result?, says sentence: String, sourceLocation: SourceLocation = #_sourceLocation

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A queue's progress", .timeLimit(.minutes(1)))
+@Suite("A queue's progress", .timeLimit(.minutes(10)))
 struct ProgressTests {
     private struct Trouble: Error {}
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Quality of service", .timeLimit(.minutes(1)))
+@Suite("Quality of service", .timeLimit(.minutes(10)))
 struct QoSTests {
     @Test("is ordered from background to user interactive")
     func order() {

@@ -2,7 +2,7 @@ import Dispatch
 import OverdriveCore
 import Testing
 
-@Suite("An inactive queue", .timeLimit(.minutes(1)))
+@Suite("An inactive queue", .timeLimit(.minutes(10)))
 struct InactiveQueueTests {
     @Test("starts nothing until it is activated", arguments: [1, 2, TaskQueue.unlimited])
     func holds(width: Int) {
@@ -81,7 +81,7 @@ struct InactiveQueueTests {
     }
 }
 
-@Suite("The number of closures that run", .timeLimit(.minutes(1)))
+@Suite("The number of closures that run", .timeLimit(.minutes(10)))
 struct RunningCountTests {
     @Test("is what has begun and not returned", arguments: [1, 2, 3])
     func counts(width: Int) {

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("run", .timeLimit(.minutes(1)))
+@Suite("run", .timeLimit(.minutes(10)))
 struct RunTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A scheduler", .timeLimit(.minutes(1)))
+@Suite("A scheduler", .timeLimit(.minutes(10)))
 struct SchedulerTests {
     // MARK: - Options
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("Shutting a scheduler down", .timeLimit(.minutes(1)))
+@Suite("Shutting a scheduler down", .timeLimit(.minutes(10)))
 struct ShutdownTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 

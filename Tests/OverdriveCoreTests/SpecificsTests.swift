@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A queue's specific value", .timeLimit(.minutes(1)))
+@Suite("A queue's specific value", .timeLimit(.minutes(10)))
 struct SpecificsTests {
     private let key = TaskQueue.SpecificKey<Int>()
     private let other = TaskQueue.SpecificKey<Int>()

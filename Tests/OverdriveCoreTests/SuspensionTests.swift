@@ -7,7 +7,7 @@ import Testing
     import Musl
 #endif
 
-@Suite("Suspension", .timeLimit(.minutes(1)))
+@Suite("Suspension", .timeLimit(.minutes(10)))
 struct SuspensionTests {
     @Test("keeps closures from starting until it is taken back", arguments: [1, 2, TaskQueue.unlimited])
     func holds(width: Int) {

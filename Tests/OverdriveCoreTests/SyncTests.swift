@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("sync", .timeLimit(.minutes(1)))
+@Suite("sync", .timeLimit(.minutes(10)))
 struct SyncTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A queue on a queue", .timeLimit(.minutes(1)))
+@Suite("A queue on a queue", .timeLimit(.minutes(10)))
 struct TargetTests {
     @Test("keeps its target's limit and its own order", arguments: [1, 2])
     func limit(width: Int) {

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A scheduler as a task executor", .timeLimit(.minutes(1)))
+@Suite("A scheduler as a task executor", .timeLimit(.minutes(10)))
 struct TaskExecutorTests {
     @Test("runs tasks and their children that prefer it")
     func preference() async {

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A task queue", .timeLimit(.minutes(1)))
+@Suite("A task queue", .timeLimit(.minutes(10)))
 struct TaskQueueTests {
     // MARK: - Making one
 

@@ -3,7 +3,7 @@ import Foundation
 import OverdriveCore
 import Testing
 
-@Suite("Timers", .timeLimit(.minutes(1)))
+@Suite("Timers", .timeLimit(.minutes(10)))
 struct TimerTests {
     let queue = TaskQueue(scheduler: makeScheduler())
 

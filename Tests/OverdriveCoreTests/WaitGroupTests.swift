@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A wait group", .timeLimit(.minutes(1)))
+@Suite("A wait group", .timeLimit(.minutes(10)))
 struct WaitGroupTests {
     private let queue = TaskQueue(scheduler: makeScheduler())
 

@@ -1,7 +1,7 @@
 import OverdriveCore
 import Testing
 
-@Suite("A work item", .timeLimit(.minutes(1)))
+@Suite("A work item", .timeLimit(.minutes(10)))
 struct WorkItemTests {
     private let queue = TaskQueue(scheduler: makeScheduler())
 

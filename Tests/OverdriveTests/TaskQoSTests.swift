@@ -1,7 +1,7 @@
 import Overdrive
 import Testing
 
-@Suite("A task's quality of service", .timeLimit(.minutes(1)))
+@Suite("A task's quality of service", .timeLimit(.minutes(10)))
 struct TaskQoSTests {
     @Test("is the higher of its own and its queue's, and readable in its body")
     func higher() throws {
