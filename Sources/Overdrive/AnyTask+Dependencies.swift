@@ -167,12 +167,63 @@ extension AnyTask {
         }
     }
 
+    /// Only who holds the task can finish it any more: then those that wait for it keep it no longer.
+    ///
+    /// Called by the thread on which the body has returned, and by whoever has attached an edge to a task without a queue.
+    /// Of the two, the later one on the word finds what the other did: the list with the edge, or a body that has
+    /// returned. Edges that come meanwhile may be released in another order.
+    final func stopBeingKept() {
+        guard isForgettable(in: standingInFull) else { return }
+        var kept: Unmanaged<Edge>?
+        var head = dependents.load(ordering: .acquiring)
+        while head != nil || kept != nil {
+            if head == AnyTask.closedList {
+                release(kept)  // it was finished meanwhile
+                return
+            }
+            // Takes the list, and acquires it; or puts back what was taken, and releases it. Who attached an edge that is
+            // taken may find no list, and leaves it to this thread.
+            let (exchanged, found) = dependents.compareExchange(
+                expected: head, desired: head == nil ? kept?.toOpaque() : nil, ordering: .acquiringAndReleasing)
+            if exchanged, head == nil { return }
+            if exchanged, let head { kept = unkept(.fromOpaque(head), before: kept) }
+            head = exchanged ? dependents.load(ordering: .acquiring) : found
+        }
+    }
+
+    /// Edges that were taken from the list, as those of one that they do not keep, in front of others; without those that
+    /// were removed.
+    private func unkept(_ taken: Unmanaged<Edge>, before rest: Unmanaged<Edge>?) -> Unmanaged<Edge>? {
+        var (first, last) = (rest, Unmanaged<Edge>?.none)
+        var next: Unmanaged<Edge>? = taken
+        while let entry = next {
+            let belongs = entry._withUnsafeGuaranteedRef { edge in
+                next = edge.nextDependent
+                edge.nextDependent = rest
+                return edge.stopKeeping(self)
+            }
+            guard belongs else {
+                entry.release()
+                continue
+            }
+            if let last { last._withUnsafeGuaranteedRef { $0.nextDependent = entry } } else { first = entry }
+            last = entry
+        }
+        return first
+    }
+
     /// The task is over, as far as dependents are concerned.
     ///
     /// - Parameter isLost: It goes, and nobody has finished it.
     final func releaseDependents(isLost: Bool = false) {
-        var next = dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing)
-            .map { Unmanaged<Edge>.fromOpaque($0) }
+        release(
+            dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing).map { .fromOpaque($0) },
+            isLost: isLost)
+    }
+
+    /// Releases those whose edges this thread has taken from the list.
+    private func release(_ taken: Unmanaged<Edge>?, isLost: Bool = false) {
+        var next = taken
         // The newest is first: turned round, they are released in the order in which they came.
         var ordered: Unmanaged<Edge>?
         while let entry = next {

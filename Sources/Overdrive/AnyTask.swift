@@ -158,9 +158,8 @@ open class AnyTask: @unchecked Sendable {
 
     /// Whether only who holds the task can finish it: it was started without a queue, its body has returned, and nobody
     /// has said that he will speak for it. So those that wait for it do not keep it.
-    final var isForgettable: Bool {
-        let standing = standing
-        return standing.phase == .executing && !standing.isInBody && !standing.isSettled && !isOnQueue
+    final func isForgettable(in standing: TaskState) -> Bool {
+        standing.phase == .executing && !standing.isInBody && !standing.isSettled && !isOnQueue
             && extras?.locked { $0.isSpokenFor } != true
     }
 
@@ -311,12 +310,12 @@ open class AnyTask: @unchecked Sendable {
     /// The error of a task that failed or was cancelled.
     final var failure: (any Error)? { isFinished ? publishedError : nil }
 
+    /// Who was told that the task is added.
+    final var delegate: (any TaskQueueDelegate)? { extras?.locked { $0.delegate } }
+
     final func tellDelegate(_ event: QueueTasks.DelegateEvent) {
-        lazyHome.withReference { queue in
-            QueueTasks.with(queue) { tasks in
-                if let delegate = tasks.currentDelegate { tell(delegate, of: event, in: queue) }
-            }
-        }
+        guard let delegate else { return }
+        lazyHome.withReference { tell(delegate, of: event, in: $0) }
     }
 
     // MARK: - Extras

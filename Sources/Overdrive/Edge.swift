@@ -12,8 +12,9 @@ internal import Synchronization
 ///
 /// Shared by threads, each part by one at a time: `nextDependency` belongs to the dependent's list and its
 /// lock, `dependent` to whoever links the edge and then to whoever makes it done, `nextDependent` to whoever links the
-/// edge and then to the dependency's list. `dependency` and `watched` change while the edge is linked, under the lock of
-/// the dependent's list, when the edge was taken out of that list, or when the dependent is deinitialised.
+/// edge and then to the dependency's list. `watched` is set by whoever has taken the dependency's list, and `dependency`
+/// emptied, under the lock of the dependent's list, while the state says linking; else `dependency` is emptied when the
+/// edge was taken out of the dependent's list, or when the dependent is deinitialised.
 final class Edge: Bounced, @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         case idle, linking, linked, done
@@ -68,15 +69,7 @@ final class Edge: Bounced, @unchecked Sendable {
 
     private func finishLinking() {
         guard let dependency else { return }
-        if !dependency.isOnQueue, let dependent {
-            dependency.join(dependent.home)
-            if dependency.isForgettable {
-                dependent.edges.withLock { _ in
-                    watched = WatchedTask(dependency)
-                    self.dependency = nil
-                }
-            }
-        }
+        if !dependency.isOnQueue, let dependent { dependency.join(dependent.home) }
         isLinked = true
         guard change(.linking, to: .linked) else {
             self.dependent = nil  // it was removed meanwhile
@@ -84,11 +77,28 @@ final class Edge: Bounced, @unchecked Sendable {
             return
         }
         // From here on another thread may have the last of the edge, and let go of it.
-        if !dependency.attach(self) {
-            watched?.isOver(dependency)
+        guard dependency.attach(self) else {
             fire()
             letGo()
+            return
         }
+        // Its body may have returned before the edge was there to be found.
+        if !dependency.isOnQueue { dependency.stopBeingKept() }
+    }
+
+    /// The dependent keeps the dependency no longer, whose list the caller has taken. False: the edge was removed, and
+    /// belongs into the list no more.
+    func stopKeeping(_ task: AnyTask) -> Bool {
+        if watched != nil { return true }
+        // As while it is linked: who removes it meanwhile leaves the rest to this thread.
+        guard change(.linked, to: .linking) else { return false }
+        dependent?.edges.withLock { _ in
+            watched = WatchedTask(task)
+            dependency = nil
+        }
+        if change(.linking, to: .linked) { return true }
+        dependent = nil
+        return false
     }
 
     /// What whoever linked the edge has held.

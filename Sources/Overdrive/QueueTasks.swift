@@ -48,6 +48,8 @@ final class QueueTasks: TaskKeeping {
     private static let gone = UInt64.max
     /// The delegate was told that the task will finish.
     private static let endIsAnnounced = UInt64(1) << 62
+    /// A delegate was told that the task is added: it is that one, and no other, who hears of the task.
+    private static let addIsAnnounced = UInt64(1) << 61
 
     /// Keeps the task until ``unregister(_:from:)``, and tells the delegate, unless it is kept already, or was.
     func register(_ task: AnyTask, in queue: TaskQueue) {
@@ -58,17 +60,19 @@ final class QueueTasks: TaskKeeping {
             // relaxed: nothing is handed over with it
             guard task.place.compareExchange(expected: 0, desired: QueueTasks.announcing, ordering: .relaxed).exchanged
             else { return }
+            task.makeExtras().locked { $0.delegate = delegate }
         }
         let kept = Unmanaged.passRetained(task)
         let place = roster.add(kept.toOpaque())
         if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
         // Releases the place to whoever takes it from the task.
         let isKept = task.place.compareExchange(
-            expected: delegate == nil ? 0 : QueueTasks.announcing, desired: place, ordering: .acquiringAndReleasing
+            expected: delegate == nil ? 0 : QueueTasks.announcing,
+            desired: delegate == nil ? place : place | QueueTasks.addIsAnnounced, ordering: .acquiringAndReleasing
         ).exchanged
         if isKept { return }
         // Another thread was faster, or the task was over before the delegate knew of it.
-        if delegate != nil { tellEnd(of: task, in: queue, isAnnounced: false) }
+        if delegate != nil { tellEnd(of: task, in: queue, at: place | QueueTasks.addIsAnnounced) }
         leave(place, kept)
     }
 
@@ -77,25 +81,24 @@ final class QueueTasks: TaskKeeping {
         // Acquires the place.
         let place = task.place.exchange(QueueTasks.gone, ordering: .acquiring)
         guard place != 0, place != QueueTasks.announcing, place != QueueTasks.gone else { return }
-        tellEnd(of: task, in: queue, isAnnounced: place & QueueTasks.endIsAnnounced != 0)
-        leave(place & ~QueueTasks.endIsAnnounced, Unmanaged.passUnretained(task))
+        tellEnd(of: task, in: queue, at: place)
+        leave(place & ~(QueueTasks.endIsAnnounced | QueueTasks.addIsAnnounced), Unmanaged.passUnretained(task))
     }
 
     /// The task's outcome is about to be published.
     func announceEnd(of task: AnyTask, in queue: TaskQueue) {
-        guard let delegate = currentDelegate else { return }
         let place = task.place.load(ordering: .relaxed)  // relaxed: the exchange below decides
-        guard place != 0, place < QueueTasks.endIsAnnounced else { return }
+        guard place & QueueTasks.addIsAnnounced != 0, place < QueueTasks.endIsAnnounced else { return }
         // Acquires what the delegate was told when the task was added; one who is faster gives the task up.
         guard task.place.compareExchange(
             expected: place, desired: place | QueueTasks.endIsAnnounced, ordering: .acquiringAndReleasing).exchanged
         else { return }
-        task.tell(delegate, of: .willFinish, in: queue)
+        if let delegate = task.delegate { task.tell(delegate, of: .willFinish, in: queue) }
     }
 
-    private func tellEnd(of task: AnyTask, in queue: TaskQueue, isAnnounced: Bool) {
-        guard let delegate = currentDelegate else { return }
-        if !isAnnounced { task.tell(delegate, of: .willFinish, in: queue) }
+    private func tellEnd(of task: AnyTask, in queue: TaskQueue, at place: UInt64) {
+        guard place & QueueTasks.addIsAnnounced != 0, let delegate = task.delegate else { return }
+        if place & QueueTasks.endIsAnnounced == 0 { task.tell(delegate, of: .willFinish, in: queue) }
         task.tell(delegate, of: .didFinish, in: queue)
     }
 

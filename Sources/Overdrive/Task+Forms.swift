@@ -23,6 +23,21 @@ extension Task {
         Task(body: .inline(body)) { task, body in task.conduct(body) }
     }
 
+    /// A task from a closure, with what it depends on, who observes it, and its conditions.
+    ///
+    ///     let page = Task.inline(dependencies: [layout, photos]) { try render() }
+    ///
+    /// The parameters are those of ``init(dependencies:observers:conditions:)``, and the closure.
+    @inlinable
+    public static func inline(
+        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        _ body: sending @escaping () throws -> T
+    ) -> Task<T> {
+        let task = inline(body)
+        task.add(dependencies: dependencies, observers: observers, conditions: conditions)
+        return task
+    }
+
     /// A task with an asynchronous body: it suspends instead of holding a worker.
     ///
     ///     let page = Task.async { try await client.get(url) }
@@ -71,6 +86,15 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
         super.init()
     }
 
+    /// The same with what it depends on, who observes it, and its conditions.
+    public convenience init(
+        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        _ taskBlock: @escaping @Sendable () -> Void
+    ) {
+        self.init(taskBlock)
+        add(dependencies: dependencies, observers: observers, conditions: conditions)
+    }
+
     public override func run() {
         block()
         finish(with: .value(()))
@@ -103,6 +127,15 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     public convenience init(blocks: [@Sendable () -> Void]) {
         self.init()
         for block in blocks { addExecutionBlock(block) }
+    }
+
+    /// The same with what it depends on, who observes it, and its conditions.
+    public convenience init(
+        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        blocks: [@Sendable () -> Void]
+    ) {
+        self.init(blocks: blocks)
+        add(dependencies: dependencies, observers: observers, conditions: conditions)
     }
 
     /// Adds a block. Traps when the task has begun.

@@ -51,7 +51,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @usableFromInline typealias Conductor = (Task<T>, () throws -> T) -> Void
 
     @usableFromInline @exclusivity(unchecked) final var body: Body
-    private let conductor: Conductor?
+    private final var conductor: Conductor?  // set when the task is made
     @usableFromInline @exclusivity(unchecked) final var slot: Handler<T>?
     /// Full from a success on.
     @usableFromInline @exclusivity(unchecked) final var publishedValue = ValuePlace()
@@ -63,11 +63,28 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         super.init()
     }
 
+    /// A task whose body is an override of ``run()``, with what it depends on, who observes it, and its conditions. A
+    /// subclass has it, too, if it declares no initializers of its own or overrides `init()`.
+    ///
+    ///     let logo = GetLogoTask(dependencies: [login], observers: [Stopwatch()], conditions: [IsOnline()])
+    ///
+    /// - Parameters:
+    ///   - dependencies: What it waits for; see ``AnyTask/add(dependency:requiring:)``.
+    ///   - observers: Who is told how it goes; see ``AnyTask/add(observer:)``.
+    ///   - conditions: What has to hold before the body runs; see ``AnyTask/add(condition:)``.
+    public convenience init(
+        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = []
+    ) {
+        self.init()
+        add(dependencies: dependencies, observers: observers, conditions: conditions)
+    }
+
+    // Not a designated initializer: a subclass that overrides the one that is, init(), inherits all others.
     @usableFromInline
-    init(body: Body, conductor: Conductor? = nil) {
+    convenience init(body: Body, conductor: Conductor? = nil) {
+        self.init()
         self.body = body
         self.conductor = conductor
-        super.init()
     }
 
     deinit {
@@ -157,6 +174,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         // The publisher may have looked for what is to be cleaned up before it was there; then this is after it.
         if step.state.phase == .finished { endAttempt(step.state.attempt) }
         perform(step.actions)
+        if step.state.hasDependents { stopBeingKept() }
     }
 
     /// The body is about to return without an outcome. Where the queue limits how many run, the task's place

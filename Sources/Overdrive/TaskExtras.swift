@@ -45,6 +45,8 @@ class TaskExtras: @unchecked Sendable {
         var cancelBody: (() -> Void)?
         /// Attempts that have ended; a cleanup that comes later runs at once.
         var endedAttempts = 0
+        /// Who was told that the task is added, and is told the rest.
+        weak var delegate: (any TaskQueueDelegate)?
         /// What blocked threads wait for.
         var completion: WaitGroup?
     }
@@ -110,5 +112,15 @@ extension AnyTask {
     /// The conditions, in the order in which they were added.
     public final var conditions: [any TaskCondition] {
         extras?.locked { $0.conditions.all } ?? []
+    }
+
+    /// What the initializers are given. Nobody else has the task yet.
+    @usableFromInline
+    final func add(
+        dependencies: [AnyTask], observers: [any TaskObserver], conditions: [any TaskCondition]
+    ) {
+        for dependency in dependencies { add(dependency: dependency) }
+        for observer in observers { add(observer: observer) }
+        for condition in conditions { add(condition: condition) }
     }
 }

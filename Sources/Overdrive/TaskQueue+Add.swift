@@ -57,7 +57,7 @@ extension TaskQueue {
         QueueTasks.of(self).all
     }
 
-    /// Is told of the queue's tasks. The queue does not keep it.
+    /// Is told of the tasks that are added from now on, to their ends. The queue does not keep it.
     public weak var delegate: (any TaskQueueDelegate)? {
         get { QueueTasks.of(self).delegate }
         set { QueueTasks.of(self).delegate = newValue }

@@ -20,6 +20,7 @@ struct DelegateTests {
         }
         func willFinish<T>(task: Task<T>, in queue: TaskQueue) { log.note("\(task.name ?? "-") willFinish") }
         func didFinish<T>(task: Task<T>, in queue: TaskQueue) { log.note("\(task.name ?? "-") didFinish") }
+        func didRetry<T>(task: Task<T>, in queue: TaskQueue) { log.note("\(task.name ?? "-") didRetry") }
     }
 
     private static func whole(_ name: String) -> [String] { ["\(name) didAdd", "\(name) willFinish", "\(name) didFinish"] }
@@ -69,5 +70,33 @@ struct DelegateTests {
         for line in listener.log.all { heard[line.prefix { $0 != " " }, default: []].append(line) }
         for (name, lines) in heard { #expect(lines == Self.whole(String(name))) }
         #expect(tasks.allSatisfy(\.isFinished) && queue.tasks.isEmpty)
+    }
+
+    @Test("hears nothing of tasks that were added before it came, and the rest of those that it heard of")
+    func comesLater() {
+        let queue = TaskQueue()
+        let (first, second) = (Listener(), Listener())
+        let tasks = ["nobody's", "first's", "second's", "nobody's again"].map { name in
+            let attempts = Counter()
+            let task = Task<Int>.inline { if attempts.add() == 1 { throw Flaw() } else { 1 } }
+            task.name = name
+            return task.retry()
+        }
+        queue.suspend()
+        queue.add(task: tasks[0])
+        queue.delegate = first
+        queue.add(task: tasks[1])
+        queue.delegate = second
+        queue.add(task: tasks[2])
+        queue.delegate = nil
+        queue.add(task: tasks[3])
+        queue.resume()
+        queue.waitUntilAllTasksAreFinished()
+        #expect(first.log.all == Self.attemptedTwice("first's"))
+        #expect(second.log.all == Self.attemptedTwice("second's"))
+    }
+
+    private static func attemptedTwice(_ name: String) -> [String] {
+        ["didAdd", "didRetry", "willFinish", "didFinish"].map { "\(name) \($0)" }
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -143,5 +144,71 @@ struct ForgottenTests {
         #expect(dependent.isFinished)
         task = nil
         #expect(eventually { ended.all == [true] })
+    }
+
+    @Test("What is linked while a started task's body runs does not keep it beyond the body's return")
+    func linkedWhileTheBodyRuns() {
+        let (entered, mayReturn, ran) = (WaitGroup(), WaitGroup(), Counter())
+        entered.enter()
+        mayReturn.enter()
+        var task: Task<Int>? = Task<Int> { _ in
+            entered.leave()
+            mayReturn.wait()
+            return {}
+        }
+        task?.name = "forgotten"
+        let (any, strict, removed) = (Task.inline { ran.add() }, Task.inline { ran.add() }, Task.inline { ran.add() })
+        for each in [any, removed] { each.add(dependency: task!) }
+        strict.add(dependency: task!, requiring: .success)
+        let starter = WaitGroup()
+        TaskQueue().async(group: starter) { [task] in task?.start() }
+        entered.wait()
+        let queue = TaskQueue()
+        queue.add(tasks: [any, strict, removed])
+        #expect(removed.remove(dependency: task!))
+        mayReturn.leave()
+        starter.wait()
+        #expect(removed.wait(timeout: .seconds(300)) == .success)
+        #expect(any.dependencies.first === task)
+        #expect(any.wait(timeout: .milliseconds(20)) == .timedOut)
+        task = nil
+        #expect(any.wait(timeout: .seconds(30)) == .success)
+        #expect(strict.wait(timeout: .seconds(30)) == .success)
+        #expect(ran.count == 2)
+        let error = strict.result?.error as? DependencyError
+        #expect(error?.dependency == "\"forgotten\"" && error?.underlying is CancellationError)
+        // Where they wait for ever, they are not waited for at the end.
+        for each in [any, strict] { each.cancel() }
+    }
+
+    @Test("However a dependent's linking, its removal, the body's return and a finish meet, each dependent runs once")
+    func linkingRaces() {
+        let queue = TaskQueue()
+        for round in 0..<400 {
+            let (ran, entered, mayReturn, threads) = (Counter(), Counter(), Counter(), WaitGroup())
+            let dependents = (0..<3).map { _ in Task.inline { ran.add() } }
+            do {
+                let task = Task<Int> { _ in
+                    entered.add()
+                    while mayReturn.count == 0 {}
+                    return {}
+                }
+                for each in dependents { each.add(dependency: task) }
+                queue.async(group: threads) { task.start() }
+                // A dependent that came before the start would bring it to its queue, which keeps it.
+                while entered.count == 0 { sched_yield() }
+                queue.async(group: threads) { queue.add(tasks: dependents) }
+                if round & 1 != 0 { queue.async(group: threads) { dependents[0].remove(dependency: task) } }
+                if round & 2 != 0 { queue.async(group: threads) { task.finish(with: .value(1)) } }
+                mayReturn.add()
+                threads.wait()
+            }
+            for each in dependents where each.wait(timeout: .seconds(60)) != .success {
+                Issue.record("round \(round): a dependent waits for what is gone")
+                for each in dependents { each.cancel() }
+                return
+            }
+            #expect(ran.count == 3)
+        }
     }
 }

@@ -1,0 +1,387 @@
+/* task_edge.c — an edge between two tasks while the dependency is one that its dependents cease to keep:
+ * Sources/Overdrive/Edge.swift and AnyTask+Dependencies.swift, in C for the reason that task_word.c names.
+ *
+ * A task that was started without a queue, and whose body has returned, can be finished by its holder alone. Who
+ * links an edge to it and who returns from the body may miss each other; the edge may be removed, or the task
+ * finished, at the same time. Whatever happens: each dependent is released once, and nobody keeps what is forgotten.
+ * The counts of references are here as they are there, so that a late access is one to freed memory.
+ */
+#include "base/atomic.h"
+#include "model/scenario.h"
+
+enum {
+    IN_BODY = 1,
+    SETTLED = 2,
+    FINISHED = 4,
+    HAS_DEPENDENTS = 8,
+};
+
+/* Edge.State, from beginLinking on */
+enum { LINKING, LINKED, DONE };
+
+typedef struct edge {
+    struct edge *next;
+    odi_atomic(int) state;
+    odi_atomic(int) references; /* the dependent's list, and whoever links it or the dependency's list */
+    odi_atomic(int) lock;       /* of the dependent's list */
+    bool in_list;               /* the dependent's, under its lock */
+    bool dependency;            /* Edge.dependency: a reference to the task */
+    bool watched;
+    bool over; /* WatchedTask.over: a reference to the task */
+    bool dependent;
+} edge;
+
+enum { EDGES = 2 };
+
+static odi_atomic(uint32_t) word;
+static odi_atomic(edge *) dependents;
+static odi_atomic(int) references; /* to the task: the program's, the edges', those that threads have */
+static odi_atomic(int) released[EDGES];
+static edge closed, *edges[EDGES];
+
+/* ---- the word ---- */
+
+static uint32_t standing(void)
+{
+    return odi_load_acquire(&word, none);
+}
+
+/* AnyTask.step, for events that set flags and clear others unless one of `refused` is there */
+static bool step(uint32_t set, uint32_t clear, uint32_t refused)
+{
+    uint32_t current = standing();
+
+    do {
+        if (current & refused)
+            return false;
+    } while (!odi_cas_acqrel_acquire(&word, &current, (current & ~clear) | set, none));
+    return true;
+}
+
+static bool is_forgettable(uint32_t standing)
+{
+    return (standing & (IN_BODY | SETTLED | FINISHED)) == 0;
+}
+
+/* ---- the edge ---- */
+
+static void lock(edge *it)
+{
+    int open = 0;
+    bool taken = odi_cas_acquire(&it->lock, &open, 1, none);
+
+    model_assume(taken);
+}
+
+static void unlock(edge *it)
+{
+    odi_store_release(&it->lock, 0, none);
+}
+
+static void let_go_of_task(void);
+
+static void let_go_of_edge(edge *it)
+{
+    bool has_task;
+
+    if (odi_add_acqrel(&it->references, -1, none) != 1)
+        return;
+    has_task = it->dependency || it->over;
+    model_free(it);
+    if (has_task)
+        let_go_of_task();
+}
+
+static bool change(edge *it, int old, int new)
+{
+    return odi_cas_acqrel_acquire(&it->state, &old, new, none);
+}
+
+static int number_of(edge *it)
+{
+    return it == edges[0] ? 0 : 1;
+}
+
+/* Edge.fire */
+static void fire(edge *it)
+{
+    if (!change(it, LINKED, DONE))
+        return;
+    model_check(it->dependent);
+    it->dependent = false;
+    model_check(it->dependency || it->watched);
+    odi_add_relaxed(&released[number_of(it)], 1);
+}
+
+/* Edge.remove, of an edge that was taken out of the dependent's list */
+static bool remove_edge(edge *it)
+{
+    if (odi_load_acquire(&it->state, none) == DONE)
+        return false;
+    if (change(it, LINKING, DONE))
+        return true;
+    if (!change(it, LINKED, DONE))
+        return false;
+    it->dependent = false;
+    if (it->dependency) {
+        it->dependency = false;
+        let_go_of_task();
+    }
+    return true;
+}
+
+/* Edge.stopKeeping; the caller has the dependency's list, and the dependency */
+static bool stop_keeping(edge *it)
+{
+    if (it->watched)
+        return true;
+    if (!change(it, LINKED, LINKING))
+        return false;
+    lock(it);
+    it->watched = true;
+    model_check(it->dependency);
+    it->dependency = false;
+    let_go_of_task();
+    unlock(it);
+    if (change(it, LINKING, LINKED))
+        return true;
+    it->dependent = false;
+    return false;
+}
+
+/* ---- the dependency's list ---- */
+
+/* AnyTask.attach */
+static bool attach(edge *it)
+{
+    edge *head;
+
+    if ((standing() & HAS_DEPENDENTS) == 0)
+        return false;
+    head = odi_load_relaxed(&dependents);
+    do {
+        if (head == &closed) {
+            odi_fence_acquire(none); /* Swift's exchange acquires where it fails, too */
+            return false;
+        }
+        it->next = head;
+    } while (!odi_cas_acqrel_acquire(&dependents, &head, it, none));
+    return true;
+}
+
+/* AnyTask.release(_:isLost:); the order is not explored */
+static void release_taken(edge *taken, bool is_lost)
+{
+    for (edge *it = taken, *next; it != NULL; it = next) {
+        next = it->next;
+        if (!is_lost && it->watched) {
+            it->over = true;
+            odi_add_relaxed(&references, 1);
+        }
+        fire(it);
+        let_go_of_edge(it);
+    }
+}
+
+static void release_dependents(bool is_lost)
+{
+    release_taken(odi_swap_acqrel(&dependents, &closed, none), is_lost);
+}
+
+/* AnyTask.unkept */
+static edge *unkept(edge *taken, edge *rest)
+{
+    edge *first = rest, *last = NULL;
+
+    for (edge *it = taken, *next; it != NULL; it = next) {
+        next = it->next;
+        it->next = rest;
+        if (!stop_keeping(it)) {
+            let_go_of_edge(it);
+            continue;
+        }
+        if (last != NULL)
+            last->next = it;
+        else
+            first = it;
+        last = it;
+    }
+    return first;
+}
+
+/* AnyTask.stopBeingKept; the caller has the task */
+static void stop_being_kept(void)
+{
+    edge *kept = NULL, *head;
+
+    /* standingInFull: a read-modify-write that changes nothing */
+    if (!is_forgettable(odi_add_seqcst(&word, 0, none)))
+        return;
+    head = odi_load_acquire(&dependents, none);
+    while (head != NULL || kept != NULL) {
+        edge *expected = head;
+
+        if (head == &closed) {
+            release_taken(kept, false);
+            return;
+        }
+        if (!odi_cas_acqrel_acquire(&dependents, &expected, head == NULL ? kept : NULL, none)) {
+            head = expected;
+            continue;
+        }
+        if (head == NULL)
+            return;
+        kept = unkept(head, kept);
+        head = odi_load_acquire(&dependents, none);
+    }
+}
+
+/* ---- the task ---- */
+
+/* A count of references; the last is Task.deinit, and endForgotten where nobody has finished it. */
+static void let_go_of_task(void)
+{
+    if (odi_add_acqrel(&references, -1, none) != 1)
+        return;
+    if (step(SETTLED, 0, SETTLED | FINISHED) && standing() & HAS_DEPENDENTS)
+        release_dependents(true);
+}
+
+/* Task.finish(with:), Task.publish */
+static void finish(void)
+{
+    if (!step(SETTLED, 0, SETTLED | FINISHED))
+        return;
+    (void)step(FINISHED, 0, 0);
+    if (standing() & HAS_DEPENDENTS)
+        release_dependents(false);
+}
+
+/* Task.leave */
+static void leave(void)
+{
+    (void)step(0, IN_BODY, 0);
+    if (standing() & HAS_DEPENDENTS)
+        stop_being_kept();
+}
+
+/* Edge.finishLinking */
+static void link_edge(edge *it)
+{
+    odi_add_relaxed(&references, 1); /* guard let dependency */
+    (void)step(HAS_DEPENDENTS, 0, FINISHED);
+    if (!change(it, LINKING, LINKED)) {
+        it->dependent = false;
+        let_go_of_edge(it);
+    } else if (!attach(it)) {
+        fire(it);
+        let_go_of_edge(it);
+    } else {
+        stop_being_kept();
+    }
+    let_go_of_task();
+}
+
+/* AnyTask.remove(dependency:) */
+static void take_out(edge *it)
+{
+    bool was_there;
+
+    lock(it);
+    model_check(it->dependency || it->watched); /* Edge.task, read under the lock */
+    was_there = it->in_list;
+    it->in_list = false;
+    unlock(it);
+    if (!was_there)
+        return;
+    if (remove_edge(it))
+        odi_add_relaxed(&released[number_of(it)], 1);
+    let_go_of_edge(it);
+}
+
+/* ---- scenarios ---- */
+
+/* Started without a queue, and in its body; the program has it once. */
+static void in_body(int count, int holders)
+{
+    odi_store_relaxed(&word, IN_BODY);
+    odi_store_relaxed(&references, holders + count);
+    for (int i = 0; i < count; i++) {
+        edges[i] = model_calloc(1, sizeof *edges[i]);
+        odi_store_relaxed(&edges[i]->state, LINKING);
+        odi_store_relaxed(&edges[i]->references, 2);
+        edges[i]->dependency = edges[i]->dependent = edges[i]->in_list = true;
+    }
+}
+
+static void one_edge(void)
+{
+    in_body(1, 1);
+}
+
+/* One is there, the other one comes. */
+static void one_more_edge(void)
+{
+    in_body(2, 1);
+    link_edge(edges[0]);
+}
+
+/* The body has returned, and nobody has the task but the two edges that are linked now. */
+static void two_edges_to_what_is_forgotten(void)
+{
+    in_body(2, 0);
+    leave();
+}
+
+static void two_holders(void)
+{
+    in_body(1, 2);
+}
+
+static void returns_and_forgets(void)
+{
+    leave();
+    let_go_of_task();
+}
+
+static void finishes(void)
+{
+    finish();
+    let_go_of_task();
+}
+
+static void links_first(void)
+{
+    link_edge(edges[0]);
+}
+
+static void links_second(void)
+{
+    link_edge(edges[1]);
+}
+
+static void removes_first(void)
+{
+    take_out(edges[0]);
+}
+
+static void first_is_released_once(void)
+{
+    model_check(odi_load_relaxed(&released[0]) == 1);
+}
+
+static void both_are_released_once(void)
+{
+    first_is_released_once();
+    model_check(odi_load_relaxed(&released[1]) == 1);
+}
+
+MODEL_SCENARIO(edge_linked_while_the_body_returns, one_edge, first_is_released_once, returns_and_forgets, links_first)
+MODEL_SCENARIO(edge_removed_while_the_body_returns, one_edge, first_is_released_once, returns_and_forgets,
+               links_first, removes_first)
+MODEL_SCENARIO(edge_beside_one_that_is_linked, one_more_edge, both_are_released_once, returns_and_forgets,
+               links_second)
+MODEL_SCENARIO(edge_of_two_that_are_linked_at_once, two_edges_to_what_is_forgotten, both_are_released_once,
+               links_first, links_second)
+MODEL_SCENARIO(edge_linked_while_the_task_is_finished, two_holders, first_is_released_once, returns_and_forgets,
+               links_first, finishes)
