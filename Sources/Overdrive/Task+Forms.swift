@@ -6,7 +6,7 @@ public enum TaskError: Error {
     case noValue
     /// A progressive body kept its emitter, and let go of it without having said the end.
     case abandoned
-    /// Blocks of a ``BlockTask`` or tasks of ``Task/race(_:)`` were asked for, and there were none.
+    /// ``Task/race(_:)`` was given no tasks.
     case nothingToDo
 }
 

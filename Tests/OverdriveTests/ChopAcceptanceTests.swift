@@ -247,7 +247,7 @@ struct ChopAcceptanceTests {
 }
 
 /// Whether the caller is on the main dispatch queue.
-private enum MainQueueMark {
+enum MainQueueMark {
     static let key = {
         let key = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: key, value: true)
