@@ -422,6 +422,7 @@ static void a_job_that_relied_on_a_start_that_failed_is_not_forgotten(void **sta
 
     (void)state;
     pthread_create(&submitter, NULL, submit_one, &it);
+    assert_comes_true(atomic_load(&it.start.waiting) == 1); /* a sanitizer asks for attributes too */
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1); /* the first worker is busy … */
     slow_failure.crew = &pool->crew;
