@@ -143,8 +143,14 @@ bool odi_crew_init(odi_crew *crew);
 /* Frees everything. No thread of the crew is present. */
 void odi_crew_free(odi_crew *crew);
 
+/* A slot's worker, which has no thread yet. NULL: memory is short. Lock held. */
+odi_worker *odi_crew_make_worker(odi_crew *crew, int slot);
+
 /* How many workers may run now. Under the lock. */
 int odi_crew_limit(const odi_crew *crew);
+
+/* Sets or clears bits of attention. */
+void odi_crew_set_attention(odi_crew *crew, uint32_t bits, bool on);
 
 /* Writes attention's CAN_START and SURPLUS anew after a change of the counts. Lock held. */
 void odi_crew_counts_changed(odi_crew *crew);

@@ -17,6 +17,14 @@
 
 #include "worker/crew.c"
 
+#include "worker/recruit.c"
+
+#include "worker/work.c"
+
+#include "worker/site.c"
+
+#include "worker/bench.c"
+
 #include "doubles/no_loans.h"
 
 #include "worker/homes.c"
@@ -175,7 +183,7 @@ static void make_pool(int capacity)
 /* A worker that is there. */
 static odi_worker *make_present(void)
 {
-    odi_worker *worker = make_worker(&pool.crew, 0);
+    odi_worker *worker = odi_crew_make_worker(&pool.crew, 0);
 
     worker->present = true;
     pool.crew.active = pool.crew.present = 1;

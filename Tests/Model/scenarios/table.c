@@ -17,6 +17,14 @@
 #define start_failed crew_start_failed /* reclaim.c has a word of that name */
 #include "worker/crew.c"
 
+#include "worker/recruit.c"
+
+#include "worker/work.c"
+
+#include "worker/site.c"
+
+#include "worker/bench.c"
+
 #include "doubles/no_loans.h"
 
 #include "worker/homes.c"
@@ -117,7 +125,7 @@ static void prepare(void)
     crew->first_index = INT64_MAX - 2;
     model_check(odi_crew_init(crew));
     odi_store_relaxed(&crew->attention, ODI_CAN_START);
-    thief_itself = make_worker(crew, 0);
+    thief_itself = odi_crew_make_worker(crew, 0);
     thief_itself->present = true;
     crew->active = crew->present = 1;
     model_free(odi_load_relaxed(&crew->table)); /* as if it always had been so */
@@ -188,7 +196,7 @@ MODEL_SCENARIO(table_slots, prepare, NULL, make_second, reader_of_slots)
 static void prepare_two(void)
 {
     prepare();
-    victim = make_worker(&pool.crew, 1);
+    victim = odi_crew_make_worker(&pool.crew, 1);
     victim->present = true;
     pool.crew.active = pool.crew.present = 2;
     model_free(odi_load_relaxed(&pool.crew.table));

@@ -1,0 +1,142 @@
+/* bench.c — how a worker leaves: for the bench while it is one too many, for another site when its
+ * home is there, or for good.
+ */
+#include "worker/crew.h"
+
+#include <limits.h>
+
+#include "base/invariant.h"
+#include "os/clock.h"
+#include "os/futex.h"
+#include "worker/due.h"
+#include "worker/homes.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* A worker that leaves takes its jobs to where everybody finds them. Whatever memory cannot
+ * be had for stays, and so does the worker: false. */
+static bool hand_over_jobs(odi_worker *worker)
+{
+    odi_entry job;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        while (odi_deque_take(&worker->deques[band], &job)) {
+            if (!odi_site_push(worker->site, band, job)) {
+                (void)odi_worker_push(worker, band, job); /* its place is still free */
+                return false;
+            }
+        }
+    }
+    worker->batch_left = 0;
+    return true;
+}
+
+/* Gives the token back on the way to the bench, or to another site. */
+static void stop_searching(odi_worker *worker)
+{
+    if (worker->searching) {
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+        odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
+    }
+}
+
+void odi_crew_move(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+
+    if (!odi_load_relaxed(&worker->moves)) /* relaxed: a hint, looked at under the lock */
+        return;
+    stop_searching(worker);
+    if (odi_home_move(worker))
+        odi_home_settle(worker);
+    /* What it was woken for is anybody's now. */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, worker->site);
+}
+
+/* Takes a worker off the bench's list whose time there is over. Lock held. */
+static void leave_bench(odi_crew *crew, odi_worker *worker)
+{
+    odi_worker **link = &crew->bench;
+
+    while (*link != worker)
+        link = &(*link)->next_benched;
+    *link = worker->next_benched;
+    worker->benched = false;
+}
+
+/* Whether a worker is one too many and the crew does not stop. Lock held. */
+static bool is_surplus(odi_crew *crew)
+{
+    /* relaxed: stop walks the bench under the lock after it set the flag */
+    return crew->active > odi_crew_limit(crew) &&
+           !(odi_load_relaxed(&crew->attention) & ODI_STOPPING);
+}
+
+/* Puts the worker on the bench, if it is still one too many. */
+static bool take_a_seat(odi_crew *crew, odi_worker *worker)
+{
+    odi_lock_acquire(&crew->lock);
+    bool surplus = is_surplus(crew);
+    if (surplus) {
+        crew->active--;
+        odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
+        odi_home_give(crew, worker->slot);
+        worker->benched = true;
+        worker->next_benched = crew->bench;
+        crew->bench = worker;
+        odi_crew_counts_changed(crew);
+    }
+    odi_lock_release(&crew->lock);
+    return surplus;
+}
+
+odi_bench_result odi_crew_bench(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+
+    odi_worker_end_run(worker);
+    odi_lock_acquire(&crew->lock);
+    bool surplus = is_surplus(crew);
+    odi_lock_release(&crew->lock);
+    if (!surplus || !hand_over_jobs(worker))
+        return ODI_BENCH_STAYS;
+    /* Before it is on the bench: from there on `searching` is its caller's to write. */
+    stop_searching(worker);
+    if (!take_a_seat(crew, worker))
+        return ODI_BENCH_STAYS;
+    /* What it was woken for is somebody else's now. */
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, worker->site);
+    odi_crew_watch_agenda(crew, worker->site); /* it may have been the keeper */
+
+    int64_t deadline = odi_clock_after(crew->bench_ns);
+    odi_futex_result result = ODI_FUTEX_WOKEN;
+    /* Ended by: odi_crew_start_one, which calls back; a stop; or the deadline. */
+    while (odi_load_acquire(&worker->bench_word, S3) == 0 && result != ODI_FUTEX_TIMED_OUT)
+        result = odi_futex_wait(&worker->bench_word, 0, deadline);
+
+    odi_lock_acquire(&crew->lock);
+    bool called_back = !worker->benched;
+    if (!called_back)
+        leave_bench(crew, worker);
+    odi_lock_release(&crew->lock);
+    return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
+}
+
+void odi_crew_depart(odi_worker *worker, bool from_bench)
+{
+    odi_crew *crew = worker->crew;
+
+    odi_lock_acquire(&crew->lock);
+    odi_home_forget(worker);
+    worker->present = worker->pinned = false;
+    (void)odi_crew_list_workers(crew); /* an absent worker in the table does no harm */
+    crew->present--;
+    crew->active -= !from_bench;
+    odi_add_release(&crew->departures, 1, S3);
+    odi_futex_wake(&crew->departures, INT_MAX);
+    /* The last touch of the crew, which may be freed from here on. */
+    odi_lock_release(&crew->lock);
+}

@@ -1,0 +1,107 @@
+/* work.c — whether a crew has work, asked of all places where some may lie; and the submitter
+ * without workers, who takes what lies there.
+ */
+#include "worker/crew.h"
+
+#include "worker/due.h"
+#include "worker/guest.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+static bool claim_any(odi_crew *crew, odi_entry *job)
+{
+    size_t count = 0;
+
+    odi_read_begin();
+    for (int site = 0; site < crew->site_count && count == 0; site++) {
+        for (int band = 0; band < ODI_BANDS && count == 0; band++)
+            count = odi_injector_claim(&crew->sites[site].injectors[band], job, 1);
+    }
+    odi_read_end();
+    return count > 0;
+}
+
+void odi_crew_help(odi_crew *crew)
+{
+    odi_entry job;
+
+    odi_reader_join();
+    while (claim_any(crew, &job))
+        (void)odi_run_outside(crew, job);
+    odi_reader_leave();
+}
+
+static bool has_jobs(odi_crew *crew)
+{
+    const odi_table *table = odi_load_acquire(&crew->table, W1);
+
+    for (int site = 0; site < crew->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++) {
+            if (odi_injector_has_claimable(&crew->sites[site].injectors[band]))
+                return true;
+        }
+    }
+    for (int i = 0; i < table->first[crew->site_count]; i++) {
+        for (int band = 0; band < ODI_BANDS; band++) {
+            if (odi_deque_size(&table->workers[i]->deques[band]) > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool odi_crew_has_jobs(odi_crew *crew)
+{
+    odi_reader_join();
+    odi_read_begin();
+    bool has = has_jobs(crew);
+    odi_read_end();
+    odi_reader_leave();
+    return has;
+}
+
+bool odi_crew_has_work(odi_crew *crew)
+{
+    odi_reader_join();
+    odi_read_begin();
+    bool has = has_jobs(crew) || odi_crew_holds_forks(crew);
+    odi_read_end();
+    odi_reader_leave();
+    return has || odi_crew_is_due(crew);
+}
+
+/* Not by the site's `bands`, whose bits another may have set: a submitter puts nothing but its
+ * ticket before its look at the token (S2). */
+static bool injectors_seem_full(odi_site *site)
+{
+    for (int band = 0; band < ODI_BANDS; band++) {
+        if (odi_injector_size(&site->injectors[band]) > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool deques_seem_full(odi_worker *worker)
+{
+    /* relaxed: S2's fence stands before it */
+    for (uint32_t bands = odi_load_relaxed(&worker->bands); bands != 0; bands &= bands - 1) {
+        if (odi_deque_size(&worker->deques[__builtin_ctz(bands)]) > 0)
+            return true;
+    }
+    return false;
+}
+
+bool odi_crew_seems_to_have_work(odi_crew *crew)
+{
+    bool seems = false;
+
+    for (int site = 0; site < crew->site_count && !seems; site++)
+        seems = injectors_seem_full(&crew->sites[site]);
+    odi_read_begin();
+    const odi_table *table = odi_load_acquire(&crew->table, W1);
+    for (int i = 0; i < table->first[crew->site_count] && !seems; i++)
+        seems = deques_seem_full(table->workers[i]);
+    seems = seems || odi_crew_wants_hunters(crew);
+    odi_read_end();
+    return seems;
+}
