@@ -50,8 +50,15 @@ typedef struct od_fork_slot {
     void *context;
     OD_FORK_ATOMIC(struct odi_forks *) thief; /* who runs it */
     OD_FORK_ATOMIC(uint32_t) state;
-    uint32_t base; /* how high the thief's own stack was when it began */
+    union {
+        uint32_t number; /* which of several branches it is, where its code is told */
+        uint32_t base;   /* once a thief has read that: how high its own stack was then */
+    };
 } od_fork_slot;
+
+/* Turned over in the code of branches that are told their number, and may leave a result of up to 16
+ * bytes where their code and context were. */
+#define OD_FORK_NUMBERED (UINT64_C(1) << 62)
 
 /* The owner's end of a thread's forks. */
 typedef struct od_forks {
@@ -64,12 +71,14 @@ extern _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-e
 
 /* The rare ways of fork and join; not for direct use. */
 od_fork_slot *od_fork_first(uint64_t code, void *context);
+od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint32_t number);
 void od_fork_asked(void);
 void od_join_slow(void);
 
 /* The same in two steps, for who would rather run the branch by a call that the compiler sees. True:
  * nobody has it, the caller runs it and calls od_join_end. False: it is over. */
 bool od_join_back(void);
+bool od_join_numbered_back(void); /* for branches with numbers */
 void od_join_end(void);
 
 /* The same, read anew. Left to the compiler, its offset among the thread-locals would be kept
@@ -103,6 +112,18 @@ static inline __attribute__((always_inline)) od_fork_slot *od_fork_push(uint64_t
     if (OD_FORK_RARE(OD_FORK_LOAD(&forks->limit) > (uintptr_t)slot))
         od_fork_asked();
     return slot;
+}
+
+/* The same for several branches of one code and context, each with a number of its own. */
+static inline __attribute__((always_inline)) od_fork_slot *
+od_fork_push_numbered(uint64_t code, void *context, uint32_t number)
+{
+    od_forks *forks = od_forks_here();
+
+    if (OD_FORK_RARE(forks == NULL))
+        return od_fork_first_numbered(code, context, number);
+    OD_FORK_LOAD(&forks->head)->number = number; /* the slot that is pushed */
+    return od_fork_push(code ^ OD_FORK_NUMBERED, context);
 }
 
 /* Takes the newest fork back. True: nobody has it, and the caller runs it. False: the caller
@@ -145,6 +166,26 @@ od_join(od_fork_slot *branch, void (*function)(void *), void *context)
         function(context);
     else
         od_join_slow();
+}
+
+/* Offers function(context, number): one of several branches that differ by nothing else, and follow
+ * each other in the stack. */
+static inline __attribute__((always_inline)) od_fork_slot *
+od_fork_numbered(void (*function)(void *, uint32_t), void *context, uint32_t number)
+{
+    return od_fork_push_numbered(~(uint64_t)(uintptr_t)function, context, number);
+}
+
+static inline __attribute__((always_inline)) void
+od_join_numbered(od_fork_slot *branch, void (*function)(void *, uint32_t), void *context,
+                 uint32_t number)
+{
+    if (od_fork_pop(branch))
+        function(context, number);
+    else if (od_join_numbered_back()) {
+        function(context, number);
+        od_join_end();
+    }
 }
 
 /* ---- loops ---- */
@@ -218,6 +259,14 @@ od_fork_closure(void *code, void *context)
 }
 __attribute__((swiftcall)) void od_join_closure(void *code, void *context);
 
+/* The same for a closure that is told its branch's number, and whose result has the type `type`. */
+static inline __attribute__((swiftcall, always_inline, used)) od_fork_slot *
+od_fork_numbered_closure(void *code, void *context, uint32_t number, const void *type)
+{
+    (void)type;
+    return od_fork_push_numbered((uint64_t)(uintptr_t)code, context, number);
+}
+
 void od_fork_give_up(void *captures);
 
 /* The same for a closure that escapes: its captures are the engine's until the join. */
@@ -238,6 +287,10 @@ od_fork_owned(void *code, void *captures)
 static inline __attribute__((always_inline)) void od_fork_closure_here(void)
 {
     (void)&od_fork_closure;
+}
+static inline __attribute__((always_inline)) void od_fork_numbered_closure_here(void)
+{
+    (void)&od_fork_numbered_closure;
 }
 static inline __attribute__((always_inline)) void od_fork_owned_here(void)
 {

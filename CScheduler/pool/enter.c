@@ -19,7 +19,8 @@ static od_forks *go_alone(void)
     return &alone.owner;
 }
 
-ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
+/* Gives the calling thread forks. */
+static void begin(void)
 {
     /* A worker without a stack of forks had no memory for one. */
     od_pool *pool = odi_worker_self == NULL ? od_default_pool() : NULL;
@@ -28,7 +29,18 @@ ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
     if (guest != NULL)
         guest->leaves_at_root = true;
     od_forks_self = guest != NULL ? &guest->owner : go_alone();
+}
+
+ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
+{
+    begin();
     return od_fork_push(code, context);
+}
+
+ODI_COLD od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint32_t number)
+{
+    begin();
+    return od_fork_push_numbered(code, context, number);
 }
 
 void od_forks_enter(od_pool *pool, od_fork_stay *stay)

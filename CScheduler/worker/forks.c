@@ -55,11 +55,45 @@ static odi_forks *forks_here(void)
     return (odi_forks *)od_forks_self;
 }
 
+typedef void numbered_function(void *context, uint32_t number);
+#ifdef ODI_SWIFT_CLOSURES
+typedef __attribute__((swiftcall)) void numbered_closure(
+    __attribute__((swift_indirect_result)) void *result, uint64_t number,
+    __attribute__((swift_context)) void *captures);
+#endif
+
+static bool is_plain(uint64_t code)
+{
+    return code >> 63 != 0;
+}
+
+static bool is_numbered(uint64_t code)
+{
+    return ((is_plain(code) ? ~code : code) & OD_FORK_NUMBERED) != 0;
+}
+
+static uintptr_t address_in(uint64_t code)
+{
+    return (is_plain(code) ? ~code : code) & ODI_JOB_CODE_MASK;
+}
+
+/* Its result goes where its words were. */
+static void call_numbered(od_fork_slot *slot, uint64_t code, void *context, uint32_t number)
+{
+#ifdef ODI_SWIFT_CLOSURES
+    if (!is_plain(code)) {
+        ((numbered_closure *)address_in(code))(slot, number, context);
+        return;
+    }
+#else
+    (void)slot;
+#endif
+    ((numbered_function *)address_in(code))(context, number);
+}
+
 static void call(uint64_t code, void *context)
 {
-    bool plain = code >> 63 != 0;
-
-    odi_job_call((odi_entry){plain ? ODI_JOB_PLAIN | (~code & ODI_JOB_CODE_MASK) : code,
+    odi_job_call((odi_entry){(is_plain(code) ? ODI_JOB_PLAIN : 0) | address_in(code),
                              (uint64_t)(uintptr_t)context});
 }
 
@@ -186,12 +220,14 @@ ODI_COLD void od_fork_asked(void)
     odi_forks *forks = forks_here();
 
     if (ODI_UNLIKELY(forks->crew == NULL)) {
-        /* Nobody may take it: it runs here and now. */
+        /* Nobody may take it: it runs here and now, or when it is joined where it has a number,
+         * because there is one slot for all results. */
         uint64_t code = forks->slots[0].code;
 
         odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
         forks->depth++;
-        call(code, forks->slots[0].context);
+        if (!is_numbered(code))
+            call(code, forks->slots[0].context);
         return;
     }
     /* relaxed, both: the owner's */
@@ -378,13 +414,19 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
 {
     void *outer_work = od_thread_work();
     void *work = inherited_work(victim, place_of(victim, slot)); /* lasts until we finish */
+    uint64_t code = slot->code;
+    void *context = slot->context;
+    uint32_t number = slot->number; /* where the base goes */
 
     /* relaxed: the owner's own */
     slot->base = place_of(here, odi_load_relaxed(&here->owner.head));
     odi_store_release(&slot->thief, here, F4);
     od_thread_set_work(work);
     bool noted = note_work(here, work);
-    call(slot->code, slot->context);
+    if (is_numbered(code))
+        call_numbered(slot, code, context, number);
+    else
+        call(code, context);
     if (noted)
         strike_note(here);
     od_thread_set_work(outer_work);
@@ -534,10 +576,25 @@ ODI_COLD bool od_join_back(void)
     return false;
 }
 
+ODI_COLD bool od_join_numbered_back(void)
+{
+    odi_forks *forks = forks_here();
+
+    if (ODI_LIKELY(forks->crew != NULL))
+        return od_join_back();
+    odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+    return true;
+}
+
 ODI_COLD void od_join_end(void)
 {
     odi_forks *forks = forks_here();
 
+    if (ODI_UNLIKELY(forks->crew == NULL)) {
+        if (--forks->depth == 0)
+            od_forks_self = NULL;
+        return;
+    }
     /* relaxed: the owner's */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots && forks->leaves_at_root &&
         --forks->depth == 0)
@@ -586,6 +643,17 @@ void od_join_owned(void)
 }
 
 ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context);
+ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
+                                                                        const void *type);
+
+ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
+                                                                        const void *type)
+{
+    (void)code;
+    (void)context;
+    (void)type;
+    return od_join_numbered_back();
+}
 
 ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context)
 {

@@ -31,7 +31,11 @@ extension Shapes {
             ("uts", {
                 let tree = wl_uts_named(Int64(Harness.value("tree", 0)))
                 let top = withUnsafePointer(to: tree) { wl_uts_root($0) }
-                JoinableThread.deep { Harness.measure { S.root { uts(tree, top) } } }
+                JoinableThread.deep { Harness.measure { S.root {
+                        withUnsafePointer(to: tree) { tree in
+                            withUnsafePointer(to: top) { uts(Look(tree), Look($0)) }
+                        }
+                    } } }
             }),
             ("integrate", {
                 let to = Double(Harness.value("to", 100))

@@ -41,6 +41,13 @@ public struct Part<Element>: @unchecked Sendable {
     @inlinable public static func + (part: Part, distance: Int) -> Part { Part(part.base + distance) }
 }
 
+/// Something that lies in the frame of a caller, who waits.
+public struct Look<Element>: @unchecked Sendable {
+    public let at: UnsafePointer<Element>
+
+    @inlinable public init(_ at: UnsafePointer<Element>) { self.at = at }
+}
+
 /// A read-only tree that all branches share.
 public struct Tree: @unchecked Sendable {
     public let node: UnsafeMutablePointer<wl_tree_node>?
@@ -111,11 +118,11 @@ public enum Shapes<S: ForkJoin> {
     }
 
     @inlinable
-    public static func uts(_ tree: wl_uts_tree, _ node: wl_uts_node) -> UInt64 {
-        let children = withUnsafePointer(to: tree) { tree in withUnsafePointer(to: node) { wl_uts_children(tree, $0) } }
+    public static func uts(_ tree: Look<wl_uts_tree>, _ node: Look<wl_uts_node>) -> UInt64 {
+        let children = wl_uts_children(tree.at, node.at)
         if children == 0 { return 1 }
         return 1 + S.sum(Int(children)) { number in
-            uts(tree, withUnsafePointer(to: node) { wl_uts_child($0, Int32(number)) })
+            withUnsafePointer(to: wl_uts_child(node.at, Int32(number))) { uts(tree, Look($0)) }
         }
     }
 

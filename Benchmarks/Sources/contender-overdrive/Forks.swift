@@ -9,6 +9,11 @@ enum Forks: ForkJoin {
     }
 
     @inline(__always)
+    static func sum(_ count: Int, _ body: @Sendable (Int) -> UInt64) -> UInt64 {
+        Parallel.join(count, 0, &+, body)
+    }
+
+    @inline(__always)
     static func loop(_ count: Int, _ body: @Sendable (Int) -> Void) {
         Parallel.forEach(0..<count, body)
     }

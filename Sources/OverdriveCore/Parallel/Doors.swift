@@ -25,6 +25,17 @@ func joinClosure(_ body: () -> Void)
 @usableFromInline
 func takeBackClosure(_ body: () -> Void) -> Bool
 
+/// Offers the call of `body` with a number to thieves. Who takes it leaves the result, of up to 16 bytes, at the
+/// slot's address. (`R` is a parameter so that closures give their results in memory, whatever they are.)
+@_silgen_name("od_fork_numbered_closure")
+@usableFromInline
+func forkNumbered<R>(_ body: (Int) -> R, _ number: UInt32) -> UnsafeMutablePointer<od_fork_slot>
+
+/// As ``takeBackClosure(_:)``.
+@_silgen_name("od_join_numbered_closure_back")
+@usableFromInline
+func takeBackNumbered<R>(_ body: (Int) -> R) -> Bool
+
 /// Offers `body`, whose captures go to the engine, to thieves. nil: it has run at once.
 @_silgen_name("od_fork_owned")
 @usableFromInline

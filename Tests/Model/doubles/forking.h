@@ -96,6 +96,12 @@ od_fork_slot *od_fork_first(uint64_t code, void *context)
     return NULL;
 }
 
+od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint32_t number)
+{
+    (void)number;
+    return od_fork_first(code, context);
+}
+
 /* ---- stacks ---- */
 
 /* The calling thread's stack is that of thread `row`. */

@@ -161,6 +161,73 @@ static void want_and_steal(void)
 MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1,
                want_and_steal)
 
+/* ---- several branches of one closure: each is told its number, and leaves its result ---- */
+
+static __attribute__((swiftcall)) void
+tell(__attribute__((swift_indirect_result)) void *result, uint64_t which,
+     __attribute__((swift_context)) void *context)
+{
+    model_check(context == number && which < BRANCHES);
+    ran[model_thread()][which]++;
+    *(uint64_t *)result = 7 + which;
+}
+
+static void fork_numbered(uint32_t which)
+{
+    branch[which] = od_fork_push_numbered((uint64_t)(uintptr_t)tell, number, which);
+}
+
+static void join_numbered(uint32_t which)
+{
+    uint64_t result;
+
+    if (od_fork_pop(branch[which]))
+        tell(&result, which, number);
+    else if (od_join_numbered_back()) {
+        tell(&result, which, number);
+        od_join_end();
+    } else
+        result = branch[which]->code;
+    model_check(result == 7 + which);
+}
+
+static void fork_two_numbered(void)
+{
+    fork_numbered(1);
+    fork_numbered(0);
+}
+static void fork_and_join_numbered(void)
+{
+    be(0);
+    fork_two_numbered();
+    join_numbered(0);
+    join_numbered(1);
+}
+static void thief_twice(void)
+{
+    steal_and_run(1);
+    steal_and_run(1);
+}
+MODEL_SCENARIO(forks_numbered, prepare_empty, verify_2, fork_and_join_numbered, thief_twice)
+
+/* The same with private ones, a thief that helps itself, and another. */
+static void prepare_numbered(void)
+{
+    as_owner_0(fork_two_numbered);
+    own(1);
+    own(2);
+}
+static void join_both_numbered(void)
+{
+    be(0);
+    join_numbered(0);
+    join_numbered(1);
+}
+MODEL_SCENARIO(forks_numbered_migrate, prepare_numbered, verify_2, join_both_numbered, migrant_1,
+               thief_2)
+
+/* ---- whose work ---- */
+
 /* Whoever takes a root knows whose work it is. */
 static void body_at_work(void *raw)
 {
