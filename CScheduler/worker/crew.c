@@ -1,22 +1,13 @@
 #include "worker/crew.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/invariant.h"
 #include "base/rng.h"
-#include "os/affinity.h"
-#include "os/clock.h"
 #include "os/pages.h"
-#include "os/thread.h"
-#include "worker/due.h"
 #include "worker/guest.h"
 #include "worker/homes.h"
 #include "worker/lend.h"
-#include "worker/run.h"
 #include "worker/worker.h"
 
 /* ---- the table: under the lock, replaced as a whole ---- */

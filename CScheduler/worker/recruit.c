@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/invariant.h"
-#include "base/rng.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/pages.h"

@@ -11,7 +11,12 @@ enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertib
     case libdispatch
     case overdrive
 
+#if THREAD_SANITIZER
+    /// ThreadSanitizer's runtime makes ordinary closures of libdispatch's barriers.
+    static let all: [Surface] = [.overdrive]
+#else
     static let all = allCases
+#endif
 
     var testDescription: String { rawValue }
 
