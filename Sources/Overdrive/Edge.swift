@@ -16,37 +16,50 @@ internal import Synchronization
 /// emptied, under the lock of the dependent's list, while the state says linking; else `dependency` is emptied when the
 /// edge was taken out of the dependent's list, or when the dependent is deinitialised.
 final class Edge: Bounced, @unchecked Sendable {
-    private enum State: UInt8, AtomicRepresentable {
+    private enum State: UInt8 {
         case idle, linking, linked, done
     }
 
-    private var dependency: AnyTask?
+    // What the edge holds, it holds by hand: the deinit of fields that are counted would count the edge itself.
+    private var dependency: Unmanaged<AnyTask>?
     /// In place of `dependency`, where dependents do not keep it.
-    private var watched: WatchedTask?
-    private let requirement: AnyTask.DependencyRequirement
+    private var watched: Unmanaged<WatchedTask>?
     fileprivate(set) var nextDependency: Unmanaged<Edge>?
     var nextDependent: Unmanaged<Edge>?
     /// Set from the linking until the edge is done: the dependent stays that long.
-    private var dependent: AnyTask?
-    private let state = Atomic(State.idle)
+    private var dependent: Unmanaged<AnyTask>?
+    // A number: of an atomic enumeration every deinit would look at the value, and count the object to do so.
+    private let state = Atomic(State.idle.rawValue)
+    private let requirement: AnyTask.DependencyRequirement
     private var isLinked = false
 
     init(to dependency: AnyTask, requiring requirement: AnyTask.DependencyRequirement) {
-        self.dependency = dependency
+        self.dependency = .passRetained(dependency)
         self.requirement = requirement
     }
 
+    deinit {
+        dependency?.release()
+        watched?.release()
+        dependent?.release()
+    }
+
     /// What is waited for; nil where nobody held it, and it went.
-    var task: AnyTask? { dependency ?? watched?.task }
+    var task: AnyTask? {
+        dependency?.takeUnretainedValue() ?? watched?.takeUnretainedValue().task
+    }
 
     /// What is waited for, taken from the edge, which nobody uses any more.
-    func takeDependency() -> AnyTask? { dependency.take() }
+    func takeDependency() -> AnyTask? { dependency.take()?.takeRetainedValue() }
 
-    /// The edge is about to be linked into the dependency's list; whoever links it holds it. False: somebody did, or
-    /// it was removed.
+    /// The edge is about to be linked into the dependency's list; whoever links it holds it. False: somebody did.
+    ///
+    /// The caller has the lock of the dependent's list, and the edge is in it: so nobody else changes an idle edge.
     func beginLinking(for dependent: AnyTask) -> Bool {
-        guard change(.idle, to: .linking) else { return false }
-        self.dependent = dependent
+        // relaxed: both are under the lock
+        guard state.load(ordering: .relaxed) == State.idle.rawValue else { return false }
+        state.store(State.linking.rawValue, ordering: .relaxed)
+        self.dependent = .passRetained(dependent)
         return true
     }
 
@@ -54,12 +67,12 @@ final class Edge: Bounced, @unchecked Sendable {
     /// counted down.
     func remove() -> Bool {
         // Most have fired when their dependent goes. Acquires what whoever made it done has left.
-        if state.load(ordering: .acquiring) == .done { return false }
+        if state.load(ordering: .acquiring) == State.done.rawValue { return false }
         if change(.idle, to: .done) || change(.linking, to: .done) { return true }
         guard change(.linked, to: .done) else { return false }
-        dependent = nil
+        dependent.take()?.release()
         // The dependency's list holds the edge to its end: the two would keep each other.
-        dependency = nil
+        dependency.take()?.release()
         return true
     }
 
@@ -68,11 +81,12 @@ final class Edge: Bounced, @unchecked Sendable {
     }
 
     private func finishLinking() {
-        guard let dependency else { return }
-        if !dependency.isOnQueue, let dependent { dependency.join(dependent.home) }
+        // Counted: it may be removed, and let go of, at any moment.
+        guard let dependency = dependency?.takeUnretainedValue() else { return }
+        if !dependency.isOnQueue, let home = dependent?._withUnsafeGuaranteedRef({ $0.home }) { dependency.join(home) }
         isLinked = true
         guard change(.linking, to: .linked) else {
-            self.dependent = nil  // it was removed meanwhile
+            dependent.take()?.release()  // it was removed meanwhile
             letGo()
             return
         }
@@ -92,12 +106,14 @@ final class Edge: Bounced, @unchecked Sendable {
         if watched != nil { return true }
         // As while it is linked: who removes it meanwhile leaves the rest to this thread.
         guard change(.linked, to: .linking) else { return false }
-        dependent?.edges.withLock { _ in
-            watched = WatchedTask(task)
-            dependency = nil
+        dependent?._withUnsafeGuaranteedRef { dependent in
+            dependent.edges.withLock { _ in
+                watched = .passRetained(WatchedTask(task))
+                dependency.take()?.release()  // not the last: the caller has it
+            }
         }
         if change(.linking, to: .linked) { return true }
-        dependent = nil
+        dependent.take()?.release()
         return false
     }
 
@@ -108,30 +124,38 @@ final class Edge: Bounced, @unchecked Sendable {
 
     /// The dependency is over. Its edges are told so before any of them fires.
     func isOver(_ dependency: AnyTask) {
-        watched?.isOver(dependency)
+        watched?._withUnsafeGuaranteedRef { $0.isOver(dependency) }
     }
 
     /// The dependency goes, and will not be over.
     func isLost(_ title: String) {
-        watched?.isLost(title)
+        watched?._withUnsafeGuaranteedRef { $0.isLost(title) }
     }
 
     /// The dependency is over.
     private func fire() {
         guard change(.linked, to: .done), let dependent = dependent.take() else { return }
-        if requirement == .success {
-            if let task {
-                if let error = task.failure { dependent.fail(DependencyError(dependency: task.title, error: error)) }
-            } else {
-                dependent.fail(DependencyError(dependency: watched?.title ?? "", error: CancellationError()))
-            }
+        dependent._withUnsafeGuaranteedRef { dependent in
+            if requirement == .success { require(of: dependent) }
+            dependent.take(.release)
         }
-        dependent.take(.release)
+        dependent.release()
+    }
+
+    private func require(of dependent: AnyTask) {
+        if let task {
+            if let error = task.failure { dependent.fail(DependencyError(dependency: task.title, error: error)) }
+        } else {
+            let title = watched?.takeUnretainedValue().title ?? ""
+            dependent.fail(DependencyError(dependency: title, error: CancellationError()))
+        }
     }
 
     private func change(_ old: State, to new: State) -> Bool {
         // Acquires what the last owner wrote, and hands over what this one did.
-        state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
+        state.compareExchange(
+            expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing
+        ).exchanged
     }
 }
 

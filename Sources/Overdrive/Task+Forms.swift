@@ -20,7 +20,7 @@ extension Task {
     ///   failure, where ``retry(_:)-(Int)`` says so.
     @inlinable
     public static func inline(_ body: sending @escaping () throws -> T) -> Task<T> {
-        Task(body: .inline(body)) { task, body in task.conduct(body) }
+        Task(body: .inline(consume body) { task, body in task.conduct(consume body) })
     }
 
     /// A task from a closure, with what it depends on, who observes it, and its conditions.

@@ -39,19 +39,32 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @usableFromInline
     enum Body {
         case run
-        case inline(() throws -> T)
+        case inline(() throws -> T, by: Conductor)
         case progressive(@Sendable (Emitter) -> () -> Void)
         /// A progressive body that only waits for tasks of the same queue: it holds no place there.
         case relay(@Sendable (Emitter) -> () -> Void)
         case async(@Sendable () async throws -> T)
         case none
+
+        /// The body, which is not here any more. It is handed over without being counted.
+        mutating func take() -> Body {
+            let taken = consume self
+            self = .none
+            return taken
+        }
+
+        /// Not inline: the task would be counted while the old one is let go of.
+        @usableFromInline
+        @inline(never)
+        mutating func become(_ other: consuming Body) {
+            self = consume other
+        }
     }
 
     /// Runs a body and concludes the task with what it returns.
-    @usableFromInline typealias Conductor = (Task<T>, () throws -> T) -> Void
+    @usableFromInline typealias Conductor = (Task<T>, consuming @escaping () throws -> T) -> Void
 
     @usableFromInline @exclusivity(unchecked) final var body: Body
-    private final var conductor: Conductor?  // set when the task is made
     @usableFromInline @exclusivity(unchecked) final var slot: Handler<T>?
     /// Full from a success on.
     @usableFromInline @exclusivity(unchecked) final var publishedValue = ValuePlace()
@@ -59,7 +72,6 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     /// A task whose body is an override of ``run()``.
     public override init() {
         body = .run
-        conductor = nil
         super.init()
     }
 
@@ -81,10 +93,9 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     // Not a designated initializer: a subclass that overrides the one that is, init(), inherits all others.
     @usableFromInline
-    convenience init(body: Body, conductor: Conductor? = nil) {
+    convenience init(body: consuming Body) {
         self.init()
-        self.body = body
-        self.conductor = conductor
+        self.body.become(consume body)
     }
 
     deinit {
@@ -126,13 +137,15 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         return reception != .refused
     }
 
-    /// What the conductor of a closure task does.
+    /// What the conductor of a closure task does. It has the closure meanwhile, which so is not counted for the call:
+    /// while this thread is inside, nobody else looks at the body or drops it.
     @inlinable
-    final func conduct(_ body: () throws -> T) {
+    final func conduct(_ body: consuming @escaping () throws -> T) {
         let result: Result<T, any Error>
         let left = stepOutOfLine()
         do { result = .success(try body()) } catch { result = .failure(error) }
         stepIntoLine(left)
+        self.body.become(.inline(consume body) { task, body in task.conduct(consume body) })
         conclude(result, returning: true)
     }
 
@@ -141,8 +154,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case .run:
             Bounce.aside { run() }
             if !standing.isSettled { leave() }
-        case .inline(let body):
-            if let conductor { conductor(self, body) } else { conduct(body) }
+        case .inline:
+            runInline()
         case .progressive(let start):
             Bounce.aside { begin(start) }
             leave()
@@ -154,6 +167,11 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case .none:
             leave()
         }
+    }
+
+    private func runInline() {
+        guard case .inline(let taken, let conductor) = body.take() else { return }
+        conductor(self, taken)
     }
 
     private func begin(_ start: @Sendable (Emitter) -> () -> Void) {
