@@ -3,6 +3,7 @@
 
 #include "base/invariant.h"
 #include "job/group.h"
+#include "lane/borrow.h"
 #include "lane/cycle.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -114,29 +115,33 @@ static bool enter_at_once(od_queue *queue)
     return at_once;
 }
 
-ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive)
+ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_sync_wait wait;
+    uint32_t lent = odi_stays != NULL ? odi_borrow_lend(queue) : 0;
 
     if (ODI_FINDS_CYCLES)
         odi_cycle_enter(&wait, queue);
-    odi_lane_take_turn(queue, exclusive);
+    odi_lane_take_turn(queue, exclusive, through);
     if (ODI_FINDS_CYCLES)
         odi_cycle_leave(&wait);
+    if (ODI_UNLIKELY(lent != 0))
+        odi_borrow_take_back(queue, lent);
 }
 
 /* The caller runs one of the queue's jobs, and asks to be let in once more. True: it is in
- * already, because a barrier that waits for that job would have to wait for it. */
+ * already, because a barrier that waits for that job would have to wait for it, and so would
+ * others of a limited queue, if all of them ask. */
 ODI_COLD static bool is_inside(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool serial = queue->width == 1, barriers = queue->keeps_lane;
+    bool serial = queue->width == 1, is_in = queue->keeps_lane || queue->width != OD_UNLIMITED;
     odi_lock_release(&queue->watch.lock);
     if (serial && odi_stays != NULL)
         odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
                  "would wait for itself: call the function directly instead",
                  queue->label);
-    return barriers;
+    return is_in;
 }
 
 void od_queue_sync_begin(od_queue *queue, od_stay *stay)
@@ -145,13 +150,13 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
     /* relaxed: a visit looks again, and so does who takes the lock */
     if (odi_load_relaxed(&queue->inbox.diverted) || !(stay->visits = odi_queue_visit(queue))) {
         bool inside = ODI_UNLIKELY(odi_stays != NULL || odi_worker_self != NULL) &&
-                      od_queue_is_current(queue) && is_inside(queue);
+                      od_queue_is_current(queue) && !odi_borrow_is_lent(queue) && is_inside(queue);
 
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_check(queue);
         stay->holds_place = !inside;
         if (!inside && !enter_at_once(queue))
-            odi_lane_wait_for_turn(queue, false);
+            odi_lane_wait_for_turn(queue, false, NULL);
         /* Asked again: the queue may have been inactive, and without a target. */
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_enter(stay);
@@ -172,7 +177,7 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay)
     bool alone = odi_lane_enter(queue, true);
     odi_lock_release(&queue->watch.lock);
     if (!alone)
-        odi_lane_wait_for_turn(queue, true);
+        odi_lane_wait_for_turn(queue, true, NULL);
     odi_target_enter(stay);
 }
 

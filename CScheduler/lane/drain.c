@@ -1,4 +1,5 @@
 /* drain.c — who serves a lane: drainers, and sync callers whose turn has come. */
+#include "lane/borrow.h"
 #include "lane/limit.h"
 #include "lane/queue.h"
 #include "lane/target.h"
@@ -33,14 +34,17 @@ bool odi_lane_is_turn(odi_entry entry)
     return entry.code == odi_job_plain(turn, NULL, ODI_TAG_INTERNAL).code;
 }
 
-/* The caller's place in the lane passes to the sync caller, who was asleep or about to be. */
-static void grant(odi_entry entry)
+void odi_lane_grant(odi_turn *waiting)
 {
-    odi_turn *waiting = (odi_turn *)(uintptr_t)entry.context;
-
     odi_store_release(&waiting->granted, 1, Q1);
     /* `waiting` may be gone by now; the futex call uses its address alone. */
     odi_futex_wake(&waiting->granted, 1);
+}
+
+/* The caller's place in the lane passes to the sync caller. */
+static void grant(odi_entry entry)
+{
+    odi_lane_grant((odi_turn *)(uintptr_t)entry.context);
 }
 
 /* The turn that waits right below the drainer that is about to run on this thread. */
@@ -77,6 +81,8 @@ static bool call(odi_entry entry, const odi_turn *below)
     bool away = waiting->where == ODI_TURN_AWAY && waiting != below;
 
     waiting->where = away ? ODI_TURN_PASSED : ODI_TURN_CALLED;
+    if (ODI_UNLIKELY(waiting->through != NULL))
+        waiting->through->callers_in_line--;
     return !away;
 }
 
@@ -109,20 +115,42 @@ bool odi_lane_take_listed(od_queue *queue, odi_entry *entry)
     return true;
 }
 
-/* Lock held; releases it. */
-static void enter(od_queue *queue, odi_turn *waiting)
+/* Lock held. Returns what nobody might give back while the caller has its turn. */
+static odi_credits line_up(od_queue *queue, odi_turn *waiting)
 {
     odi_entry entry = odi_job_plain(turn, waiting, ODI_TAG_INTERNAL);
 
-    waiting->where = ODI_TURN_WAITS;
-    queue->barriers += waiting->exclusive;
     odi_lock_acquire(&queue->inbox.lock);
     bool pushed = odi_inbox_push(&queue->inbox, entry);
-    /* Nobody might give them back while the caller has its turn. */
     odi_credits credits = odi_inbox_take_credits(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);
     if (!pushed)
         odi_lane_list(queue, waiting, entry);
+    if (ODI_UNLIKELY(waiting->through != NULL))
+        waiting->through->callers_in_line++;
+    return credits;
+}
+
+void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller)
+{
+    bool is_away = caller->where == ODI_TURN_AWAY;
+
+    (void)line_up(queue, caller);
+    if (is_away)
+        caller->where = ODI_TURN_AWAY;
+}
+
+/* Lock held; releases it. */
+static void enter(od_queue *queue, odi_turn *waiting)
+{
+    odi_credits credits = {0};
+
+    waiting->where = ODI_TURN_WAITS;
+    queue->barriers += waiting->exclusive;
+    if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->awaited > 0))
+        odi_borrow_list(waiting);
+    else
+        credits = line_up(queue, waiting);
     if (queue->band > OD_BAND_USER_INTERACTIVE)
         odi_lane_raise_waiting(queue, odi_band_of_thread());
     odi_settlement settlement = odi_lane_settle(queue);
@@ -152,9 +180,14 @@ ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *waiting)
         odi_lock_release(&queue->watch.lock);
         return;
     }
-    if (waiting->where == ODI_TURN_AWAY)
+    odi_settlement settlement = {0};
+    if (waiting->where == ODI_TURN_AWAY) {
         waiting->where = ODI_TURN_WAITS;
+        if (ODI_UNLIKELY(queue->away > 0)) /* one may be lent to it */
+            settlement = odi_lane_settle(queue);
+    }
     odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
 }
 
 void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
@@ -168,9 +201,9 @@ void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
     od_blocking_end();
 }
 
-void odi_lane_take_turn(od_queue *queue, bool exclusive)
+void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
 {
-    odi_turn mine = {.exclusive = exclusive};
+    odi_turn mine = {.exclusive = exclusive, .through = through};
 
     odi_store_relaxed(&mine.granted, 0); /* relaxed: not shared yet */
     odi_lock_acquire(&queue->watch.lock);
@@ -196,7 +229,7 @@ static bool is_listed(const od_queue *queue, odi_front front)
 static bool next_turn(od_queue *queue, odi_entry *entry)
 {
     if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        queue->early.count > 0)
+        queue->early.count > 0 || queue->first_back != NULL)
         return false;
     for (;;) {
         odi_lane_call_in(queue);
@@ -231,10 +264,10 @@ void odi_lane_end_turn(od_queue *queue, bool exclusive)
         odi_lane_carry_out(queue, settlement);
         return;
     }
-    queue->running--;
+    odi_borrow_repay(queue);
     odi_lane_open_if_clear(queue);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it. */
-    if (!queue->inbox.wants || !odi_lane_is_clear(queue))
+    if (!queue->inbox.wants || !odi_lane_is_clear(queue) || ODI_UNLIKELY(queue->away > 0))
         settlement = odi_lane_settle(queue);
     bool over = queue->released;
     odi_lock_release(&queue->watch.lock);
@@ -274,6 +307,20 @@ static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
     }
 }
 
+/* The same of a lane that runs, first of what those wait for who lend their places. Lock held. */
+static bool take_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
+{
+    if (queue->suspensions > 0)
+        return false;
+    if (ODI_UNLIKELY(queue->away > 0)) {
+        if (queue->first_back != NULL)
+            return false;
+        if (odi_borrow_pop(queue, entry))
+            return true;
+    }
+    return queue->running <= odi_lane_width(queue) && pop_next(queue, entry, below);
+}
+
 /* What a drainer that holds a place does next. */
 typedef struct {
     odi_lot taken;             /* none: the place is given up or passed on */
@@ -289,9 +336,8 @@ static step take(od_queue *queue, const od_stay *drainer, const odi_turn *below)
     step next = {0};
     odi_entry entry;
 
-    while (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-           !pop_next(queue, &entry, below)) {
-        queue->running--;
+    while (!take_next(queue, &entry, below)) {
+        odi_borrow_repay(queue);
         odi_lane_open_if_clear(queue);
         next.settlement = odi_lane_settle(queue);
         if (next.settlement.passes != 1)

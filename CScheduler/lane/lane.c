@@ -1,3 +1,4 @@
+#include "lane/borrow.h"
 #include "lane/limit.h"
 #include "lane/queue.h"
 #include "lane/target.h"
@@ -57,6 +58,9 @@ int32_t odi_lane_width(const od_queue *queue)
 odi_settlement odi_lane_settle(od_queue *queue)
 {
     odi_settlement settlement = {0};
+
+    if (ODI_UNLIKELY(queue->away > 0))
+        odi_borrow_settle(queue);
     odi_front front = odi_lane_front(queue, 0); /* first: it may take over the inbox */
     uint64_t waiting = queue->lane.count + queue->early.count + queue->back +
                        (queue->first_turn != NULL);
@@ -71,6 +75,10 @@ odi_settlement odi_lane_settle(od_queue *queue)
     /* One at a time: the next follows when a worker has begun this one, so that there are as
      * many as workers come for, and not one for each job. */
     bool starts = queue->suspensions == 0 && free_places > 0 && waiting > 0 && queue->coming == 0;
+    if (ODI_UNLIKELY(queue->away > 0) && !starts && queue->coming == 0) {
+        starts = odi_borrow_wants(queue);
+        queue->borrowed += starts && queue->running >= width;
+    }
     queue->running += starts;
     queue->coming += starts;
     queue->in_line += starts;

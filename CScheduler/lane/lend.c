@@ -110,7 +110,10 @@ bool odi_lane_line_up(od_queue *queue, uint32_t *band, odi_lot *taken)
 
 bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement)
 {
-    queue->passes[band]--;
+    if (ODI_LIKELY(queue->passes[band] > 0))
+        queue->passes[band]--;
+    else
+        queue->passed_over[band]--;
     if (queue->in_line == 0)
         return false;
     if (settlement != NULL && band < lane_band(queue)) {
@@ -136,14 +139,14 @@ bool odi_lane_has_passes(const od_queue *queue)
     uint32_t passes = 0;
 
     for (uint32_t band = 0; band < ODI_BANDS; band++)
-        passes |= queue->passes[band];
+        passes |= queue->passes[band] | queue->passed_over[band];
     return passes != 0;
 }
 
 void odi_lane_forget_line(od_queue *queue)
 {
     for (uint32_t band = 0; band < ODI_BANDS; band++)
-        queue->passes[band] = queue->lent[band] = 0;
+        queue->passes[band] = queue->passed_over[band] = queue->lent[band] = 0;
     queue->in_line = queue->raised = 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "job/arena.h"
 #include "job/group.h"
+#include "lane/borrow.h"
 #include "lane/cycle.h"
 #include "lane/limit.h"
 #include "lane/target.h"
@@ -517,6 +518,7 @@ static void forget_what_waits(void *object)
     queue->running = queue->coming = 0;
     odi_lane_forget_line(queue);
     odi_target_forget_need(queue);
+    odi_borrow_forget(queue);
     queue->exclusive = false;
     queue->barriers = 0;
     queue->before = NULL;
@@ -532,10 +534,13 @@ static void forked(void)
     odi_targets_forked();
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
         od_queue *each = stay->queue;
+        uint32_t place = 1;
 
         do {
             each->running += stay->holds_place;
+            each->away += (stay->lent & place) != 0;
             each = odi_target_lane(each);
+            place <<= 1;
         } while (each != NULL && each != stay->beyond);
         stay->queue->exclusive |= stay->exclusive;
         odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */

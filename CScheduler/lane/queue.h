@@ -60,6 +60,7 @@ typedef struct odi_turn {
         ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
     } where;             /* of a sync caller; under the lock */
     bool exclusive;      /* a sync caller's barrier */
+    od_queue *through;   /* the queue on this one whose place it holds already, or NULL */
     odi_entry entry;
     struct odi_turn *next; /* of those that the lane had no memory for */
 } odi_turn;
@@ -107,6 +108,17 @@ struct od_queue {
     odi_turn pass_in_need;
     uint32_t stranded[ODI_BANDS];
     uint32_t children; /* queues that have this one as their target */
+    /* See borrow.h. */
+    int32_t away;     /* holders that wait for a turn in a queue on this one */
+    int32_t borrowed; /* who runs on a place of theirs */
+    odi_turn *first_back, *last_back; /* holders that want it back */
+    od_queue *first_awaited;          /* the queues whose turn they wait for */
+    uint32_t awaited_passes;          /* stranded ones of these */
+    uint32_t passed_over[ODI_BANDS];  /* passes in the target's line since before it was awaited */
+    uint32_t awaited; /* so many wait for a turn in this queue; written under both locks */
+    od_queue *next_awaited; /* the rest under the target's lock */
+    odi_turn *first_caller, *last_caller; /* sync callers through this one, while it is awaited */
+    uint32_t callers_in_line;             /* the same in the target's line */
     odi_record *before; /* from here on the chain's jobs may be outside of the lane */
     ODI_LINE_ALIGNED odi_hand hands[ODI_HANDS];
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
@@ -117,8 +129,9 @@ struct od_queue {
 /* The queues that the calling thread is running jobs of, innermost first. */
 extern _Thread_local od_stay *odi_stays;
 
-/* Waits in the lane for a place; a checked build looks for a circle of waits. Not held. */
-void odi_lane_wait_for_turn(od_queue *queue, bool exclusive);
+/* Waits in the lane for a place; a checked build looks for a circle of waits. `through`: the queue
+ * on this one whose place the caller holds, or NULL. Not held. */
+void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *through);
 
 /* What a drainer that holds a place has taken. */
 typedef struct {
@@ -189,8 +202,12 @@ void odi_lane_end_credits(od_queue *queue);
 void odi_serve_own_deque(void);
 
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
-void odi_lane_take_turn(od_queue *queue, bool exclusive);
+void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through);
 bool odi_lane_is_turn(odi_entry entry);
+/* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
+void odi_lane_grant(odi_turn *waiting);
+/* A sync caller goes into the lane, from the list of its own queue. Held. */
+void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller);
 
 /* barrier.c. From here on the queue keeps its lane, so that a barrier can be pushed: it waits
  * for what is outside. Not held. */

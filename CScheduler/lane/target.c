@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/invariant.h"
+#include "lane/borrow.h"
 
 static odi_lock targets;
 
@@ -111,9 +112,7 @@ static bool push(od_queue *target, odi_entry pass)
     return pushed;
 }
 
-/* The target is settled in one critical section with the push, because whoever runs the pass may
- * end the queue's life, and with it the target's. */
-static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
+static void line_up(od_queue *queue, od_queue *target, uint32_t band)
 {
     odi_turn *need = &queue->pass_in_need;
     odi_entry pass = odi_lane_pass(queue, band);
@@ -121,12 +120,43 @@ static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
     if (ODI_UNLIKELY(!push(target, pass))) {
         if (odi_load_acquire(&need->granted, Q1) == 0) {
             queue->stranded[band]++;
-            return (odi_settlement){0};
+            return;
         }
         odi_lane_list(target, need, pass);
     }
     odi_lane_raise_waiting(target, band); /* what is before it is waited for */
+}
+
+/* The target is settled in one critical section with the push, because whoever runs the pass may
+ * end the queue's life, and with it the target's. */
+static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
+{
+    if (ODI_UNLIKELY(queue->awaited > 0)) {
+        queue->stranded[band]++;
+        target->awaited_passes++;
+    } else
+        line_up(queue, target, band);
     return odi_lane_settle(target);
+}
+
+bool odi_target_has_stranded(const od_queue *queue)
+{
+    uint32_t passes = 0;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        passes |= queue->stranded[band];
+    return passes != 0;
+}
+
+void odi_target_line_up_stranded(od_queue *queue, od_queue *target)
+{
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        uint32_t passes = queue->stranded[band];
+
+        queue->stranded[band] = 0;
+        while (passes-- > 0)
+            line_up(queue, target, band);
+    }
 }
 
 void odi_target_send(od_queue *queue, uint32_t band)
@@ -149,7 +179,7 @@ void odi_target_came_up(od_queue *queue)
     odi_lock_acquire(&target->watch.lock);
     while (band < ODI_BANDS && queue->stranded[band] == 0)
         band++;
-    if (ODI_UNLIKELY(band < ODI_BANDS)) {
+    if (ODI_UNLIKELY(band < ODI_BANDS && queue->awaited == 0)) {
         queue->stranded[band]--;
         settlement = send(queue, target, band);
     }
@@ -260,8 +290,10 @@ void odi_target_enter(od_stay *stay)
 
     stay->beyond = each;
     odi_stays = stay; /* from here on the caller is on what it holds places of */
-    while (each != NULL && !od_queue_is_current(each)) {
-        odi_lane_wait_for_turn(each, false);
+    od_queue *through = stay->queue;
+    while (each != NULL && (!od_queue_is_current(each) || odi_borrow_is_lent(each))) {
+        odi_lane_wait_for_turn(each, false, through);
+        through = each;
         each = odi_target_lane(each);
         stay->beyond = each;
     }

@@ -6,8 +6,8 @@
  * suspension hold for what runs on it. After each job a drainer looks whether a target wants
  * its place back, and if so goes to the end of the target's lane.
  *
- * A sync caller takes a place of the queue, then one of each target, outwards: nobody who
- * holds a target's place waits for one of a queue on it.
+ * A sync caller takes a place of the queue, then one of each target, outwards. Who holds a
+ * target's place and waits for one of a queue on it lends it meanwhile: see borrow.h.
  *
  * A pass that the target's lane has no memory for is listed with it, in the queue's own
  * `pass_in_need`. Where another one is listed there already it is stranded until one of the
@@ -52,6 +52,11 @@ void odi_target_send(od_queue *queue, uint32_t band);
 /* One of them has come up: one that is stranded may follow. Not held. */
 void odi_target_came_up(od_queue *queue);
 void odi_target_forget_need(od_queue *queue);
+
+/* Those that are stranded, while holders of the target's places wait for the queue: borrow.h. The
+ * target's lock is held. */
+bool odi_target_has_stranded(const od_queue *queue);
+void odi_target_line_up_stranded(od_queue *queue, od_queue *target);
 
 /* Around the taking of a job, which is held: what is submitted after a target's suspension waits.
  * False: one of them is suspended. odi_target_unlock follows in any case. */

@@ -12,6 +12,8 @@
 #include "model/scenario.h"
 
 NEVER(odi_band_of_thread)
+NEVER(odi_borrow_list)
+NEVER(odi_borrow_pop)
 NEVER(odi_crew_hand_over)
 NEVER(odi_crew_has_jobs)
 NEVER(odi_deque_size)

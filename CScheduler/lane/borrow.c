@@ -1,0 +1,318 @@
+#include "lane/borrow.h"
+
+#include "include/od_pool.h"
+#include "lane/target.h"
+#include "os/clock.h"
+#include "os/futex.h"
+
+/* ---- what the calling thread holds ---- */
+
+/* The innermost stay that holds a place of the queue, and its bit there. */
+static od_stay *holder(const od_queue *queue, uint32_t *bit)
+{
+    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
+        uint32_t place = 1;
+
+        for (od_queue *each = stay->queue;
+             stay->holds_place && each != NULL && each != stay->beyond && place != 0;
+             each = odi_target_lane(each), place <<= 1) {
+            if (each == queue) {
+                *bit = place;
+                return stay;
+            }
+        }
+    }
+    return NULL;
+}
+
+bool odi_borrow_is_lent(const od_queue *queue)
+{
+    uint32_t bit;
+    const od_stay *stay = holder(queue, &bit);
+
+    return stay != NULL && stay->lent & bit;
+}
+
+/* ---- who may go on: lock held ---- */
+
+/* Where the width has become less, those that ran before go on, and nobody is added to them. */
+static bool may_begin(const od_queue *queue)
+{
+    int32_t width = odi_lane_width(queue);
+
+    return queue->suspensions == 0 && !queue->exclusive && queue->first_back == NULL &&
+           (queue->running < width ||
+            (queue->borrowed < queue->away && queue->running - queue->away < width));
+}
+
+bool odi_borrow_wants(const od_queue *queue)
+{
+    return queue->awaited_passes > 0 && may_begin(queue);
+}
+
+/* Where the width has grown, or somebody has left, they run on places of their own. */
+static void count_borrowed(od_queue *queue)
+{
+    int32_t beyond = queue->running - odi_lane_width(queue);
+
+    if (queue->borrowed > beyond)
+        queue->borrowed = beyond > 0 ? beyond : 0;
+}
+
+/* A drainer that no worker runs at this moment gives its place up, if there is one: nobody needs a
+ * worker to go on. */
+static bool come_back(od_queue *queue)
+{
+    count_borrowed(queue);
+    if (queue->borrowed >= queue->away) {
+        if (queue->in_line == 0)
+            return false;
+        queue->in_line--;
+        queue->coming -= queue->coming > 0;
+        odi_borrow_repay(queue);
+    }
+    queue->away--;
+    return true;
+}
+
+static void let_callers_in(od_queue *queue, od_queue *awaited)
+{
+    odi_turn **link = &awaited->first_caller, *last = NULL;
+
+    while (*link != NULL) {
+        odi_turn *caller = *link;
+
+        if (caller->where != ODI_TURN_WAITS || !may_begin(queue)) {
+            last = caller;
+            link = &caller->next;
+            continue;
+        }
+        *link = caller->next;
+        caller->where = ODI_TURN_CALLED;
+        queue->borrowed += queue->running >= odi_lane_width(queue);
+        queue->running++;
+        odi_lane_grant(caller);
+    }
+    awaited->last_caller = last;
+}
+
+ODI_COLD void odi_borrow_settle(od_queue *queue)
+{
+    while (queue->first_back != NULL && come_back(queue)) {
+        odi_turn *holder_back = queue->first_back;
+
+        queue->first_back = holder_back->next;
+        odi_lane_grant(holder_back);
+    }
+    for (od_queue *each = queue->first_awaited; each != NULL; each = each->next_awaited)
+        let_callers_in(queue, each);
+}
+
+static odi_entry take_stranded(od_queue *awaited)
+{
+    uint32_t band = 0;
+
+    while (awaited->stranded[band] == 0)
+        band++;
+    awaited->stranded[band]--;
+    return odi_lane_pass(awaited, band);
+}
+
+ODI_COLD bool odi_borrow_pop(od_queue *queue, odi_entry *pass)
+{
+    od_queue **link = &queue->first_awaited, *awaited;
+
+    if (queue->awaited_passes == 0 || queue->exclusive ||
+        queue->running - queue->away > odi_lane_width(queue))
+        return false;
+    while (!odi_target_has_stranded(*link))
+        link = &(*link)->next_awaited;
+    awaited = *link;
+    queue->awaited_passes--;
+    *pass = take_stranded(awaited);
+    *link = awaited->next_awaited; /* to the end: each of them in turn */
+    awaited->next_awaited = NULL;
+    while (*link != NULL)
+        link = &(*link)->next_awaited;
+    *link = awaited;
+    return true;
+}
+
+/* ---- whom is waited for: both locks held ---- */
+
+void odi_borrow_list(odi_turn *caller)
+{
+    od_queue *awaited = caller->through;
+
+    caller->next = NULL;
+    if (awaited->first_caller == NULL)
+        awaited->first_caller = caller;
+    else
+        awaited->last_caller->next = caller;
+    awaited->last_caller = caller;
+}
+
+/* Takes its callers out of the target's line. Without memory for that they stay there. */
+static void take_out(od_queue *awaited, odi_fifo *line)
+{
+    odi_entry entry;
+
+    if (!odi_fifo_reserve(line))
+        return;
+    for (uint64_t left = line->count; left > 0; left--) {
+        (void)odi_fifo_pop(line, &entry);
+        odi_turn *caller = odi_lane_is_turn(entry) ? (odi_turn *)(uintptr_t)entry.context : NULL;
+
+        if (caller == NULL || caller->through != awaited) {
+            (void)odi_fifo_push(line, entry); /* into the reserve, or what popping freed */
+            continue;
+        }
+        awaited->callers_in_line--;
+        odi_borrow_list(caller);
+    }
+}
+
+static void begin_waiting(od_queue *queue, od_queue *awaited)
+{
+    od_queue **link = &queue->first_awaited;
+
+    if (awaited->awaited++ > 0)
+        return;
+    while (*link != NULL)
+        link = &(*link)->next_awaited;
+    *link = awaited;
+    awaited->next_awaited = NULL;
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        queue->awaited_passes += awaited->stranded[band];
+        awaited->passed_over[band] = awaited->passes[band];
+        awaited->passes[band] = 0;
+    }
+    if (awaited->callers_in_line > 0) {
+        take_out(awaited, &queue->lane);
+        odi_lock_acquire(&queue->inbox.lock);
+        take_out(awaited, &queue->inbox.fifo);
+        /* relaxed: locked */
+        odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
+        odi_lock_release(&queue->inbox.lock);
+    }
+}
+
+/* What is left of it goes into the target's line. */
+static void end_waiting(od_queue *queue, od_queue *awaited)
+{
+    od_queue **link = &queue->first_awaited;
+    odi_turn *caller;
+
+    if (awaited->awaited == 0 || --awaited->awaited > 0) /* 0: in a forked child */
+        return;
+    while (*link != awaited)
+        link = &(*link)->next_awaited;
+    *link = awaited->next_awaited;
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        queue->awaited_passes -= awaited->stranded[band];
+        awaited->passes[band] += awaited->passed_over[band];
+        awaited->passed_over[band] = 0;
+    }
+    odi_target_line_up_stranded(awaited, queue);
+    while ((caller = awaited->first_caller) != NULL) {
+        awaited->first_caller = caller->next;
+        odi_lane_line_up_caller(queue, caller);
+    }
+}
+
+/* ---- lending and taking back ---- */
+
+/* What lies in the target's line for it counts no more: its drainers get further passes, and one that
+ * comes up late finds nobody. */
+static void lend(od_queue *awaited, od_queue *queue)
+{
+    odi_lock_acquire(&awaited->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    begin_waiting(queue, awaited);
+    queue->away++;
+    odi_lane_take_back(queue); /* the drainer that is here goes on no further */
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_settlement passes = odi_lane_settle(awaited);
+    odi_lock_release(&awaited->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+    odi_lane_carry_out(awaited, passes);
+}
+
+static void take_back(od_queue *awaited, od_queue *queue)
+{
+    odi_turn mine = {0};
+
+    odi_lock_acquire(&awaited->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    end_waiting(queue, awaited);
+    bool at_once = come_back(queue);
+    if (!at_once) {
+        odi_store_relaxed(&mine.granted, 0); /* relaxed: the lock carries it */
+        if (queue->first_back == NULL)
+            queue->first_back = &mine;
+        else
+            queue->last_back->next = &mine;
+        queue->last_back = &mine;
+    }
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lock_release(&awaited->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+    if (at_once)
+        return;
+    od_blocking_begin();
+    while (odi_load_acquire(&mine.granted, Q1) == 0) /* ended by: odi_borrow_settle */
+        (void)odi_futex_wait(&mine.granted, 0, ODI_FOREVER);
+    od_blocking_end();
+}
+
+static bool is_active(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool active = !queue->inactive;
+    odi_lock_release(&queue->watch.lock);
+    return active;
+}
+
+/* A bit for each lane of the chain says which of its places was lent. */
+uint32_t odi_borrow_lend(od_queue *queue)
+{
+    uint32_t lent = 0, place = 1, bit;
+
+    for (od_queue *below = queue, *each; place != 0 && is_active(below); below = each, place <<= 1) {
+        each = odi_target_lane(below);
+        if (each == NULL)
+            break;
+        od_stay *stay = holder(each, &bit);
+        if (stay == NULL || stay->lent & bit)
+            continue;
+        lend(below, each);
+        stay->lent |= bit;
+        lent |= place;
+    }
+    return lent;
+}
+
+/* In the order in which all who need several take them: outwards. */
+void odi_borrow_take_back(od_queue *queue, uint32_t lent)
+{
+    uint32_t bit = 0;
+
+    for (od_queue *below = queue, *each; lent != 0; below = each, lent >>= 1) {
+        each = odi_target_lane(below);
+        if (!(lent & 1))
+            continue;
+        take_back(below, each);
+        od_stay *stay = holder(each, &bit);
+        stay->lent &= ~bit;
+    }
+}
+
+void odi_borrow_forget(od_queue *queue)
+{
+    queue->away = queue->borrowed = 0;
+    queue->first_back = queue->first_caller = NULL;
+    queue->first_awaited = NULL;
+    queue->awaited_passes = queue->awaited = queue->callers_in_line = 0;
+}

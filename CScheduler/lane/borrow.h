@@ -1,0 +1,64 @@
+/* borrow.h — places that their holders lend while they wait.
+ *
+ * A closure of a target may sync onto a queue on it, and keeps its place of the target. What it
+ * waits for there needs such a place too, and where all of them are held by callers like it,
+ * nobody would go on. So who waits for a turn lends the places that its thread holds of the
+ * queue's targets: to the drainers of the queue that it waits for and to the sync callers that
+ * hold a place of that queue already, and to nobody else. A holder that waits counts as
+ * `running` like any other; each who runs on a lent place counts once more (`borrowed`). So of a
+ * target of width n no more than n run at any moment, and none that is new takes a holder's place.
+ *
+ * The holder goes on when no more places are borrowed than the others lend. How that wait ends:
+ * by a drainer or sync caller that gives a place up, whoever it is; a drainer looks after each
+ * of its jobs.
+ *
+ * Passes and callers of a queue that is waited for do not stand in the target's line, where a
+ * barrier might be before them that waits for the holder.
+ *
+ * A queue that is not active yet is lent nothing: its target may change. Who waits for its
+ * activation inside of its target waits for whoever activates it.
+ *
+ * Locks    the target's, all of it; where passes are counted anew the queue's too.
+ */
+#ifndef ODI_LANE_BORROW_H
+#define ODI_LANE_BORROW_H
+
+#include "lane/queue.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Around a wait for a turn in the queue: lends what the calling thread holds of its targets, and
+ * takes it back. Not held. */
+uint32_t odi_borrow_lend(od_queue *queue);
+void odi_borrow_take_back(od_queue *queue, uint32_t lent);
+
+/* The calling thread's innermost place of the queue is lent: it is not on it for now. */
+bool odi_borrow_is_lent(const od_queue *queue);
+
+/* ---- lock held ---- */
+
+/* A drainer or sync caller is gone. */
+static inline void odi_borrow_repay(od_queue *queue)
+{
+    queue->running--;
+    queue->borrowed -= queue->borrowed > 0;
+}
+
+/* Lets holders and callers go on that can. */
+void odi_borrow_settle(od_queue *queue);
+
+/* Whether a drainer may begin for what holders wait for. */
+bool odi_borrow_wants(const od_queue *queue);
+
+/* The next pass of what they wait for, for a drainer that holds a place. */
+bool odi_borrow_pop(od_queue *queue, odi_entry *pass);
+
+/* A sync caller through a queue that is waited for. */
+void odi_borrow_list(odi_turn *caller);
+
+/* In a forked child. */
+void odi_borrow_forget(od_queue *queue);
+
+#pragma GCC visibility pop
+
+#endif
