@@ -39,7 +39,11 @@ typedef struct od_timer_options {
     void (*call)(void *context, uint64_t missed); /* `missed`: intervals left out before it */
     void (*over)(void *context); /* once, after the last call, or instead of it; may be NULL */
     void *context;
+    int64_t due_ns; /* not 0: the first time itself, as of od_timer_now, and not a delay */
 } od_timer_options;
+
+/* The time by which timers are due, in nanoseconds. */
+int64_t od_timer_now(void);
 
 /* Makes a timer of a queue, which the caller keeps until `over`. NULL: memory is short. */
 od_timer *od_timer_create(od_queue *queue, const od_timer_options *options);

@@ -239,6 +239,16 @@ static void lend(od_queue *awaited, od_queue *queue)
     odi_lane_carry_out(awaited, passes);
 }
 
+static void want_back(od_queue *queue, odi_turn *holder_back)
+{
+    odi_store_relaxed(&holder_back->granted, 0); /* relaxed: the lock carries it */
+    if (queue->first_back == NULL)
+        queue->first_back = holder_back;
+    else
+        queue->last_back->next = holder_back;
+    queue->last_back = holder_back;
+}
+
 static void take_back(od_queue *awaited, od_queue *queue)
 {
     odi_turn mine = {0};
@@ -247,14 +257,8 @@ static void take_back(od_queue *awaited, od_queue *queue)
     odi_lock_acquire(&queue->watch.lock);
     end_waiting(queue, awaited);
     bool at_once = come_back(queue);
-    if (!at_once) {
-        odi_store_relaxed(&mine.granted, 0); /* relaxed: the lock carries it */
-        if (queue->first_back == NULL)
-            queue->first_back = &mine;
-        else
-            queue->last_back->next = &mine;
-        queue->last_back = &mine;
-    }
+    if (!at_once)
+        want_back(queue, &mine);
     odi_settlement settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_lock_release(&awaited->watch.lock);

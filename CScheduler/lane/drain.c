@@ -300,6 +300,7 @@ static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
         if (ODI_UNLIKELY(queue->raised != 0))
             odi_lane_pass_raised(queue, -1);
         queue->barriers -= front == ODI_FRONT_BARRIER;
+        queue->guests -= ODI_UNLIKELY(queue->guests > 0) && odi_lane_is_pass(*entry);
         if (!odi_lane_is_turn(*entry) || call(*entry, below)) {
             queue->exclusive = front == ODI_FRONT_BARRIER;
             return true;
@@ -591,6 +592,11 @@ static void drain(void *pass)
 
     while (!serve_lane(queue, &band)) {
     }
+}
+
+bool odi_lane_is_pass(odi_entry entry)
+{
+    return entry.code == odi_job_plain(drain, NULL, ODI_TAG_INTERNAL).code;
 }
 
 void odi_lane_start(od_queue *queue, uint32_t passes, uint32_t band)

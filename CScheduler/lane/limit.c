@@ -5,11 +5,14 @@
 #include "os/futex.h"
 #include "worker/run.h"
 
-/* What waits to begin. Held; under it nobody but the timers adds. */
+/* What waits to begin, without the passes of queues on this one: these have limits of their own. Held;
+ * under it nobody but the timers adds. */
 static uint64_t waiting(const od_queue *queue)
 {
-    return (uint64_t)queue->lane.count + queue->early.count + queue->back +
-           odi_load_relaxed(&queue->inbox.waiting); /* relaxed: see limit.h */
+    uint64_t entries = (uint64_t)queue->lane.count + queue->early.count + queue->back +
+                       odi_load_relaxed(&queue->inbox.waiting); /* relaxed: see limit.h */
+
+    return entries > queue->guests ? entries - queue->guests : 0;
 }
 
 static bool is_full(const od_queue *queue)

@@ -387,6 +387,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     }
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
+    queue->guests = 0;
+    odi_borrow_forget(queue);
     queue->first_turn = NULL;
     queue->inactive = options->inactive;
     queue->suspensions = options->inactive;
@@ -514,6 +516,7 @@ static void forget_what_waits(void *object)
     queue->records = NULL;
     queue->lane = queue->early = (odi_fifo){0};
     odi_lane_drop_hands(queue);
+    queue->guests = 0;
     queue->first_turn = NULL;
     queue->running = queue->coming = 0;
     odi_lane_forget_line(queue);

@@ -108,6 +108,7 @@ struct od_queue {
     odi_turn pass_in_need;
     uint32_t stranded[ODI_BANDS];
     uint32_t children; /* queues that have this one as their target */
+    uint32_t guests;   /* passes of theirs in the lane, which a limit does not count */
     /* See borrow.h. */
     int32_t away;     /* holders that wait for a turn in a queue on this one */
     int32_t borrowed; /* who runs on a place of theirs */
@@ -255,6 +256,7 @@ bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settleme
 void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement);
 /* A pass for the queue's drainers, of this band. */
 odi_entry odi_lane_pass(od_queue *queue, uint32_t band);
+bool odi_lane_is_pass(odi_entry entry);
 bool odi_lane_has_passes(const od_queue *queue);
 void odi_lane_forget_line(od_queue *queue);
 

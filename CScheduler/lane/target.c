@@ -124,6 +124,7 @@ static void line_up(od_queue *queue, od_queue *target, uint32_t band)
         }
         odi_lane_list(target, need, pass);
     }
+    target->guests++;
     odi_lane_raise_waiting(target, band); /* what is before it is waited for */
 }
 

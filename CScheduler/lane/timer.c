@@ -32,7 +32,8 @@ struct od_timer {
     void (*over)(void *context);
     void *context;
     int64_t due, interval; /* the owner's: when the next call is, or was, to come. Before the
-                              start: the delay */
+                              start: the delay, unless it */
+    bool absolute;         /* is set */
 };
 
 static od_timer *timer_of_alarm(odi_alarm *alarm)
@@ -205,7 +206,8 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
         .call = options->call,
         .over = options->over,
         .context = options->context,
-        .due = options->delay_ns,
+        .due = options->due_ns != 0 ? options->due_ns : options->delay_ns,
+        .absolute = options->due_ns != 0,
         .interval = options->interval_ns,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */
@@ -217,8 +219,14 @@ void od_timer_start(od_timer *timer)
 {
     int64_t now = odi_clock_now(), delay = timer->due > 0 ? timer->due : 0;
 
-    timer->due = delay < ODI_FOREVER - now ? now + delay : ODI_FOREVER;
+    if (!timer->absolute)
+        timer->due = delay < ODI_FOREVER - now ? now + delay : ODI_FOREVER;
     arm(timer, now);
+}
+
+int64_t od_timer_now(void)
+{
+    return odi_clock_now();
 }
 
 od_timer *od_timer_create(od_queue *queue, const od_timer_options *options)

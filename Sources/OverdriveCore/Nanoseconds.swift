@@ -1,4 +1,7 @@
 extension Duration {
+    /// This many nanoseconds, between the ends of time.
+    var signedNanoseconds: Int64 { self < .zero ? -(Duration.zero - self).nanoseconds : nanoseconds }
+
     /// This many nanoseconds, at least 0 and at most the engine's "for ever".
     var nanoseconds: Int64 {
         let (seconds, attoseconds) = components

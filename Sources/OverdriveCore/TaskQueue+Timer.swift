@@ -33,6 +33,12 @@ extension TaskQueue {
             case wasOver
         }
 
+        /// When the first call is to come.
+        enum First {
+            case after(Duration)
+            case at(ContinuousClock.Instant)
+        }
+
         private let queue: TaskQueue
         // Of the calls on a dispatch queue; the engine's timer knows its own.
         private let qos: QoS?
@@ -43,7 +49,7 @@ extension TaskQueue {
         private nonisolated(unsafe) var body: ((Tick) -> Void)?
 
         init(
-            on queue: TaskQueue, after delay: Int64, every interval: Int64, qos: QoS?, flags: Flags,
+            on queue: TaskQueue, first: First, every interval: Int64, qos: QoS?, flags: Flags,
             _ body: sending @escaping (Tick) -> Void
         ) {
             self.queue = queue
@@ -51,7 +57,10 @@ extension TaskQueue {
             self.flags = flags.subtracting([.inheritQoS, .noQoS])
             self.body = body
             var options = od_timer_options()
-            options.delay_ns = delay
+            switch first {
+            case .after(let delay): options.delay_ns = delay.nanoseconds
+            case .at(let deadline): options.due_ns = EngineTime.due(deadline)
+            }
             options.interval_ns = interval
             options.call = { context, missed in Timer.of(context)?.call(missed) }
             options.over = { context in Timer.of(context)?.over() }

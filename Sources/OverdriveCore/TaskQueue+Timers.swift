@@ -23,7 +23,7 @@ extension TaskQueue {
     public func asyncAfter(
         _ delay: Duration, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
     ) -> Timer {
-        timer(after: delay, every: nil, qos: qos, flags: flags) { _ in body() }
+        timer(.after(delay), every: nil, qos: qos, flags: flags) { _ in body() }
     }
 
     /// Submits a closure at a time.
@@ -36,12 +36,15 @@ extension TaskQueue {
     ///   - flags: As there.
     ///   - body: What to run, once.
     /// - Returns: The timer, with which the closure can be called off. It need not be kept.
+    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``; of two deadlines on a serial queue, two microseconds
+    ///   or more apart, the earlier one runs first, whoever asked first and whatever came between, if neither had
+    ///   passed by then.
     @discardableResult
     public func asyncAfter(
         deadline: ContinuousClock.Instant, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping () -> Void
     ) -> Timer {
-        asyncAfter(ContinuousClock.now.duration(to: deadline), qos: qos, flags: flags, execute: body)
+        timer(.at(deadline), every: nil, qos: qos, flags: flags) { _ in body() }
     }
 
     /// Submits a closure again and again.
@@ -70,7 +73,7 @@ extension TaskQueue {
         _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping (_ tick: Timer.Tick) -> Void
     ) -> Timer {
-        timer(after: delay ?? interval, every: interval, qos: qos, flags: flags, body)
+        timer(.after(delay ?? interval), every: interval, qos: qos, flags: flags, body)
     }
 
     /// Submits a closure again and again, without its asking how often it was left out.
@@ -81,18 +84,18 @@ extension TaskQueue {
         _ interval: Duration, after delay: Duration? = nil, qos: QoS? = nil, flags: Flags = [],
         execute body: sending @escaping () -> Void
     ) -> Timer {
-        timer(after: delay ?? interval, every: interval, qos: qos, flags: flags) { _ in body() }
+        timer(.after(delay ?? interval), every: interval, qos: qos, flags: flags) { _ in body() }
     }
 
     /// The door for everything that is submitted later.
     func timer(
-        after delay: Duration, every interval: Duration?, qos: QoS?, flags: Flags,
+        _ first: Timer.First, every interval: Duration?, qos: QoS?, flags: Flags,
         _ body: sending @escaping (Timer.Tick) -> Void
     ) -> Timer {
         if let interval, interval.nanoseconds < 1 {
             trap("TaskQueue.every: the interval is \(interval): choose a nanosecond or more")
         }
         return Timer(
-            on: self, after: delay.nanoseconds, every: interval?.nanoseconds ?? 0, qos: qos, flags: flags, body)
+            on: self, first: first, every: interval?.nanoseconds ?? 0, qos: qos, flags: flags, body)
     }
 }

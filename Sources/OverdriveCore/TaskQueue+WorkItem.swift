@@ -44,6 +44,7 @@ extension TaskQueue {
     /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
     @discardableResult
     public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
-        asyncAfter(ContinuousClock.now.duration(to: deadline), execute: item)
+        let submission = WorkItem.Submission(of: item, to: self)
+        return asyncAfter(deadline: deadline, qos: item.qos, flags: item.flags) { submission.run() }
     }
 }

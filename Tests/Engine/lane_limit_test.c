@@ -330,6 +330,39 @@ static void what_is_refused_is_counted_and_never_runs(void **state)
     od_group_release(group);
 }
 
+enum { QUEUES_ON_IT = 5 };
+
+/* Found by reading: each of them counted as a job of the target's. */
+static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
+{
+    od_queue *target = limited(1, 2, OD_OVERFLOW_REFUSED), *queues[QUEUES_ON_IT];
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "on it", .target = target};
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    (void)state;
+    add(target, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    for (int i = 0; i < QUEUES_ON_IT; i++) {
+        queues[i] = od_queue_create_with(pool, &options);
+        add(queues[i], count_job, &ran);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, count_job, &ran), i < 2);
+    gate_open(&door);
+    assert_true(od_queue_wait(target, HANG_NS));
+    for (int i = 0; i < QUEUES_ON_IT; i++) {
+        assert_true(od_queue_wait(queues[i], HANG_NS));
+        od_queue_release(queues[i]);
+    }
+    assert_int_equal(atomic_load(&ran), QUEUES_ON_IT + 2);
+    odi_lock_acquire(&target->watch.lock);
+    uint32_t guests = target->guests;
+    odi_lock_release(&target->watch.lock);
+    assert_int_equal(guests, 0);
+    od_queue_release(target);
+}
+
 static void try_works_whatever_the_overflow(void **state)
 {
     (void)state;
@@ -422,6 +455,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LANE_TEST(a_producer_waits_while_the_limit_is_reached),
+        LANE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs),
         LANE_TEST(several_producers_keep_the_limit_and_their_order),
         LANE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue),
         LANE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack),

@@ -114,16 +114,48 @@ struct TimerTests {
         #expect(timer.cancel() == .wasOver)
     }
 
+    /// The only worker is busy until all of them are due: nobody looks before that. Repeated where the first was due
+    /// before the last was armed.
     @Test("A serial queue runs timers in the order of their times")
-    func order() {
-        let serial = TaskQueue.serial(scheduler: makeScheduler())
-        let log = Log<Int>()
-        let begin = ContinuousClock.now + .milliseconds(30)
-        for number in (0..<50).reversed() {
-            serial.asyncAfter(deadline: begin + .microseconds(100 * number)) { log.note(number) }
+    func order() throws {
+        let scheduler = try Scheduler(workers: 1, placement: .none, name: "test")
+        let serial = TaskQueue.serial(scheduler: scheduler)
+        var inTime = false
+        for round in 0..<20 where !inTime {
+            let log = Log<Int>(), begun = Counter(), armed = Counter()
+            serial.async {
+                begun.add()
+                while armed.count == 0 {}
+            }
+            #expect(eventually { begun.count == 1 })
+            let begin = ContinuousClock.now + .milliseconds(5 << min(round, 8))
+            for number in (0..<20).reversed() {
+                serial.asyncAfter(deadline: begin + .microseconds(5 * number)) { log.note(number) }
+            }
+            inTime = ContinuousClock.now < begin
+            while ContinuousClock.now < begin + .microseconds(200) {}
+            armed.add()
+            #expect(eventually { log.all.count == 20 })
+            #expect(!inTime || log.all == Array(0..<20))
         }
-        #expect(eventually { log.all.count == 50 })
-        #expect(log.all == Array(0..<50))
+        #expect(inTime)
+    }
+
+    @Test("A deadline is never early, and one that has passed is at once")
+    func deadlines() {
+        let runs = Counter(), early = Counter()
+        for number in -3..<20 {
+            let deadline = ContinuousClock.now + .microseconds(200 * number)
+            queue.asyncAfter(deadline: deadline) {
+                if ContinuousClock.now < deadline { early.add() }
+                runs.add()
+            }
+        }
+        queue.asyncAfter(deadline: .now - .seconds(1_000_000)) { runs.add() }
+        let never = queue.asyncAfter(deadline: .now + .seconds(Int64.max / 2)) { runs.add() }
+        #expect(eventually { runs.count == 24 })
+        #expect(early.count == 0)
+        #expect(never.cancel() == .prevented)
     }
 
     @Test("A suspended queue keeps what is due; cancelAll takes it back")

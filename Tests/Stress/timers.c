@@ -71,7 +71,7 @@ static void over(void *raw)
 static void arm(slip *it, const scenario *plan, prng *random)
 {
     int64_t delay = prng_below(random, (uint32_t)plan->longest_ns);
-    od_timer_options options = {delay, 0, call, over, it};
+    od_timer_options options = {delay, 0, call, over, it, 0};
 
     it->plan = plan;
     it->repeats = plan->repeats && prng_one_in(random, 2);
@@ -160,7 +160,7 @@ static void run(void *raw)
     slip left[AT_HAND] = {0};
     prng random = prng_for(stress_seed, UINT32_MAX);
     for (int i = 0; i < AT_HAND; i++) {
-        od_timer_options options = {SECONDS(100) + i, i % 2 ? 1000 : 0, call, over, &left[i]};
+        od_timer_options options = {SECONDS(100) + i, i % 2 ? 1000 : 0, call, over, &left[i], 0};
 
         left[i].plan = plan;
         left[i].timer = od_timer_create(queues[prng_below(&random, 2)], &options);

@@ -70,7 +70,7 @@ static void note_over(void *unused)
 
 static void prepare_with(int64_t interval)
 {
-    od_timer_options options = {0, interval, note_call, note_over, NULL};
+    od_timer_options options = {0, interval, note_call, note_over, NULL, 0};
 
     pool.crew.agenda.wheels = &wheel;
     pool.crew.agenda.count = 1;
