@@ -20,7 +20,7 @@ struct fib {
     uint64_t result;
 };
 
-static uint64_t fib(int64_t n);
+static inline uint64_t fib(int64_t n); /* gcc goes by that word in whether it merges a recursion into itself */
 
 static void fib_right(void *frame)
 {
@@ -29,7 +29,7 @@ static void fib_right(void *frame)
     right->result = fib(right->n);
 }
 
-static uint64_t fib(int64_t n)
+static inline uint64_t fib(int64_t n)
 {
     if (n < 2)
         return (uint64_t)n;

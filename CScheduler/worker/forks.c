@@ -19,6 +19,9 @@ enum { JOIN_PAUSES = 64, CLAIM_SPINS = 100, LOOK_PAUSES = 8 };
 
 #define SLOTS_MINIMUM ((size_t)1 << 20)
 
+/* Twice what the notes take, so that they end before the guard. */
+#define NOTES_BYTES (2 * ODI_FORKS_NOTES * sizeof(odi_forks_note))
+
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
 
 /* ---- the word ---- */
@@ -117,6 +120,8 @@ bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t
         forks->slots = odi_pages_reserve_guarded(bytes);
         forks->bytes = bytes;
     }
+    if (forks->slots != NULL)
+        forks->notes = odi_pages_reserve_guarded(NOTES_BYTES);
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed, both: not shared yet */
     odi_store_relaxed(&forks->owner.head, forks->slots);
     odi_overflow_watch(lies_behind_the_slots,
@@ -128,7 +133,9 @@ bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t
 void odi_forks_free(odi_forks *forks)
 {
     odi_pages_free_reserved(forks->slots, forks->bytes);
+    odi_pages_free_reserved(forks->notes, NOTES_BYTES);
     forks->slots = NULL;
+    forks->notes = NULL;
 }
 
 /* ---- the owner ---- */
@@ -257,7 +264,7 @@ static bool note_work(odi_forks *forks, void *work)
     uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
     uint32_t count = odi_load_relaxed(&forks->note_count);
 
-    if (forks->crew == NULL || place == 0 || count == ODI_FORKS_NOTES)
+    if (forks->crew == NULL || place == 0 || count == ODI_FORKS_NOTES || forks->notes == NULL)
         return false;
     if (count == 0 ? odi_load_relaxed(&forks->work) == work /* relaxed, and below: as above */
                    : odi_load_relaxed(&forks->notes[count - 1].work) == work &&

@@ -90,7 +90,9 @@ typedef struct {
     odi_atomic(void *) work;
 } odi_forks_note;
 
-enum { ODI_FORKS_NOTES = 32 };
+/* So many at most at once; work that is nested deeper is not noted, and its forks inherit the last that
+ * is. Address space: what is not used is not touched. */
+enum { ODI_FORKS_NOTES = 32768 };
 
 enum { ODI_FORK_PARKED = 1, ODI_FORK_DONE = 2, ODI_FORK_GIVEN_BACK = 3, ODI_FORK_LOST = 4 };
 
@@ -118,8 +120,7 @@ struct odi_forks {
     odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
     odi_atomic(uint32_t) bell;                  /* what the owner sleeps on in a join */
     odi_atomic(uint32_t) note_count;
-    odi_forks_note notes[ODI_FORKS_NOTES];      /* deeper work is not noted, and its forks inherit
-                                                   the last that is */
+    odi_forks_note *notes;                      /* NULL: there is no memory for them */
 };
 
 /* A thief's notes on whom it has asked. */

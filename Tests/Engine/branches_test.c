@@ -650,6 +650,42 @@ static void a_stolen_branch_inherits_what_began_above_the_root(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* More of them than were noted once (32): a thief took what was forked above the last for the 32nd's. */
+enum { NESTED = 200 };
+static char nested_words[NESTED];
+
+static void nest_work(int level)
+{
+    if (level == NESTED) {
+        assert_comes_true(atomic_load(&nested_elsewhere) == NESTED);
+        return;
+    }
+    void *outer = od_work_enter(&nested_words[level]);
+    od_fork_slot *branch = od_fork(look_at_inner_work, &nested_words[level]);
+
+    nest_work(level + 1);
+    od_join(branch, look_at_inner_work, &nested_words[level]);
+    od_work_leave(outer);
+}
+
+static void a_stolen_branch_inherits_work_however_deep_it_is_nested(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_fork_stay stay;
+
+    owner_thread = pthread_self();
+    atomic_store(&nested_inherited, 0);
+    atomic_store(&nested_elsewhere, 0);
+    od_forks_enter(pool, &stay);
+    od_fork_slot *root = od_fork(no_job, NULL);
+    nest_work(0);
+    od_join(root, no_job, NULL);
+    od_forks_leave(&stay);
+    assert_int_equal(atomic_load(&nested_inherited), NESTED);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a claim that takes long ---- */
 
 static struct {
@@ -1110,6 +1146,7 @@ int main(void)
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
         cmocka_unit_test(a_stolen_branch_inherits_what_began_above_the_root),
+        cmocka_unit_test(a_stolen_branch_inherits_work_however_deep_it_is_nested),
         cmocka_unit_test(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split),
         cmocka_unit_test(a_guest_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(a_guest_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
