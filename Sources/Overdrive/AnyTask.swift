@@ -163,7 +163,13 @@ open class AnyTask: @unchecked Sendable {
             && extras?.locked { $0.isSpokenFor } != true
     }
 
-    /// The task is brought to a queue, by a dependent of it or by ``start()``: only if it is on none yet.
+    /// Brings a dependency to the task's queue, unless it is on one or was started.
+    final func bring(_ dependency: AnyTask) {
+        let brought: Void? = lazyHome.withReference { dependency.join($0) }
+        if brought == nil { dependency.join(.global()) }
+    }
+
+    /// The task is brought to a queue: only if it is on none yet.
     final func join(_ queue: TaskQueue) {
         guard standing.phase == .initialized, !lazyHome.isSet else { return }
         enqueue(on: queue, byHand: false, mayRepeat: true)

@@ -83,7 +83,7 @@ final class Edge: Bounced, @unchecked Sendable {
     private func finishLinking() {
         // Counted: it may be removed, and let go of, at any moment.
         guard let dependency = dependency?.takeUnretainedValue() else { return }
-        if !dependency.isOnQueue, let home = dependent?._withUnsafeGuaranteedRef({ $0.home }) { dependency.join(home) }
+        if !dependency.isOnQueue { dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
         isLinked = true
         guard change(.linking, to: .linked) else {
             dependent.take()?.release()  // it was removed meanwhile

@@ -67,7 +67,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
 
     // Handlers are handed over by their callers, and called by one thread at a time.
     nonisolated(unsafe) private var typed = Typed()
-    private let typedLock = Locked<Void>(())
+    private let typedLock = Locked<UInt8>(0)
 
     func typed<R>(_ body: (inout Typed) -> R) -> R {
         typedLock.withLock { _ in body(&typed) }

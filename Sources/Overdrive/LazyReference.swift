@@ -29,6 +29,8 @@ struct LazyReference<Instance: AnyObject>: ~Copyable {
 
     /// Sets the reference unless it is set. Returns what is set then, for as long as the owner is there.
     func storeIfNil(_ instance: Instance) -> Unmanaged<Instance> {
+        // Acquires what another was made of.
+        if let found = pointer.load(ordering: .acquiring) { return Unmanaged<Instance>.fromOpaque(found) }
         let mine = Unmanaged.passRetained(instance)
         // Releases what the instance is made of, or acquires what another is.
         let (stored, found) = pointer.compareExchange(
