@@ -161,6 +161,47 @@ struct TargetTests {
                 "TaskQueue.waitUntilAllTasksAreFinished() of \"high\" from a closure of \"low\", the queue that it is on"))
     }
 
+    /// Found by thinking: all of the target's places were held by callers that waited for one of them.
+    @Test("is waited for from every closure of its limited target", arguments: [2, 3, TaskQueue.unlimited])
+    func lends(width: Int) {
+        let target = TaskQueue(maxConcurrentTaskCount: 2, scheduler: makeScheduler(workers: 3))
+        let upper = TaskQueue.concurrent(maxConcurrentTaskCount: width, target: target)
+        let serial = TaskQueue.serial(target: upper)
+        let (crowd, syncs) = (Crowd(), Counter())
+        for number in 0..<300 {
+            serial.async { crowd.visit() }
+            upper.async { crowd.visit() }
+            target.async {
+                if number % 3 == 0 {
+                    upper.sync { crowd.visit { syncs.add() } }
+                } else if number % 3 == 1 {
+                    serial.sync { crowd.visit { syncs.add() } }
+                } else {
+                    serial.sync(flags: .barrier) { crowd.visit { syncs.add() } }
+                }
+            }
+        }
+        for _ in 0..<100 { serial.sync { crowd.visit { syncs.add() } } }
+        for queue in [serial, upper, target] { queue.waitUntilAllTasksAreFinished() }
+        #expect(syncs.count == 400)
+        #expect(crowd.most <= 2)
+    }
+
+    @Test("and a limited queue itself is synced onto by all of its closures")
+    func inside() {
+        let queue = TaskQueue(maxConcurrentTaskCount: 2, scheduler: makeScheduler(workers: 3))
+        let (begun, syncs) = (Counter(), Counter())
+        for _ in 0..<2 {
+            queue.async {
+                begun.add()
+                #expect(eventually { begun.count == 2 })
+                queue.sync { _ = syncs.add() }
+            }
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(syncs.count == 2)
+    }
+
     private func said(_ result: ExitTest.Result?) -> String {
         String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
     }
