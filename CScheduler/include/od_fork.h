@@ -78,8 +78,11 @@ void od_join_slow(void);
 /* The same in two steps, for who would rather run the branch by a call that the compiler sees. True:
  * nobody has it, the caller runs it and calls od_join_end. False: it is over. */
 bool od_join_back(void);
-bool od_join_numbered_back(void); /* for branches with numbers */
 void od_join_end(void);
+
+/* The same for branches with numbers; but the caller calls od_join_end in either case, once it has
+ * read the result. */
+bool od_join_numbered_back(void);
 
 /* The same, read anew. Left to the compiler, its offset among the thread-locals would be kept
  * in a register across the first branch, which costs more than it saves. */
@@ -180,12 +183,13 @@ static inline __attribute__((always_inline)) void
 od_join_numbered(od_fork_slot *branch, void (*function)(void *, uint32_t), void *context,
                  uint32_t number)
 {
-    if (od_fork_pop(branch))
+    if (od_fork_pop(branch)) {
         function(context, number);
-    else if (od_join_numbered_back()) {
-        function(context, number);
-        od_join_end();
+        return;
     }
+    if (od_join_numbered_back())
+        function(context, number);
+    od_join_end();
 }
 
 /* ---- loops ---- */

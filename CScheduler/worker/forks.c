@@ -587,10 +587,16 @@ ODI_COLD bool od_join_numbered_back(void)
 {
     odi_forks *forks = forks_here();
 
-    if (ODI_LIKELY(forks->crew != NULL))
-        return od_join_back();
-    odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
-    return true;
+    if (ODI_UNLIKELY(forks->crew == NULL)) {
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        return true;
+    }
+    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
+    bool ours = take_back(forks, slot);
+
+    /* A guest stays until its root's result is read: the next one's forks lie where that is. */
+    forks->depth += slot == forks->slots && forks->leaves_at_root;
+    return ours;
 }
 
 ODI_COLD void od_join_end(void)

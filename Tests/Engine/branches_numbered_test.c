@@ -112,6 +112,21 @@ static void a_thread_that_forks_numbers_becomes_a_guest_of_the_default_pool(void
     assert_null(od_forks_self); /* it has left */
 }
 
+/* Found by reading: it had left before its root's result was read, and the next guest's forks lay there. */
+static void a_guest_stays_until_its_roots_result_is_read(void **state)
+{
+    (void)state;
+    memset(&taken, 0, sizeof taken);
+    taken.owner = pthread_self();
+    od_fork_slot *branch = od_fork_numbered(note_number, NULL, 0);
+    assert_comes_true(atomic_load(&taken.elsewhere) == 1);
+    assert_false(od_fork_pop(branch));
+    assert_false(od_join_numbered_back());
+    assert_non_null(od_forks_self);
+    od_join_end();
+    assert_null(od_forks_self);
+}
+
 /* A slot for all of them has no room for their results: they wait for their joins. */
 static void branches_that_nobody_may_take_run_when_they_are_joined(void **state)
 {
@@ -146,6 +161,7 @@ int main(void)
         cmocka_unit_test(each_branch_is_told_its_number),
         cmocka_unit_test(a_thief_takes_the_first_number),
         cmocka_unit_test(a_thread_that_forks_numbers_becomes_a_guest_of_the_default_pool),
+        cmocka_unit_test(a_guest_stays_until_its_roots_result_is_read),
         cmocka_unit_test(branches_that_nobody_may_take_run_when_they_are_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

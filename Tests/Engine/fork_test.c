@@ -289,7 +289,7 @@ static void a_child_takes_over_no_chain_that_was_changing(void **state)
     odi_record *somewhere = NULL;
     open_queue->records->link_of_queue = &somewhere;
     chained->records->link_of_group = &somewhere;
-    outcome it = in_a_child(use_the_chains, NULL, 10);
+    outcome it = in_a_child(use_the_chains, NULL, 60);
     open_queue->records->link_of_queue = links[0];
     chained->records->link_of_group = links[1];
     assert_int_equal(it.status, 0);

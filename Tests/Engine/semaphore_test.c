@@ -45,6 +45,18 @@ static void *stand_in_line(void *raw)
     return NULL;
 }
 
+/* A waiter is counted first, and then listed. */
+static int listed_at(od_semaphore *semaphore)
+{
+    int listed = 0;
+
+    odi_lock_acquire(&semaphore->lock);
+    for (odi_waiter *waiter = semaphore->first; waiter != NULL; waiter = waiter->after)
+        listed++;
+    odi_lock_release(&semaphore->lock);
+    return listed;
+}
+
 static void a_signal_wakes_the_longest_waiter(void **state)
 {
     pthread_t threads[IN_LINE];
@@ -54,9 +66,7 @@ static void a_signal_wakes_the_longest_waiter(void **state)
     atomic_store(&line.served, 0);
     for (int i = 0; i < IN_LINE; i++) {
         pthread_create(&threads[i], NULL, stand_in_line, (void *)(intptr_t)i);
-        assert_comes_true(od_semaphore_value(line.semaphore) == -(i + 1));
-        /* counted, and a moment later listed */
-        odi_clock_sleep(MILLISECONDS(2));
+        assert_comes_true(listed_at(line.semaphore) == i + 1);
     }
     for (int i = 0; i < IN_LINE; i++) {
         assert_true(od_semaphore_signal(line.semaphore));
@@ -69,15 +79,6 @@ static void a_signal_wakes_the_longest_waiter(void **state)
     od_semaphore_release(line.semaphore);
 }
 
-/* A waiter is counted first, and then listed. */
-static bool somebody_is_listed(od_semaphore *semaphore)
-{
-    odi_lock_acquire(&semaphore->lock);
-    bool listed = semaphore->first != NULL;
-    odi_lock_release(&semaphore->lock);
-    return listed;
-}
-
 /* libdispatch's is stolen in most rounds. */
 static void a_permit_for_a_waiter_is_not_stolen(void **state)
 {
@@ -88,7 +89,7 @@ static void a_permit_for_a_waiter_is_not_stolen(void **state)
 
         atomic_store(&line.served, 0);
         pthread_create(&thread, NULL, stand_in_line, 0);
-        while (!somebody_is_listed(line.semaphore))
+        while (listed_at(line.semaphore) == 0)
             sched_yield();
         assert_true(od_semaphore_signal(line.semaphore));
         assert_false(od_semaphore_wait(line.semaphore, 0));

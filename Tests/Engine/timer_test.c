@@ -270,7 +270,8 @@ static void a_suspended_queue_keeps_it(void **state)
 
     od_queue_suspend(queue);
     start(&it, MILLISECONDS(5), 0);
-    odi_clock_sleep(MILLISECONDS(40));
+    assert_comes_true(od_queue_pending(queue) == 1);
+    odi_clock_sleep(MILLISECONDS(10));
     assert_int_equal(atomic_load(&it.calls), 0);
     assert_int_equal(od_queue_pending(queue), 1);
     od_queue_resume(queue);
@@ -408,6 +409,7 @@ static void a_suspended_queue_gets_one_call_that_counts_the_others(void **state)
 
     od_queue_suspend(queue);
     start(&it, MILLISECONDS(3), MILLISECONDS(3));
+    assert_comes_true(od_queue_pending(queue) == 1);
     odi_clock_sleep(MILLISECONDS(40));
     assert_int_equal(od_queue_pending(queue), 1);
     od_queue_resume(queue);

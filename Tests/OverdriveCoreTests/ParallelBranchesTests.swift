@@ -14,7 +14,7 @@ struct ParallelBranchesTests {
     }
 
     private static func size(_ depth: Int, _ children: Int) -> Int {
-        depth == 0 ? 1 : Parallel.join(children, 1, +) { _ in size(depth - 1, children) }
+        depth == 0 ? 1 : Parallel.join(count: children, 1, +) { _ in size(depth - 1, children) }
     }
 
     @Test("nests and combines", arguments: Caller.allCases)
@@ -28,9 +28,9 @@ struct ParallelBranchesTests {
         let scheduler = makeScheduler(workers: 4)
         let (words, numbers, wide) = try await TaskQueue(scheduler: scheduler).run {
             (
-                Parallel.join(count, "end", { $0 + " " + $1 }) { "\($0)" },
-                Parallel.join(count, [Int](), { $0 + $1 }) { [$0] },
-                Parallel.join(count, Wide(text: "", numbers: []), { Wide(text: $0.text + $1.text, numbers: $0.numbers + $1.numbers) }) {
+                Parallel.join(count: count, "end", { $0 + " " + $1 }) { "\($0)" },
+                Parallel.join(count: count, [Int](), { $0 + $1 }) { [$0] },
+                Parallel.join(count: count, Wide(text: "", numbers: []), { Wide(text: $0.text + $1.text, numbers: $0.numbers + $1.numbers) }) {
                     Wide(text: "\($0)", numbers: [$0])
                 }
             )
@@ -48,13 +48,13 @@ struct ParallelBranchesTests {
         for _ in 0..<20 {
             let (begun, begunWide) = (Counter(), Counter())
             let correct = try await TaskQueue(scheduler: scheduler).run {
-                let all = Parallel.join(count, [(Int, Tracked)](), { $0 + $1 }) { number in
+                let all = Parallel.join(count: count, [(Int, Tracked)](), { $0 + $1 }) { number in
                     begun.add()
                     _ = eventually { begun.count == count }
                     return [(number, census.newborn())]
                 }
                 for one in all { one.1.touch() }
-                let wide = Parallel.join(count, Wide(text: "", numbers: []), { Wide(text: $0.text + $1.text, numbers: $0.numbers + $1.numbers) }) {
+                let wide = Parallel.join(count: count, Wide(text: "", numbers: []), { Wide(text: $0.text + $1.text, numbers: $0.numbers + $1.numbers) }) {
                     begunWide.add()
                     _ = eventually { begunWide.count == count }
                     return Wide(text: "\($0)", numbers: [$0])
@@ -70,7 +70,7 @@ struct ParallelBranchesTests {
     func invoke(caller: Caller) async throws {
         for count in [0, 1, 2, 100, 2_500] {
             let calls = Log<Int>()
-            try await caller.call { Parallel.invoke(count) { calls.note($0) } }
+            try await caller.call { Parallel.invoke(count: count) { calls.note($0) } }
             let expected = (0..<count).flatMap { Array(repeating: $0, count: caller == .branches ? 2 : 1) }
             #expect(calls.all.sorted() == expected)
         }
@@ -82,7 +82,7 @@ struct ParallelBranchesTests {
             let (began, ended) = (Counter(), Counter())
             let problem = try await caller.call { () -> Problem? in
                 do throws(Problem) {
-                    let sum = try Parallel.join(50, 0, { a, b throws(Problem) in a + b }) { i throws(Problem) in
+                    let sum = try Parallel.join(count: 50, 0, { a, b throws(Problem) in a + b }) { i throws(Problem) in
                         began.add()
                         defer { ended.add() }
                         if i == bad { throw Problem(number: bad) }
@@ -90,7 +90,8 @@ struct ParallelBranchesTests {
                     }
                     return sum == 49 * 25 ? nil : Problem(number: -1)
                 } catch {
-                    return began.count >= ended.count ? error : nil
+                    let over = ended.count // before those that began: another join counts here too
+                    return began.count >= over ? error : nil
                 }
             }
             #expect(problem == (bad < 50 ? Problem(number: bad) : nil))
@@ -105,7 +106,7 @@ struct ParallelBranchesTests {
             do throws(Problem) {
                 // The last number runs here and first; the first is taken.
                 let (begun, isOver) = (Counter(), Counter())
-                try Parallel.invoke(3) { i throws(Problem) in
+                try Parallel.invoke(count: 3) { i throws(Problem) in
                     if i == 0 {
                         begun.add()
                         if eventually({ Cancellation.isRequested }) { told.add() }
@@ -130,13 +131,13 @@ struct ParallelBranchesTests {
     @Test("a combination's error is thrown too")
     func combiningThrows() throws {
         #expect(throws: Problem(number: 7)) {
-            try Parallel.join(3, 0, { _, _ throws(Problem) -> Int in throw Problem(number: 7) }) { i throws(Problem) in i }
+            try Parallel.join(count: 3, 0, { _, _ throws(Problem) -> Int in throw Problem(number: 7) }) { i throws(Problem) in i }
         }
     }
 
     @Test("fewer than none is a mistake that says so")
     func negative() async {
-        await #expect(processExitsWith: .failure) { Parallel.invoke(-1) { _ in } }
-        await #expect(processExitsWith: .failure) { _ = Parallel.join(Int.min, 0, +) { $0 } }
+        await #expect(processExitsWith: .failure) { Parallel.invoke(count: -1) { _ in } }
+        await #expect(processExitsWith: .failure) { _ = Parallel.join(count: Int.min, 0, +) { $0 } }
     }
 }

@@ -167,10 +167,13 @@ struct TaskExecutorTests {
             }
         }
         _ = await children(1_000)
-        let few = await children(10_000)
-        let many = await children(100_000)
-        // Ten times as many: a quadratic order takes a hundred times as long.
-        #expect(many < few * 50)
+        // Ten times as many: a quadratic order takes a hundred times as long. A full machine may delay one try.
+        var isLinear = false
+        for _ in 0..<5 where !isLinear {
+            let few = await children(10_000)
+            isLinear = await children(100_000) < few * 50
+        }
+        #expect(isLinear)
     }
 
     @Test("lives as long as tasks that prefer it")

@@ -233,7 +233,7 @@ struct ChopAcceptanceTests {
         task.onCompletion { isMain.note(MainQueueMark.isHere) }
         task.registerIn(group)
         try await task.value
-        #expect(isMain.all == [true])
+        #expect(eventually { isMain.all == [true] })
     }
 
     @Test("Background")

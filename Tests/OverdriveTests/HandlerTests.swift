@@ -28,7 +28,7 @@ struct HandlerTests {
             .onCompletion { (outcome: Result<Int, any Error>) in log.note("outcome \(outcome.error is Flaw)") }
         TaskQueue().add(task: task)
         _ = await task.result()
-        #expect(log.all == ["error 3", "failure", "outcome true"])
+        #expect(eventually { log.all == ["error 3", "failure", "outcome true"] })
     }
 
     @Test("of a cancellation: onCancel and onCompletion, not onError")

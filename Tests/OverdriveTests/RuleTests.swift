@@ -90,7 +90,7 @@ struct RuleTests {
         task.onError { _ in isMain.note(MainQueueMark.isHere) }.onCompletion { isMain.note(MainQueueMark.isHere) }
         TaskQueue.main.add(task: task)
         #expect((await task.result().error as? Flaw)?.number == 4)
-        #expect(isMain.all == [true, true, true])
+        #expect(eventually { isMain.all == [true, true, true] })
     }
 
     private struct Says: TaskCondition {

@@ -10,7 +10,7 @@ enum Forks: ForkJoin {
 
     @inline(__always)
     static func sum(_ count: Int, _ body: @Sendable (Int) -> UInt64) -> UInt64 {
-        Parallel.join(count, 0, &+, body)
+        Parallel.join(count: count, 0, &+, body)
     }
 
     @inline(__always)

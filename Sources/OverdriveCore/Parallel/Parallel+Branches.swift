@@ -7,7 +7,7 @@ extension Parallel {
     /// the calls return.
     ///
     ///     func count(_ node: Node) -> Int {
-    ///         Parallel.join(node.children.count, 1, +) { i in count(node.children[i]) }
+    ///         Parallel.join(count: node.children.count, 1, +) { i in count(node.children[i]) }
     ///     }
     ///
     /// Each call is a fork of its own, as in ``join(_:_:)``: for the children of a node or the moves in a position, of
@@ -29,7 +29,7 @@ extension Parallel {
     @inlinable
     @inline(__always)
     public static func join<R: Sendable>(
-        _ count: Int, _ end: R, _ combine: (R, R) -> R, _ branch: @Sendable (Int) -> R
+        count: Int, _ end: R, _ combine: (R, R) -> R, _ branch: @Sendable (Int) -> R
     ) -> R {
         var all = end
         if MemoryLayout<R>.size <= 16 && MemoryLayout<R>.alignment <= 16 {
@@ -54,18 +54,18 @@ extension Parallel {
     }
 
     /// Runs a closure that may throw once for each of a few numbers, at the same time as far as workers are free, and
-    /// combines what the calls return; the parameters are those of ``join(_:_:_:_:)``.
+    /// combines what the calls return; the parameters are those of ``join(count:_:_:_:)``.
     ///
     /// - Throws: The first error. Calls that had not begun then do not begin, and in those that run
     ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
     /// - Cost: One allocation more than without errors, and some 20 ns for each call.
     @inlinable
     public static func join<R: Sendable, E: Error>(
-        _ count: Int, _ end: R, _ combine: (R, R) throws(E) -> R, _ branch: @Sendable (Int) throws(E) -> R
+        count: Int, _ end: R, _ combine: (R, R) throws(E) -> R, _ branch: @Sendable (Int) throws(E) -> R
     ) throws(E) -> R {
         let effort = Effort<E>()
         let all = effort.whole {
-            join(count, Optional(end)) { result, behind -> R? in
+            join(count: count, Optional(end)) { result, behind -> R? in
                 guard let result, let behind else { return nil }
                 return effort.result(0) { () throws(E) in try combine(result, behind) }
             } _: { number -> R? in
@@ -79,7 +79,7 @@ extension Parallel {
 
     /// Runs a closure once for each of a few numbers, at the same time as far as workers are free.
     ///
-    ///     Parallel.invoke(node.children.count) { i in visit(node.children[i]) }
+    ///     Parallel.invoke(count: node.children.count) { i in visit(node.children[i]) }
     ///
     /// Each call is a fork of its own. For numbers of which each is little there is ``forEach(_:grain:_:)``.
     ///
@@ -88,21 +88,21 @@ extension Parallel {
     ///   - body: Called with each number below `count`.
     /// - Ordering: In no order. What the calls wrote is visible afterwards.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``join(_:_:_:_:)``.
+    /// - Cost: As ``join(count:_:_:_:)``.
     @inlinable
     @inline(__always)
-    public static func invoke(_ count: Int, _ body: @Sendable (Int) -> Void) {
+    public static func invoke(count: Int, _ body: @Sendable (Int) -> Void) {
         branches(count, body, here: body, taken: {})
     }
 
     /// Runs a closure that may throw once for each of a few numbers, at the same time as far as workers are free.
     ///
-    /// - Throws: The first error, as ``join(_:_:_:_:)``.
+    /// - Throws: The first error, as ``join(count:_:_:_:)``.
     @inlinable
-    public static func invoke<E: Error>(_ count: Int, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
+    public static func invoke<E: Error>(count: Int, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
         let effort = Effort<E>()
         effort.whole {
-            invoke(count) { number in
+            invoke(count: count) { number in
                 effort.part(1) { () throws(E) in try body(number) }
             }
         }
@@ -113,6 +113,11 @@ extension Parallel {
     @inlinable
     @inline(__always)
     static var mostBranches: Int { 1024 }
+
+    /// So many take less of the stack of forks than their frame takes of the other one.
+    @inlinable
+    @inline(__always)
+    static var fewBranches: Int { 8 }
 
     /// Offers `elsewhere` with every number below `count` but the last; runs `here` with the last, and then
     /// downwards with those that nobody has taken, and `taken` with the results of the others.
@@ -125,7 +130,9 @@ extension Parallel {
         od_fork_numbered_closure_here()
         var number = count
         while number > 0 {
-            let first = Swift.max(0, number - mostBranches)
+            // Many branches a level are more on the stack of forks than the level is on the other one.
+            let most = number > fewBranches && od_fork_is_crowded() ? 1 : mostBranches
+            let first = Swift.max(0, number - most)
             var newest: UnsafeMutablePointer<od_fork_slot>?
             var offered = first
             while offered < number - 1 {
@@ -140,8 +147,8 @@ extension Parallel {
                     if let slot = newest { taken(UnsafeMutableRawPointer(slot + 1).assumingMemoryBound(to: R.self).move()) }
                 } else {
                     here(number)
-                    if whose == .oursAgain { od_join_end() }
                 }
+                if whose != .ours { od_join_end() }
                 guard number > first, let slot = newest else { break }
                 number -= 1
                 newest = slot - 1

@@ -38,6 +38,38 @@ extension Parallel {
         staying(on: scheduler) { invoke(bodies) }
     }
 
+    /// Combines what a closure returns for a few numbers, called on a scheduler of your choice; see
+    /// ``join(count:_:_:_:)``.
+    @inlinable
+    public static func join<R: Sendable>(
+        count: Int, _ end: R, on scheduler: Scheduler, _ combine: (R, R) -> R, _ branch: @Sendable (Int) -> R
+    ) -> R {
+        staying(on: scheduler) { join(count: count, end, combine, branch) }
+    }
+
+    /// The same with closures that may throw.
+    @inlinable
+    public static func join<R: Sendable, E: Error>(
+        count: Int, _ end: R, on scheduler: Scheduler,
+        _ combine: (R, R) throws(E) -> R, _ branch: @Sendable (Int) throws(E) -> R
+    ) throws(E) -> R {
+        try staying(on: scheduler) { () throws(E) in try join(count: count, end, combine, branch) }
+    }
+
+    /// Runs a closure once for each of a few numbers, on a scheduler of your choice; see ``invoke(count:_:)``.
+    @inlinable
+    public static func invoke(count: Int, on scheduler: Scheduler, _ body: @Sendable (Int) -> Void) {
+        staying(on: scheduler) { invoke(count: count, body) }
+    }
+
+    /// The same with a closure that may throw.
+    @inlinable
+    public static func invoke<E: Error>(
+        count: Int, on scheduler: Scheduler, _ body: @Sendable (Int) throws(E) -> Void
+    ) throws(E) {
+        try staying(on: scheduler) { () throws(E) in try invoke(count: count, body) }
+    }
+
     /// Opens a scope on a scheduler of your choice; see ``scope(_:)``.
     @inlinable
     public static func scope<R, E: Error>(

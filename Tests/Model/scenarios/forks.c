@@ -183,11 +183,13 @@ static void join_numbered(uint32_t which)
 
     if (od_fork_pop(branch[which]))
         tell(&result, which, number);
-    else if (od_join_numbered_back()) {
-        tell(&result, which, number);
+    else {
+        if (od_join_numbered_back())
+            tell(&result, which, number);
+        else
+            result = branch[which]->code;
         od_join_end();
-    } else
-        result = branch[which]->code;
+    }
     model_check(result == 7 + which);
 }
 
