@@ -297,6 +297,63 @@ static void what_is_submitted_after_a_targets_suspension_waits(void **state)
     }
 }
 
+/* ---- the same, with the drainer held where it has looked and not yet taken ---- */
+
+static atomic_bool is_suspended;
+
+static void *suspend_and_say_so(void *target)
+{
+    od_queue_suspend(target);
+    atomic_store(&is_suspended, true);
+    return NULL;
+}
+
+/* The calling thread holds the inbox's lock. */
+static void submit_within(od_queue *queue, void (*function)(void *), void *context)
+{
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    odi_entry labelled;
+
+    assert_true(odi_record_add(record));
+    assert_true(odi_record_label(record, odi_job_plain(function, context, 0), &labelled));
+    assert_true(odi_inbox_push(&queue->inbox, labelled));
+}
+
+/* It sleeps for the inbox's lock: whoever suspends the target waits until it has taken. */
+static void a_drainer_looks_at_its_target_and_takes_in_one(void **state)
+{
+    od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
+    odi_atomic(uint32_t) *word = &queue->inbox.lock.word;
+    atomic_ullong ran = 0;
+    gate door = {0};
+    pthread_t suspender;
+
+    (void)state;
+    atomic_store(&is_suspended, false);
+    add(queue, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    odi_lock_acquire(&queue->inbox.lock);
+    odi_store_relaxed(&queue->inbox.waiting, 1); /* relaxed: a hint, which makes it look */
+    gate_open(&door);
+    assert_comes_true(odi_load_relaxed(word) == ODI_LOCK_AWAITED); /* relaxed: nothing follows from it */
+    pthread_create(&suspender, NULL, suspend_and_say_so, target);
+    for (int look = 0; look < 100 && !atomic_load(&is_suspended); look++)
+        odi_clock_sleep(ODI_MILLISECOND);
+    bool suspended_before = atomic_load(&is_suspended);
+    submit_within(queue, count_job, &ran);
+    odi_lock_release(&queue->inbox.lock);
+    pthread_join(suspender, NULL);
+    if (suspended_before) {
+        odi_clock_sleep(20 * ODI_MILLISECOND);
+        assert_int_equal(atomic_load(&ran), 0);
+    }
+    od_queue_resume(target);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+    od_queue_release(target);
+}
+
 static struct {
     atomic_bool begun, may_end;
     atomic_int next;
@@ -1002,6 +1059,7 @@ int main(void)
         LANE_TEST(a_suspended_target_holds_what_is_on_it),
         LANE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next),
         LANE_TEST(what_is_submitted_after_a_targets_suspension_waits),
+        LANE_TEST(a_drainer_looks_at_its_target_and_takes_in_one),
         LANE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it),
         LANE_TEST(a_held_place_is_held_of_the_target_too),
         LANE_TEST(a_barrier_on_the_target_excludes_what_is_on_it),
