@@ -1,3 +1,4 @@
+import Foundation
 import Overdrive
 import Synchronization
 import Testing
@@ -206,6 +207,42 @@ struct GraphTests {
             withExtendedLifetime((chain, tree)) {}
         }
         #expect(eventually { census.alive == 0 })
+    }
+
+    @Test("give their memory back when they are over")
+    func memory() async {
+        // In a process of its own, whose memory nobody else takes.
+        await #expect(processExitsWith: .success) {
+            func mebibytes() -> Int {
+                let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")[1]
+                return pages.flatMap { Int($0) }.map { $0 * sysconf(Int32(_SC_PAGESIZE)) / (1 << 20) } ?? 0
+            }
+            // What is free goes back to the system, where the C library keeps it for the next one.
+            func trim() {
+                guard let trim = dlsym(nil, "malloc_trim") else { return }
+                _ = unsafeBitCast(trim, to: (@convention(c) (Int) -> Int32).self)(0)
+            }
+            func graph(isTree: Bool) -> Int {
+                let tasks = (0..<1 << 17).map { number in Task.inline { number } }
+                for i in tasks.indices.dropFirst() {
+                    if isTree { tasks[(i - 1) / 2].add(dependency: tasks[i]) } else { tasks[i].add(dependency: tasks[i - 1]) }
+                }
+                let queue = TaskQueue()
+                queue.add(tasks: tasks)
+                queue.waitUntilAllTasksAreFinished()
+                return mebibytes()
+            }
+            _ = await TaskQueue().add {}.result()
+            let before = mebibytes()
+            for isTree in [false, true] {
+                let most = graph(isTree: isTree)
+                trim()
+                let after = mebibytes()
+                // A task, its closure and its edge are some 280 bytes.
+                precondition(before > 0 && most - before >= 20, "\(before), then \(most) MiB: that is no graph")
+                precondition(after - before <= (most - before) / 2, "\(before), then \(most) and \(after) MiB")
+            }
+        }
     }
 
     @Test("in a tree of 2^16 leaves give their sum")
