@@ -4,6 +4,7 @@
 #include "lane/target.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "worker/worker.h"
 
 /* ---- what the calling thread holds ---- */
 
@@ -98,6 +99,7 @@ static void let_callers_in(od_queue *queue, od_queue *awaited)
 
 ODI_COLD void odi_borrow_settle(od_queue *queue)
 {
+    count_borrowed(queue);
     while (queue->first_back != NULL && come_back(queue)) {
         odi_turn *holder_back = queue->first_back;
 
@@ -242,11 +244,50 @@ static void lend(od_queue *awaited, od_queue *queue)
 static void want_back(od_queue *queue, odi_turn *holder_back)
 {
     odi_store_relaxed(&holder_back->granted, 0); /* relaxed: the lock carries it */
+    holder_back->next = NULL;
     if (queue->first_back == NULL)
         queue->first_back = holder_back;
     else
         queue->last_back->next = holder_back;
     queue->last_back = holder_back;
+}
+
+/* False: it has been granted. */
+static bool want_back_no_more(od_queue *queue, const odi_turn *holder_back)
+{
+    odi_turn **link = &queue->first_back, *last = NULL;
+
+    while (*link != NULL && *link != holder_back) {
+        last = *link;
+        link = &last->next;
+    }
+    if (*link == NULL)
+        return false;
+    *link = holder_back->next;
+    if (queue->last_back == holder_back)
+        queue->last_back = last;
+    return true;
+}
+
+/* Who runs on the place may wait for what lies in this worker's deque. It stays lent meanwhile. */
+ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *mine)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool goes = want_back_no_more(queue, mine);
+    odi_settlement settlement = odi_lane_settle(queue); /* nobody is held back meanwhile */
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+    if (!goes)
+        return;
+    odi_serve_own_deque();
+    odi_lock_acquire(&queue->watch.lock);
+    if (come_back(queue))
+        odi_store_release(&mine->granted, 1, Q1); /* by itself */
+    else
+        want_back(queue, mine);
+    settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
 }
 
 static void take_back(od_queue *awaited, od_queue *queue)
@@ -266,8 +307,12 @@ static void take_back(od_queue *awaited, od_queue *queue)
     if (at_once)
         return;
     od_blocking_begin();
-    while (odi_load_acquire(&mine.granted, Q1) == 0) /* ended by: odi_borrow_settle */
-        (void)odi_futex_wait(&mine.granted, 0, ODI_FOREVER);
+    while (odi_load_acquire(&mine.granted, Q1) == 0) { /* ended by: odi_borrow_settle */
+        int64_t until = odi_worker_self != NULL ? odi_clock_after(ODI_WAIT_SLICE_NS) : ODI_FOREVER;
+
+        if (odi_futex_wait(&mine.granted, 0, until) == ODI_FUTEX_TIMED_OUT)
+            serve_meanwhile(queue, &mine);
+    }
     od_blocking_end();
 }
 

@@ -13,6 +13,7 @@
  * Invariant  every drainer in line has a pass in the lane's band or a higher one; what drainers had in
  *          hand of a lane that is raised has come back before it was counted, and it fills no hand.
  */
+#include "lane/borrow.h"
 #include "lane/queue.h"
 
 static uint32_t lane_band(const od_queue *queue)
@@ -102,6 +103,8 @@ bool odi_lane_line_up(od_queue *queue, uint32_t *band, odi_lot *taken)
     odi_lock_acquire(&queue->watch.lock);
     odi_lane_put_down(taken);
     queue->in_line++;
+    if (ODI_UNLIKELY(queue->first_back != NULL))
+        odi_borrow_settle(queue); /* whoever wants its place back takes this one */
     odi_lane_give_passes(queue, &settlement); /* one at most: those before it have theirs */
     odi_lock_release(&queue->watch.lock);
     *band = settlement.band;

@@ -1,0 +1,290 @@
+/* lane/borrow.c: who has lent its place of a target and wants it back, while others run there. All three
+ * were found by reading, and hung. */
+#include "Support/lanes.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static od_queue *queue_on(od_queue *target, int32_t width, const char *label)
+{
+    od_queue_options options = {
+        .band = OD_BAND_DEFAULT, .width = width, .label = label, .target = target};
+    od_queue *queue = od_queue_create_with(pool, &options);
+
+    if (queue == NULL)
+        abort();
+    return queue;
+}
+
+static int32_t running_in(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    int32_t running = queue->running;
+    odi_lock_release(&queue->watch.lock);
+    return running;
+}
+
+static int32_t away_from(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    int32_t away = queue->away;
+    odi_lock_release(&queue->watch.lock);
+    return away;
+}
+
+static bool is_wanted_back(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool wanted = queue->first_back != NULL;
+    odi_lock_release(&queue->watch.lock);
+    return wanted;
+}
+
+/* Whether all that waits in the queue's inbox and lane is so many. */
+static bool waits_for(od_queue *queue, uint64_t count)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool waits = odi_lane_waiting(queue) == count;
+    odi_lock_release(&queue->watch.lock);
+    return waits;
+}
+
+/* ---- who takes part ---- */
+
+static struct {
+    od_queue *target, *serial, *other; /* the two are on the target */
+    gate first_in_serial, first_in_target; /* where the first holder stays */
+    gate second, third;                    /* in the target, before they sync */
+    gate caller;                           /* in the other queue, on a place that was lent */
+    atomic_bool second_is_back, job_ran, all_go;
+} scene;
+
+static void set_scene(od_pool *alone)
+{
+    pool = alone;
+    scene.first_in_serial = scene.first_in_target = (gate){0};
+    scene.second = scene.third = scene.caller = (gate){0};
+    atomic_store(&scene.second_is_back, false);
+    atomic_store(&scene.job_ran, false);
+    atomic_store(&scene.all_go, false);
+    scene.target = queue_of(3);
+    scene.serial = queue_on(scene.target, 1, "serial");
+    scene.other = queue_on(scene.target, 2, "other");
+}
+
+static void clear_scene(void)
+{
+    assert_true(od_queue_wait(scene.other, HANG_NS));
+    assert_true(od_queue_wait(scene.target, HANG_NS));
+    od_queue_release(scene.serial);
+    od_queue_release(scene.other);
+    od_queue_release(scene.target);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void *be_first(void *unused)
+{
+    od_stay target, serial;
+
+    od_queue_sync_begin(scene.target, &target);
+    od_queue_sync_begin(scene.serial, &serial);
+    gate_pass(&scene.first_in_serial);
+    od_queue_sync_end(&serial);
+    gate_pass(&scene.first_in_target);
+    od_queue_sync_end(&target);
+    return unused;
+}
+
+static void sync_second(void)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(scene.serial, &stay);
+    atomic_store(&scene.second_is_back, true);
+    od_queue_sync_end(&stay);
+}
+
+static void *be_second(void *unused)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(scene.target, &stay);
+    gate_pass(&scene.second);
+    sync_second();
+    od_queue_sync_end(&stay);
+    return unused;
+}
+
+static void *be_third(void *unused)
+{
+    od_stay target, other;
+
+    od_queue_sync_begin(scene.target, &target);
+    gate_pass(&scene.third);
+    od_queue_sync_begin(scene.other, &other);
+    od_queue_sync_end(&other);
+    od_queue_sync_end(&target);
+    return unused;
+}
+
+static void *call_other(void *unused)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(scene.other, &stay);
+    gate_pass(&scene.caller);
+    od_queue_sync_end(&stay);
+    return unused;
+}
+
+/* ---- a drainer between two turns ---- */
+
+/* Awake, so that no spare worker comes instead. */
+static void wait_for_the_second(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&scene.second_is_back) && !atomic_load(&scene.all_go)) {
+    }
+}
+
+/* A drainer that went back in line kept its place, and stood in line behind a job that waited for the
+ * holder. */
+static void a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back(void **state)
+{
+    od_pool *before = pool;
+    gate busy = {0}, job = {0};
+    pthread_t threads[4];
+
+    (void)state;
+    set_scene(pool_of(1));
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
+    assert_comes_true(atomic_load(&busy.waiting) == 1);
+    pthread_create(&threads[0], NULL, be_first, NULL);
+    assert_comes_true(atomic_load(&scene.first_in_serial.waiting) == 1);
+    pthread_create(&threads[1], NULL, be_second, NULL);
+    pthread_create(&threads[2], NULL, be_third, NULL);
+    assert_comes_true(atomic_load(&scene.second.waiting) + atomic_load(&scene.third.waiting) == 2);
+    pthread_create(&threads[3], NULL, call_other, NULL);
+    assert_comes_true(running_in(scene.other) == 1 && waits_for(scene.target, 1));
+    add(scene.other, gate_job, &job);
+    assert_comes_true(running_in(scene.other) == 2 && waits_for(scene.target, 2));
+    gate_open(&scene.third);
+    assert_comes_true(atomic_load(&scene.caller.waiting) == 1);
+    gate_open(&scene.second);
+    assert_comes_true(away_from(scene.target) == 2);
+    od_pool_submit(pool, OD_BAND_BACKGROUND, no_job, NULL); /* turns of one job */
+    gate_open(&busy);
+    assert_comes_true(atomic_load(&job.waiting) == 1);
+    gate_open(&scene.first_in_serial);
+    assert_comes_true(is_wanted_back(scene.target));
+    od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, wait_for_the_second, NULL);
+    gate_open(&job);
+    bool is_back = COMES_TRUE(atomic_load(&scene.second_is_back));
+    atomic_store(&scene.all_go, true);
+    gate_open(&scene.caller);
+    gate_open(&scene.first_in_target);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    clear_scene();
+    pool = before;
+    assert_true(is_back);
+}
+
+/* ---- a wider target ---- */
+
+static void places_of_a_target_that_grows_are_counted_anew(void **state)
+{
+    gate busy = {0};
+    pthread_t threads[2];
+
+    (void)state;
+    scene.third = (gate){0};
+    scene.target = queue_of(2);
+    scene.other = queue_on(scene.target, 3, "other");
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, be_third, NULL);
+    assert_comes_true(atomic_load(&scene.third.waiting) == 2);
+    for (int i = 0; i < 3; i++)
+        add(scene.other, gate_job, &busy);
+    gate_open(&scene.third);
+    assert_comes_true(atomic_load(&busy.waiting) == 2);
+    od_queue_set_width(scene.target, 3);
+    assert_comes_true(atomic_load(&busy.waiting) == 3); /* the two that are away do not run */
+    gate_open(&busy);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(od_queue_wait(scene.other, HANG_NS));
+    od_queue_release(scene.other);
+    od_queue_release(scene.target);
+}
+
+/* ---- a worker that waits for its place ---- */
+
+static void run_job(void *unused)
+{
+    (void)unused;
+    atomic_store(&scene.job_ran, true);
+}
+
+static void be_second_on_a_worker(void *unused)
+{
+    (void)unused;
+    gate_pass(&scene.second);
+    od_pool_submit(pool, OD_BAND_DEFAULT, run_job, NULL); /* into its own deque */
+    sync_second();
+}
+
+static void *call_other_until_the_job_has_run(void *unused)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(scene.other, &stay);
+    gate_pass(&scene.caller);
+    while (!atomic_load(&scene.job_ran) && !atomic_load(&scene.all_go))
+        odi_clock_sleep(200 * ODI_MICROSECOND);
+    od_queue_sync_end(&stay);
+    return unused;
+}
+
+static void a_worker_that_wants_its_place_back_serves_its_own_deque(void **state)
+{
+    od_pool *before = pool;
+    pthread_t threads[4];
+
+    (void)state;
+    set_scene(lone_worker());
+    pthread_create(&threads[0], NULL, be_first, NULL);
+    assert_comes_true(atomic_load(&scene.first_in_serial.waiting) == 1);
+    add(scene.target, be_second_on_a_worker, NULL);
+    assert_comes_true(atomic_load(&scene.second.waiting) == 1);
+    pthread_create(&threads[1], NULL, be_third, NULL);
+    assert_comes_true(atomic_load(&scene.third.waiting) == 1);
+    for (int i = 2; i < 4; i++)
+        pthread_create(&threads[i], NULL, call_other_until_the_job_has_run, NULL);
+    assert_comes_true(running_in(scene.other) == 2 && waits_for(scene.target, 2));
+    gate_open(&scene.caller);
+    gate_open(&scene.third);
+    gate_open(&scene.second);
+    assert_comes_true(atomic_load(&scene.caller.waiting) == 2);
+    gate_open(&scene.first_in_serial);
+    bool is_back = COMES_TRUE(atomic_load(&scene.second_is_back));
+    atomic_store(&scene.all_go, true);
+    gate_open(&scene.first_in_target);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    clear_scene();
+    pool = before;
+    assert_true(is_back);
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LANE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back),
+        LANE_TEST(places_of_a_target_that_grows_are_counted_anew),
+        LANE_TEST(a_worker_that_wants_its_place_back_serves_its_own_deque),
+    };
+    return run_guarded(tests);
+}
