@@ -543,6 +543,13 @@ static void run_beside(void *unused)
     atomic_fetch_add(&listed.ran, 1);
 }
 
+/* Thousands of rounds have no time to sleep. */
+#define WAIT_AWAKE(condition, meanwhile)                                                          \
+    for (int64_t give_up = odi_clock_now() + HANG_NS; (condition);) {                             \
+        assert_true(odi_clock_now() < give_up);                                                   \
+        meanwhile;                                                                                \
+    }
+
 /* As if there had been no memory. */
 static void list_a_barrier(od_queue *queue)
 {
@@ -559,7 +566,8 @@ static void list_a_barrier(od_queue *queue)
 
 /* Found by reading. The drainer finds the lane empty and the barrier next; between that look and its
  * taking a job comes into the inbox. It sleeps for the inbox's lock there, and wakes the next when it
- * goes: time enough for a submitter that waits awake. */
+ * goes: time enough for a submitter that waits awake on another CPU. (No mutant of the museum: on a full
+ * machine one run in four does not find it.) */
 static void a_job_that_comes_meanwhile_is_not_taken_for_a_listed_barrier(void **state)
 {
     od_queue *queue = listed.queue = queue_of(OD_UNLIMITED);
@@ -571,21 +579,19 @@ static void a_job_that_comes_meanwhile_is_not_taken_for_a_listed_barrier(void **
     atomic_store(&listed.ran, 0);
     atomic_store(&listed.alone, 0);
     atomic_store(&listed.taken_for_it, 0);
-    for (int round = 1; round <= UNLESS_SANITIZED(300, 50); round++) {
+    for (int round = 1; round <= UNLESS_SANITIZED(2000, 200); round++) {
         atomic_store(&listed.begun, false);
         atomic_store(&listed.may_end, false);
         add(queue, begin_and_spin, NULL);
-        assert_comes_true(atomic_load(&listed.begun));
+        WAIT_AWAKE(!atomic_load(&listed.begun), sched_yield());
         list_a_barrier(queue);
         odi_lock_acquire(&inbox->lock);
         odi_store_relaxed(&inbox->waiting, 1); /* relaxed: a hint, which makes it look */
         atomic_store(&listed.may_end, true);
         /* relaxed, both: nothing follows from it */
-        assert_comes_true(odi_load_relaxed(&inbox->lock.word) == ODI_LOCK_AWAITED);
+        WAIT_AWAKE(odi_load_relaxed(&inbox->lock.word) != ODI_LOCK_AWAITED, sched_yield());
         odi_lock_release(&inbox->lock);
-        int64_t give_up = odi_clock_now() + HANG_NS;
-        while (odi_load_relaxed(&inbox->waiting) != 0 && odi_clock_now() < give_up)
-            odi_spin_pause();
+        WAIT_AWAKE(odi_load_relaxed(&inbox->waiting) != 0, odi_spin_pause());
         add(queue, run_beside, NULL);
         assert_true(od_queue_wait(queue, HANG_NS));
         assert_int_equal(atomic_load(&listed.ran), round);
