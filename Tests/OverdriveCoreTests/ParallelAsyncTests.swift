@@ -21,6 +21,36 @@ struct ParallelAsyncTests {
         #expect(b == "b")
     }
 
+    @Test("invoke, scope and branches with numbers suspend too, and throw as they are")
+    func branches() async {
+        struct Problem: Error, Equatable {}
+        let (sum, scheduler) = (Counter(), makeScheduler(workers: 2))
+        await Parallel.invoke { sum.add(1) } _: { sum.add(2) }
+        await Parallel.invoke(on: scheduler) { sum.add(4) } _: { sum.add(8) } _: { sum.add(16) }
+        await Parallel.invoke([{ sum.add(32) }, { sum.add(64) }], on: scheduler)
+        await Parallel.invoke(4, on: scheduler) { _ in sum.add(32) }
+        #expect(sum.count == 255)
+        #expect(await Parallel.join(5, "", on: scheduler, { $0 + $1 }) { "\($0)" } == "01234")
+        let (onWorkers, returned) = await Parallel.scope(on: scheduler) { scope -> (Counter, Int) in
+            let onWorkers = Counter()
+            for _ in 0..<10 { scope.fork { onWorkers.add(scheduler.isCurrent ? 1 : 0) } }
+            return (onWorkers, 7)
+        }
+        #expect(onWorkers.count == 10)
+        #expect(returned == 7)
+        await #expect(throws: Problem()) {
+            try await Parallel.scope(throwing: Problem.self, on: scheduler) { scope throws(Problem) in
+                scope.fork { () throws(Problem) in throw Problem() }
+            }
+        }
+        await #expect(throws: Problem()) {
+            try await Parallel.invoke(3) { i throws(Problem) in if i == 1 { throw Problem() } }
+        }
+        await #expect(throws: Problem()) {
+            try await Parallel.invoke { () throws(Problem) in } _: { () throws(Problem) in throw Problem() }
+        }
+    }
+
     @Test("the root runs on a worker of the scheduler")
     func worker() async {
         let scheduler = makeScheduler(workers: 1)

@@ -6,25 +6,24 @@ import Testing
 struct ParallelCancellationTests {
     private struct Problem: Error {}
 
-    /// Calls `operation`, which runs a closure in two branches, in a task; the one on the task's thread cancels the task
-    /// when the other has begun elsewhere. Returns how many saw it.
+    /// Calls `operation`, which runs a closure in two branches, in a task, which is cancelled when both have begun: one
+    /// of them elsewhere then. Returns how many saw it.
+    ///
+    /// (It was the branch on the task's thread that cancelled it, once; but two workers may take both parts of a loop.)
     private func cancelled(_ operation: @escaping @Sendable (_ branch: @Sendable () -> Void) -> Void) async -> Int {
-        let (elsewhere, told) = (Counter(), Counter())
+        let (begun, told) = (Counter(), Counter())
         let scheduler = makeScheduler(workers: 3)
-        await Task {
+        let tasks = Log<Task<Void, Never>>()
+        let task = Task {
             Parallel.scope(on: scheduler) { _ in
                 operation {
-                    if withUnsafeCurrentTask(body: { $0 == nil }) {
-                        elsewhere.add()
-                        if eventually({ Cancellation.isRequested }) { told.add() }
-                    } else {
-                        _ = eventually { elsewhere.count > 0 }
-                        withUnsafeCurrentTask { $0?.cancel() }
-                        if Cancellation.isRequested { told.add() }
-                    }
+                    if begun.add() == 2, eventually({ !tasks.all.isEmpty }) { tasks.all[0].cancel() }
+                    if eventually({ Cancellation.isRequested }) { told.add() }
                 }
             }
-        }.value
+        }
+        tasks.note(task)
+        await task.value
         return told.count
     }
 

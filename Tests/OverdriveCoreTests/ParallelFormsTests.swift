@@ -98,6 +98,50 @@ struct ParallelFormsTests {
         }
     }
 
+    @Test("a sort's progress ends at the number of elements, whatever their order", arguments: [0, 1, 2, 24, 25, 2_047, 2_048, 50_000])
+    func sortsProgress(count: Int) async throws {
+        let few = (0..<count).map { $0 % 3 }
+        let shapes = [scrambled(count), Array(0..<count), Array((0..<count).reversed()), few, Array(repeating: 7, count: count)]
+        for numbers in shapes {
+            let sorted = numbers.sorted()
+            let progress = (0..<6).map { _ in Parallel.Progress() }
+            var arrays = try sortedInFourWays(numbers, progress) + [numbers, numbers]
+            try await Parallel.sort(&arrays[4], progress: progress[4]) { $0 < $1 }
+            try await Parallel.stableSort(&arrays[5], progress: progress[5]) { $0 < $1 }
+            #expect(arrays.allSatisfy { $0 == sorted })
+            #expect(progress.map(\.completed) == Array(repeating: count, count: 6))
+        }
+    }
+
+    private func sortedInFourWays(_ numbers: [Int], _ progress: [Parallel.Progress]) throws -> [[Int]] {
+        var arrays = Array(repeating: numbers, count: 4)
+        Parallel.sort(&arrays[0], progress: progress[0]) { $0 < $1 }
+        Parallel.stableSort(&arrays[1], progress: progress[1]) { $0 < $1 }
+        try Parallel.sort(&arrays[2], token: CancellationToken(), progress: progress[2]) { $0 < $1 }
+        try Parallel.stableSort(&arrays[3], token: CancellationToken(), progress: progress[3]) { $0 < $1 }
+        return arrays
+    }
+
+    /// Many elements, so that it is not one leap at the end; and it does not fall.
+    @Test("a sort's progress is made on the way", arguments: [false, true])
+    func sortsProgressGrows(stable: Bool) {
+        var numbers = scrambled(100_000)
+        let (progress, seen) = (Parallel.Progress(), Log<Int>())
+        let order = { @Sendable (a: Int, b: Int) -> Bool in
+            if a & 1_023 == 0 { seen.note(progress.completed) }
+            return a < b
+        }
+        if stable {
+            Parallel.stableSort(&numbers, progress: progress, by: order)
+        } else {
+            Parallel.sort(&numbers, progress: progress, by: order)
+        }
+        let steps = Set(seen.all)
+        #expect(steps.count > 10)
+        #expect(steps.allSatisfy { (0...100_000).contains($0) })
+        #expect(progress.completed == 100_000)
+    }
+
     @Test("a cancelled sort throws and keeps all elements")
     func cancelledSorts() {
         let numbers = scrambled(5_000)

@@ -229,6 +229,29 @@ struct ParallelOptionsTests {
         #expect(problem == Problem(number: 5))
     }
 
+    /// Once its children were joined when the scope was no longer the thread's work: it stood as the work of whatever
+    /// was forked there later, although it was gone.
+    @Test("nothing inherits a throwing scope that is over")
+    func scopeIsOver() async throws {
+        let asked = try await TaskQueue(scheduler: makeScheduler(workers: 2)).run { () -> Bool? in
+            let (taken, told) = (Counter(), Counter())
+            // What is forked above another fork inherits what the thread has noted by then.
+            _ = Parallel.join {
+                _ = try? Parallel.scope(throwing: Problem.self) { scope throws(Problem) in
+                    for _ in 0..<10 { scope.fork {} }
+                    throw Problem(number: 1) // It says to all its children that they are not needed any more.
+                }
+                _ = Parallel.join { eventually { taken.count == 1 } } _: {
+                    told.add(Cancellation.isRequested ? 1 : 0)
+                    return taken.add()
+                }
+            } _: {
+            }
+            return told.count == 1
+        }
+        #expect(asked == false)
+    }
+
     @Test("firstTouch visits each number once")
     func firstTouch() {
         let counters = (0..<5_000).map { _ in Counter() }

@@ -85,6 +85,12 @@ final class Effort<E: Error>: CurrentWork {
         }
     }
 
+    /// So many units are done by half, whatever becomes of the operation.
+    @usableFromInline
+    func isDone(halves: Int) {
+        progress?.add(halves: halves)
+    }
+
     /// Runs what its parts are forked and joined in.
     @usableFromInline
     func whole<R>(_ body: () -> R) -> R {
@@ -120,19 +126,23 @@ extension Parallel {
     /// - Threading: Safe from any thread.
     /// - Cost: One addition for each chunk of some microseconds.
     public final class Progress: Sendable {
-        private let units = Atomic(0)
+        private let halves = Atomic(0)
 
         /// Counts from 0.
         public init() {}
 
-        /// How many iterations are done. It never falls.
+        /// How many iterations, or elements, are done. It never falls.
         public var completed: Int {
-            units.load(ordering: .relaxed) // Relaxed: a number to look at, which orders nothing.
+            halves.load(ordering: .relaxed) / 2 // Relaxed: a number to look at, which orders nothing.
         }
 
         @usableFromInline
         func add(_ count: Int) {
-            units.add(count, ordering: .relaxed) // Relaxed: as above.
+            add(halves: 2 * count)
+        }
+
+        func add(halves count: Int) {
+            halves.add(count, ordering: .relaxed) // Relaxed: as above.
         }
     }
 

@@ -47,6 +47,86 @@ extension Parallel {
         return (pair.first, pair.second)
     }
 
+    /// Runs a closure once for each of a few numbers and combines what the calls return, while the calling task is
+    /// suspended; see ``join(_:_:_:_:)``.
+    public static func join<R: Sendable, E: Error>(
+        _ count: Int, _ end: R, on scheduler: Scheduler = .shared,
+        _ combine: @escaping @Sendable (R, R) throws(E) -> R, _ branch: @escaping @Sendable (Int) throws(E) -> R
+    ) async throws(E) -> R {
+        try await run(on: scheduler) { () throws(E) in try join(count, end, combine, branch) }
+    }
+
+    /// Runs two closures, at the same time if two workers are free, while the calling task is suspended.
+    ///
+    ///     await Parallel.invoke { loadMesh() } _: { loadTextures() }
+    ///
+    /// - Parameters:
+    ///   - scheduler: Whose workers do it.
+    ///   - a: Runs once.
+    ///   - b: Runs once, unless `a` has thrown before.
+    /// - Throws: What `a` threw, else what `b` threw, after both have ended.
+    /// - Ordering: In no order. What they wrote is visible afterwards.
+    /// - Threading: From any task.
+    /// - Cost: As ``run(on:_:)`` and a fork.
+    public static func invoke<E: Error>(
+        on scheduler: Scheduler = .shared, _ a: @escaping @Sendable () throws(E) -> Void,
+        _ b: @escaping @Sendable () throws(E) -> Void
+    ) async throws(E) {
+        try await run(on: scheduler) { () throws(E) in try invoke(a, b) }
+    }
+
+    /// Runs three closures, at the same time if workers are free, while the calling task is suspended.
+    public static func invoke<E: Error>(
+        on scheduler: Scheduler = .shared, _ a: @escaping @Sendable () throws(E) -> Void,
+        _ b: @escaping @Sendable () throws(E) -> Void, _ c: @escaping @Sendable () throws(E) -> Void
+    ) async throws(E) {
+        try await run(on: scheduler) { () throws(E) in try invoke(a, b, c) }
+    }
+
+    /// Runs all closures of an array, at the same time as far as workers are free, while the calling task is
+    /// suspended; see ``invoke(_:)``.
+    public static func invoke(_ bodies: [@Sendable () -> Void], on scheduler: Scheduler = .shared) async {
+        await run(on: scheduler) { invoke(bodies) }
+    }
+
+    /// Runs a closure once for each of a few numbers, at the same time as far as workers are free, while the calling
+    /// task is suspended.
+    public static func invoke<E: Error>(
+        _ count: Int, on scheduler: Scheduler = .shared, _ body: @escaping @Sendable (Int) throws(E) -> Void
+    ) async throws(E) {
+        try await run(on: scheduler) { () throws(E) in try invoke(count, body) }
+    }
+
+    /// Runs a closure on a worker that forks as many children as it likes, and suspends the calling task until all of
+    /// them are done; see ``scope(_:)``.
+    ///
+    ///     await Parallel.scope { scope in
+    ///         for file in files { scope.fork { index(file) } }
+    ///     }
+    ///
+    /// - Parameters:
+    ///   - scheduler: Whose workers do it.
+    ///   - body: Runs once.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws, after all children are done.
+    /// - Ordering: Children start in any order. What they wrote is visible afterwards.
+    /// - Threading: From any task.
+    /// - Cost: As ``run(on:_:)`` and ``scope(_:)``.
+    public static func scope<R: Sendable, E: Error>(
+        on scheduler: Scheduler = .shared, _ body: @escaping @Sendable (inout Scope) throws(E) -> R
+    ) async throws(E) -> R {
+        try await run(on: scheduler) { () throws(E) in try scope(body) }
+    }
+
+    /// Runs a closure on a worker that forks children which may throw, and suspends the calling task until all of them
+    /// are done; see ``scope(throwing:on:_:)``.
+    public static func scope<R: Sendable, E: Error>(
+        throwing type: E.Type, on scheduler: Scheduler = .shared,
+        _ body: @escaping @Sendable (inout ThrowingScope<E>) throws(E) -> R
+    ) async throws(E) -> R {
+        try await run(on: scheduler) { () throws(E) in try scope(throwing: type, body) }
+    }
+
     /// Calls a closure for every number of a range, and suspends the calling task meanwhile.
     ///
     ///     try await Parallel.forEach(0..<frames.count) { i in render(frames[i]) }

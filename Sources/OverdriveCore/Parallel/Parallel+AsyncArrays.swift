@@ -30,17 +30,18 @@ extension Parallel {
     ///   - array: What to sort. After an error it has all its elements, in some order.
     ///   - scheduler: Whose workers do it.
     ///   - token: Ends the sort early, as the task's cancellation does.
+    ///   - progress: Counts the elements that are in their places.
     ///   - precedes: Whether its first argument comes before its second: a strict weak order.
     /// - Throws: The order's first error, or `CancellationError`.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: From any task.
-    /// - Cost: As ``run(on:_:)`` and ``sort(_:on:token:by:)``.
+    /// - Cost: As ``run(on:_:)`` and ``sort(_:on:token:progress:by:)``.
     public static func sort<Element: Sendable>(
         _ array: inout [Element], on scheduler: Scheduler = .shared, token: CancellationToken = CancellationToken(),
-        by precedes: @escaping @Sendable (Element, Element) throws -> Bool
+        progress: Progress? = nil, by precedes: @escaping @Sendable (Element, Element) throws -> Bool
     ) async throws {
         try await handing(&array, to: scheduler) { array -> Result<Void, any Error> in
-            Result { try sort(&array, token: token, by: precedes) }
+            Result { try sort(&array, token: token, progress: progress, by: precedes) }
         }.get()
     }
 
@@ -59,13 +60,13 @@ extension Parallel {
     }
 
     /// Sorts an array in place by an order of your own while the calling task is suspended; equal elements keep
-    /// their order. See ``stableSort(_:on:token:by:)``.
+    /// their order. See ``stableSort(_:on:token:progress:by:)``.
     public static func stableSort<Element: Sendable>(
         _ array: inout [Element], on scheduler: Scheduler = .shared, token: CancellationToken = CancellationToken(),
-        by precedes: @escaping @Sendable (Element, Element) throws -> Bool
+        progress: Progress? = nil, by precedes: @escaping @Sendable (Element, Element) throws -> Bool
     ) async throws {
         try await handing(&array, to: scheduler) { array -> Result<Void, any Error> in
-            Result { try stableSort(&array, token: token, by: precedes) }
+            Result { try stableSort(&array, token: token, progress: progress, by: precedes) }
         }.get()
     }
 

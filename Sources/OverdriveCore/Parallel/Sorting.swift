@@ -3,6 +3,14 @@
 protocol Order<Element>: Sendable {
     associatedtype Element
     func precedes(_ a: Element, _ b: Element) -> Bool
+    /// So many elements are done by half. Every element is twice, in portions of some microseconds.
+    func isDone(halves: Int)
+}
+
+extension Order {
+    @inlinable
+    @inline(__always)
+    func isDone(halves: Int) {}
 }
 
 /// The elements' own.
@@ -26,6 +34,27 @@ struct OrderBy<Element>: Order {
     @inlinable
     @inline(__always)
     func precedes(_ a: Element, _ b: Element) -> Bool { closure(a, b) }
+}
+
+/// A closure's that may end early, with the effort's progress.
+@usableFromInline
+struct OrderOfEffort<Element, E: Error>: Order {
+    @usableFromInline let closure: @Sendable (Element, Element) -> Bool
+    @usableFromInline let effort: Effort<E>
+
+    @inlinable
+    init(_ closure: @escaping @Sendable (Element, Element) -> Bool, _ effort: Effort<E>) {
+        self.closure = closure
+        self.effort = effort
+    }
+
+    @inlinable
+    @inline(__always)
+    func precedes(_ a: Element, _ b: Element) -> Bool { closure(a, b) }
+
+    @inlinable
+    @inline(__always)
+    func isDone(halves: Int) { effort.isDone(halves: halves) }
 }
 
 /// The two sorts. Elements are moved as bits and never copied, so that no reference is counted.
@@ -91,14 +120,17 @@ enum Sorting {
     static func unstable<Element, O: Order<Element>>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
-        if count > small && isOrdered(base, count, order) { return }
+        if count > small && isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
         quick(base, count, order, hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
+        if count < alone { order.isDone(halves: 2 * count) }
     }
 
     /// - Parameters:
     ///   - hasLeft: The element before `base` is not greater than any here: a pivot, if equal to ours, that ends
     ///     this range's own equals.
     ///   - badLeft: So many more partitions may be lopsided before heapsort takes over.
+    ///
+    /// Ranges of ``alone`` elements or more say here how many are done, smaller ones where they were cut off.
     @inlinable
     static func quick<Element, O: Order<Element>>(
         _ start: UnsafeMutablePointer<Element>, _ length: Int, _ order: O,
@@ -119,6 +151,7 @@ enum Sorting {
                 badLeft -= 1
                 if badLeft == 0 {
                     heap(base, count, order)
+                    if length >= alone { order.isDone(halves: 2 * length) }
                     return
                 }
                 scatter(base, middle)
@@ -128,12 +161,14 @@ enum Sorting {
             if count < alone {
                 quick(base, middle, order, hasLeft: hasLeft, badLeft: badLeft)
             } else {
+                order.isDone(halves: 2 * (length - middle - rightCount))
                 fork(base, middle, right, rightCount, order, hasLeft, badLeft)
                 return
             }
             (base, count, hasLeft) = (right, rightCount, true)
         }
         insertion(base, count, order)
+        if length >= alone { order.isDone(halves: 2 * length) }
     }
 
     @inlinable
@@ -144,8 +179,10 @@ enum Sorting {
     ) {
         Parallel.both {
             quick(left, leftCount, order, hasLeft: hasLeft, badLeft: badLeft)
+            if leftCount < alone { order.isDone(halves: 2 * leftCount) }
         } _: {
             quick(right, rightCount, order, hasLeft: true, badLeft: badLeft)
+            if rightCount < alone { order.isDone(halves: 2 * rightCount) }
         }
     }
 
@@ -295,20 +332,22 @@ enum Sorting {
     ) {
         if count <= small {
             insertion(base, count, order)
-            return
+            return order.isDone(halves: 2 * count)
         }
-        if isOrdered(base, count, order) { return }
+        if isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
         let room = UnsafeMutablePointer<Element>.allocate(capacity: count)
         defer { room.deallocate() }
-        mergeSort(base, count, room, intoRoom: false, order)
+        mergeSort(base, count, room, intoRoom: false, isLast: true, order)
+        if count < alone { order.isDone(halves: 2 * count) }
     }
 
     /// Sorts `base`; the result lies there, or in `room`, which has no elements before and, or else `base` has
-    /// none, after.
+    /// none, after. Elements are done by half when they are in a run that was sorted alone, and again in the last
+    /// merge.
     @inlinable
     static func mergeSort<Element, O: Order<Element>>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ room: UnsafeMutablePointer<Element>,
-        intoRoom: Bool, _ order: O
+        intoRoom: Bool, isLast: Bool, _ order: O
     ) {
         if count <= small {
             insertion(base, count, order)
@@ -317,17 +356,19 @@ enum Sorting {
         }
         let half = count / 2
         if count < alone {
-            mergeSort(base, half, room, intoRoom: !intoRoom, order)
-            mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, order)
+            mergeSort(base, half, room, intoRoom: !intoRoom, isLast: false, order)
+            mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, isLast: false, order)
         } else {
             Parallel.both {
-                mergeSort(base, half, room, intoRoom: !intoRoom, order)
+                mergeSort(base, half, room, intoRoom: !intoRoom, isLast: false, order)
+                if half < alone { order.isDone(halves: half) }
             } _: {
-                mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, order)
+                mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, isLast: false, order)
+                if count - half < alone { order.isDone(halves: count - half) }
             }
         }
         let from = intoRoom ? base : room, to = intoRoom ? room : base
-        merge(from, half, from + half, count - half, to, order)
+        merge(from, half, from + half, count - half, to, isLast: isLast && count >= alone, order)
     }
 
     /// Moves two ordered ranges into one; of equals, the left ones come first.
@@ -335,19 +376,22 @@ enum Sorting {
     static func merge<Element, O: Order<Element>>(
         _ left: UnsafeMutablePointer<Element>, _ leftCount: Int,
         _ right: UnsafeMutablePointer<Element>, _ rightCount: Int,
-        _ to: UnsafeMutablePointer<Element>, _ order: O
+        _ to: UnsafeMutablePointer<Element>, isLast: Bool, _ order: O
     ) {
         if leftCount + rightCount < 8 * alone || leftCount == 0 || rightCount == 0 {
             mergeHere(left, leftCount, right, rightCount, to, order)
+            if isLast { order.isDone(halves: leftCount + rightCount) }
             return
         }
         let (leftCut, cut) = leftCount >= rightCount
             ? (leftCount / 2, firstPlace(right, rightCount) { !order.precedes($0, left[leftCount / 2]) })
             : (firstPlace(left, leftCount) { order.precedes(right[rightCount / 2], $0) }, rightCount / 2)
         Parallel.both {
-            merge(left, leftCut, right, cut, to, order)
+            merge(left, leftCut, right, cut, to, isLast: isLast, order)
         } _: {
-            merge(left + leftCut, leftCount - leftCut, right + cut, rightCount - cut, to + leftCut + cut, order)
+            merge(
+                left + leftCut, leftCount - leftCut, right + cut, rightCount - cut, to + leftCut + cut,
+                isLast: isLast, order)
         }
     }
 
