@@ -28,9 +28,9 @@ struct ParallelAsyncTests {
         await Parallel.invoke { sum.add(1) } _: { sum.add(2) }
         await Parallel.invoke(on: scheduler) { sum.add(4) } _: { sum.add(8) } _: { sum.add(16) }
         await Parallel.invoke([{ sum.add(32) }, { sum.add(64) }], on: scheduler)
-        await Parallel.invoke(4, on: scheduler) { _ in sum.add(32) }
+        await Parallel.invoke(count: 4, on: scheduler) { _ in sum.add(32) }
         #expect(sum.count == 255)
-        #expect(await Parallel.join(5, "", on: scheduler, { $0 + $1 }) { "\($0)" } == "01234")
+        #expect(await Parallel.join(count: 5, "", on: scheduler, { $0 + $1 }) { "\($0)" } == "01234")
         let (onWorkers, returned) = await Parallel.scope(on: scheduler) { scope -> (Counter, Int) in
             let onWorkers = Counter()
             for _ in 0..<10 { scope.fork { onWorkers.add(scheduler.isCurrent ? 1 : 0) } }
@@ -44,7 +44,7 @@ struct ParallelAsyncTests {
             }
         }
         await #expect(throws: Problem()) {
-            try await Parallel.invoke(3) { i throws(Problem) in if i == 1 { throw Problem() } }
+            try await Parallel.invoke(count: 3) { i throws(Problem) in if i == 1 { throw Problem() } }
         }
         await #expect(throws: Problem()) {
             try await Parallel.invoke { () throws(Problem) in } _: { () throws(Problem) in throw Problem() }

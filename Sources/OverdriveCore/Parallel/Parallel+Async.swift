@@ -48,12 +48,12 @@ extension Parallel {
     }
 
     /// Runs a closure once for each of a few numbers and combines what the calls return, while the calling task is
-    /// suspended; see ``join(_:_:_:_:)``.
+    /// suspended; see ``join(count:_:_:_:)``.
     public static func join<R: Sendable, E: Error>(
-        _ count: Int, _ end: R, on scheduler: Scheduler = .shared,
+        count: Int, _ end: R, on scheduler: Scheduler = .shared,
         _ combine: @escaping @Sendable (R, R) throws(E) -> R, _ branch: @escaping @Sendable (Int) throws(E) -> R
     ) async throws(E) -> R {
-        try await run(on: scheduler) { () throws(E) in try join(count, end, combine, branch) }
+        try await run(on: scheduler) { () throws(E) in try join(count: count, end, combine, branch) }
     }
 
     /// Runs two closures, at the same time if two workers are free, while the calling task is suspended.
@@ -92,9 +92,9 @@ extension Parallel {
     /// Runs a closure once for each of a few numbers, at the same time as far as workers are free, while the calling
     /// task is suspended.
     public static func invoke<E: Error>(
-        _ count: Int, on scheduler: Scheduler = .shared, _ body: @escaping @Sendable (Int) throws(E) -> Void
+        count: Int, on scheduler: Scheduler = .shared, _ body: @escaping @Sendable (Int) throws(E) -> Void
     ) async throws(E) {
-        try await run(on: scheduler) { () throws(E) in try invoke(count, body) }
+        try await run(on: scheduler) { () throws(E) in try invoke(count: count, body) }
     }
 
     /// Runs a closure on a worker that forks as many children as it likes, and suspends the calling task until all of
