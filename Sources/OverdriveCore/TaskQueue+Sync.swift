@@ -14,7 +14,8 @@ extension TaskQueue {
     ///   - body: What to run.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    /// - Ordering: After everything that was submitted to a serial queue before, before everything after.
+    /// - Ordering: After everything that was submitted to a serial queue before, before everything after. From a
+    ///   concurrent or limited queue's own closures it just runs: it has its place already.
     /// - Threading: Any thread. On a serial queue's own closures (as a barrier: on any queue's own), and on
     ///   ``main`` from the main thread, it would wait for itself: it traps.
     /// - Cost: Two short critical sections on a serial or limited queue, when nobody is before the caller; the
