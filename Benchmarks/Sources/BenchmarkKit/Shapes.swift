@@ -98,7 +98,7 @@ public enum Shapes<S: ForkJoin> {
         }
         if safe == 0 { return 0 }
         let list = columns
-        return S.sum(safe) { index in
+        return S.sumOfHalves(0, safe) { index in
             guard let next = board.placing(Int(list >> UInt64(4 * index) & 15), row: row) else { return 0 }
             return queens(row + 1, n, next)
         }
@@ -109,7 +109,7 @@ public enum Shapes<S: ForkJoin> {
         if n <= 32 { return wl_matmul_leaf(a.base, b.base, c.base, stride) }
         let (h, down) = (n / 2, n / 2 * stride)
         for k in 0..<2 {  // each quarter of c takes the k-th half of the products
-            _ = S.sum(4) { q in
+            _ = S.sumOfHalves(0, 4) { q in
                 let (row, column) = (q & 2 != 0 ? down : 0, q & 1 != 0 ? h : 0)
                 matmul(a + (row + k * h), b + (k * down + column), c + (row + column), h, stride)
                 return 0
