@@ -321,7 +321,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     override final func tellCancelled() {
-        guard let extras else { return }
+        // An asynchronous body that is about to leave word how it is cancelled looks there whether it was.
+        guard let extras = standing.phase == .executing ? makeExtras() : extras else { return }
         let handlers = extras.locked { fields in
             fields.cancelIsTold = true
             defer { fields.cancelHandlers = [] }

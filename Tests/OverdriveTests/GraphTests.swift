@@ -120,6 +120,20 @@ struct GraphTests {
         #expect(await never.result().error is CancellationError)
     }
 
+    /// It was lost where nothing of the task's rarely needed things was there yet.
+    @Test("a cancel at the very start of an asynchronous body reaches it")
+    func cancelAtTheStart() async {
+        let queue = TaskQueue()
+        for round in 0..<500 {
+            let task = Task<Int>.async { try await AsyncTask.sleep(for: .seconds(600)); return 1 }
+            queue.add(task: task)
+            while !task.isExecuting { await AsyncTask.yield() }
+            for _ in 0..<round % 50 { _ = task.state }
+            task.cancel()
+            #expect(await task.result().error is CancellationError)
+        }
+    }
+
     @Test("a dependency may be added while the dependent waits for its turn")
     func addedLate() async throws {
         let queue = TaskQueue()
