@@ -5,17 +5,6 @@
 
 #include <pthread.h>
 
-static od_queue *queue_on(od_queue *target, int32_t width, const char *label)
-{
-    od_queue_options options = {
-        .band = OD_BAND_DEFAULT, .width = width, .label = label, .target = target};
-    od_queue *queue = od_queue_create_with(pool, &options);
-
-    if (queue == NULL)
-        abort();
-    return queue;
-}
-
 static int32_t running_in(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);

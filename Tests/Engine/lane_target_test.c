@@ -8,17 +8,6 @@
 
 #include "job/group.h"
 
-static od_queue *queue_on(od_queue *target, int32_t width, const char *label)
-{
-    od_queue_options options = {
-        .band = OD_BAND_DEFAULT, .width = width, .label = label, .target = target};
-    od_queue *queue = od_queue_create_with(pool, &options);
-
-    if (queue == NULL)
-        abort();
-    return queue;
-}
-
 static od_queue *inactive(const char *label)
 {
     od_queue_options options = {

@@ -31,6 +31,17 @@ static inline od_queue *queue_of(int32_t width)
     return queue;
 }
 
+static inline od_queue *queue_on(od_queue *target, int32_t width, const char *label)
+{
+    od_queue_options options = {
+        .band = OD_BAND_DEFAULT, .width = width, .label = label, .target = target};
+    od_queue *queue = od_queue_create_with(pool, &options);
+
+    if (queue == NULL)
+        abort();
+    return queue;
+}
+
 static inline void add(od_queue *queue, void (*function)(void *), void *context)
 {
     od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
