@@ -199,14 +199,14 @@ static void begin_waiting(od_queue *queue, od_queue *awaited)
     }
 }
 
-/* What is left of it goes into the target's line. */
-static void end_waiting(od_queue *queue, od_queue *awaited)
+/* What is left of it goes into the target's line. Returns whether callers do. */
+static bool end_waiting(od_queue *queue, od_queue *awaited)
 {
     od_queue **link = &queue->first_awaited;
     odi_turn *caller;
 
     if (awaited->awaited == 0 || --awaited->awaited > 0) /* 0: in a forked child */
-        return;
+        return false;
     while (*link != awaited)
         link = &(*link)->next_awaited;
     *link = awaited->next_awaited;
@@ -216,10 +216,12 @@ static void end_waiting(od_queue *queue, od_queue *awaited)
         awaited->passed_over[band] = 0;
     }
     odi_target_line_up_stranded(awaited, queue);
+    bool has_callers = awaited->first_caller != NULL;
     while ((caller = awaited->first_caller) != NULL) {
         awaited->first_caller = caller->next;
         odi_lane_line_up_caller(queue, caller);
     }
+    return has_callers;
 }
 
 /* ---- lending and taking back ---- */
@@ -296,7 +298,7 @@ static void take_back(od_queue *awaited, od_queue *queue)
 
     odi_lock_acquire(&awaited->watch.lock);
     odi_lock_acquire(&queue->watch.lock);
-    end_waiting(queue, awaited);
+    bool has_callers = end_waiting(queue, awaited);
     bool at_once = come_back(queue);
     if (!at_once)
         want_back(queue, &mine);
@@ -304,6 +306,8 @@ static void take_back(od_queue *awaited, od_queue *queue)
     odi_lock_release(&queue->watch.lock);
     odi_lock_release(&awaited->watch.lock);
     odi_lane_carry_out(queue, settlement);
+    if (has_callers) /* nobody might, while they have their turns */
+        odi_lane_end_credits(queue);
     if (at_once)
         return;
     od_blocking_begin();

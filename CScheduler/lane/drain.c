@@ -115,27 +115,27 @@ bool odi_lane_take_listed(od_queue *queue, odi_entry *entry)
     return true;
 }
 
-/* Lock held. Returns what nobody might give back while the caller has its turn. */
-static odi_credits line_up(od_queue *queue, odi_turn *waiting)
+/* Lock held. *credits: what nobody might give back while the caller has its turn; NULL: they stay. */
+static void line_up(od_queue *queue, odi_turn *waiting, odi_credits *credits)
 {
     odi_entry entry = odi_job_plain(turn, waiting, ODI_TAG_INTERNAL);
 
     odi_lock_acquire(&queue->inbox.lock);
     bool pushed = odi_inbox_push(&queue->inbox, entry);
-    odi_credits credits = odi_inbox_take_credits(&queue->inbox);
+    if (credits != NULL)
+        *credits = odi_inbox_take_credits(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);
     if (!pushed)
         odi_lane_list(queue, waiting, entry);
     if (ODI_UNLIKELY(waiting->through != NULL))
         waiting->through->callers_in_line++;
-    return credits;
 }
 
 void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller)
 {
     bool is_away = caller->where == ODI_TURN_AWAY;
 
-    (void)line_up(queue, caller);
+    line_up(queue, caller, NULL);
     if (is_away)
         caller->where = ODI_TURN_AWAY;
 }
@@ -150,7 +150,7 @@ static void enter(od_queue *queue, odi_turn *waiting)
     if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->awaited > 0))
         odi_borrow_list(waiting);
     else
-        credits = line_up(queue, waiting);
+        line_up(queue, waiting, &credits);
     if (queue->band > OD_BAND_USER_INTERACTIVE)
         odi_lane_raise_waiting(queue, odi_band_of_thread());
     odi_settlement settlement = odi_lane_settle(queue);
