@@ -4,15 +4,13 @@
 #define DOUBLES_FORKING_H
 
 #include "doubles/clock.h"
+#include "doubles/fork_stacks.h"
 #include "doubles/futex.h"
-#include "model/scenario.h"
-
-enum { SLOTS = 6 };
 
 static odi_forks forks[MODEL_ROWS];
 static odi_atomic(uint32_t) published;
 
-/* ---- the rest of the engine ---- */
+/* ---- guests, and who is told of forks ---- */
 
 void odi_forks_published(odi_forks *whose)
 {
@@ -33,73 +31,6 @@ void odi_guest_sleeps(odi_forks *whose)
 void odi_guest_wakes(odi_forks *whose)
 {
     (void)whose;
-}
-
-void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
-{
-    (void)lies_there;
-    (void)sentence;
-}
-
-void *odi_pages_reserve_guarded(size_t bytes)
-{
-    (void)bytes;
-    return model_calloc(SLOTS, sizeof(od_fork_slot));
-}
-
-void odi_pages_free_reserved(void *pages, size_t bytes)
-{
-    (void)bytes;
-    model_free(pages);
-}
-
-void odi_trap(const char *format, ...)
-{
-    (void)format;
-    model_check(false);
-    __builtin_unreachable();
-}
-
-void odi_thread_yield(void)
-{
-    odi_spin_pause();
-}
-
-void odi_thread_give_way(int round)
-{
-    (void)round;
-    odi_spin_pause();
-}
-
-static void *work_of[MODEL_ROWS];
-
-void *od_thread_work(void)
-{
-    return work_of[model_thread()];
-}
-
-void od_thread_set_work(void *work)
-{
-    work_of[model_thread()] = work;
-}
-
-void *od_fork_root_work(void)
-{
-    return od_thread_work();
-}
-
-od_fork_slot *od_fork_first(uint64_t code, void *context)
-{
-    (void)code;
-    (void)context;
-    model_check(false);
-    return NULL;
-}
-
-od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint32_t number)
-{
-    (void)number;
-    return od_fork_first(code, context);
 }
 
 /* ---- stacks ---- */

@@ -7,26 +7,8 @@
 
 #include "queue/deque.c"
 
+#include "doubles/deque.h"
 #include "doubles/keep.h"
-#include "doubles/ledger.h"
-#include "doubles/pages.h"
-
-static odi_deque deque;
-static unsigned pushed;
-
-static void push(void)
-{
-    model_check(odi_deque_push(&deque, ledger_entry(pushed)));
-    pushed++;
-}
-
-static void take(void)
-{
-    odi_entry entry;
-
-    if (odi_deque_take(&deque, &entry))
-        ledger_note(entry);
-}
 
 static void steal(size_t most)
 {

@@ -18,14 +18,10 @@
 
 #include "os/clock.h"
 
-#include "doubles/no_agenda.h"
-#include "doubles/futex.h"
-#include "doubles/keep.h"
-#include "model/scenario.h"
+#include "doubles/day.h"
+#include "doubles/fork_stacks.h"
 
-enum { BRANCHES = 2, SLOTS = 6, WORKERS = 3, TURNS = 3 };
-
-_Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
+enum { BRANCHES = 2, WORKERS = 3, TURNS = 3 };
 
 static odi_site site;
 static odi_crew crew;
@@ -71,51 +67,6 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
     return odi_worker_hunt(worker, job);
 }
 
-bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
-{
-    (void)whose;
-    (void)where;
-    return true;
-}
-
-static void refresh(odi_crew *whose)
-{
-    (void)whose;
-}
-
-void odi_worker_end_run(odi_worker *worker)
-{
-    (void)worker;
-}
-
-void odi_deque_shrink(odi_deque *deque)
-{
-    (void)deque;
-}
-
-void *odi_pages_reserve_guarded(size_t bytes)
-{
-    (void)bytes;
-    return model_calloc(SLOTS, sizeof(od_fork_slot));
-}
-
-void odi_pages_free_reserved(void *pages, size_t bytes)
-{
-    (void)bytes;
-    model_free(pages);
-}
-
-void odi_thread_yield(void)
-{
-    odi_spin_pause();
-}
-
-void odi_thread_give_way(int round)
-{
-    (void)round;
-    odi_spin_pause();
-}
-
 /* No guest is here (guests.c has them). */
 int odi_guests_here(odi_crew *whose)
 {
@@ -136,54 +87,10 @@ bool odi_guests_leave_room(odi_crew *whose)
     return true;
 }
 
-void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
-{
-    (void)lies_there;
-    (void)sentence;
-}
-
-static void *work_of[MODEL_ROWS];
-
-void *od_thread_work(void)
-{
-    return work_of[model_thread()];
-}
-
-void od_thread_set_work(void *work)
-{
-    work_of[model_thread()] = work;
-}
-
-void *od_fork_root_work(void)
-{
-    return od_thread_work();
-}
-
-/* What a hunt does not reach. */
-#pragma clang diagnostic ignored "-Wunused-parameter"
-#define NEVER(result, name, ...) \
-    result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
-NEVER(void, odi_deque_adopt, odi_deque *a)
-NEVER(bool, odi_deque_take, odi_deque *a, odi_entry *b)
-NEVER(void, odi_worker_run, odi_worker *a, odi_entry b, uint32_t c)
-NEVER(void, odi_run_discard, odi_crew *a, odi_entry b)
-NEVER(odi_bench_result, odi_crew_bench, odi_worker *a)
-NEVER(void, odi_crew_depart, odi_worker *a, bool b)
-NEVER(bool, odi_plan_mask, const odi_plan *a, int b, odi_cpu_mask *c)
-NEVER(int, odi_affinity_set, const odi_cpu_mask *a)
-NEVER(int, odi_numa_move, void *a, size_t b, int c)
-NEVER(void *, odi_thread_stack_in_use, size_t *a)
-NEVER(void, odi_overflow_begin, void)
-NEVER(void, odi_overflow_end, void)
-NEVER(int, odi_thread_id, void)
-NEVER(int, odi_thread_cpu_clock, void)
-NEVER(int, odi_thread_cpu, void)
-NEVER(void, odi_trap, const char *a, ...)
-NEVER(odi_site *, odi_crew_nearest_site, odi_crew *a)
-NEVER(od_fork_slot *, od_fork_first, uint64_t a, void *b)
-NEVER(void, odi_guest_leave, odi_forks *a)
-NEVER(void, odi_guest_sleeps, odi_forks *a)
-NEVER(void, odi_guest_wakes, odi_forks *a)
+NEVER(odi_crew_nearest_site)
+NEVER(odi_guest_leave)
+NEVER(odi_guest_sleeps)
+NEVER(odi_guest_wakes)
 
 /* ---- threads ---- */
 

@@ -7,12 +7,11 @@
 #include "sleep/idle.c"
 
 #include "doubles/futex.h"
-#include "model/scenario.h"
+#include "doubles/tally.h"
 #include "os/membarrier.h"
 
 static odi_idle idle;
 static odi_atomic(uint32_t) waiting; /* jobs */
-static unsigned ran[MODEL_ROWS];
 
 static void publish(void)
 {
@@ -89,15 +88,6 @@ static void prepare(void)
     model_hint(&idle.state, sizeof idle.state); /* rechecked by a CAS, or a fence */
     model_hint(&idle.asleep, sizeof idle.asleep);
     model_hint(&waiting, sizeof waiting);       /* rechecked by take_job's CAS */
-}
-
-static unsigned total(void)
-{
-    unsigned sum = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        sum += ran[row];
-    return sum;
 }
 
 static void verify_one(void)

@@ -7,45 +7,18 @@
 
 #include "queue/injector.c"
 
+#include "doubles/injector.h"
 #include "doubles/keep.h"
-#include "doubles/ledger.h"
-#include "doubles/pages.h"
-
-static odi_injector injector;
-static unsigned pushed;
-
-/* A push that is refused because the directory is full keeps nothing. */
-static void push(void)
-{
-    if (odi_injector_push(&injector, ledger_entry(pushed)))
-        pushed++;
-}
-
-static void claim(void)
-{
-    odi_entry entry;
-    size_t count;
-
-    odi_read_begin();
-    count = odi_injector_claim(&injector, &entry, 1);
-    odi_read_end();
-    if (count > 0)
-        ledger_note(entry);
-}
 
 static void prepare(void)
 {
-    model_check(odi_injector_init(&injector, 0, 0));
-    model_hint(&injector.spare_count, sizeof injector.spare_count); /* trims early or late */
+    make_injector();
     push();
 }
 
 static void verify(void)
 {
-    odi_entry entry;
-
-    while (odi_injector_claim(&injector, &entry, 1) > 0)
-        ledger_note(entry);
+    claim_the_rest();
     ledger_settle_unordered(pushed);
     model_check(odi_injector_size(&injector) == 0);
 }

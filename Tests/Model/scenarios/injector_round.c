@@ -9,32 +9,13 @@
 
 #include "queue/injector.c"
 
+#include "doubles/injector.h"
 #include "doubles/keep.h"
-#include "doubles/ledger.h"
-#include "doubles/pages.h"
-
-static odi_injector injector;
-static unsigned pushed;
-
-static void push(void)
-{
-    if (odi_injector_push(&injector, ledger_entry(pushed)))
-        pushed++;
-}
-
-static void claim(void)
-{
-    odi_entry entry;
-
-    if (odi_injector_claim(&injector, &entry, 1) > 0)
-        ledger_note(entry);
-}
 
 /* The first block is full, and one of its entries gone. */
 static void prepare(void)
 {
-    model_check(odi_injector_init(&injector, 0, 0));
-    model_hint(&injector.spare_count, sizeof injector.spare_count); /* trims early or late */
+    make_injector();
     push();
     push();
     claim();
@@ -42,10 +23,7 @@ static void prepare(void)
 
 static void verify(void)
 {
-    odi_entry entry;
-
-    while (odi_injector_claim(&injector, &entry, 1) > 0)
-        ledger_note(entry);
+    claim_the_rest();
     if (pushed == 3) { /* it was not refused: the round is gone through to its end */
         push();
         claim();

@@ -12,43 +12,19 @@
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/grace.h"
-#include "doubles/ledger.h"
-#include "doubles/pages.h"
+#include "doubles/injector.h"
 #include "doubles/thread.h"
-
-static odi_injector injector;
-
-static void push(unsigned n)
-{
-    model_check(odi_injector_push(&injector, ledger_entry(n)));
-}
-
-static void claim(void)
-{
-    odi_entry entry;
-    size_t count;
-
-    odi_read_begin();
-    count = odi_injector_claim(&injector, &entry, 1);
-    odi_read_end();
-    if (count > 0)
-        ledger_note(entry);
-}
 
 static void prepare(void)
 {
-    model_check(odi_injector_init(&injector, 0, 0));
-    model_check(odi_injector_push(&injector, ledger_entry(0)));
+    make_injector();
+    push_entry(0);
     grace_readers = 1u << 0 | 1u << 1;
-    model_hint(&injector.spare_count, sizeof injector.spare_count); /* trims early or late */
 }
 
 static void verify(void)
 {
-    odi_entry entry;
-
-    while (odi_injector_claim(&injector, &entry, 1) > 0)
-        ledger_note(entry);
+    claim_the_rest();
     ledger_settle_unordered(1);
 }
 
@@ -58,17 +34,14 @@ MODEL_SCENARIO(trim_against_claim, prepare, verify, claim, claim, model_started_
 
 static void verify_two(void)
 {
-    odi_entry entry;
-
-    while (odi_injector_claim(&injector, &entry, 1) > 0)
-        ledger_note(entry);
+    claim_the_rest();
     ledger_settle_unordered(2);
 }
 
 /* A producer takes the spare block, or finds it gone. */
 static void push_1(void)
 {
-    push(1);
+    push_entry(1);
 }
 static void prepare_one_reader(void)
 {

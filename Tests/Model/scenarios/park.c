@@ -9,22 +9,18 @@
 #include "worker/day.c"
 
 #include "doubles/clock.h"
-#include "doubles/no_agenda.h"
-#include "doubles/futex.h"
-#include "doubles/keep.h"
+#include "doubles/day.h"
 #include "doubles/no_forks.h"
-#include "model/scenario.h"
+#include "doubles/tally.h"
 
-/* Nobody takes a lock here. */
-_Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
+NEVER(odi_thread_yield)
 
 static odi_site site;
 static odi_crew crew;
 static odi_worker workers[2];
 static odi_atomic(uint32_t) waiting; /* jobs */
-static unsigned ran[MODEL_ROWS];
 
-/* ---- the rest of the engine ---- */
+/* ---- where work waits ---- */
 
 static bool has_work(void)
 {
@@ -61,49 +57,6 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
     (void)job;
     return false;
 }
-
-bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
-{
-    (void)whose;
-    (void)where;
-    return true;
-}
-
-static void refresh(odi_crew *whose)
-{
-    (void)whose;
-}
-
-void odi_worker_end_run(odi_worker *worker)
-{
-    (void)worker;
-}
-
-void odi_deque_shrink(odi_deque *deque)
-{
-    (void)deque;
-}
-
-/* What a search does not reach. */
-#pragma clang diagnostic ignored "-Wunused-parameter"
-#define NEVER(result, name, ...) \
-    result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
-NEVER(void, odi_deque_adopt, odi_deque *a)
-NEVER(bool, odi_deque_take, odi_deque *a, odi_entry *b)
-NEVER(void, odi_worker_run, odi_worker *a, odi_entry b, uint32_t c)
-NEVER(void, odi_run_discard, odi_crew *a, odi_entry b)
-NEVER(odi_bench_result, odi_crew_bench, odi_worker *a)
-NEVER(void, odi_crew_depart, odi_worker *a, bool b)
-NEVER(bool, odi_plan_mask, const odi_plan *a, int b, odi_cpu_mask *c)
-NEVER(int, odi_affinity_set, const odi_cpu_mask *a)
-NEVER(int, odi_numa_move, void *a, size_t b, int c)
-NEVER(void *, odi_thread_stack_in_use, size_t *a)
-NEVER(void, odi_overflow_begin, void)
-NEVER(void, odi_overflow_end, void)
-NEVER(int, odi_thread_id, void)
-NEVER(int, odi_thread_cpu_clock, void)
-NEVER(int, odi_thread_cpu, void)
-NEVER(void, odi_thread_yield, void)
 
 /* ---- threads ---- */
 
@@ -148,15 +101,6 @@ static void first(void)
 static void second(void)
 {
     work(&workers[1]);
-}
-
-static unsigned total(void)
-{
-    unsigned sum = 0;
-
-    for (unsigned row = 0; row < MODEL_ROWS; row++)
-        sum += ran[row];
-    return sum;
 }
 
 static void verify_one(void)

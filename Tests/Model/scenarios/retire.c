@@ -10,28 +10,10 @@
 #include "queue/deque.c"
 
 #include "doubles/clock.h"
+#include "doubles/deque.h"
 #include "doubles/futex.h"
 #include "doubles/grace.h"
-#include "doubles/ledger.h"
-#include "doubles/pages.h"
 #include "doubles/thread.h"
-
-static odi_deque deque;
-static unsigned pushed;
-
-static void push(void)
-{
-    model_check(odi_deque_push(&deque, ledger_entry(pushed)));
-    pushed++;
-}
-
-static void take(void)
-{
-    odi_entry entry;
-
-    if (odi_deque_take(&deque, &entry))
-        ledger_note(entry);
-}
 
 static void thief(void)
 {

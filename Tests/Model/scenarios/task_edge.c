@@ -31,13 +31,14 @@ typedef struct edge {
     bool dependent;
 } edge;
 
+#include "doubles/dependents.h"
+
 enum { EDGES = 2 };
 
 static odi_atomic(uint32_t) word;
-static odi_atomic(edge *) dependents;
 static odi_atomic(int) references; /* to the task: the program's, the edges', those that threads have */
 static odi_atomic(int) released[EDGES];
-static edge closed, *edges[EDGES];
+static edge *edges[EDGES];
 
 /* ---- the word ---- */
 
@@ -154,19 +155,7 @@ static bool stop_keeping(edge *it)
 /* AnyTask.attach */
 static bool attach(edge *it)
 {
-    edge *head;
-
-    if ((standing() & HAS_DEPENDENTS) == 0)
-        return false;
-    head = odi_load_relaxed(&dependents);
-    do {
-        if (head == &closed) {
-            odi_fence_acquire(none); /* Swift's exchange acquires where it fails, too */
-            return false;
-        }
-        it->next = head;
-    } while (!odi_cas_acqrel_acquire(&dependents, &head, it, none));
-    return true;
+    return (standing() & HAS_DEPENDENTS) != 0 && push_dependent(it);
 }
 
 /* AnyTask.release(_:isLost:); the order is not explored */
@@ -185,7 +174,7 @@ static void release_taken(edge *taken, bool is_lost)
 
 static void release_dependents(bool is_lost)
 {
-    release_taken(odi_swap_acqrel(&dependents, &closed, none), is_lost);
+    release_taken(take_dependents(), is_lost);
 }
 
 /* AnyTask.unkept */

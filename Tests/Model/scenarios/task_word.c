@@ -205,8 +205,9 @@ typedef struct edge {
     int fired;
 } edge;
 
-static odi_atomic(edge *) dependents;
-static edge edges[2], closed;
+#include "doubles/dependents.h"
+
+static edge edges[2];
 
 static void fire(edge *it)
 {
@@ -217,19 +218,7 @@ static void fire(edge *it)
 /* AnyTask.attach: false where the task is over */
 static bool attach(edge *it)
 {
-    edge *head;
-
-    if ((odi_load_acquire(&word, none) & HAS_DEPENDENTS) == 0)
-        return false;
-    head = odi_load_relaxed(&dependents);
-    do {
-        if (head == &closed) {
-            odi_fence_acquire(none); /* Swift's exchange acquires where it fails, too */
-            return false;
-        }
-        it->next = head;
-    } while (!odi_cas_acqrel_acquire(&dependents, &head, it, none));
-    return true;
+    return (odi_load_acquire(&word, none) & HAS_DEPENDENTS) != 0 && push_dependent(it);
 }
 
 static void depend(edge *it)
@@ -253,7 +242,7 @@ static void ends(void)
 {
     finish(1);
     if (odi_load_acquire(&word, none) & HAS_DEPENDENTS)
-        for (edge *it = odi_swap_acqrel(&dependents, &closed, none), *next; it != NULL; it = next) {
+        for (edge *it = take_dependents(), *next; it != NULL; it = next) {
             next = it->next;
             fire(it);
         }

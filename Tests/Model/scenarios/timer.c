@@ -11,6 +11,7 @@
 #include "timer/agenda.c"
 #include "timer/wheel.c"
 
+#include "doubles/never.h"
 #include "doubles/pages.h"
 #include "model/scenario.h"
 #include "os/membarrier.h"
@@ -56,11 +57,8 @@ int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
 
 /* ---- the rest of the engine ---- */
 
-#pragma clang diagnostic ignored "-Wunused-parameter"
-#define NEVER(result, name, ...) \
-    result name(__VA_ARGS__) { model_check(false); __builtin_unreachable(); }
-NEVER(odi_site *, odi_crew_nearest_site, odi_crew *a)
-NEVER(bool, odi_crew_start_one, odi_crew *a, odi_site *b)
+NEVER(odi_crew_nearest_site)
+NEVER(odi_crew_start_one)
 
 static void stand_by(odi_crew *whose)
 {

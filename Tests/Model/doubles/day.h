@@ -1,0 +1,52 @@
+/* day.h — the rest of the engine for scenarios over worker/day.c alone: one worker's search, its way to
+ * sleep and back. What it looks for, and where, is the scenario's. */
+#include "doubles/futex.h"
+#include "doubles/keep.h"
+#include "doubles/never.h"
+#include "doubles/no_agenda.h"
+#include "model/scenario.h"
+
+/* Nobody takes a lock here. */
+_Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
+
+bool odi_crew_publish_slow(odi_crew *whose, odi_site *where)
+{
+    (void)whose;
+    (void)where;
+    return true;
+}
+
+static void refresh(odi_crew *whose)
+{
+    (void)whose;
+}
+
+void odi_worker_end_run(odi_worker *worker)
+{
+    (void)worker;
+}
+
+void odi_deque_shrink(odi_deque *deque)
+{
+    (void)deque;
+}
+
+/* What a search does not reach. */
+NEVER(odi_affinity_set)
+NEVER(odi_crew_bench)
+NEVER(odi_crew_depart)
+NEVER(odi_crew_has_work)
+NEVER(odi_crew_move)
+NEVER(odi_deque_adopt)
+NEVER(odi_deque_take)
+NEVER(odi_home_settle)
+NEVER(odi_numa_move)
+NEVER(odi_overflow_begin)
+NEVER(odi_overflow_end)
+NEVER(odi_plan_mask)
+NEVER(odi_run_discard)
+NEVER(odi_thread_cpu)
+NEVER(odi_thread_cpu_clock)
+NEVER(odi_thread_id)
+NEVER(odi_thread_stack_in_use)
+NEVER(odi_worker_run)
