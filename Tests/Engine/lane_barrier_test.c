@@ -6,13 +6,8 @@
 
 #include <pthread.h>
 
-static void add_barrier(od_queue *queue, void (*function)(void *), void *context)
-{
-    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, function, context);
-}
-
-static const int32_t widths[] = {OD_UNLIMITED, 1, 2, 7};
-enum { WIDTHS = sizeof widths / sizeof widths[0] };
+static const int32_t barrier_widths[] = {OD_UNLIMITED, 1, 2, 7};
+enum { BARRIER_WIDTHS = sizeof barrier_widths / sizeof barrier_widths[0] };
 
 /* ---- what it waits for ---- */
 
@@ -130,26 +125,26 @@ static void ask(void *unused)
 static void whether_a_job_is_alone_can_be_asked(void **state)
 {
     (void)state;
-    for (int i = 0; i < WIDTHS; i++) {
+    for (int i = 0; i < BARRIER_WIDTHS; i++) {
         od_stay stay;
 
         memset(&asking, 0, sizeof asking);
-        asking.queue = queue_of(widths[i]);
+        asking.queue = queue_of(barrier_widths[i]);
         asking.other = queue_of(OD_UNLIMITED);
         assert_false(od_queue_is_alone(asking.queue));
         add(asking.queue, ask, NULL);
         assert_true(od_queue_wait(asking.queue, HANG_NS));
-        assert_int_equal(atomic_load(&asking.alone), widths[i] == 1);
+        assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1);
         add_barrier(asking.queue, ask, NULL);
         assert_true(od_queue_wait(asking.queue, HANG_NS));
-        assert_int_equal(atomic_load(&asking.alone), 1 + (widths[i] == 1));
+        assert_int_equal(atomic_load(&asking.alone), 1 + (barrier_widths[i] == 1));
         od_queue_sync_barrier_begin(asking.queue, &stay);
         ask(NULL);
         od_queue_sync_end(&stay);
         od_queue_sync_begin(asking.queue, &stay);
         ask(NULL);
         od_queue_sync_end(&stay);
-        assert_int_equal(atomic_load(&asking.alone), widths[i] == 1 ? 4 : 2);
+        assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1 ? 4 : 2);
         assert_int_equal(atomic_load(&asking.asked), 4);
         od_queue_release(asking.queue);
         od_queue_release(asking.other);
@@ -212,11 +207,11 @@ static void submit_exactly(void *raw)
 static void barriers_have_all_before_them_and_none_after(void **state)
 {
     (void)state;
-    for (int round = 0; round < 2 * WIDTHS; round++) {
-        bool from_inside = round >= WIDTHS;
+    for (int round = 0; round < 2 * BARRIER_WIDTHS; round++) {
+        bool from_inside = round >= BARRIER_WIDTHS;
 
         memset(&exact, 0, sizeof exact);
-        exact.queue = queue_of(widths[round % WIDTHS]);
+        exact.queue = queue_of(barrier_widths[round % BARRIER_WIDTHS]);
         if (from_inside)
             od_pool_submit(pool, OD_BAND_DEFAULT, submit_exactly, (void *)(uintptr_t)round);
         else
@@ -311,11 +306,11 @@ static void *resize_and_suspend(void *unused)
 static void readers_and_writers_never_overlap(void **state)
 {
     (void)state;
-    for (int round = 0; round < WIDTHS; round++) {
+    for (int round = 0; round < BARRIER_WIDTHS; round++) {
         pthread_t threads[3], changer;
 
         memset(&shared, 0, sizeof shared);
-        shared.queue = queue_of(widths[round]);
+        shared.queue = queue_of(barrier_widths[round]);
         shared.group = od_group_create();
         atomic_store(&shared.submitting, 3);
         for (uintptr_t i = 0; i < 3; i++)
@@ -340,8 +335,8 @@ static void readers_and_writers_never_overlap(void **state)
 static void a_cancelled_barrier_holds_nothing_back(void **state)
 {
     (void)state;
-    for (int round = 0; round < WIDTHS; round++) {
-        od_queue *queue = queue_of(widths[round]);
+    for (int round = 0; round < BARRIER_WIDTHS; round++) {
+        od_queue *queue = queue_of(barrier_widths[round]);
         gate door = {0};
         atomic_ullong ran = 0;
 
@@ -353,7 +348,7 @@ static void a_cancelled_barrier_holds_nothing_back(void **state)
         add_barrier(queue, count_job, &ran);
         assert_int_equal(od_queue_cancel_all(queue), 52);
         add(queue, count_job, &ran);
-        if (widths[round] != 1)
+        if (barrier_widths[round] != 1)
             assert_comes_true(atomic_load(&ran) == 1); /* beside the one that runs */
         add_barrier(queue, count_job, &ran);
         gate_open(&door);
@@ -362,14 +357,6 @@ static void a_cancelled_barrier_holds_nothing_back(void **state)
         assert_int_equal(od_queue_pending(queue), 0);
         od_queue_release(queue);
     }
-}
-
-static uint32_t barriers_in(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    uint32_t barriers = queue->barriers;
-    odi_lock_release(&queue->watch.lock);
-    return barriers;
 }
 
 static void a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in(void **state)
@@ -395,9 +382,9 @@ static void a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in(void **sta
 static void a_barrier_of_a_suspended_queue_keeps_its_place(void **state)
 {
     (void)state;
-    for (int round = 0; round < WIDTHS; round++) {
+    for (int round = 0; round < BARRIER_WIDTHS; round++) {
         memset(&exact, 0, sizeof exact);
-        exact.queue = queue_of(widths[round]);
+        exact.queue = queue_of(barrier_widths[round]);
         od_queue_suspend(exact.queue);
         for (int i = 0; i < 100; i++)
             add(exact.queue, reader, NULL);
@@ -417,7 +404,7 @@ static void a_released_queue_still_runs_its_barriers(void **state)
 {
     (void)state;
     for (int round = 0; round < 100; round++) {
-        od_queue *queue = queue_of(widths[round % WIDTHS]);
+        od_queue *queue = queue_of(barrier_widths[round % BARRIER_WIDTHS]);
         atomic_ullong ran = 0;
 
         for (int i = 0; i < 10; i++) {

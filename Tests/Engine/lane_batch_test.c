@@ -7,9 +7,6 @@
 
 #include "job/group.h"
 
-static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-enum { WIDTHS = sizeof widths / sizeof widths[0] };
-
 typedef struct {
     _Alignas(16) char bytes[OD_BATCH_BYTES];
 } storage;

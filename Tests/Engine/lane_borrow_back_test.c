@@ -5,39 +5,6 @@
 
 #include <pthread.h>
 
-static int32_t running_in(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    int32_t running = queue->running;
-    odi_lock_release(&queue->watch.lock);
-    return running;
-}
-
-static int32_t away_from(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    int32_t away = queue->away;
-    odi_lock_release(&queue->watch.lock);
-    return away;
-}
-
-static bool is_wanted_back(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool wanted = queue->first_back != NULL;
-    odi_lock_release(&queue->watch.lock);
-    return wanted;
-}
-
-/* Whether all that waits in the queue's inbox and lane is so many. */
-static bool waits_for(od_queue *queue, uint64_t count)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool waits = odi_lane_waiting(queue) == count;
-    odi_lock_release(&queue->watch.lock);
-    return waits;
-}
-
 /* ---- who takes part ---- */
 
 static struct {
@@ -154,9 +121,9 @@ static void a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back(void 
     pthread_create(&threads[2], NULL, be_third, NULL);
     assert_comes_true(atomic_load(&scene.second.waiting) + atomic_load(&scene.third.waiting) == 2);
     pthread_create(&threads[3], NULL, call_other, NULL);
-    assert_comes_true(running_in(scene.other) == 1 && waits_for(scene.target, 1));
+    assert_comes_true(running_in(scene.other) == 1 && waiting_in(scene.target) == 1);
     add(scene.other, gate_job, &job);
-    assert_comes_true(running_in(scene.other) == 2 && waits_for(scene.target, 2));
+    assert_comes_true(running_in(scene.other) == 2 && waiting_in(scene.target) == 2);
     gate_open(&scene.third);
     assert_comes_true(atomic_load(&scene.caller.waiting) == 1);
     gate_open(&scene.second);
@@ -165,7 +132,7 @@ static void a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back(void 
     gate_open(&busy);
     assert_comes_true(atomic_load(&job.waiting) == 1);
     gate_open(&scene.first_in_serial);
-    assert_comes_true(is_wanted_back(scene.target));
+    assert_comes_true(LOOK(scene.target, scene.target->first_back != NULL));
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, wait_for_the_second, NULL);
     gate_open(&job);
     bool is_back = COMES_TRUE(atomic_load(&scene.second_is_back));
@@ -250,7 +217,7 @@ static void a_worker_that_wants_its_place_back_serves_its_own_deque(void **state
     assert_comes_true(atomic_load(&scene.third.waiting) == 1);
     for (int i = 2; i < 4; i++)
         pthread_create(&threads[i], NULL, call_other_until_the_job_has_run, NULL);
-    assert_comes_true(running_in(scene.other) == 2 && waits_for(scene.target, 2));
+    assert_comes_true(running_in(scene.other) == 2 && waiting_in(scene.target) == 2);
     gate_open(&scene.caller);
     gate_open(&scene.third);
     gate_open(&scene.second);

@@ -1,5 +1,6 @@
 /* lane/borrow.c: closures of a target that wait for a queue on it. Each of these hung, because all
  * places of the target were held by callers that waited for what needs one. */
+#include "Support/crowd.h"
 #include "Support/lanes.h"
 #include "Support/prng.h"
 #include "Support/watchdog.h"
@@ -10,7 +11,7 @@
 
 static struct {
     od_queue *target, *on_it;
-    atomic_int running, most; /* of all that needs a place of the target and does not wait */
+    crowd runners; /* all that needs a place of the target and does not wait */
     atomic_ullong synced, ran;
     atomic_int began;
     atomic_bool go, exclusive;
@@ -22,8 +23,7 @@ static void begin_places(int32_t width)
     place.target = queue_of(width);
     place.on_it = NULL;
     place.alone = false;
-    atomic_store(&place.running, 0);
-    atomic_store(&place.most, 0);
+    crowd_begin(&place.runners);
     atomic_store(&place.synced, 0);
     atomic_store(&place.ran, 0);
     atomic_store(&place.began, 0);
@@ -32,15 +32,12 @@ static void begin_places(int32_t width)
 
 static void come(void)
 {
-    int running = atomic_fetch_add(&place.running, 1) + 1, most = atomic_load(&place.most);
-
-    while (running > most && !atomic_compare_exchange_weak(&place.most, &most, running)) {
-    }
+    crowd_enter(&place.runners);
 }
 
 static void go(void)
 {
-    atomic_fetch_sub(&place.running, 1);
+    crowd_leave(&place.runners);
 }
 
 static void run_on_it(void *unused)
@@ -76,12 +73,18 @@ static void sync_when_all_have_begun(void *unused)
     go();
 }
 
+/* So many jobs of the queue have a place, and wait there for `go`. */
+static void hold_all(od_queue *queue, int holders)
+{
+    for (int i = 0; i < holders; i++)
+        add(queue, sync_when_all_have_begun, NULL);
+    assert_comes_true(atomic_load(&place.began) == holders);
+}
+
 /* All places of the target are held, and jobs on it wait, when the holders sync. */
 static void fill_and_sync(int holders, int jobs)
 {
-    for (int i = 0; i < holders; i++)
-        add(place.target, sync_when_all_have_begun, NULL);
-    assert_comes_true(atomic_load(&place.began) == holders);
+    hold_all(place.target, holders);
     for (int i = 0; i < jobs; i++)
         add(place.on_it, run_on_it, NULL);
     atomic_store(&place.go, true);
@@ -93,15 +96,12 @@ static void assert_all_ran(uint64_t synced, uint64_t ran, int32_t width)
     assert_true(od_queue_wait(place.target, HANG_NS));
     assert_int_equal(atomic_load(&place.synced), synced);
     assert_int_equal(atomic_load(&place.ran), ran);
-    assert_in_range(atomic_load(&place.most), 1, width);
+    assert_in_range(atomic_load(&place.runners.most), 1, width);
 }
 
 static bool owes_nothing(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool nothing = queue->away == 0 && queue->borrowed == 0 && queue->first_awaited == NULL;
-    odi_lock_release(&queue->watch.lock);
-    return nothing;
+    return LOOK(queue, queue->away == 0 && queue->borrowed == 0 && queue->first_awaited == NULL);
 }
 
 static void end_places(void)
@@ -166,9 +166,7 @@ static void holders_of_places_of_two_targets_sync_onto_a_sibling(void **state)
     od_queue *mid = queue_on(place.target, 2, "mid");
     holders = queue_on(mid, 2, "holders");
     place.on_it = queue_on(mid, 1, "sibling");
-    for (int i = 0; i < 2; i++)
-        add(holders, sync_when_all_have_begun, NULL);
-    assert_comes_true(atomic_load(&place.began) == 2);
+    hold_all(holders, 2);
     for (int i = 0; i < 10; i++)
         add(i % 2 ? mid : place.on_it, run_on_it, NULL);
     atomic_store(&place.go, true);
@@ -193,22 +191,6 @@ static void *sync_from_outside(void *unused)
     return unused;
 }
 
-static uint32_t waiting_in(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    uint32_t waiting = odi_lane_waiting(queue);
-    odi_lock_release(&queue->watch.lock);
-    return waiting;
-}
-
-static int32_t away_of(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    int32_t away = queue->away;
-    odi_lock_release(&queue->watch.lock);
-    return away;
-}
-
 /* It has the queue's place and waits for the target's, whose holders wait for the queue's. */
 static void a_caller_from_outside_is_lent_a_holders_place(void **state)
 {
@@ -217,9 +199,7 @@ static void a_caller_from_outside_is_lent_a_holders_place(void **state)
     (void)state;
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
-    for (int i = 0; i < 2; i++)
-        add(place.target, sync_when_all_have_begun, NULL);
-    assert_comes_true(atomic_load(&place.began) == 2);
+    hold_all(place.target, 2);
     pthread_create(&thread, NULL, sync_from_outside, NULL);
     assert_comes_true(waiting_in(place.target) == 1);
     atomic_store(&place.go, true);
@@ -241,11 +221,9 @@ static void a_caller_that_comes_later_is_lent_one_too(void **state)
     assert_comes_true(atomic_load(&door.waiting) == 1);
     pthread_create(&thread, NULL, sync_from_outside, NULL);
     assert_comes_true(waiting_in(place.on_it) == 1);
-    for (int i = 0; i < 2; i++)
-        add(place.target, sync_when_all_have_begun, NULL);
-    assert_comes_true(atomic_load(&place.began) == 2);
+    hold_all(place.target, 2);
     atomic_store(&place.go, true);
-    assert_comes_true(away_of(place.target) == 2);
+    assert_comes_true(away_from(place.target) == 2);
     od_queue_set_width(place.target, 2); /* the caller finds no place of its own */
     gate_open(&door);
     pthread_join(thread, NULL);
@@ -258,9 +236,10 @@ static void a_caller_that_comes_later_is_lent_one_too(void **state)
 static void write_alone(void *unused)
 {
     (void)unused;
-    if (atomic_fetch_add(&place.running, 1) != 0)
+    come();
+    if (atomic_load(&place.runners.inside) != 1)
         atomic_store(&place.exclusive, false);
-    atomic_fetch_sub(&place.running, 1);
+    go();
 }
 
 /* A barrier of the target is behind the holders, and before what they wait for. */
@@ -273,10 +252,8 @@ static void what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder(v
         begin_places(widths[each]);
         place.on_it = queue_on(place.target, 1, "on it");
         atomic_store(&place.exclusive, true);
-        for (int i = 0; i < 2; i++)
-            add(place.target, sync_when_all_have_begun, NULL);
-        assert_comes_true(atomic_load(&place.began) == 2);
-        od_queue_async_with(place.target, NULL, OD_QUEUE_BAND, OD_BARRIER, write_alone, NULL);
+        hold_all(place.target, 2);
+        add_barrier(place.target, write_alone, NULL);
         for (int i = 0; i < 10; i++)
             add(place.on_it, run_on_it, NULL);
         atomic_store(&place.go, true);
@@ -303,14 +280,12 @@ static void a_new_closure_takes_no_holders_place(void **state)
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
     atomic_store(&newcomers, 0);
-    for (int i = 0; i < 2; i++)
-        add(place.target, sync_when_all_have_begun, NULL);
-    assert_comes_true(atomic_load(&place.began) == 2);
+    hold_all(place.target, 2);
     add(place.on_it, gate_job, &door);
     add(place.target, come_new, NULL);
     atomic_store(&place.go, true);
     assert_comes_true(atomic_load(&door.waiting) == 1); /* on a lent place */
-    assert_comes_true(away_of(place.target) == 2);
+    assert_comes_true(away_from(place.target) == 2);
     odi_clock_sleep(2 * ODI_MILLISECOND);
     assert_int_equal(atomic_load(&newcomers), 0);
     gate_open(&door);
@@ -324,14 +299,12 @@ static void a_suspended_target_holds_what_holders_wait_for(void **state)
     (void)state;
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
-    for (int i = 0; i < 2; i++)
-        add(place.target, sync_when_all_have_begun, NULL);
-    assert_comes_true(atomic_load(&place.began) == 2);
+    hold_all(place.target, 2);
     for (int i = 0; i < 10; i++)
         add(place.on_it, run_on_it, NULL);
     od_queue_suspend(place.target);
     atomic_store(&place.go, true);
-    assert_comes_true(away_of(place.target) == 2);
+    assert_comes_true(away_from(place.target) == 2);
     odi_clock_sleep(2 * ODI_MILLISECOND);
     assert_int_equal(atomic_load(&place.ran), 0);
     od_queue_resume(place.target);

@@ -80,11 +80,6 @@ static void a_cancel_counts_what_a_blocked_drainer_took(void **state)
 
 /* ---- drainers of wide lanes ---- */
 
-static void add_barrier(od_queue *queue, void (*function)(void *), void *context)
-{
-    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, function, context);
-}
-
 /* Suspended, and as if its jobs had all been short: the next drainer takes as many as it may. */
 static od_queue *wide_queue(int32_t width)
 {
@@ -97,19 +92,10 @@ static od_queue *wide_queue(int32_t width)
     return queue;
 }
 
-/* The last drainer may still be on its way out when a wait returns. */
-static uint32_t taken_back(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    uint32_t back = queue->back;
-    odi_lock_release(&queue->watch.lock);
-    return back;
-}
-
 static void end_wide_queue(od_queue *queue)
 {
     assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(taken_back(queue), 0);
+    assert_int_equal(LOOK(queue, queue->back), 0); /* the last drainer may be on its way out */
     od_queue_release(queue);
 }
 
@@ -202,10 +188,7 @@ static void a_changed_width_holds_for_what_drainers_took(void **state)
         for (int each = 0; each < 3; each++)
             assert_comes_true(atomic_load(&doors[each].waiting) == 1);
         od_queue_set_width(queue, 1);
-        odi_lock_acquire(&queue->watch.lock);
-        int32_t offered = odi_lane_offered(queue);
-        odi_lock_release(&queue->watch.lock);
-        assert_int_equal(offered, 0);
+        assert_int_equal(LOOK(queue, odi_lane_offered(queue)), 0);
         for (int each = 0; each < 3; each++)
             gate_open(&doors[each]);
         end_wide_queue(queue);
@@ -291,10 +274,8 @@ static void what_blocked_drainers_took_is_lent_to_with_the_rest(void **state)
     assert_comes_true(atomic_load(&doors[1].waiting) == 1);
     unsigned long long left = 40 - atomic_load(&ran);
     odi_lane_raise_all(queue, OD_BAND_USER_INTERACTIVE);
-    odi_lock_acquire(&queue->watch.lock);
-    uint32_t lent = queue->lent[OD_BAND_USER_INTERACTIVE];
-    int32_t offered = odi_lane_offered(queue);
-    odi_lock_release(&queue->watch.lock);
+    uint32_t lent = LOOK(queue, queue->lent[OD_BAND_USER_INTERACTIVE]);
+    int32_t offered = LOOK(queue, odi_lane_offered(queue));
     gate_open(&doors[0]);
     gate_open(&doors[1]);
     end_wide_queue(queue);
@@ -322,14 +303,6 @@ static void *call_once(void *unused)
         calling.seen_by_the_last = atomic_load(&calling.ran);
     od_queue_sync_end(&stay);
     return unused;
-}
-
-static size_t waiting_in(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    size_t waiting = odi_lane_waiting(queue);
-    odi_lock_release(&queue->watch.lock);
-    return waiting;
 }
 
 /* Found by reading: one passed the lane's other place on to the next, over older jobs. */
@@ -515,7 +488,6 @@ static void an_empty_lane_keeps_no_credits(void **state)
     od_queue_release(queue);
     od_group_release(group);
 }
-
 
 int main(void)
 {

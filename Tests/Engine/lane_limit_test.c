@@ -9,28 +9,15 @@
 
 static od_queue *limited(int32_t width, uint32_t limit, od_overflow overflow)
 {
-    od_queue_options options = {.band = OD_BAND_DEFAULT,
-                                .width = width,
-                                .label = "limited",
-                                .pending_limit = limit,
-                                .overflow = overflow};
-    od_queue *queue = od_queue_create_with(pool, &options);
-
-    if (queue == NULL)
-        abort();
-    return queue;
+    return queue_with((od_queue_options){
+        .width = width, .label = "limited", .pending_limit = limit, .overflow = overflow});
 }
 
+/* What the limit is about. */
 static uint64_t waiting(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    uint64_t waits = queue->lane.count + odi_load_relaxed(&queue->inbox.waiting);
-    odi_lock_release(&queue->watch.lock);
-    return waits;
+    return LOOK(queue, queue->lane.count + odi_load_relaxed(&queue->inbox.waiting));
 }
-
-static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
 /* ---- waiting ---- */
 
@@ -335,7 +322,6 @@ enum { QUEUES_ON_IT = 5 };
 static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
 {
     od_queue *target = limited(1, 2, OD_OVERFLOW_REFUSED), *queues[QUEUES_ON_IT];
-    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "on it", .target = target};
     atomic_ullong ran = 0;
     gate door = {0};
 
@@ -343,7 +329,7 @@ static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
     add(target, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     for (int i = 0; i < QUEUES_ON_IT; i++) {
-        queues[i] = od_queue_create_with(pool, &options);
+        queues[i] = queue_on(target, 1, "on it");
         add(queues[i], count_job, &ran);
     }
     for (int i = 0; i < 3; i++)
@@ -355,10 +341,7 @@ static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
         od_queue_release(queues[i]);
     }
     assert_int_equal(atomic_load(&ran), QUEUES_ON_IT + 2);
-    odi_lock_acquire(&target->watch.lock);
-    uint32_t guests = target->guests;
-    odi_lock_release(&target->watch.lock);
-    assert_int_equal(guests, 0);
+    assert_int_equal(LOOK(target, target->guests), 0);
     od_queue_release(target);
 }
 

@@ -1,46 +1,11 @@
 /* lane/: queues that begin inactive, and how many of a queue's jobs run. */
-#include "Support/pools.h"
+#include "Support/lanes.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
 
 #include "include/od_report.h"
-#include "lane/queue.h"
-
-static od_pool *pool;
-
-static int set_up(void **state)
-{
-    (void)state;
-    pool = pool_of(3);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return od_pool_free(pool) == OD_OK ? 0 : -1;
-}
-
-static od_queue *queue_with(int32_t width, bool inactive)
-{
-    od_queue_options options = {
-        .band = OD_BAND_DEFAULT, .width = width, .label = "state", .inactive = inactive};
-    od_queue *queue = od_queue_create_with(pool, &options);
-
-    if (queue == NULL)
-        abort();
-    return queue;
-}
-
-static void add(od_queue *queue, void (*function)(void *), void *context)
-{
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
-}
-
-static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
 /* ---- inactive ---- */
 
@@ -48,7 +13,7 @@ static void an_inactive_queue_starts_nothing_until_it_is_activated(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *queue = queue_with(widths[i], true);
+        od_queue *queue = inactive_queue(widths[i], "state");
         atomic_ullong ran = 0;
 
         assert_false(od_queue_is_active(queue));
@@ -72,7 +37,7 @@ static void an_inactive_queue_starts_nothing_until_it_is_activated(void **state)
 
 static void suspensions_count_beside_being_inactive(void **state)
 {
-    od_queue *queue = queue_with(OD_UNLIMITED, true);
+    od_queue *queue = inactive_queue(OD_UNLIMITED, "state");
     atomic_ullong ran = 0;
 
     (void)state;
@@ -87,7 +52,7 @@ static void suspensions_count_beside_being_inactive(void **state)
     assert_int_equal(atomic_load(&ran), 1);
     od_queue_release(queue);
 
-    queue = queue_with(1, true);
+    queue = inactive_queue(1, "state");
     od_queue_suspend(queue);
     od_queue_resume(queue);
     add(queue, count_job, &ran);
@@ -106,7 +71,7 @@ static void resume_an_inactive_one(void *queue)
 
 static void being_inactive_is_no_suspension_to_resume(void **state)
 {
-    od_queue *queue = queue_with(1, true);
+    od_queue *queue = inactive_queue(1, "state");
 
     (void)state;
     assert_child_traps(resume_an_inactive_one, queue,
@@ -118,7 +83,7 @@ static void a_released_inactive_queue_runs_what_it_was_given(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *queue = queue_with(widths[i], true);
+        od_queue *queue = inactive_queue(widths[i], "state");
         atomic_ullong ran = 0;
 
         add(queue, count_job, &ran);
@@ -131,7 +96,7 @@ static void a_released_inactive_queue_runs_what_it_was_given(void **state)
 
 static void an_inactive_queue_is_cancelled_as_any(void **state)
 {
-    od_queue *queue = queue_with(2, true);
+    od_queue *queue = inactive_queue(2, "state");
     atomic_ullong ran = 0;
 
     (void)state;
@@ -189,7 +154,7 @@ static void activating_loses_nothing_that_is_submitted_meanwhile(void **state)
     for (int round = 0; round < UNLESS_SANITIZED(100, 10); round++) {
         pthread_t submitter, activators[2];
 
-        race.queue = queue_with(widths[round % WIDTHS], true);
+        race.queue = inactive_queue(widths[round % WIDTHS], "state");
         atomic_store(&race.ran, 0);
         pthread_create(&submitter, NULL, submit_a_thousand, NULL);
         pthread_create(&activators[0], NULL, activate, NULL);
@@ -209,7 +174,7 @@ static void what_runs_is_counted_and_what_waits_is_not(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
-        od_queue *queue = queue_with(widths[i], false), *other = queue_with(1, false);
+        od_queue *queue = queue_of(widths[i]), *other = queue_of(1);
         gate door = {0}, others = {0};
         int runs = widths[i] == OD_UNLIMITED || widths[i] > 2 ? 2 : widths[i];
 
@@ -255,7 +220,7 @@ static void a_job_counts_itself_and_a_sync_caller_does_not(void **state)
     od_stay stay;
 
     (void)state;
-    counts.queue = queue_with(OD_UNLIMITED, false);
+    counts.queue = queue_of(OD_UNLIMITED);
     add(counts.queue, count_in_a_job, NULL);
     assert_true(od_queue_wait(counts.queue, HANG_NS));
     assert_int_equal(counts.inside, 1);
@@ -302,7 +267,7 @@ static void *look_again_and_again(void *queue)
 
 static void looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers(void **state)
 {
-    od_queue *queue = queue_with(1, false);
+    od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
     pthread_t looker;
     void *most;
@@ -324,7 +289,7 @@ static void looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers(v
 
 static void a_report_tells_what_is_inactive_and_what_runs(void **state)
 {
-    od_queue *held = queue_with(1, true), *busy = queue_with(2, false);
+    od_queue *held = inactive_queue(1, "state"), *busy = queue_of(2);
     od_queue_report reports[8];
     gate door = {0};
     int inactive = 0, running = 0;
@@ -348,20 +313,19 @@ static void a_report_tells_what_is_inactive_and_what_runs(void **state)
 
 int main(void)
 {
-#define STATE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        STATE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated),
-        STATE_TEST(suspensions_count_beside_being_inactive),
-        STATE_TEST(being_inactive_is_no_suspension_to_resume),
-        STATE_TEST(a_released_inactive_queue_runs_what_it_was_given),
-        STATE_TEST(an_inactive_queue_is_cancelled_as_any),
-        STATE_TEST(a_stop_cancels_what_an_inactive_queue_holds),
-        STATE_TEST(activating_loses_nothing_that_is_submitted_meanwhile),
-        STATE_TEST(what_runs_is_counted_and_what_waits_is_not),
-        STATE_TEST(a_job_counts_itself_and_a_sync_caller_does_not),
-        STATE_TEST(a_job_that_runs_on_its_submitter_is_counted),
-        STATE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers),
-        STATE_TEST(a_report_tells_what_is_inactive_and_what_runs),
+        LANE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated),
+        LANE_TEST(suspensions_count_beside_being_inactive),
+        LANE_TEST(being_inactive_is_no_suspension_to_resume),
+        LANE_TEST(a_released_inactive_queue_runs_what_it_was_given),
+        LANE_TEST(an_inactive_queue_is_cancelled_as_any),
+        LANE_TEST(a_stop_cancels_what_an_inactive_queue_holds),
+        LANE_TEST(activating_loses_nothing_that_is_submitted_meanwhile),
+        LANE_TEST(what_runs_is_counted_and_what_waits_is_not),
+        LANE_TEST(a_job_counts_itself_and_a_sync_caller_does_not),
+        LANE_TEST(a_job_that_runs_on_its_submitter_is_counted),
+        LANE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers),
+        LANE_TEST(a_report_tells_what_is_inactive_and_what_runs),
     };
     return run_guarded(tests);
 }

@@ -1,4 +1,5 @@
 /* lane/: queues' order, width and suspension, and what a queue says. */
+#include "Support/crowd.h"
 #include "Support/lanes.h"
 #include "Support/prng.h"
 #include "Support/process.h"
@@ -121,22 +122,16 @@ static void order_survives_a_pool_that_changes_its_size(void **state)
 
 /* ---- width ---- */
 
-static struct {
-    atomic_int inside, most;
-    atomic_ullong ran;
-} crowd;
+static crowd visitors;
 
-static void crowd_job(void *unused)
+static void stay_a_while(void *unused)
 {
-    int inside = atomic_fetch_add(&crowd.inside, 1) + 1, most = atomic_load(&crowd.most);
-
     (void)unused;
-    while (inside > most && !atomic_compare_exchange_weak(&crowd.most, &most, inside)) {
-    }
-    if (atomic_load(&crowd.ran) % 16 == 0)
+    crowd_enter(&visitors);
+    if (atomic_load(&visitors.visits) % 16 == 0)
         sched_yield(); /* not in each: on a busy machine it lasts as long as all others' turns */
-    atomic_fetch_sub(&crowd.inside, 1);
-    atomic_fetch_add(&crowd.ran, 1);
+    crowd_leave(&visitors);
+    atomic_fetch_add(&visitors.visits, 1);
 }
 
 static void at_most_width_jobs_run_at_once(void **state)
@@ -145,12 +140,12 @@ static void at_most_width_jobs_run_at_once(void **state)
     for (int32_t width = 1; width <= 5; width++) {
         od_queue *queue = queue_of(width);
 
-        memset(&crowd, 0, sizeof crowd);
+        crowd_begin(&visitors);
         for (int i = 0; i < 2000; i++)
-            add(queue, crowd_job, NULL);
+            add(queue, stay_a_while, NULL);
         assert_true(od_queue_wait(queue, HANG_NS));
-        assert_int_equal(atomic_load(&crowd.ran), 2000);
-        assert_in_range(atomic_load(&crowd.most), 1, width);
+        assert_int_equal(atomic_load(&visitors.visits), 2000);
+        assert_in_range(atomic_load(&visitors.most), 1, width);
         assert_int_equal(od_queue_width(queue), width);
         od_queue_release(queue);
     }
@@ -162,32 +157,32 @@ static void a_narrower_width_holds_for_what_starts_afterwards(void **state)
     gate doors[3] = {0};
 
     (void)state;
-    memset(&crowd, 0, sizeof crowd);
+    crowd_begin(&visitors);
     for (int i = 0; i < 3; i++)
         add(queue, gate_job, &doors[i]);
     for (int i = 0; i < 3; i++)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
     for (int i = 0; i < 500; i++)
-        add(queue, crowd_job, NULL); /* still in the pool … */
+        add(queue, stay_a_while, NULL); /* still in the pool … */
     od_queue_set_width(queue, 1);
     for (int i = 0; i < 500; i++)
-        add(queue, crowd_job, NULL); /* … and these in the lane */
+        add(queue, stay_a_while, NULL); /* … and these in the lane */
     for (int i = 0; i < 3; i++)
         gate_open(&doors[i]);
     assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(atomic_load(&crowd.ran), 1000);
+    assert_int_equal(atomic_load(&visitors.visits), 1000);
     /* One of the 500 may already have been under way when the width changed. */
-    assert_in_range(atomic_load(&crowd.most), 1, 4);
-    memset(&crowd, 0, sizeof crowd);
+    assert_in_range(atomic_load(&visitors.most), 1, 4);
+    crowd_begin(&visitors);
     for (int i = 0; i < 500; i++)
-        add(queue, crowd_job, NULL);
+        add(queue, stay_a_while, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(atomic_load(&crowd.most), 1);
+    assert_int_equal(atomic_load(&visitors.most), 1);
     od_queue_set_width(queue, OD_UNLIMITED);
     for (int i = 0; i < 500; i++)
-        add(queue, crowd_job, NULL);
+        add(queue, stay_a_while, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
-    assert_int_equal(atomic_load(&crowd.ran), 1000);
+    assert_int_equal(atomic_load(&visitors.visits), 1000);
     od_queue_release(queue);
 }
 

@@ -1,79 +1,9 @@
-/* lane/lend: who waits, or what was submitted, in a higher band lends it to what is before it.
- *
- * One worker and no spare, held at a gate while the scene is set: the order is exact then. */
-#include "Support/pools.h"
+/* lane/lend.c: what is submitted in a higher band, or waits there for its turn, lends it to what is before
+ * it in the lane. (Who waits for a group or a queue: lend_wait_test.c.) */
+#include "Support/held_worker.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
-
-#include "lane/queue.h"
-#include "os/thread.h"
-
-enum { DEFAULTS = 20, MOST = 64 };
-
-static struct {
-    od_pool *pool;
-    gate door;
-    char order[MOST + 1];
-    atomic_int ran;
-    uint32_t lent_when_raised;
-} scene;
-
-static void note(void *letter)
-{
-    int at = atomic_fetch_add(&scene.ran, 1);
-
-    if (at < MOST)
-        scene.order[at] = (char)(uintptr_t)letter;
-}
-
-static int hold_the_worker(void **state)
-{
-    (void)state;
-    memset(&scene, 0, sizeof scene);
-    scene.pool = lone_worker();
-    od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, gate_job, &scene.door);
-    return COMES_TRUE(atomic_load(&scene.door.waiting) == 1) ? 0 : -1;
-}
-
-static int free_the_pool(void **state)
-{
-    (void)state;
-    return od_pool_free(scene.pool) == OD_OK ? 0 : -1;
-}
-
-static od_queue *background(int32_t width)
-{
-    return od_queue_create(scene.pool, OD_BAND_BACKGROUND, width, "background");
-}
-
-static void add(od_queue *queue, int32_t band, char letter)
-{
-    od_queue_async(queue, NULL, band, note, (void *)(uintptr_t)letter);
-}
-
-static void flood_the_middle(void)
-{
-    for (int i = 0; i < DEFAULTS; i++)
-        od_pool_submit(scene.pool, OD_BAND_DEFAULT, note, (void *)(uintptr_t)'d');
-}
-
-/* Opens the gate and takes the queue down. `order` is what ran, without the middle band's jobs:
- * the first `before` letters before all of these, the others after them. */
-static void assert_order(od_queue *queue, const char *order, size_t before)
-{
-    char expected[MOST + 1] = "";
-    size_t letters = strlen(order);
-
-    gate_open(&scene.door);
-    assert_comes_true((size_t)atomic_load(&scene.ran) == DEFAULTS + letters);
-    assert_true(od_queue_wait(queue, HANG_NS)); /* not before: it would lend */
-    memcpy(expected, order, before);
-    memset(expected + before, 'd', DEFAULTS);
-    memcpy(expected + before + DEFAULTS, order + before, letters - before);
-    assert_string_equal(scene.order, expected);
-    od_queue_release(queue);
-}
 
 /* ---- jobs ---- */
 
@@ -199,24 +129,13 @@ static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
 
 /* ---- sync callers ---- */
 
-/* Whether what a raise gives has come to the pool, in the first thread's band. */
-static bool a_pass_waits(void)
-{
-    return odi_injector_size(
-               &scene.pool->crew.sites[0].injectors[OD_BAND_USER_INTERACTIVE]) > 0;
-}
-
 static void *open_when_somebody_waits(void *raw)
 {
     od_queue *queue = raw;
-    uint32_t waiting;
 
-    do {
+    do
         odi_clock_sleep(100 * ODI_MICROSECOND);
-        odi_lock_acquire(&queue->watch.lock);
-        waiting = odi_lane_waiting(queue);
-        odi_lock_release(&queue->watch.lock);
-    } while (waiting < 2 || !a_pass_waits());
+    while (waiting_in(queue) < 2 || !a_pass_waits());
     gate_open(&scene.door);
     return NULL;
 }
@@ -309,21 +228,10 @@ static void a_sync_is_in_its_queues_band_or_its_callers(void **state)
 
 /* ---- passes ---- */
 
-static bool has_passes(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool has = odi_lane_has_passes(queue);
-    odi_lock_release(&queue->watch.lock);
-    return has;
-}
-
 /* The last drainer leaves after the last job. */
 static bool is_idle(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool idle = queue->running == 0 && queue->in_line == 0 && !odi_lane_has_passes(queue);
-    odi_lock_release(&queue->watch.lock);
-    return idle;
+    return LOOK(queue, queue->running == 0 && queue->in_line == 0 && !odi_lane_has_passes(queue));
 }
 
 static void a_pass_that_nobody_needs_goes(void **state)
@@ -334,25 +242,14 @@ static void a_pass_that_nobody_needs_goes(void **state)
     add(queue, OD_QUEUE_BAND, 'a');
     for (int32_t band = OD_BAND_UTILITY; band >= OD_BAND_USER_INTERACTIVE; band--)
         add(queue, band, 'B');
-    odi_lock_acquire(&queue->watch.lock);
     for (int32_t band = OD_BAND_USER_INTERACTIVE; band <= OD_BAND_BACKGROUND; band++)
-        assert_int_equal(queue->passes[band], 1); /* one each, for one drainer */
-    assert_int_equal(queue->in_line, 1);
-    odi_lock_release(&queue->watch.lock);
+        assert_int_equal(LOOK(queue, queue->passes[band]), 1); /* one each, for one drainer */
+    assert_int_equal(LOOK(queue, queue->in_line), 1);
     gate_open(&scene.door);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_comes_true(is_idle(queue));
     assert_string_equal(scene.order, "aBBBB");
     od_queue_release(queue);
-}
-
-static uint32_t waiting_in(od_queue *queue, uint32_t *in_line)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    uint32_t waiting = odi_lane_waiting(queue);
-    *in_line = queue->in_line;
-    odi_lock_release(&queue->watch.lock);
-    return waiting;
 }
 
 /* Two passes for one drainer, and two workers: whichever comes up second finds nobody in line. */
@@ -362,7 +259,6 @@ static void a_pass_that_comes_up_beside_its_drainer_takes_no_second_place(void *
     od_queue *queue = od_queue_create(pool, OD_BAND_BACKGROUND, 1, "background");
     gate start = {0}, door = {0};
     atomic_ullong ran = 0;
-    uint32_t in_line;
 
     (void)state;
     for (int i = 0; i < 2; i++)
@@ -373,8 +269,8 @@ static void a_pass_that_comes_up_beside_its_drainer_takes_no_second_place(void *
     gate_open(&start);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     assert_comes_true(!has_passes(queue)); /* whoever came with one has taken what it takes by now */
-    assert_int_equal(waiting_in(queue, &in_line), 1);
-    assert_int_equal(in_line, 0);
+    assert_int_equal(waiting_in(queue), 1);
+    assert_int_equal(LOOK(queue, queue->in_line), 0);
     assert_int_equal(atomic_load(&ran), 0);
     gate_open(&door);
     assert_true(od_queue_wait(queue, HANG_NS));
@@ -396,267 +292,12 @@ static void a_released_queue_waits_for_its_last_pass(void **state)
     gate_open(&scene.door);
     assert_comes_true(atomic_load(&between.waiting) == 1); /* the lower band's pass is behind */
     assert_string_equal(scene.order, "aB");
-    odi_lock_acquire(&queue->watch.lock);
-    bool over = !queue->released;
-    uint32_t passes = queue->passes[OD_BAND_BACKGROUND];
-    odi_lock_release(&queue->watch.lock);
+    bool over = LOOK(queue, !queue->released);
+    uint32_t passes = LOOK(queue, queue->passes[OD_BAND_BACKGROUND]);
     gate_open(&between);
     assert_false(over);
     assert_int_equal(passes, 1); /* the drainer that lined up there found one */
     assert_comes_true(!has_passes(queue)); /* its memory is a queue's for ever */
-}
-
-/* ---- waiters for sets of jobs ---- */
-
-static uint32_t lent(void)
-{
-    return odi_load_relaxed(&scene.pool->crew.lent); /* relaxed: looked at again and again */
-}
-
-static void *open_when_something_is_lent(void *unused)
-{
-    assert_comes_true(lent() != 0);
-    gate_open(&scene.door);
-    return unused;
-}
-
-/* The first thread waits for `group`, or for `queue`. */
-static void wait_and_lend(od_group *group, od_queue *queue, int32_t band)
-{
-    pthread_t opener;
-
-    pthread_create(&opener, NULL, open_when_something_is_lent, NULL);
-    if (group == NULL)
-        assert_true(od_queue_wait(queue, HANG_NS));
-    else
-        assert_true(od_group_wait_for(group, queue, band, HANG_NS));
-    pthread_join(opener, NULL);
-    assert_int_equal(lent(), 0);
-}
-
-static void leave_group(void *group)
-{
-    note((void *)(uintptr_t)'H');
-    od_group_leave(group);
-}
-
-static void a_group_is_waited_for_in_the_waiters_band(void **state)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
-
-    (void)state;
-    flood_the_middle();
-    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_order(queue, "B", 1);
-    od_group_release(group);
-}
-
-static void a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band(void **state)
-{
-    od_queue *queue = background(1);
-    od_group *group = od_group_create();
-
-    (void)state;
-    add(queue, OD_QUEUE_BAND, 'a');
-    flood_the_middle();
-    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_order(queue, "aB", 2);
-    od_group_release(group);
-}
-
-static void end_when_asleep(void *thread)
-{
-    while (odi_thread_sleeps((int)(intptr_t)thread) != 1)
-        sched_yield();
-}
-
-/* Workers look whether one has, and yield once. */
-static void a_lender_that_is_woken_is_told_of_until_it_comes(void **state)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
-    odi_crew *crew = &scene.pool->crew;
-    odi_loan next = odi_loan_of(OD_BAND_USER_INTERACTIVE);
-
-    (void)state;
-    if (odi_thread_sleeps(odi_thread_id()) < 0)
-        skip();
-    od_queue_async(queue, group, OD_QUEUE_BAND, end_when_asleep, (void *)(intptr_t)odi_thread_id());
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_comes_true(odi_load_relaxed(&crew->asides) >> 1 == 1);
-    odi_loan_name(&next, crew, OD_BAND_BACKGROUND);
-    odi_loan_begin(&next);
-    assert_int_equal(odi_load_relaxed(&crew->asides) & 1, 0);
-    odi_loan_end(&next);
-    od_queue_release(queue);
-    od_group_release(group);
-}
-
-static void a_queue_is_waited_for_in_the_waiters_band(void **state)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-
-    (void)state;
-    flood_the_middle();
-    add(queue, OD_QUEUE_BAND, 'B');
-    wait_and_lend(NULL, queue, OD_QUEUE_BAND);
-    assert_order(queue, "B", 1);
-}
-
-static void *open_when_raised(void *raw)
-{
-    od_queue *queue = raw;
-    bool raised = false;
-
-    while (!raised) {
-        odi_clock_sleep(100 * ODI_MICROSECOND);
-        odi_lock_acquire(&queue->watch.lock);
-        raised = queue->raised != 0;
-        odi_lock_release(&queue->watch.lock);
-        raised = raised && a_pass_waits();
-    }
-    odi_clock_sleep(MILLISECONDS(5)); /* what else would be lent is by then */
-    scene.lent_when_raised = lent();
-    gate_open(&scene.door);
-    return NULL;
-}
-
-static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
-{
-    od_queue *queue = background(1);
-    pthread_t opener;
-
-    (void)state;
-    add(queue, OD_QUEUE_BAND, 'a');
-    add(queue, OD_QUEUE_BAND, 'b');
-    flood_the_middle();
-    pthread_create(&opener, NULL, open_when_raised, queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    pthread_join(opener, NULL);
-    assert_int_equal(scene.lent_when_raised, 0); /* the lane alone is raised */
-    assert_order(queue, "ab", 2);
-}
-
-static void what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be(void **state)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
-
-    (void)state;
-    od_group_enter(group);
-    flood_the_middle();
-    od_queue_async(queue, NULL, OD_BAND_UTILITY, leave_group, group);
-    wait_and_lend(group, queue, OD_BAND_UTILITY);
-    assert_order(queue, "H", 1);
-    od_group_release(group);
-}
-
-static void *wait_in_the_middle(void *group)
-{
-    return od_group_wait(group, HANG_NS) ? group : NULL;
-}
-
-/* A thread that is nobody's is in the middle band, and so is what it waits for. */
-static void nothing_is_lent_to_who_has_as_much(void **state)
-{
-    od_queue *queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
-    od_group *group = od_group_create();
-    pthread_t waiter;
-    void *waited;
-
-    (void)state;
-    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-    pthread_create(&waiter, NULL, wait_in_the_middle, group);
-    odi_clock_sleep(MILLISECONDS(20));
-    assert_int_equal(lent(), 0);
-    gate_open(&scene.door);
-    pthread_join(waiter, &waited);
-    assert_ptr_equal(waited, group);
-    od_queue_release(queue);
-    od_group_release(group);
-}
-
-/* Of two bands that are served alike each has its turns. */
-static void a_lent_band_and_the_waiters_own_take_turns(void **state)
-{
-    enum { OWN = 20, LENT = 4 };
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
-
-    (void)state;
-    for (int i = 0; i < OWN; i++)
-        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'u');
-    for (int i = 0; i < LENT; i++)
-        od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_comes_true(atomic_load(&scene.ran) == OWN + LENT);
-    assert_memory_equal(scene.order, "uBuBuBuBuuu", 11);
-    od_queue_release(queue);
-    od_group_release(group);
-}
-
-/* Found by reading: of three, the waiter's own got nothing until it was due by the bound. */
-static void two_lent_bands_leave_the_waiters_own_its_turns(void **state)
-{
-    enum { OWN = 10, EACH_LENT = 20 };
-    od_queue *utility = od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "utility");
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
-
-    (void)state;
-    for (int i = 0; i < EACH_LENT; i++) {
-        od_queue_async(utility, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'U');
-        od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
-    }
-    for (int i = 0; i < OWN; i++)
-        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'o');
-    wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_comes_true(atomic_load(&scene.ran) == OWN + 2 * EACH_LENT);
-    assert_in_range(strrchr(scene.order, 'o') - scene.order, OWN, 3 * OWN);
-    od_queue_release(utility);
-    od_queue_release(queue);
-    od_group_release(group);
-}
-
-static struct {
-    od_pool *pool;
-    od_queue *queue;
-    gate door;
-} other;
-
-static void *free_the_other_pool(void *unused)
-{
-    assert_comes_true(lent() != 0 && odi_load_relaxed(&other.pool->crew.lent) != 0);
-    gate_open(&other.door);
-    assert_true(od_queue_wait(other.queue, HANG_NS));
-    od_queue_release(other.queue);
-    assert_int_equal(od_pool_free(other.pool), OD_OK);
-    gate_open(&scene.door);
-    return unused;
-}
-
-static void a_pool_may_go_while_it_is_lent_to(void **state)
-{
-    od_queue *queue = background(OD_UNLIMITED);
-    od_group *group = od_group_create();
-    pthread_t thread;
-
-    (void)state;
-    memset(&other, 0, sizeof other);
-    other.pool = pool_of(1);
-    other.queue = od_queue_create(other.pool, OD_BAND_BACKGROUND, OD_UNLIMITED, "other");
-    od_pool_submit(other.pool, OD_BAND_DEFAULT, gate_job, &other.door);
-    od_queue_async(other.queue, group, OD_QUEUE_BAND, no_job, NULL);
-    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
-    pthread_create(&thread, NULL, free_the_other_pool, NULL);
-    assert_true(od_group_wait(group, HANG_NS));
-    pthread_join(thread, NULL);
-    assert_int_equal(lent(), 0);
-    od_queue_release(queue);
-    od_group_release(group);
 }
 
 /* ---- the bound ---- */
@@ -757,8 +398,6 @@ static void places_stay_exact_and_nothing_is_lost_while_lanes_are_raised(void **
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-#define SCENE(name) cmocka_unit_test_setup_teardown(name, hold_the_worker, free_the_pool)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -773,17 +412,7 @@ int main(void)
         SCENE(a_sync_is_in_its_queues_band_or_its_callers),
         SCENE(a_pass_that_nobody_needs_goes),
         cmocka_unit_test(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place),
-        SCENE(a_group_is_waited_for_in_the_waiters_band),
-        SCENE(a_groups_job_in_a_lane_is_waited_for_in_the_waiters_band),
-        SCENE(a_lender_that_is_woken_is_told_of_until_it_comes),
-        SCENE(a_queue_is_waited_for_in_the_waiters_band),
-        SCENE(a_serial_queue_is_waited_for_in_the_waiters_band),
-        SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be),
-        SCENE(nothing_is_lent_to_who_has_as_much),
         SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too),
-        SCENE(a_lent_band_and_the_waiters_own_take_turns),
-        SCENE(two_lent_bands_leave_the_waiters_own_its_turns),
-        SCENE(a_pool_may_go_while_it_is_lent_to),
         SCENE(a_lower_band_has_one_pick_of_256),
         SCENE(a_released_queue_waits_for_its_last_pass),
         cmocka_unit_test(places_stay_exact_and_nothing_is_lost_while_lanes_are_raised),

@@ -1,6 +1,7 @@
 /* queue/deque: the file itself, with rings so small that every few entries cross a boundary,
  * and indices that begin next to the wrap. */
 #include "Support/clock.h"
+#include "Support/frozen_reader.h"
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -215,19 +216,6 @@ static void shrinking_a_deque_without_a_ring_does_nothing(void **state)
 
 /* ---- retirement ---- */
 
-static gate frozen;
-
-static void *freeze_in_a_read_section(void *unused)
-{
-    (void)unused;
-    odi_reader_join();
-    odi_read_begin();
-    gate_pass(&frozen);
-    odi_read_end();
-    odi_reader_leave();
-    return NULL;
-}
-
 /* Slots of the rings that are out of use and not yet retired. */
 static int64_t kept_slots(void)
 {
@@ -240,12 +228,10 @@ static int64_t kept_slots(void)
 
 static void behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded(void **state)
 {
-    pthread_t reader;
+    frozen_reader reader;
 
     (void)state;
-    frozen = (gate){0};
-    pthread_create(&reader, NULL, freeze_in_a_read_section, NULL);
-    assert_comes_true(atomic_load(&frozen.waiting) == 1);
+    freeze_a_reader(&reader);
 
     push_all(0, 5); /* 4 -> 8: the first ring's retirement begins, and does not end */
     assert_true(odi_load_relaxed(&deque.retiring));
@@ -260,8 +246,7 @@ static void behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded
         assert_int_equal(kept_slots(), 8 + 16 + 32);
         assert_int_equal(capacity(), 64);
     }
-    gate_open(&frozen);
-    pthread_join(reader, NULL);
+    thaw(&reader);
     odi_reclaim_drain();
     assert_false(odi_load_relaxed(&deque.retiring));
     odi_deque_shrink(&deque); /* the next ring to go takes all that was kept with it */

@@ -1,6 +1,7 @@
 /* queue/injector: the file itself, with blocks and a directory so small that every few
  * entries cross a boundary. */
 #include "Support/clock.h"
+#include "Support/frozen_reader.h"
 #include "Support/prng.h"
 #include "Support/watchdog.h"
 
@@ -132,19 +133,6 @@ static void a_partly_read_block_is_not_recycled(void **state)
     assert_int_equal(spares(), 1);
 }
 
-static gate frozen;
-
-static void *freeze_in_a_read_section(void *unused)
-{
-    (void)unused;
-    odi_reader_join();
-    odi_read_begin();
-    gate_pass(&frozen);
-    odi_read_end();
-    odi_reader_leave();
-    return NULL;
-}
-
 static void too_many_spares_are_given_back_in_one_batch(void **state)
 {
     (void)state;
@@ -158,12 +146,10 @@ static void too_many_spares_are_given_back_in_one_batch(void **state)
 
 static void behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded(void **state)
 {
-    pthread_t reader;
+    frozen_reader reader;
 
     (void)state;
-    frozen = (gate){0};
-    pthread_create(&reader, NULL, freeze_in_a_read_section, NULL);
-    assert_comes_true(atomic_load(&frozen.waiting) == 1);
+    freeze_a_reader(&reader);
     push_all(0, 24);
     claim_all(0, 24, 8); /* a batch is retired, and stays */
     assert_true(odi_load_relaxed(&injector.trimming));
@@ -172,8 +158,7 @@ static void behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded(void **
         claim_all(from, from + 24, 8);
         assert_in_range(spares(), 0, 4);
     }
-    gate_open(&frozen);
-    pthread_join(reader, NULL);
+    thaw(&reader);
     odi_reclaim_drain();
     assert_comes_true(!odi_load_acquire(&injector.trimming, J7));
 }

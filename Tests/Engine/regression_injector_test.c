@@ -18,22 +18,28 @@ static void assert_claims_next(void)
     claimed++;
 }
 
+/* As far as it goes without saying so. */
+static void claim_the_first_block(void)
+{
+    odi_entry in_hand[ODI_INJECTOR_BLOCK];
+    uint64_t head = 0;
+
+    pushed = claimed = 0;
+    for (; pushed < ODI_INJECTOR_BLOCK; pushed++)
+        assert_true(odi_injector_push(&injector, entry_of(pushed)));
+    assert_int_equal(look(&injector, head, in_hand, ODI_INJECTOR_BLOCK), ODI_INJECTOR_BLOCK);
+    assert_true(odi_cas_relaxed(&injector.head, &head, head + ODI_INJECTOR_BLOCK));
+    claimed = ODI_INJECTOR_BLOCK;
+}
+
 /* A consumer has claimed the first block and comes to a stop before it says so: the block is
  * still at its place when the directory's next round arrives there. */
 static void a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds(void **state)
 {
     enum { ROUND_OF_ENTRIES = ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY };
-    odi_entry in_hand[ODI_INJECTOR_BLOCK];
 
     (void)state;
-    pushed = claimed = 0;
-    for (; pushed < ODI_INJECTOR_BLOCK; pushed++)
-        assert_true(odi_injector_push(&injector, entry_of(pushed)));
-    uint64_t head = 0;
-    assert_int_equal(look(&injector, head, in_hand, ODI_INJECTOR_BLOCK), ODI_INJECTOR_BLOCK);
-    assert_true(odi_cas_relaxed(&injector.head, &head, head + ODI_INJECTOR_BLOCK));
-    claimed = ODI_INJECTOR_BLOCK;
-
+    claim_the_first_block();
     while (pushed < ROUND_OF_ENTRIES) {
         assert_true(odi_injector_push(&injector, entry_of(pushed)));
         pushed++;
@@ -55,17 +61,8 @@ static void a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds(void 
 /* The same with entries in all the other places: none is lost, and none comes twice. */
 static void behind_a_block_in_hand_a_full_directory_keeps_its_entries(void **state)
 {
-    odi_entry in_hand[ODI_INJECTOR_BLOCK];
-
     (void)state;
-    pushed = claimed = 0;
-    for (; pushed < ODI_INJECTOR_BLOCK; pushed++)
-        assert_true(odi_injector_push(&injector, entry_of(pushed)));
-    uint64_t head = 0;
-    assert_int_equal(look(&injector, head, in_hand, ODI_INJECTOR_BLOCK), ODI_INJECTOR_BLOCK);
-    assert_true(odi_cas_relaxed(&injector.head, &head, head + ODI_INJECTOR_BLOCK));
-    claimed = ODI_INJECTOR_BLOCK;
-
+    claim_the_first_block();
     while (odi_injector_push(&injector, entry_of(pushed)))
         pushed++;
     assert_int_equal(pushed, ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY);

@@ -7,13 +7,6 @@
 
 #include <pthread.h>
 
-static int threads_again(void **state)
-{
-    (void)state;
-    atomic_store(&before_thread, NULL);
-    return 0;
-}
-
 /* ---- on submitters ---- */
 
 static void note_owner(void *owner)

@@ -1,5 +1,6 @@
 /* Scheduling that went wrong once: work that waited although somebody was free for it, bounds
  * that did not hold, and ends that were told too early. All by counts and gates. */
+#include "Support/crowd.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -308,18 +309,15 @@ static void a_negative_width_is_refused_and_not_a_queue_that_never_runs(void **s
 static struct {
     od_queue *queue;
     od_stay stay;
-    atomic_int inside, most;
+    crowd jobs;
 } forked;
 
 static void stay_a_moment(void *unused)
 {
-    int inside = atomic_fetch_add(&forked.inside, 1) + 1, most = atomic_load(&forked.most);
-
     (void)unused;
-    while (inside > most && !atomic_compare_exchange_weak(&forked.most, &most, inside)) {
-    }
+    crowd_enter(&forked.jobs);
     odi_clock_sleep(MILLISECONDS(1));
-    atomic_fetch_sub(&forked.inside, 1);
+    crowd_leave(&forked.jobs);
 }
 
 static void end_the_stay_and_go_on(void *unused)
@@ -329,7 +327,7 @@ static void end_the_stay_and_go_on(void *unused)
     for (int i = 0; i < 64; i++) /* more than one drainer takes at once */
         od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
     child_expects(od_queue_wait(forked.queue, HANG_NS));
-    child_expects(atomic_load(&forked.most) == 1);
+    child_expects(atomic_load(&forked.jobs.most) == 1);
 }
 
 static void a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial(void **state)

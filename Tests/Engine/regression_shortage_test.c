@@ -1,10 +1,10 @@
 /* Shortages that went wrong once: jobs that waited for a worker which could not be had, workers
  * that turned in circles, and a queue that waited for itself. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
-#include "lane/queue.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -226,10 +226,7 @@ static void *submit_to_the_tree(void *unused)
 
 static bool has_all_places(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool has = queue->running == 0 && queue->coming == 0 && !odi_lane_has_passes(queue);
-    odi_lock_release(&queue->watch.lock);
-    return has;
+    return LOOK(queue, queue->running == 0 && queue->coming == 0 && !odi_lane_has_passes(queue));
 }
 
 /* A pass that its target's lane has no memory for waits in its queue; there is one place for that. */
@@ -265,13 +262,6 @@ static void queues_on_a_queue_without_memory_run_everything(void **state)
 }
 
 /* ---- threads that cannot be had ---- */
-
-static int threads_again(void **state)
-{
-    (void)state;
-    atomic_store(&before_thread, NULL);
-    return 0;
-}
 
 static void open_gate(void *door)
 {
@@ -411,14 +401,6 @@ static void leave_one_and_sync(void *numbers)
 {
     od_pool_submit(top.pool, OD_BAND_DEFAULT, sync_and_note, (int *)numbers + 1);
     sync_and_note(numbers);
-}
-
-static uint64_t waiting_in(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    uint64_t waiting = queue->lane.count + odi_load_relaxed(&queue->inbox.waiting);
-    odi_lock_release(&queue->watch.lock);
-    return waiting;
 }
 
 /* The only worker waits for its turn on a serial queue, and meanwhile serves itself with a job

@@ -2,12 +2,17 @@
 #ifndef SUPPORT_LANES_H
 #define SUPPORT_LANES_H
 
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "lane/queue.h"
 
 #define LANE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static od_pool *pool;
+
+/* What many of them try. */
+static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
 static inline int set_up(void **state)
 {
@@ -31,20 +36,35 @@ static inline od_queue *queue_of(int32_t width)
     return queue;
 }
 
-static inline od_queue *queue_on(od_queue *target, int32_t width, const char *label)
+static inline od_queue *queue_with(od_queue_options options)
 {
-    od_queue_options options = {
-        .band = OD_BAND_DEFAULT, .width = width, .label = label, .target = target};
-    od_queue *queue = od_queue_create_with(pool, &options);
+    od_queue *queue;
 
+    options.band = OD_BAND_DEFAULT;
+    queue = od_queue_create_with(pool, &options);
     if (queue == NULL)
         abort();
     return queue;
 }
 
+static inline od_queue *queue_on(od_queue *target, int32_t width, const char *label)
+{
+    return queue_with((od_queue_options){.width = width, .label = label, .target = target});
+}
+
+static inline od_queue *inactive_queue(int32_t width, const char *label)
+{
+    return queue_with((od_queue_options){.width = width, .label = label, .inactive = true});
+}
+
 static inline void add(od_queue *queue, void (*function)(void *), void *context)
 {
     od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
+}
+
+static inline void add_barrier(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, function, context);
 }
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef SUPPORT_PRNG_H
 #define SUPPORT_PRNG_H
 
+#include <stdbool.h>
+
 #include "base/rng.h"
 
 typedef struct {

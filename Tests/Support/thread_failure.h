@@ -40,4 +40,12 @@ static inline int no_thread(void)
     return EAGAIN;
 }
 
+/* A teardown. */
+static inline int threads_again(void **state)
+{
+    (void)state;
+    atomic_store(&before_thread, NULL);
+    return 0;
+}
+
 #endif

@@ -1,0 +1,358 @@
+/* branches_thief_test.c — no thief starves while an owner is busy below its forks, and none sleeps while there
+ * is a fork for it. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "Support/branches.h"
+
+/* ---- an owner in a long leaf ---- */
+
+enum { ABOVE = 10 };
+
+static struct {
+    atomic_int started;
+    _Atomic(int64_t) began[ABOVE];
+    int64_t leaf_began;
+    int pipe[2];
+    bool reads;
+} above;
+
+static void note_start(void *raw)
+{
+    atomic_store(&above.began[(intptr_t)raw], odi_clock_now());
+    atomic_fetch_add(&above.started, 1);
+}
+
+/* The leaf ends when all forks above it have started, or after a hang's time. */
+static void leaf(void)
+{
+    char byte;
+
+    above.leaf_began = odi_clock_now();
+    if (above.reads)
+        (void)!read(above.pipe[0], &byte, 1);
+    else
+        (void)COMES_TRUE(atomic_load(&above.started) == ABOVE);
+}
+
+static void fork_above(intptr_t level)
+{
+    if (level == ABOVE) {
+        leaf();
+        return;
+    }
+    od_fork_slot *branch = od_fork(note_start, (void *)level);
+    fork_above(level + 1);
+    od_join(branch, note_start, (void *)level);
+}
+
+static void fork_all_above(void *unused)
+{
+    (void)unused;
+    fork_above(0);
+}
+
+static void check_above(bool reads)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "above");
+
+    memset(&above, 0, sizeof above);
+    above.reads = reads;
+    if (reads)
+        assert_int_equal(pipe(above.pipe), 0);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_all_above, NULL);
+    bool all = COMES_TRUE(atomic_load(&above.started) == ABOVE);
+    if (reads)
+        assert_int_equal(write(above.pipe[1], "x", 1), 1);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_true(all); /* by the other worker: the owner was in the leaf */
+    int64_t last = 0;
+    for (int i = 0; i < ABOVE; i++)
+        last = atomic_load(&above.began[i]) > last ? atomic_load(&above.began[i]) : last;
+    print_message("the last of %d started %lld us after the leaf\n", ABOVE,
+                  (long long)(last - above.leaf_began) / 1000);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void forks_above_a_long_leaf_are_taken(void **state)
+{
+    (void)state;
+    check_above(false);
+}
+
+static void forks_above_a_blocked_leaf_are_taken(void **state)
+{
+    (void)state;
+    check_above(true);
+}
+
+/* ---- sleepers ---- */
+
+static struct {
+    atomic_int done[2];
+    bool seen[2];
+} later;
+
+static void note_done(void *raw)
+{
+    atomic_store(&later.done[(intptr_t)raw], 1);
+}
+
+/* Both forks run elsewhere, because this one does not come back before they have. */
+static void fork_now_and_later(void *unused)
+{
+    (void)unused;
+    od_fork_slot *root = od_fork(note_done, (void *)0);
+    later.seen[0] = COMES_TRUE(atomic_load(&later.done[0]));
+    odi_clock_sleep(MILLISECONDS(30)); /* the thief has gone to sleep */
+    od_fork_slot *second = od_fork(note_done, (void *)1);
+    later.seen[1] = COMES_TRUE(atomic_load(&later.done[1]));
+    od_join(second, note_done, (void *)1);
+    od_join(root, note_done, (void *)0);
+}
+
+static void a_sleeper_is_woken_for_a_fork_that_comes_later(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "later");
+
+    memset(&later, 0, sizeof later);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_true(later.seen[0]);
+    assert_true(later.seen[1]);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* One of two sleepers takes the root's branch and stays in it. The other is woken for what is
+ * forked above from then on. */
+static struct {
+    atomic_int inside, awake, started;
+} second;
+
+static void stay_inside(void *unused)
+{
+    (void)unused;
+    atomic_store(&second.inside, 1);
+    later.seen[1] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
+}
+
+static void note_second(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&second.started, 1);
+}
+
+static void fork_above_a_taken_root(void *unused)
+{
+    od_fork_slot *branches[ABOVE], *root = od_fork(stay_inside, unused);
+
+    (void)COMES_TRUE(atomic_load(&second.inside));
+    odi_clock_sleep(MILLISECONDS(20));
+    for (int i = 0; i < ABOVE; i++)
+        branches[i] = od_fork(note_second, NULL);
+    later.seen[0] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
+    for (int i = ABOVE; i-- > 0;)
+        od_join(branches[i], note_second, NULL);
+    od_join(root, stay_inside, unused);
+}
+
+static void be_awake(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&second.awake, 1);
+    (void)COMES_TRUE(atomic_load(&second.awake) == 3);
+}
+
+static void a_second_sleeper_is_woken_when_the_first_stays_in_its_branch(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(3);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "second");
+
+    memset(&second, 0, sizeof second);
+    memset(&later, 0, sizeof later);
+    for (int i = 0; i < 3; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, be_awake, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    odi_clock_sleep(MILLISECONDS(20)); /* all three have gone to sleep */
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_above_a_taken_root, NULL);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_true(later.seen[0]);
+    assert_true(later.seen[1]); /* not by the first, once it was done */
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void note_thread(void *raw)
+{
+    *(pthread_t *)raw = pthread_self();
+    atomic_store(&later.done[0], 1);
+}
+
+static void fork_for_another(void *raw)
+{
+    pthread_t thread = pthread_self();
+    od_fork_slot *root = od_fork(note_thread, &thread);
+
+    (void)COMES_TRUE(atomic_load(&later.done[0]));
+    od_join(root, note_thread, &thread);
+    *(bool *)raw = !pthread_equal(thread, pthread_self());
+}
+
+/* A worker's stack of the least size holds forks as well. */
+static void workers_with_small_stacks_share_their_forks(void **state)
+{
+    (void)state;
+    od_pool_options options;
+    od_pool *pool;
+    char message[256];
+
+    od_pool_options_init(&options);
+    options.workers = 2;
+    options.stack_bytes = 256 * 1024;
+    assert_int_equal(od_pool_create(&options, &pool, message, sizeof message), OD_OK);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "small");
+    bool shared = false;
+    memset(&later, 0, sizeof later);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_for_another, &shared);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_true(shared);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- blocking ---- */
+
+/* Until it is wanted, there are no spares. */
+static atomic_bool monitor_wanted;
+
+static void arm_if_wanted(odi_crew *crew)
+{
+    if (atomic_load(&monitor_wanted))
+        odi_pool_arm_monitor(crew);
+}
+
+/* Both workers are in these, computing, until they are let out one by one. */
+static struct {
+    atomic_int here, out[2];
+} held;
+
+static void be_held(void *unused)
+{
+    (void)unused;
+    int slot = odi_worker_self->slot;
+
+    atomic_fetch_add(&held.here, 1);
+    compute_until(&held.out[slot]);
+}
+
+/* The worker in the other slot forks, and the one in `slot` takes it. */
+static void have_stolen(od_pool *pool, od_queue *queue, int slot)
+{
+    memset(&held, 0, sizeof held);
+    memset(&later, 0, sizeof later);
+    for (int i = 0; i < 2; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, be_held, NULL);
+    assert_comes_true(atomic_load(&held.here) == 2);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
+    atomic_store(&held.out[1 - slot], 1);
+    odi_worker *worker = odi_load_acquire(&pool->crew.slots[1 - slot], W1);
+    assert_comes_true(odi_forks_hold_work(&worker->forks));
+    atomic_store(&held.out[slot], 1);
+    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+    assert_true(odi_load_acquire(&worker->forks_run, W2) > 1);
+}
+
+/* What a worker did for others' forks is not taken for progress of the job that it blocks in. */
+static void a_worker_that_has_stolen_forks_is_noticed_when_it_blocks(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "blocking");
+    gate door = {0};
+    atomic_ullong ran = 0;
+    od_metrics metrics;
+
+    pool->crew.arm_monitor = arm_if_wanted;
+    for (int slot = 0; slot < 2; slot++)
+        have_stolen(pool, queue, slot);
+    atomic_store(&monitor_wanted, true);
+    for (int i = 0; i < 2; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 2);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    bool came = COMES_TRUE(atomic_load(&ran) == 1);
+    od_pool_metrics(pool, &metrics);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_true(came);
+    assert_true(metrics.most_spares >= 1);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- a claim that takes long ---- */
+
+static struct {
+    odi_forks *forks;
+    uintptr_t limit;
+    int owner;
+    atomic_bool joins, slept;
+} claim;
+
+static void *hold_the_claim(void *unused)
+{
+    (void)COMES_TRUE(atomic_load(&claim.joins));
+    atomic_store(&claim.slept, COMES_TRUE(odi_thread_sleeps(claim.owner) == 1));
+    odi_store_release(&claim.forks->owner.limit, claim.limit, F3);
+    return unused;
+}
+
+/* Found by reading: it yielded again and again, and under a real-time priority a thief of a lower
+ * one never came to its next instruction. */
+static void an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split(void **state)
+{
+    (void)state;
+    od_pool *pool = lone_worker();
+    gate door = {0};
+    od_fork_stay stay;
+    pthread_t thief;
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door); /* nobody else asks or takes */
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    memset(&claim, 0, sizeof claim);
+    claim.owner = odi_thread_id();
+    od_forks_enter(pool, &stay);
+    od_fork_slot *branch = od_fork(no_job, NULL);
+    claim.forks = (odi_forks *)od_forks_self;
+    claim.limit = odi_load_relaxed(&claim.forks->owner.limit); /* relaxed: its owner's, no thief's */
+    odi_store_relaxed(&claim.forks->owner.limit, ODI_FORKS_CLAIMED); /* relaxed: as above */
+    pthread_create(&thief, NULL, hold_the_claim, NULL);
+    atomic_store(&claim.joins, true);
+    od_join(branch, no_job, NULL);
+    pthread_join(thief, NULL);
+    od_forks_leave(&stay);
+    gate_open(&door);
+    assert_true(atomic_load(&claim.slept));
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forks_above_a_long_leaf_are_taken),
+        cmocka_unit_test(forks_above_a_blocked_leaf_are_taken),
+        cmocka_unit_test(a_sleeper_is_woken_for_a_fork_that_comes_later),
+        cmocka_unit_test(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch),
+        cmocka_unit_test(workers_with_small_stacks_share_their_forks),
+        cmocka_unit_test(a_worker_that_has_stolen_forks_is_noticed_when_it_blocks),
+        cmocka_unit_test(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

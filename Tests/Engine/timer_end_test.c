@@ -1,0 +1,230 @@
+/* Timers that repeat, and how each ends: cancelled, with its queue or its pool, or left behind in a fork. */
+#include "Support/process.h"
+#include "Support/timers.h"
+#include "Support/watchdog.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+CHILDREN_MAY_START_THREADS
+
+/* ---- repeating ---- */
+
+static void it_repeats_until_cancelled_and_not_once_more(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    start(&it, MILLISECONDS(2), MILLISECONDS(2));
+    assert_comes_true(atomic_load(&it.calls) >= 5);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    int calls = atomic_load(&it.calls);
+    odi_clock_sleep(MILLISECONDS(20));
+    assert_int_equal(atomic_load(&it.calls), calls);
+    assert_true(od_timer_is_cancelled(it.timer));
+    assert_int_equal(atomic_load(&it.early), 0);
+    od_timer_release(it.timer);
+}
+
+/* Calls and missed ones together are the intervals that have passed: nothing drifts. Returns whether
+ * the last call came in its own interval too, which a full machine may not let it. */
+static bool count_missed_times(void)
+{
+    gate door = {0};
+    probe it = {.waits_at = &door};
+    int64_t interval = MILLISECONDS(5), begin = odi_clock_now() + interval;
+
+    start(&it, interval, interval);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    odi_clock_sleep(10 * interval);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&it.calls) >= 4);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    int64_t passed = (int64_t)atomic_load(&it.calls) + (int64_t)atomic_load(&it.missed);
+    assert_true(atomic_load(&it.missed) >= 8);
+    assert_true(it.last_call >= begin + (passed - 1) * interval); /* no call before its time */
+    od_timer_release(it.timer);
+    return it.last_call < begin + (passed + 1) * interval;
+}
+
+static void missed_times_are_counted_and_do_not_drift(void **state)
+{
+    bool in_its_interval = false;
+
+    (void)state;
+    for (int tries = 0; tries < 200 && !in_its_interval; tries++)
+        in_its_interval = count_missed_times();
+    assert_true(in_its_interval);
+}
+
+static void a_suspended_queue_gets_one_call_that_counts_the_others(void **state)
+{
+    (void)state;
+    probe it = {0};
+
+    od_queue_suspend(queue);
+    start(&it, MILLISECONDS(3), MILLISECONDS(3));
+    assert_comes_true(od_queue_pending(queue) == 1);
+    odi_clock_sleep(MILLISECONDS(40));
+    assert_int_equal(od_queue_pending(queue), 1);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&it.calls) >= 2);
+    assert_true(atomic_load(&it.missed) >= 8);
+    (void)od_timer_cancel(it.timer);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    od_timer_release(it.timer);
+}
+
+static void cancelling_the_queue_does_not_end_one_that_repeats(void **state)
+{
+    (void)state;
+    probe once = {0}, again = {0};
+
+    od_queue_suspend(queue);
+    start(&once, 0, 0);
+    start(&again, 0, MILLISECONDS(2));
+    assert_comes_true(od_queue_pending(queue) == 2);
+    assert_int_equal(od_queue_cancel_all(queue), 2);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&once.overs) == 1);
+    assert_int_equal(atomic_load(&once.calls), 0);
+    assert_true(od_timer_is_cancelled(once.timer));
+    assert_comes_true(atomic_load(&again.calls) >= 2);
+    (void)od_timer_cancel(again.timer);
+    assert_comes_true(atomic_load(&again.overs) == 1);
+    od_timer_release(once.timer);
+    od_timer_release(again.timer);
+}
+
+/* ---- cancelling ---- */
+
+static void a_cancel_says_what_it_found(void **state)
+{
+    (void)state;
+    gate door = {0};
+    probe armed = {0}, queued = {0}, running = {.waits_at = &door};
+
+    start(&armed, SECONDS(3600), 0);
+    assert_int_equal(od_timer_cancel(armed.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(atomic_load(&armed.overs), 1);
+    assert_int_equal(od_timer_cancel(armed.timer), OD_TIMER_WAS_OVER);
+
+    start(&running, 0, MILLISECONDS(1));
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_suspend(queue);
+    start(&queued, 0, 0);
+    assert_comes_true(od_queue_pending(queue) == 2);
+    assert_int_equal(od_timer_cancel(queued.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(od_timer_cancel(queued.timer), OD_TIMER_WAS_OVER);
+    assert_int_equal(od_timer_cancel(running.timer), OD_TIMER_RUNS);
+    gate_open(&door);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&running.overs) == 1 && atomic_load(&queued.overs) == 1);
+    assert_int_equal(atomic_load(&running.calls), 1);
+    assert_int_equal(atomic_load(&queued.calls), 0);
+    od_timer_release(armed.timer);
+    od_timer_release(queued.timer);
+    od_timer_release(running.timer);
+}
+
+static void its_own_call_may_cancel_it(void **state)
+{
+    (void)state;
+    probe it = {.cancels_itself_at = 3, .cancel_said = -1};
+
+    start(&it, MILLISECONDS(1), MILLISECONDS(1));
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    assert_int_equal(atomic_load(&it.calls), 3);
+    assert_int_equal(atomic_load(&it.cancel_said), OD_TIMER_RUNS);
+    od_timer_release(it.timer);
+}
+
+static void a_cancel_may_come_before_the_start(void **state)
+{
+    (void)state;
+    probe it = {0};
+    od_timer_options options = options_of(&it, 0, MILLISECONDS(1));
+
+    it.timer = od_timer_create(queue, &options);
+    assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_PREVENTED);
+    assert_int_equal(atomic_load(&it.overs), 0);
+    od_timer_start(it.timer);
+    assert_int_equal(atomic_load(&it.overs), 1);
+    assert_int_equal(atomic_load(&it.calls), 0);
+    od_timer_release(it.timer);
+}
+
+/* ---- stop and fork ---- */
+
+static void a_stop_drops_what_is_armed(void **state)
+{
+    (void)state;
+    probe far = {0}, again = {0}, late = {0};
+    od_stop_report report;
+
+    start(&far, SECONDS(3600), 0);
+    start(&again, MILLISECONDS(1), MILLISECONDS(1));
+    assert_comes_true(atomic_load(&again.calls) >= 2);
+    assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+    assert_int_equal(atomic_load(&far.calls), 0);
+    assert_int_equal(atomic_load(&far.overs), 1);
+    assert_int_equal(atomic_load(&again.overs), 1);
+    assert_true(od_timer_is_cancelled(far.timer));
+    assert_int_equal(report.cancelled, 0);
+    assert_int_equal(report.ran, atomic_load(&again.calls));
+
+    start(&late, 0, 0);
+    assert_int_equal(atomic_load(&late.overs), 1);
+    assert_int_equal(atomic_load(&late.calls), 0);
+    assert_true(od_timer_is_cancelled(late.timer));
+    assert_int_equal(od_timer_cancel(far.timer), OD_TIMER_WAS_OVER);
+    od_timer_release(far.timer);
+    od_timer_release(again.timer);
+    od_timer_release(late.timer);
+}
+
+static void a_forked_child_has_none_of_its_parents(void **state)
+{
+    (void)state;
+    static probe before, after;
+
+    before = after = (probe){0};
+    start(&before, MILLISECONDS(100), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        od_timer_options options = options_of(&after, MILLISECONDS(5), 0);
+        bool fine = od_pool_timers_armed(pool) == 0;
+        int calls = atomic_load(&before.calls); /* a full machine may have let it come first */
+
+        (void)od_timer_cancel(before.timer); /* finds nothing to cancel, and does not crash */
+        after.timer = od_timer_create(queue, &options);
+        od_timer_start(after.timer);
+        fine = fine && COMES_TRUE(atomic_load(&after.overs) == 1);
+        odi_clock_sleep(MILLISECONDS(200));
+        _exit(fine && atomic_load(&before.calls) == calls ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_comes_true(atomic_load(&before.overs) == 1);
+    assert_int_equal(atomic_load(&before.calls), 1);
+    od_timer_release(before.timer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ONE(it_repeats_until_cancelled_and_not_once_more),
+        ON_TWO(missed_times_are_counted_and_do_not_drift),
+        ON_TWO(a_suspended_queue_gets_one_call_that_counts_the_others),
+        ON_TWO(cancelling_the_queue_does_not_end_one_that_repeats),
+        ON_TWO(a_cancel_says_what_it_found),
+        ON_TWO(its_own_call_may_cancel_it),
+        ON_TWO(a_cancel_may_come_before_the_start),
+        ON_TWO(a_stop_drops_what_is_armed),
+        ON_TWO(a_forked_child_has_none_of_its_parents),
+    };
+    return run_guarded(tests);
+}

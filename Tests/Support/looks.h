@@ -1,0 +1,44 @@
+/* looks.h — looks into a queue. What is read there is read under the lock that its writers hold. */
+#ifndef SUPPORT_LOOKS_H
+#define SUPPORT_LOOKS_H
+
+#include "Support/check.h"
+#include "lane/queue.h"
+
+/* The value of `expression` while nobody changes the queue's lane. */
+#define LOOK(queue, expression)                                                           \
+    __extension__({                                                                       \
+        odi_lock_acquire(&(queue)->watch.lock);                                           \
+        __typeof__(expression) seen_ = (expression);                                      \
+        odi_lock_release(&(queue)->watch.lock);                                           \
+        seen_;                                                                            \
+    })
+
+static inline int32_t running_in(od_queue *queue)
+{
+    return LOOK(queue, queue->running);
+}
+
+/* Entries of the lane, callers too; the inbox's are a hint. */
+static inline uint32_t waiting_in(od_queue *queue)
+{
+    return LOOK(queue, odi_lane_waiting(queue));
+}
+
+static inline uint32_t barriers_in(od_queue *queue)
+{
+    return LOOK(queue, queue->barriers);
+}
+
+/* Holders that have lent their places. */
+static inline int32_t away_from(od_queue *queue)
+{
+    return LOOK(queue, queue->away);
+}
+
+static inline bool has_passes(od_queue *queue)
+{
+    return LOOK(queue, odi_lane_has_passes(queue));
+}
+
+#endif
