@@ -86,12 +86,16 @@ extension AnyTask {
     }
 
     private func removeDependencies(where matches: (AnyTask) -> Bool) -> Int {
+        // Let go of without the lock: one that its dependents do not keep may be held by nobody else by then.
+        var seen: [AnyTask] = []
         let removed = edges.withLock { list -> [Edge] in
             guard standing.phase < .executing, !standing.isSettled else { return [] }
             var removed: [Edge] = []
             var (all, kept) = (list.takeAll(), EdgeList())
             while let edge = all.takeFirst() {
-                if let task = edge._withUnsafeGuaranteedRef({ $0.task }), matches(task) {
+                let task = edge._withUnsafeGuaranteedRef { $0.task }
+                if let task { seen.append(task) }
+                if let task, matches(task) {
                     removed.append(edge.takeRetainedValue())
                 } else {
                     kept.add(edge)
@@ -101,6 +105,7 @@ extension AnyTask {
             return removed
         }
         for edge in removed where edge.remove() { take(.release) }
+        withExtendedLifetime(seen) {}
         return removed.count
     }
 

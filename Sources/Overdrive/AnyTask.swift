@@ -371,7 +371,7 @@ func odTaskDiscard(_ task: UnsafeMutableRawPointer) {
 }
 
 private func discardSubmittedTask(_ task: UnsafeMutableRawPointer) {
-    Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().cancel()
+    Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().take(.discard)
 }
 
 extension AnyTask: CurrentWork {

@@ -8,6 +8,13 @@ final class BlockTaskState: Sendable {
     }
     private let state = Locked(State())
 
+    private let reached = Atomic(0)
+
+    /// How many blocks were come to, beside the first. Relaxed, both: ordered by the group of the blocks.
+    var reachedCount: Int { reached.load(ordering: .relaxed) }
+
+    func reachOne() { reached.add(1, ordering: .relaxed) }
+
     var blocks: [@Sendable () -> Void] { state.withLock { $0.blocks } }
 
     /// False: the task has begun.

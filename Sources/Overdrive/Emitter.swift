@@ -42,7 +42,7 @@ extension Task {
             // another's.
             guard isKept.load(ordering: .relaxed), attempt < .max, let task, task.isUnderWay(attempt) else { return }
             // Whoever lets go may hold locks of the program's, which handlers want.
-            TaskQueue.global().async { [attempt] in task.accept(.failure(TaskError.abandoned), attempt: attempt) }
+            TaskQueue.inner.async { [attempt] in task.accept(.failure(TaskError.abandoned), attempt: attempt) }
         }
 
         /// Says something about the task.
@@ -52,6 +52,11 @@ extension Task {
 
         /// Where tasks that this one is made of belong; nil where it is on no queue.
         var partsQueue: TaskQueue? { task?.queueTasks?.1 }
+
+        /// What it has said was discarded on its way.
+        func isDiscarded() {
+            if let task, task.isUnderWay(attempt) { task.cancel() }
+        }
 
         /// Whether anybody still listens.
         public var isActive: Bool {
@@ -132,6 +137,7 @@ extension AnyTask {
         guard let extras else { return }
         let cleanups = extras.locked { fields in
             fields.endedAttempts = max(fields.endedAttempts, Int(attempt) + 1)
+            fields.bodyIsElsewhere = false
             fields.cancelBody = nil
             defer { fields.cleanups = [] }
             return fields.cleanups

@@ -40,6 +40,30 @@ enum Handler<T: Sendable> {
     }
 }
 
+/// A handler of updates, and whether it has had the one that was there when it came. For that it stands in the line,
+/// whose thread may be telling others of the outcome; then whoever brings it the outcome serves it first.
+final class Subscription<T: Sendable>: Sendable {
+    // Handed over by its caller, and called by one thread at a time.
+    nonisolated(unsafe) let handler: (T) -> Void
+    /// 0: it waits; 1: somebody serves it; 2: it is served.
+    private let state = Atomic<UInt8>(0)
+
+    init(_ handler: sending @escaping (T) -> Void) {
+        self.handler = handler
+    }
+
+    /// False: somebody else serves it, or has.
+    func begin() -> Bool {
+        // relaxed: nothing is handed over
+        state.compareExchange(expected: 0, desired: 1, ordering: .relaxed).exchanged
+    }
+
+    /// Releases what the handler did with the update.
+    func end() { state.store(2, ordering: .releasing) }
+
+    var isServed: Bool { state.load(ordering: .acquiring) == 2 }
+}
+
 /// A task's handlers beyond the first, and its updates.
 ///
 /// Updates, and the outcome that an emitter announces, pass through one line, which one thread at a time
@@ -47,11 +71,13 @@ enum Handler<T: Sendable> {
 final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
     enum Event {
         /// A handler comes, and is owed the last update.
-        case subscribe((T) -> Void)
+        case subscribe(Subscription<T>)
         /// What an emitter of the attempt says.
         case update(T, attempt: UInt16)
         case outcome(Result<T, any Error>, attempt: UInt16)
         case completion(attempt: UInt16)
+        /// What is to come behind those before.
+        case call(() -> Void)
     }
 
     struct Typed {
@@ -83,20 +109,23 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
         guard !isServed else { return }
         while let event = nextEvent() {
             switch event {
-            case .subscribe(let handler):
+            case .subscribe(let subscription):
+                guard subscription.begin() else { continue }
                 let last = typed { typed in
-                    if !typed.isOver { typed.updateHandlers.append(handler) }
+                    if !typed.isOver { typed.updateHandlers.append(subscription.handler) }
                     return typed.lastUpdate
                 }
                 // The end sees this object only if it was there before.
                 if task.isFinished { endUpdates() }
-                if let last { Bounce.aside { handler(last) } }
+                if let last { Bounce.aside { subscription.handler(last) } }
+                subscription.end()
             case .update(let value, let attempt):
                 guard task.isUnderWay(attempt) else { continue }
-                let handlers = typed { typed in
-                    typed.lastUpdate = value
-                    return typed.updateHandlers
+                let (handlers, last) = typed { typed in
+                    defer { typed.lastUpdate = value }
+                    return (typed.updateHandlers, typed.lastUpdate)
                 }
+                withExtendedLifetime(last) {}  // given up without the lock: it may be the program's object
                 Bounce.aside { for handler in handlers { handler(value) } }
             case .outcome(let outcome, let attempt):
                 guard task.isUnderWay(attempt) else { continue }
@@ -109,6 +138,8 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                     return typed.lastUpdate
                 } ?? () as? T
                 task.conclude(value.map { .success($0) } ?? .failure(TaskError.noValue), returning: false)
+            case .call(let body):
+                body()
             }
         }
     }
@@ -130,5 +161,34 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
             return typed.updateHandlers
         }
         withExtendedLifetime(handlers) {}  // given up without the lock
+    }
+}
+
+extension Task {
+    /// Has `body` called with each update, and with the last one now, if there was one.
+    @discardableResult
+    final func subscribe(_ body: sending @escaping (T) -> Void) -> Subscription<T> {
+        let subscription = Subscription(body)
+        if isFinished {
+            serveLate(subscription)
+        } else {
+            typedExtras.handle(.subscribe(subscription), for: self)
+        }
+        return subscription
+    }
+
+    /// No update comes any more: the subscription's handler gets the last one, unless it has it.
+    private func serveLate(_ subscription: Subscription<T>) {
+        guard subscription.begin() else { return }
+        if let last = typedExtrasIfAny?.typed({ $0.lastUpdate }) { Bounce.aside { subscription.handler(last) } }
+        subscription.end()
+    }
+
+    /// The outcome is there: calls `body` once the subscription's handler has had the last update. That is now, but where
+    /// another thread is calling the handler: then it calls `body` next.
+    final func call(behind subscription: Subscription<T>, _ body: @escaping () -> Void) {
+        serveLate(subscription)
+        if subscription.isServed { return body() }
+        typedExtras.handle(.call(body), for: self)
     }
 }

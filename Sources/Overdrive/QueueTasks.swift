@@ -1,6 +1,11 @@
 internal import OverdriveCore
 internal import Synchronization
 
+extension TaskQueue {
+    /// Where tasks go on by themselves: not on everybody's queues, whose closures anybody may take back.
+    static let inner = TaskQueue()
+}
+
 /// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
 final class QueueTasks: TaskKeeping {
     private let roster = Roster()
@@ -119,7 +124,8 @@ final class QueueTasks: TaskKeeping {
     var parkedCount: Int {
         all.count { task in
             let standing = task.standing
-            return standing.phase == .pending || standing.phase == .executing && !standing.isInBody
+            guard standing.phase == .executing else { return standing.phase == .pending }
+            return !standing.isInBody || task.extras?.locked { $0.bodyIsElsewhere } ?? false
         }
     }
 

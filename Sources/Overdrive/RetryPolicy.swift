@@ -48,8 +48,11 @@ public struct RetryPolicy: Sendable {
         case .fixed(let duration): return max(.zero, duration)
         case .exponential(let first, let multiplier, let cap):
             var wait = max(.zero, first)
-            for _ in 1..<max(1, failed) where wait < cap { wait = wait * multiplier }
-            return min(wait, cap)
+            for _ in 1..<max(1, failed) where wait > .zero && wait < cap {
+                // Where it would be longer than the cap it may be longer than a duration can be.
+                wait = multiplier < cap / wait ? wait * multiplier : cap
+            }
+            return max(.zero, min(wait, cap))
         }
     }
 
@@ -77,10 +80,12 @@ extension Task {
     /// - Returns: The task.
     @discardableResult
     public final func retry(_ policy: RetryPolicy) -> Self {
-        makeExtras().locked { fields in
-            fields.retry = policy
+        let before = makeExtras().locked { fields in
+            defer { fields.retry = policy }
             fields.retriesLeft = policy.times
+            return fields.retry
         }
+        withExtendedLifetime(before) {}  // given up without the lock
         return self
     }
 
@@ -93,7 +98,8 @@ extension Task {
         let failed = standing.attempt
         endAttempt(failed - 1)
         let wait = extras?.locked { fields in
-            fields.retriesLeft -= 1
+            // Of two threads that fail an attempt each, both may have been told that there is one left.
+            fields.retriesLeft = max(0, fields.retriesLeft - 1)
             return fields.retry.map { $0.jittered($0.delay(afterFailures: Int(failed))) }
         }
         tellObservers(of: .didRetry)
@@ -102,7 +108,9 @@ extension Task {
             Bounce.run { self.take(.retryDue) }
             return
         }
-        TaskQueue.global().asyncAfter(wait) { self.take(.retryDue) }
+        // The timer has the task: one that is cancelled meanwhile is not kept for that.
+        let timer = TaskQueue.inner.asyncAfter(wait) { self.take(.retryDue) }
+        keep(cleanup: { timer.cancel() }, of: failed)
     }
 }
 

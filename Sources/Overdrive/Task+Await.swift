@@ -37,15 +37,20 @@ extension Task {
     /// - Throws: The task's error, as the end of the stream.
     public final var updates: AsyncThrowingStream<T, any Error> {
         AsyncThrowingStream { continuation in
-            onUpdate { continuation.yield($0) }
+            let subscription = subscribe { continuation.yield($0) }
             add(.completion { [weak self] outcome in
-                switch outcome {
-                case .success(let value):
-                    if self?.isLastUpdateTheValue != true { continuation.yield(value) }
-                    continuation.finish()
-                case .failure(let error):
-                    continuation.finish(throwing: error)
+                let wasUpdate = self?.isLastUpdateTheValue ?? false
+                let end = {
+                    switch outcome {
+                    case .success(let value):
+                        if !wasUpdate { continuation.yield(value) }
+                        continuation.finish()
+                    case .failure(let error):
+                        continuation.finish(throwing: error)
+                    }
                 }
+                guard let self else { return end() }
+                call(behind: subscription) { Bounce.aside(end) }
             })
         }
     }

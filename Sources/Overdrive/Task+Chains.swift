@@ -12,8 +12,9 @@ extension Task {
     /// Updates pass through `transform` too. A failure or cancellation is passed on.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
         Task<U>(body: .relay { emit in
-            self.onUpdate { value in emit.update(with: Result { try Bounce.aside { try transform(value) } }) }
-            self.relayOutcome { outcome, wasUpdate in
+            self.relay { value in
+                emit.update(with: Result { try Bounce.aside { try transform(value) } })
+            } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .failure(let error): emit(.failure(error))
                 case .success where wasUpdate: emit(.completion)
@@ -32,12 +33,13 @@ extension Task {
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> Task<U>) -> Task<U> {
         Task<U>(body: .relay { emit in
             let latest = Latest(emit)
-            self.onUpdate { value in latest.follow(Result { try Bounce.aside { try transform(value) } }) }
-            self.relayOutcome { outcome, wasUpdate in
+            self.relay { value in
+                latest.follow { try transform(value) }
+            } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .failure(let error): emit(.failure(error))
                 case .success(let value):
-                    if !wasUpdate { latest.follow(Result { try Bounce.aside { try transform(value) } }) }
+                    if !wasUpdate { latest.follow { try transform(value) } }
                     latest.isLast()
                 }
             }
@@ -54,8 +56,7 @@ extension Task {
     ///     let logo = download.recover { _ in placeholder }
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> T) -> Task<T> {
         Task(body: .relay { emit in
-            self.onUpdate { emit(.update($0)) }
-            self.relayOutcome { outcome, wasUpdate in
+            self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
@@ -71,14 +72,13 @@ extension Task {
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> Task<T>) -> Task<T> {
         Task(body: .relay { emit in
             let latest = Latest(emit)
-            self.onUpdate { emit(.update($0)) }
-            self.relayOutcome { outcome, wasUpdate in
+            self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
                 switch outcome {
                 case .success where wasUpdate: emit(.completion)
                 case .success(let value): emit(.value(value))
                 case .failure(let error) where error is CancellationError: emit(.failure(error))
                 case .failure(let error):
-                    latest.follow(Result { try Bounce.aside { try transform(error) } })
+                    latest.follow { try transform(error) }
                     latest.isLast()
                 }
             }
@@ -91,14 +91,15 @@ extension Task {
     }
 
     /// A task whose updates and outcome, and so its handlers, come on a queue, in their order. On ``TaskQueue/main``
-    /// they come at once where the main thread brings them.
+    /// they come at once where the main thread brings them. It is cancelled where the queue discards them.
     ///
     ///     issues.switchTo(.main).onUpdate { show($0) }
     public final func switchTo(_ queue: TaskQueue) -> Task<T> {
         Task(body: .relay { emit in
-            let line = HandOver(to: queue)
-            self.onUpdate { value in line.hand { emit(.update(value)) } }
-            self.relayOutcome { outcome, wasUpdate in
+            let line = HandOver(to: queue) { emit.isDiscarded() }
+            self.relay { value in
+                line.hand { emit(.update(value)) }
+            } outcome: { outcome, wasUpdate in
                 line.hand {
                     switch outcome {
                     case .success where wasUpdate: emit(.completion)
@@ -115,13 +116,13 @@ extension Task {
     public final func zip<U: Sendable>(_ other: Task<U>) -> Task<(T, U)> {
         Task<(T, U)>(body: .relay { emit in
             let pair = Pair<T, U>()
-            self.relayOutcome { outcome, _ in
+            self.relayOutcome { outcome in
                 switch outcome {
                 case .success(let value): pair.note(first: value).map { emit(.value($0)) }
                 case .failure(let error): emit(.failure(error))
                 }
             }
-            other.relayOutcome { outcome, _ in
+            other.relayOutcome { outcome in
                 switch outcome {
                 case .success(let value): pair.note(second: value).map { emit(.value($0)) }
                 case .failure(let error): emit(.failure(error))
@@ -148,7 +149,7 @@ extension Task {
             }
             let values = Collected<E>(count: tasks.count)
             for (index, task) in tasks.enumerated() {
-                task.relayOutcome { outcome, _ in
+                task.relayOutcome { outcome in
                     switch outcome {
                     case .success(let value): values.note(value, at: index).map { emit(.value($0)) }
                     case .failure(let error): emit(.failure(error))
@@ -166,31 +167,45 @@ extension Task {
     public static func race(_ tasks: [Task<T>]) -> Task<T> {
         Task(body: .relay { emit in
             if tasks.isEmpty { emit(.failure(TaskError.nothingToDo)) }
-            for task in tasks { task.relayOutcome { outcome, _ in emit.end(with: outcome) } }
+            for task in tasks { task.relayOutcome { outcome in emit.end(with: outcome) } }
             let stops = tasks.map { emit.begin($0) }
             return { for stop in stops { stop() } }
         })
     }
 
     /// Hands the outcome on, one task after another instead of one inside the other.
-    private func relayOutcome(_ body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void) {
+    private func relayOutcome(_ body: @escaping @Sendable (Result<T, any Error>) -> Void) {
+        add(.relay { outcome in Bounce.run { body(outcome) } })
+    }
+
+    /// Hands updates on, and the outcome after them.
+    fileprivate func relay(
+        updates: @escaping @Sendable (T) -> Void,
+        outcome body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void
+    ) {
+        let subscription = subscribe(updates)
         add(.relay { [weak self] outcome in
             let wasUpdate = self?.isLastUpdateTheValue ?? false
-            Bounce.run { body(outcome, wasUpdate) }
+            let hand = { Bounce.run { body(outcome, wasUpdate) } }
+            guard let self else { return hand() }
+            call(behind: subscription, hand)
         })
     }
 }
 
 extension Task.Emitter {
-    fileprivate func update(with result: Result<T, any Error>) {
-        switch result {
+    /// Not worked out where nobody listens any more.
+    fileprivate func update(with result: @autoclosure () -> Result<T, any Error>) {
+        guard isActive else { return }
+        switch result() {
         case .success(let value): self(.update(value))
         case .failure(let error): self(.failure(error))
         }
     }
 
-    fileprivate func end(with result: Result<T, any Error>) {
-        switch result {
+    fileprivate func end(with result: @autoclosure () -> Result<T, any Error>) {
+        guard isActive else { return }
+        switch result() {
         case .success(let value): self(.value(value))
         case .failure(let error): self(.failure(error))
         }
@@ -210,11 +225,21 @@ extension Task.Emitter {
 /// The task that the last update has led to: its predecessors are cancelled, and what they say is ignored.
 private final class Latest<U: Sendable>: Sendable {
     private struct State {
+        /// Kept until another is followed: nobody else may hold it. Given up without the lock, because that may be its end,
+        /// of which it tells.
         var current: Task<U>?
         var stopCurrent: (@Sendable () -> Void)?
         var generation = 0
         var currentIsOver = false
         var noneFollows = false
+        var isStopped = false
+
+        mutating func next(_ task: Task<U>?) -> (Task<U>?, (@Sendable () -> Void)?) {
+            generation += 1
+            currentIsOver = false
+            defer { current = task }
+            return (current.take(), stopCurrent.take())
+        }
     }
     private let state = Locked(State())
     private let emit: Task<U>.Emitter
@@ -223,30 +248,30 @@ private final class Latest<U: Sendable>: Sendable {
         self.emit = emit
     }
 
-    func follow(_ next: Result<Task<U>, any Error>) {
-        switch next {
-        case .failure(let error):
-            emit(.failure(error))
-        case .success(let task):
-            let (generation, stop) = state.withLock { state in
-                state.generation += 1
-                state.current = task
-                state.currentIsOver = false
-                return (state.generation, state.stopCurrent.take())
-            }
-            stop?()
-            task.onUpdate { [self] value in if isCurrent(generation) { emit(.update(value)) } }
-            task.add(.relay { [self, weak task] outcome in
-                let wasUpdate = task?.isLastUpdateTheValue ?? false
-                Bounce.run { self.end(generation, outcome, wasUpdate) }
-            })
-            let begun = emit.begin(task)
-            let isOvertaken = state.withLock { state in
-                if state.generation == generation { state.stopCurrent = begun }
-                return state.generation != generation
-            }
-            if isOvertaken { begun() }
+    /// Begins the task that `transform` leads to, unless nobody listens any more.
+    func follow(_ transform: () throws -> Task<U>) {
+        guard emit.isActive else { return }
+        let task: Task<U>
+        do { task = try Bounce.aside(transform) } catch { return emit(.failure(error)) }
+        let turn = state.withLock { state -> (generation: Int, before: (Task<U>?, (@Sendable () -> Void)?))? in
+            if state.isStopped { return nil }
+            let before = state.next(task)
+            return (state.generation, before)
         }
+        guard let turn else { return }
+        let generation = turn.generation
+        turn.before.1?()
+        task.relay { [self] value in
+            if isCurrent(generation) { emit(.update(value)) }
+        } outcome: { [self] outcome, wasUpdate in
+            end(generation, outcome, wasUpdate)
+        }
+        let begun = emit.begin(task)
+        let isOvertaken = state.withLock { state in
+            if state.generation == generation { state.stopCurrent = begun }
+            return state.generation != generation
+        }
+        if isOvertaken { begun() }
     }
 
     private func isCurrent(_ generation: Int) -> Bool {
@@ -261,8 +286,10 @@ private final class Latest<U: Sendable>: Sendable {
         case .success(let value):
             if !wasUpdate { emit(.update(value)) }
             let isEnd = state.withLock { state in
+                // Who hears of the update may have brought another.
+                guard state.generation == generation else { return false }
                 state.currentIsOver = true
-                return state.noneFollows && state.generation == generation
+                return state.noneFollows
             }
             if isEnd { emit(.completion) }
         }
@@ -278,10 +305,9 @@ private final class Latest<U: Sendable>: Sendable {
     }
 
     func stop() {
-        let stop = state.withLock { state in
-            state.generation += 1
-            state.current = nil
-            return state.stopCurrent.take()
+        let (_, stop) = state.withLock { state in
+            state.isStopped = true
+            return state.next(nil)
         }
         stop?()
     }
@@ -331,9 +357,12 @@ private final class HandOver: Sendable {
     }
     private let state = Locked(State())
     private let queue: TaskQueue
+    private let whenDiscarded: @Sendable () -> Void
 
-    init(to queue: TaskQueue) {
+    /// - Parameter whenDiscarded: The queue has taken closures back, in place of running them.
+    init(to queue: TaskQueue, whenDiscarded: @escaping @Sendable () -> Void) {
         self.queue = queue
+        self.whenDiscarded = whenDiscarded
     }
 
     func hand(_ body: @escaping @Sendable () -> Void) {
@@ -343,7 +372,37 @@ private final class HandOver: Sendable {
             return state.isUnderWay
         }
         if isUnderWay { return }
-        if queue.isMainAndHere { work() } else { queue.async { self.work() } }
+        if queue.isMainAndHere { return work() }
+        let turn = Turn(of: self)
+        queue.async { turn.take() }
+    }
+
+    /// What the queue's closure holds, and nobody else.
+    private final class Turn: Sendable {
+        private let line: HandOver
+        // Written by the one thread that runs the closure, read when the last reference is gone.
+        nonisolated(unsafe) private var isTaken = false
+
+        init(of line: HandOver) {
+            self.line = line
+        }
+
+        func take() {
+            isTaken = true
+            line.work()
+        }
+
+        deinit {
+            if !isTaken { line.isDiscarded() }
+        }
+    }
+
+    private func isDiscarded() {
+        let discarded = state.withLock { state in
+            defer { state = State() }
+            return state.waiting
+        }
+        withExtendedLifetime(discarded, whenDiscarded)
     }
 
     private func work() {

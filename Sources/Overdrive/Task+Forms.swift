@@ -68,7 +68,10 @@ extension Task {
             }
         let isCancelled = makeExtras().locked { fields in
             // Gone with the attempt; a body that has ended already is not disturbed by being cancelled.
-            if !fields.cancelIsTold, fields.endedAttempts <= Int(attempt) { fields.cancelBody = { swiftTask.cancel() } }
+            if fields.endedAttempts <= Int(attempt) {
+                fields.bodyIsElsewhere = true
+                if !fields.cancelIsTold { fields.cancelBody = { swiftTask.cancel() } }
+            }
             return fields.cancelIsTold
         }
         if isCancelled { swiftTask.cancel() }
@@ -149,20 +152,32 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     public var executionBlocks: [@Sendable () -> Void] { content.blocks }
 
     public override func run() {
+        let content = content
         let blocks = content.begin()
-        guard let first = blocks.first else {
+        guard bodyGoesOn else {
+            if !isCancelled { blocks.first?() }
             finish(with: .value(()))
             return
         }
+        // They are in the body until the last has returned, also where the task is cancelled meanwhile.
+        holdPlace(of: standing.attempt)
+        makeExtras().locked { $0.bodyIsElsewhere = true }
         let group = WaitGroup()
         // Not on the task's own queue, whose limit counts the task as one.
         let queue = TaskQueue(qos: home.qos, scheduler: home.scheduler ?? .shared)
         for block in blocks.dropFirst() {
             queue.async(group: group) { [weak self] in
+                content.reachOne()
                 if self?.isCancelled == false { block() }
             }
         }
-        if !isCancelled { first() }
-        group.notify(on: .global()) { self.finish(with: .value(())) }
+        if !isCancelled { blocks[0]() }
+        group.notify(on: .inner) {
+            // A shutdown may have taken some back.
+            let areAll = content.reachedCount == blocks.count - 1
+            self.conclude(areAll ? .success(()) : .failure(CancellationError()), returning: true)
+        }
     }
+
+    override var bodyGoesOn: Bool { content.blocks.count > 1 }
 }

@@ -144,7 +144,7 @@ extension Task {
     /// - Ordering: Updates come one at a time, in the order in which they were emitted, before the outcome.
     @discardableResult
     public final func onUpdate(_ body: sending @escaping (T) -> Void) -> Self {
-        typedExtras.handle(.subscribe(body), for: self)
+        subscribe(body)
         return self
     }
 

@@ -125,6 +125,9 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         conclude(result, returning: false)
     }
 
+    /// Whether what ``run()`` has set off elsewhere is the body too: it ends with a conclusion that says it returns.
+    var bodyGoesOn: Bool { false }
+
     @inlinable
     @discardableResult
     final func conclude(_ result: Result<T, any Error>, returning: Bool) -> Bool {
@@ -153,7 +156,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         switch body {
         case .run:
             Bounce.aside { run() }
-            if !standing.isSettled { leave() }
+            if !bodyGoesOn, !standing.isSettled { leave() }
         case .inline:
             runInline()
         case .progressive(let start):

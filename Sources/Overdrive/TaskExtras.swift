@@ -41,6 +41,8 @@ class TaskExtras: @unchecked Sendable {
         var cleanups: [() -> Void] = []
         /// Somebody kept the emitter of a progressive body: the task waits for him.
         var isSpokenFor = false
+        /// The attempt's body goes on although who began it has returned.
+        var bodyIsElsewhere = false
         /// What cancels an asynchronous body that is under way.
         var cancelBody: (() -> Void)?
         /// Attempts that have ended; a cleanup that comes later runs at once.

@@ -89,6 +89,8 @@ struct TaskState: Equatable, Sendable {
         /// The next attempt is due.
         case retryDue
         case cancel
+        /// A place in the queue was taken back: a cancel, unless the task has begun from another.
+        case discard
         /// The outcome can be read.
         case publish
         /// A handler wants to live in the task itself.
@@ -239,11 +241,10 @@ struct TaskState: Equatable, Sendable {
             return [.accept, .submit]
 
         case .cancel:
-            guard !isCancelled, !isSettled else { return [] }
-            isCancelled = true
-            if isInBody { return [.accept, .tellCancelled] }
-            isSettled = true
-            return [.accept, .tellCancelled, .publishCancelled]
+            return takeCancel()
+
+        case .discard:
+            return phase < .executing ? takeCancel() : []
 
         case .publish:
             phase = .finished
@@ -308,6 +309,14 @@ struct TaskState: Equatable, Sendable {
             return [.accept, .publishCancelled]
         }
         return isRetrying ? [.accept, beginNextAttempt()] : .accept
+    }
+
+    private mutating func takeCancel() -> Actions {
+        guard !isCancelled, !isSettled else { return [] }
+        isCancelled = true
+        if isInBody { return [.accept, .tellCancelled] }
+        isSettled = true
+        return [.accept, .tellCancelled, .publishCancelled]
     }
 
     private mutating func beginNextAttempt() -> Actions {

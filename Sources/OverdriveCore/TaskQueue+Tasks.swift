@@ -3,7 +3,8 @@ internal import Synchronization
 
 /// What a queue asks of whatever `Overdrive` keeps for the tasks that were added to it.
 package protocol TaskKeeping: AnyObject, Sendable {
-    /// Tasks of the queue that the engine does not count: they wait for others, or for somebody to finish them.
+    /// Tasks of the queue that the engine does not count: they wait for others, or for somebody to finish them, or
+    /// their bodies go on although who began them has returned.
     var parkedCount: Int { get }
 
     /// Whether every task that was added is over.

@@ -200,4 +200,105 @@ struct AsyncTests {
         TaskQueue().add(task: empty)
         try await empty.value
     }
+
+    @Test("A BlockTask that is cancelled is over when the blocks that run are")
+    func blockTaskIsCancelled() async {
+        let (entered, ended, gate) = (Counter(), Counter(), Gate())
+        let task = BlockTask(blocks: [
+            {},
+            {
+                entered.add()
+                gate.pass()
+                ended.add()
+            },
+        ])
+        let queue = TaskQueue()
+        queue.add(task: task)
+        #expect(eventually { entered.count == 1 && queue.runningTaskCount == 0 })
+        task.cancel()
+        #expect(task.isCancelled && !task.isFinished)
+        gate.open()
+        #expect(await task.result().error is CancellationError)
+        #expect(ended.count == 1)
+        await queue.drained()
+    }
+
+    @Test("A body that goes on elsewhere is pending in its queue")
+    func goesOnElsewhere() async throws {
+        let queue = TaskQueue()
+        let (begun, isOpen) = (Counter(), Counter())
+        let task = Task<Int>.async {
+            begun.add()
+            while isOpen.count == 0 { try await AsyncTask.sleep(for: .milliseconds(1)) }
+            return 1
+        }
+        queue.add(task: task)
+        #expect(eventually { begun.count == 1 && queue.runningTaskCount == 0 && queue.pendingTaskCount == 1 })
+        isOpen.add()
+        #expect(try await task.value == 1)
+        await queue.drained()
+        #expect(queue.pendingTaskCount == 0)
+    }
+
+    @Test("cancelAll leaves a task alone that has begun, though a place that it gave up is still in the queue")
+    func cancelAllOfAPlaceGivenUp() async throws {
+        let queue = TaskQueue.serial()
+        queue.suspend()
+        let (entered, gate) = (Counter(), Gate())
+        let task = Task.inline {
+            entered.add()
+            gate.pass()
+            return 1
+        }
+        queue.add(task: task)
+        let dependency = Task<Int> { _ in {} }
+        dependency.start()
+        #expect(task.add(dependency: dependency))
+        dependency.finish(with: .value(1))
+        #expect(task.isReady)
+        queue.resume()
+        #expect(eventually { entered.count == 1 })
+        queue.cancelAll()
+        gate.open()
+        #expect(try await task.value == 1)
+    }
+
+    @Test("A BlockTask whose blocks a shutdown takes back has not succeeded")
+    func blocksTakenBack() async {
+        let scheduler = makeScheduler(workers: 1)
+        let (entered, ran, gate) = (Counter(), Counter(), Gate())
+        let task = BlockTask(blocks: [
+            {
+                entered.add()
+                gate.pass()
+            },
+            { ran.add() },
+        ])
+        TaskQueue(scheduler: scheduler).add(task: task)
+        #expect(eventually { entered.count == 1 })
+        let report: ShutdownReport = await scheduler.shutdown(deadline: .zero)
+        #expect(report.stuck == 1 && report.cancelled == 1)
+        gate.open()
+        #expect(await task.result().error is CancellationError)
+        #expect(ran.count == 0)
+    }
+
+    @Test("cancelAll of everybody's queues takes back nothing that tasks of others need")
+    func everybodysQueues() async {
+        await #expect(processExitsWith: .success) {
+            let (queue, attempts) = (TaskQueue(), Counter())
+            let task = Task.inline {
+                if attempts.add() <= 3 { throw Flaw() }
+            }
+            task.retry(RetryPolicy(times: 3, delay: .fixed(.milliseconds(5))))
+            let blocks = (0..<20).map { _ in BlockTask(blocks: [{}, {}]) }
+            queue.add(task: task)
+            queue.add(tasks: blocks)
+            let areOver = eventually {
+                for qos in TaskQueue.QoS.allCases { TaskQueue.global(qos: qos).cancelAll() }
+                return task.isFinished && blocks.allSatisfy { $0.isFinished }
+            }
+            precondition(areOver && attempts.count == 4)
+        }
+    }
 }

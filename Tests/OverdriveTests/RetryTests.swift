@@ -128,4 +128,35 @@ struct RetryTests {
         queue.add(task: task)
         #expect((task.result?.error as? Flaw)?.number == 100_001)
     }
+
+    @Test("wait no longer than the cap, whatever the wait is multiplied by")
+    func multipliers() {
+        func wait(_ multiplier: Double, _ cap: Duration = .seconds(60), afterFailures failed: Int = 9) -> Duration {
+            RetryPolicy(times: 9, delay: .exponential(.seconds(1), multiplier: multiplier, cap: cap))
+                .delay(afterFailures: failed)
+        }
+        for multiplier in [1e40, .greatestFiniteMagnitude, .infinity, .nan] { #expect(wait(multiplier) == .seconds(60)) }
+        #expect(wait(1_000, .seconds(Int64.max)) == .seconds(Int64.max))
+        #expect(wait(-2) == .zero && wait(0) == .zero && wait(-2, afterFailures: 1) == .seconds(1))
+        #expect(wait(2, afterFailures: 3) == .seconds(4) && wait(1) == .seconds(1))
+        #expect(wait(2, .zero) == .zero && wait(2, .seconds(-1)) == .zero)
+    }
+
+    @Test("keep a task no longer that is cancelled before its next attempt")
+    func cancelledWhileItWaits() {
+        let attempts = Counter()
+        weak var kept: Task<Int>?
+        do {
+            let task = Task<Int>.inline {
+                attempts.add()
+                throw Flaw()
+            }
+            task.retry(RetryPolicy(times: 1, delay: .fixed(.seconds(600))))
+            kept = task
+            TaskQueue().add(task: task)
+            #expect(eventually { attempts.count == 1 && task.state == .pending })
+            task.cancel()
+        }
+        #expect(eventually { kept == nil })
+    }
 }

@@ -7,7 +7,7 @@ import Testing
 struct StateMachineTests {
     static let events: [TaskState.Event] = [
         .add(byHand: true), .add(byHand: false), .start, .dependOn, .gainDependent, .condition, .release, .conditionsMet,
-        .begin, .leave, .retryDue, .cancel, .publish, .claimSlot, .fillSlot, .watch, .close(locked: false), .close(locked: true),
+        .begin, .leave, .retryDue, .cancel, .discard, .publish, .claimSlot, .fillSlot, .watch, .close(locked: false), .close(locked: true),
         .finish(failed: false, mayRetry: false, returning: false), .finish(failed: false, mayRetry: false, returning: true),
         .finish(failed: true, mayRetry: false, returning: false), .finish(failed: true, mayRetry: true, returning: false),
         .finish(failed: true, mayRetry: true, returning: true), .finish(failed: true, mayRetry: false, returning: true),
@@ -32,7 +32,7 @@ struct StateMachineTests {
     static func canCome(_ event: TaskState.Event, in world: World) -> Bool {
         let state = world.state
         switch event {
-        case .begin: return world.submissions > 0
+        case .begin, .discard: return world.submissions > 0
         case .leave: return world.isEntered
         case .finish(_, _, let returning): return !returning || world.isEntered
         case .publish: return world.publications > world.published
@@ -51,7 +51,7 @@ struct StateMachineTests {
         let step = world.state.after(event)
         next.word = step.state.word
         switch event {
-        case .begin: next.submissions -= 1
+        case .begin, .discard: next.submissions -= 1
         case .leave, .finish(_, _, returning: true): next.isEntered = false
         case .publish: next.published += 1
         case .conditionsMet: next.evaluations -= 1

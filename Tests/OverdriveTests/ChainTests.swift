@@ -1,0 +1,184 @@
+import Overdrive
+import TestSupport
+import Testing
+
+/// Tasks that are made of tasks, and others who listen to what one says on its way.
+@Suite("Tasks made of tasks", .timeLimit(.minutes(10)))
+struct ChainTests {
+    /// A task that says what the test has it say. Its body has returned.
+    private static func spoken() -> (Task<Int>, Task<Int>.Emitter) {
+        let emitters = Log<Task<Int>.Emitter>()
+        let task = Task<Int> { emit in
+            emitters.note(emit)
+            return {}
+        }
+        task.start()
+        return (task, emitters.all[0])
+    }
+
+    private static func all(of updates: AsyncThrowingStream<Int, any Error>) async throws -> [Int] {
+        var seen: [Int] = []
+        for try await update in updates { seen.append(update) }
+        return seen
+    }
+
+    @Test("Who comes while handlers of the outcome are called has the last update before the outcome")
+    func comesDuringHandlers() async throws {
+        let (made, streams, heard) = (Log<Task<Int>>(), Log<AsyncThrowingStream<Int, any Error>>(), Log<[Int]>())
+        let source = Task<Int> { emit in
+            emit(.value(7))
+            return {}
+        }
+        source.onCompletion {
+            let updates = Log<Int>()
+            source.onUpdate { updates.note($0) }
+            heard.note(updates.all)
+            streams.note(source.updates)
+            let derived = [
+                source.then { $0 }, source.then { value -> Task<Int> in Task(value: value) },
+                source.recover { _ in 0 }, source.switchTo(.background),
+            ]
+            for task in derived {
+                task.start()
+                made.note(task)
+            }
+        }
+        source.start()
+        #expect(heard.all == [[7]])
+        for task in made.all { #expect(try await task.value == 7) }
+        #expect(made.all.count == 4)
+        #expect(try await Self.all(of: streams.all[0]) == [7])
+    }
+
+    @Test("Who stands in the line behind the outcome has the last update before it")
+    func standsBehindTheOutcome() async throws {
+        let (entered, gate) = (Counter(), Gate())
+        let source = Task<Int> { emit in
+            emit(.value(7))
+            return {}
+        }
+        source.onUpdate { _ in
+            entered.add()
+            gate.pass()
+        }
+        TaskQueue().add(task: source)
+        #expect(eventually { entered.count == 1 })
+        let (derived, updates) = (source.then { $0 }, source.updates)
+        derived.start()
+        gate.open()
+        #expect(try await derived.value == 7)
+        #expect(try await Self.all(of: updates) == [7])
+    }
+
+    @Test("A task that nobody else holds may go when another follows it, and when what is made of it is cancelled")
+    func goesWhenFollowed() {
+        let (source, emit) = Self.spoken()
+        let census = Census()
+        let derived = source.then { _ -> Task<Int> in
+            let tracked = census.newborn()
+            let inner = Task<Int> { _ in { tracked.touch() } }
+            inner.start()
+            return inner
+        }
+        derived.start()
+        emit(.update(1))
+        emit(.update(2))
+        #expect(census.died == 1)
+        derived.cancel()
+        #expect(derived.result?.error is CancellationError && census.alive == 0)
+    }
+
+    @Test("An update that comes while the value of the one before is told is waited for")
+    func updateWithinUpdate() async throws {
+        let (source, emit) = Self.spoken()
+        let (entered, gate) = (Counter(), Gate())
+        emit(.update(1))
+        let derived = source.then { number -> Task<Int> in
+            if number == 1 { return Task(value: 10) }
+            return Task.inline {
+                entered.add()
+                gate.pass()
+                return 20
+            }
+        }
+        derived.onUpdate { if $0 == 10 { emit(.update(2)) } }
+        TaskQueue.serial().add(task: derived)
+        #expect(eventually { entered.count == 1 })
+        emit(.completion)
+        gate.open()
+        #expect(try await derived.value == 20)
+    }
+
+    @Test("What nobody listens to any more is not begun")
+    func nothingIsBegunForNobody() {
+        let (source, emit) = Self.spoken()
+        let (transforms, begun) = (Counter(), Counter())
+        let following = source.then { _ -> Task<Int> in
+            transforms.add()
+            return Task.inline { begun.add() }
+        }
+        let changed = source.then { _ in transforms.add() }
+        let recovered = source.recover { _ -> Task<Int> in
+            transforms.add()
+            return Task.inline { begun.add() }
+        }
+        for task in [following, changed, recovered] {
+            task.start()
+            task.cancel()
+        }
+        emit(.update(1))
+        emit(.failure(Flaw()))
+        #expect(transforms.count == 0 && begun.count == 0)
+    }
+
+    @Test("Updates whose queue discards them cancel the task that is switched to it")
+    func switchedToWhatDiscards() async {
+        let (source, emit) = Self.spoken()
+        let queue = TaskQueue.serial()
+        queue.suspend()
+        let switched = source.switchTo(queue)
+        switched.start()
+        emit(.update(1))
+        #expect(queue.cancelAll() == 1)
+        queue.resume()
+        emit(.value(2))
+        #expect(await switched.result().error is CancellationError)
+        #expect(source.result?.value == 2)
+    }
+
+    @Test("What an update replaces is let go of without a lock, and so is a policy")
+    func replaced() {
+        final class Frame: Sendable {
+            let whenGone: @Sendable () -> Void
+            init(_ whenGone: @escaping @Sendable () -> Void) { self.whenGone = whenGone }
+            deinit { whenGone() }
+        }
+        let (asked, holder) = (Counter(), Holder<Task<Frame>?>(nil))
+        let task = Task<Frame> { emit in
+            emit(
+                .update(
+                    Frame {
+                        holder.value?.onUpdate { _ in }
+                        asked.add()
+                    }))
+            emit(.update(Frame {}))
+            return {}
+        }
+        holder.value = task
+        task.name = "frames"
+        let frame = Frame { [weak task] in
+            if task?.name == "frames" { asked.add() }
+        }
+        task.retry(RetryPolicy(times: 1) { [frame] _ in
+            withExtendedLifetime(frame) {}
+            return true
+        })
+        _ = consume frame
+        task.retry(2)
+        #expect(asked.count == 1 && task.retryCount == 2)
+        task.start()
+        #expect(asked.count == 2)
+        task.cancel()
+        holder.value = nil
+    }
+}
