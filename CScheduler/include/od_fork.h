@@ -153,6 +153,15 @@ static inline __attribute__((always_inline)) bool od_fork_wanted(void)
  * better be left to what is nested deeper: who forks without end joins or calls instead. */
 bool od_fork_is_crowded(void);
 
+/* Whether `branch` is the newest fork that the calling thread has under way, in the pool whose guest or
+ * worker it is. */
+static inline __attribute__((always_inline)) bool od_fork_is_newest(const od_fork_slot *branch)
+{
+    od_forks *forks = od_forks_here();
+
+    return forks != NULL && OD_FORK_LOAD(&forks->head) == branch + 1;
+}
+
 /* Offers function(context). `context` stays valid until the join. */
 static inline __attribute__((always_inline)) od_fork_slot *
 od_fork(void (*function)(void *), void *context)

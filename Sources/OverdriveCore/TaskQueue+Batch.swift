@@ -37,12 +37,14 @@ extension TaskQueue {
     public struct Batch: ~Copyable {
         private let queue: TaskQueue
         private let group: WaitGroup?
+        private let qos: QoS?
         /// The engine's batch; nil where closures go to a dispatch queue.
         private let handle: OpaquePointer?
 
         fileprivate init(of queue: TaskQueue, group: WaitGroup?, qos: QoS?, in room: UnsafeMutableRawBufferPointer) {
             self.queue = queue
             self.group = group
+            self.qos = qos
             if case .engine(let engine, _) = queue.route, let room = room.baseAddress {
                 handle = od_batch_begin(room, engine, group?.handle, qos?.rawValue ?? -1)
             } else {
@@ -54,7 +56,7 @@ extension TaskQueue {
         ///
         /// - Cost: No allocation beside the closure's own captures.
         public mutating func async(execute body: sending @escaping () -> Void) {
-            guard let handle else { return queue.async(group: group, execute: body) }
+            guard let handle else { return queue.async(group: group, qos: qos, execute: body) }
             if let tracker = queue.tracker {
                 addClosure(tracker.counting(body), handle)
             } else {

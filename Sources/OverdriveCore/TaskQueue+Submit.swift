@@ -69,6 +69,7 @@ extension TaskQueue {
         // The closure is handed from here to the queue, and its result back, once each.
         nonisolated(unsafe) let body = body
         let rejection = backPressure == .reject ? Rejection() : nil
+        let tracker = tracker  // as of now: what was submitted before another one is not counted there
         let carried = try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Carried<R>, any Error>) in
                 guard
@@ -81,7 +82,7 @@ extension TaskQueue {
                     defer { stub.keep() }
                     guard work.start() else { return }
                     let outcome = Result { Carried(value: try work.whileCurrent(body)) }
-                    if case .failure = outcome { self.tracker?.noteFailure() }
+                    if case .failure = outcome { tracker?.noteFailure() }
                     HandOver.sends(by: work)
                     continuation.resume(with: outcome)
                 }

@@ -255,4 +255,18 @@ struct MisuseTests {
             result,
             says: "Scheduler.shutdown(deadline:) of \"render\" from one of its own closures would wait for itself")
     }
+
+    @Test("of a scope: forked on another scheduler than it was opened on")
+    func foreignScope() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let other = makeScheduler()
+            Parallel.scope { outer in
+                Parallel.scope(on: other) { _ in outer.fork {} }
+            }
+        }
+        expect(
+            result,
+            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
+                + "where it was opened")
+    }
 }

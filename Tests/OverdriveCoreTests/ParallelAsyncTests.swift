@@ -134,4 +134,16 @@ struct ParallelAsyncTests {
             _ = eventually { Cancellation.isRequested }
         }
     }
+
+    @Test("gives an array back that nobody else holds: it is not copied when it is changed")
+    func arraysAreNotCopied() async {
+        var array = Array(0..<1_000)
+        func place() -> UInt { array.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } }
+        let before = place()
+        for round in 0..<300 where place() == before {
+            await Parallel.sort(&array)
+            array.swapAt(0, round + 1)
+        }
+        #expect(place() == before)
+    }
 }

@@ -132,4 +132,22 @@ struct ProgressTests {
         #expect((progress.total, progress.done) == (8_000, 8_000))
         #expect(eventually { census.alive == 0 })
     }
+
+    @Test("leaves a failure out of what was submitted before")
+    func failureFromBefore() async {
+        let queue = TaskQueue(scheduler: makeScheduler())
+        let (entered, gate) = (Counter(), Gate())
+        let early = Task {
+            try await queue.run {
+                entered.add()
+                gate.pass()
+                throw Trouble()
+            }
+        }
+        while entered.count == 0 { await Task.yield() }
+        queue.trackProgress(total: 1)
+        gate.open()
+        await #expect(throws: Trouble.self) { try await early.value }
+        #expect(queue.progress?.failed == 0)
+    }
 }

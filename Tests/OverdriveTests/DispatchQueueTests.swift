@@ -207,4 +207,13 @@ struct DispatchQueueTests {
                 "overdrive: TaskQueue.trackProgress(total:) of \"legacy\", which runs on a dispatch queue: its closures are "
                     + "not counted\n"))
     }
+
+    @Test("gives the closures of a batch the batch's quality of service")
+    func batch() async {
+        let queue = TaskQueue(queue: DispatchQueue(label: "legacy", qos: .utility))
+        let seen = Log<TaskQueue.QoS?>()
+        queue.asyncBatch(qos: .userInitiated) { $0.async { seen.note(TaskQueue.QoS.current) } }
+        await queue.drained()
+        #expect(seen.all == [.userInitiated])
+    }
 }

@@ -138,7 +138,11 @@ extension Parallel {
         let hand = Hand(array)
         array = []
         let result = await run(on: scheduler) { hand.elements.withLock { elements in body(&elements) } }
-        array = hand.elements.withLock { $0 }
+        // Taken out: the worker may still hold the hand.
+        array = hand.elements.withLock { elements in
+            defer { elements = [] }
+            return elements
+        }
         return result
     }
 }

@@ -285,6 +285,7 @@ extension Parallel {
                 scope { inner -> R? in
                     var scope = ThrowingScope(effort)
                     defer {
+                        inner.first = scope.inner.first
                         inner.children += scope.inner.children
                         scope.inner.children = 0
                     }

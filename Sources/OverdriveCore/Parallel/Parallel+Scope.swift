@@ -52,6 +52,7 @@ extension Parallel {
 
         @inlinable
         mutating func joinAll() {
+            if let first, children > 0, !od_fork_is_newest(first + (children - 1)) { Parallel.trapForeignScope() }
             while children > 0 {
                 od_join_owned()
                 children -= 1
@@ -62,5 +63,12 @@ extension Parallel {
     @usableFromInline
     static func trapScope() -> Never {
         trap("Parallel.Scope.fork: a scope that was opened after this one is still open: fork before it, or there")
+    }
+
+    @usableFromInline
+    static func trapForeignScope() -> Never {
+        trap(
+            "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
+                + "where it was opened")
     }
 }
