@@ -82,6 +82,11 @@ int od_pool_current_band(void);
  * that several workers have in hand, and for a thread that the kernel moves to another node. */
 void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
 
+/* Submits a job of the layer above's own tasks, which defines od_executor_run(job) and
+ * od_executor_discard(job): exactly one of them is called, once; the second where a stop passes its
+ * deadline, which counts the job as cancelled. */
+void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job);
+
 /* A word of the pool's user, such as the object that wraps it. Set it before submitting. */
 void od_pool_set_owner(od_pool *pool, void *owner);
 

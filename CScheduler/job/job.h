@@ -81,10 +81,15 @@ static inline odi_entry odi_job_owned(odi_owned *owned)
     return odi_job_plain(odi_job_call_owned, owned, 0);
 }
 
+static inline bool odi_job_calls(odi_entry job, odi_function *function)
+{
+    return job.code & ODI_JOB_PLAIN && function != NULL &&
+           (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)function;
+}
+
 static inline bool odi_job_is_owned(odi_entry job)
 {
-    return job.code & ODI_JOB_PLAIN && odi_job_call_owned != NULL &&
-           (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)odi_job_call_owned;
+    return odi_job_calls(job, odi_job_call_owned);
 }
 
 #ifdef ODI_SWIFT_CLOSURES
@@ -95,9 +100,12 @@ typedef __attribute__((swiftcall)) void odi_closure(
 #endif
 
 /* The tasks of the layer above, where there is one: a plain job whose function is od_task_run
- * owns its context, and has it told when it will never run. */
+ * owns its context, and has it told when it will never run. So do the jobs of its language's own
+ * tasks, which then run elsewhere. */
 extern void od_task_run(void *task) __attribute__((weak));
 extern void od_task_discard(void *task) __attribute__((weak));
+extern void od_executor_run(void *job) __attribute__((weak));
+extern void od_executor_discard(void *job) __attribute__((weak));
 
 /* Gives up the captures of a job, or tells its object, after it has run or instead of it. */
 static inline void odi_job_release(odi_entry job)
@@ -116,9 +124,10 @@ static inline void odi_job_release(odi_entry job)
 /* Gives up a job that will never run. */
 static inline void odi_job_discard(odi_entry job)
 {
-    if (job.code & ODI_JOB_PLAIN && od_task_run != NULL &&
-        (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)od_task_run)
+    if (odi_job_calls(job, od_task_run))
         od_task_discard((void *)(uintptr_t)job.context);
+    else if (odi_job_calls(job, od_executor_run))
+        od_executor_discard((void *)(uintptr_t)job.context);
     else
         odi_job_release(job);
 }

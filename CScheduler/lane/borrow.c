@@ -34,6 +34,24 @@ bool odi_borrow_is_lent(const od_queue *queue)
     return stay != NULL && stay->lent & bit;
 }
 
+static _Thread_local odi_lending *lendings;
+
+od_queue *odi_borrow_awaited(const od_queue *queue)
+{
+    for (odi_lending *each = lendings; each != NULL; each = each->outer) {
+        od_queue *below = each->awaited;
+
+        for (uint32_t lent = each->lent; lent != 0; lent >>= 1) {
+            od_queue *lane = odi_target_lane(below);
+
+            if (lent & 1 && lane == queue)
+                return below;
+            below = lane;
+        }
+    }
+    return NULL;
+}
+
 /* ---- who may go on: lock held ---- */
 
 /* Where the width has become less, those that ran before go on, and nobody is added to them. */
@@ -226,6 +244,17 @@ static bool end_waiting(od_queue *queue, od_queue *awaited)
 
 /* ---- lending and taking back ---- */
 
+/* Both locks held; releases them. */
+static void settle_both(od_queue *awaited, od_queue *queue)
+{
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_settlement passes = odi_lane_settle(awaited);
+    odi_lock_release(&awaited->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+    odi_lane_carry_out(awaited, passes);
+}
+
 /* What lies in the target's line for it counts no more: its drainers get further passes, and one that
  * comes up late finds nobody. */
 static void lend(od_queue *awaited, od_queue *queue)
@@ -235,12 +264,7 @@ static void lend(od_queue *awaited, od_queue *queue)
     begin_waiting(queue, awaited);
     queue->away++;
     odi_lane_take_back(queue); /* the drainer that is here goes on no further */
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_settlement passes = odi_lane_settle(awaited);
-    odi_lock_release(&awaited->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-    odi_lane_carry_out(awaited, passes);
+    settle_both(awaited, queue);
 }
 
 static void want_back(od_queue *queue, odi_turn *holder_back)
@@ -271,25 +295,29 @@ static bool want_back_no_more(od_queue *queue, const odi_turn *holder_back)
     return true;
 }
 
-/* Who runs on the place may wait for what lies in this worker's deque. It stays lent meanwhile. */
-ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *mine)
+/* Who runs on the place may wait for what lies in this worker's deque. It stays lent meanwhile, and what
+ * runs here comes in on it. */
+ODI_COLD static void serve_meanwhile(od_queue *awaited, od_queue *queue, odi_turn *mine)
 {
+    odi_lock_acquire(&awaited->watch.lock);
     odi_lock_acquire(&queue->watch.lock);
     bool goes = want_back_no_more(queue, mine);
-    odi_settlement settlement = odi_lane_settle(queue); /* nobody is held back meanwhile */
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    if (goes)
+        begin_waiting(queue, awaited);
+    settle_both(awaited, queue); /* nobody is held back meanwhile */
     if (!goes)
         return;
     odi_serve_own_deque();
+    odi_lock_acquire(&awaited->watch.lock);
     odi_lock_acquire(&queue->watch.lock);
+    bool has_callers = end_waiting(queue, awaited);
     if (come_back(queue))
         odi_store_release(&mine->granted, 1, Q1); /* by itself */
     else
         want_back(queue, mine);
-    settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    settle_both(awaited, queue);
+    if (has_callers) /* nobody might, while they have their turns */
+        odi_lane_end_credits(queue);
 }
 
 static void take_back(od_queue *awaited, od_queue *queue)
@@ -302,11 +330,8 @@ static void take_back(od_queue *awaited, od_queue *queue)
     bool at_once = come_back(queue);
     if (!at_once)
         want_back(queue, &mine);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lock_release(&awaited->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-    if (has_callers) /* nobody might, while they have their turns */
+    settle_both(awaited, queue);
+    if (has_callers) /* as above */
         odi_lane_end_credits(queue);
     if (at_once)
         return;
@@ -315,7 +340,7 @@ static void take_back(od_queue *awaited, od_queue *queue)
         int64_t until = odi_worker_self != NULL ? odi_clock_after(ODI_WAIT_SLICE_NS) : ODI_FOREVER;
 
         if (odi_futex_wait(&mine.granted, 0, until) == ODI_FUTEX_TIMED_OUT)
-            serve_meanwhile(queue, &mine);
+            serve_meanwhile(awaited, queue, &mine);
     }
     od_blocking_end();
 }
@@ -329,11 +354,13 @@ static bool is_active(od_queue *queue)
 }
 
 /* A bit for each lane of the chain says which of its places was lent. */
-uint32_t odi_borrow_lend(od_queue *queue)
+void odi_borrow_lend(odi_lending *lending)
 {
-    uint32_t lent = 0, place = 1, bit;
+    uint32_t place = 1, bit;
 
-    for (od_queue *below = queue, *each; place != 0 && is_active(below); below = each, place <<= 1) {
+    lending->lent = 0;
+    for (od_queue *below = lending->awaited, *each; place != 0 && is_active(below);
+         below = each, place <<= 1) {
         each = odi_target_lane(below);
         if (each == NULL)
             break;
@@ -342,17 +369,21 @@ uint32_t odi_borrow_lend(od_queue *queue)
             continue;
         lend(below, each);
         stay->lent |= bit;
-        lent |= place;
+        lending->lent |= place;
     }
-    return lent;
+    if (lending->lent == 0)
+        return;
+    lending->outer = lendings;
+    lendings = lending;
 }
 
 /* In the order in which all who need several take them: outwards. */
-void odi_borrow_take_back(od_queue *queue, uint32_t lent)
+void odi_borrow_take_back(odi_lending *lending)
 {
     uint32_t bit = 0;
 
-    for (od_queue *below = queue, *each; lent != 0; below = each, lent >>= 1) {
+    od_queue *below = lending->awaited, *each;
+    for (uint32_t lent = lending->lent; lent != 0; below = each, lent >>= 1) {
         each = odi_target_lane(below);
         if (!(lent & 1))
             continue;
@@ -360,6 +391,7 @@ void odi_borrow_take_back(od_queue *queue, uint32_t lent)
         od_stay *stay = holder(each, &bit);
         stay->lent &= ~bit;
     }
+    lendings = lending->outer;
 }
 
 void odi_borrow_forget(od_queue *queue)

@@ -118,15 +118,18 @@ static bool enter_at_once(od_queue *queue)
 ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_sync_wait wait;
-    uint32_t lent = odi_stays != NULL ? odi_borrow_lend(queue) : 0;
+    od_queue *awaited = odi_borrow_awaited(queue);
+    odi_lending lending = {.awaited = queue};
 
+    if (odi_stays != NULL)
+        odi_borrow_lend(&lending);
     if (ODI_FINDS_CYCLES)
         odi_cycle_enter(&wait, queue);
-    odi_lane_take_turn(queue, exclusive, through);
+    odi_lane_take_turn(queue, exclusive, awaited != NULL ? awaited : through);
     if (ODI_FINDS_CYCLES)
         odi_cycle_leave(&wait);
-    if (ODI_UNLIKELY(lent != 0))
-        odi_borrow_take_back(queue, lent);
+    if (ODI_UNLIKELY(lending.lent != 0))
+        odi_borrow_take_back(&lending);
 }
 
 /* The caller runs one of the queue's jobs, and asks to be let in once more. True: it is in

@@ -60,7 +60,8 @@ typedef struct odi_turn {
         ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
     } where;             /* of a sync caller; under the lock */
     bool exclusive;      /* a sync caller's barrier */
-    od_queue *through;   /* the queue on this one whose place it holds already, or NULL */
+    od_queue *through;   /* the queue on this one whose place it holds already, or for which its
+                          * thread lends a place of this one, or NULL */
     odi_entry entry;
     struct odi_turn *next; /* of those that the lane had no memory for */
 } odi_turn;
@@ -131,7 +132,8 @@ struct od_queue {
 extern _Thread_local od_stay *odi_stays;
 
 /* Waits in the lane for a place; a checked build looks for a circle of waits. `through`: the queue
- * on this one whose place the caller holds, or NULL. Not held. */
+ * on this one whose place the caller holds, or NULL. A caller on top of a holder that lends comes in
+ * through the queue that the holder waits for. Not held. */
 void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *through);
 
 /* What a drainer that holds a place has taken. */

@@ -47,25 +47,56 @@ static const char *other_at(uintptr_t address)
     return sentence != NULL && lies_there != NULL && lies_there(address) ? sentence : NULL;
 }
 
-static void on_fault(int signal, siginfo_t *info, void *machine)
+/* Sent by a process or a thread, without an access that would be tried again. */
+static bool was_sent(const siginfo_t *info)
+{
+    return info->si_code <= 0;
+}
+
+/* The sentence about an access that ends the process; NULL: it is none of our business. */
+static const char *sentence_about(const siginfo_t *info)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
-    const char *other = other_at(address);
 
+    if (was_sent(info))
+        return NULL;
     if (lies_in(below_the_stack, address))
-        say("overdrive: a worker's stack is used up: the recursion is too deep, or the "
-            "Scheduler wants a larger stackSize\n");
-    else if (other != NULL)
-        say(other);
-    else if (before.sa_flags & SA_SIGINFO) {
+        return "overdrive: a worker's stack is used up: the recursion is too deep, or the "
+               "Scheduler wants a larger stackSize\n";
+    return other_at(address);
+}
+
+/* Calls the function that was here before us, where there was one, as the kernel would. */
+static bool call_before(int signal, siginfo_t *info, void *machine)
+{
+    static const struct sigaction fatal = {.sa_handler = SIG_DFL};
+    bool takes_info = before.sa_flags & SA_SIGINFO;
+
+    if (!takes_info && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))
+        return false;
+    if (before.sa_flags & (int)SA_RESETHAND)
+        sigaction(signal, &fatal, NULL);
+    if (takes_info)
         before.sa_sigaction(signal, info, machine);
-        return;
-    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    else
         before.sa_handler(signal);
+    return true;
+}
+
+static void on_fault(int signal, siginfo_t *info, void *machine)
+{
+    const char *sentence = sentence_about(info);
+
+    if (sentence != NULL)
+        say(sentence);
+    else if (call_before(signal, info, machine))
         return;
-    }
-    /* The access is tried again, and meets whoever was here before us. */
-    sigaction(SIGSEGV, &before, NULL);
+    if (was_sent(info) && before.sa_handler == SIG_IGN)
+        return;
+    /* The access is tried again, and meets whoever was here before us; what was sent is sent again. */
+    sigaction(signal, &before, NULL);
+    if (was_sent(info))
+        (void)raise(signal);
 }
 
 static void install(void)

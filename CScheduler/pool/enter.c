@@ -1,4 +1,6 @@
 /* enter.c — in which pool a thread forks that is no worker. */
+#include <pthread.h>
+
 #include "base/invariant.h"
 #include "include/od_pool.h"
 #include "pool/pool.h"
@@ -80,6 +82,17 @@ __attribute__((weak)) void *od_fork_root_work(void)
 
 static odi_lock default_lock;
 static od_pool *default_pool;
+
+/* A creation that another thread was in the midst of is nothing that a forked child could wait for. */
+static void forget_creation(void)
+{
+    default_lock = (odi_lock){0};
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_creation);
+}
 
 __attribute__((weak)) od_pool *od_default_pool(void)
 {

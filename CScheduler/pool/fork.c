@@ -18,7 +18,7 @@ void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
 
 static odi_lock pools_lock;
 static od_pool *pools;
-static bool handlers_registered;
+static bool had_pools;
 
 static void before_fork(void)
 {
@@ -36,7 +36,8 @@ static void after_in_parent(void)
 
 static void after_in_child(void)
 {
-    odi_reclaim_forked();
+    if (had_pools) /* without one nothing was ever retired */
+        odi_reclaim_forked();
     odi_worker_self = NULL;
     odi_runs_forked();
     odi_records_forked();
@@ -55,12 +56,16 @@ static void after_in_child(void)
         odi_fork_above();
 }
 
+/* Not by the first pool: a fork in the midst of its creation would meet no handler. */
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(before_fork, after_in_parent, after_in_child);
+}
+
 void odi_pool_enlist(od_pool *pool)
 {
     odi_lock_acquire(&pools_lock);
-    if (!handlers_registered)
-        handlers_registered = pthread_atfork(before_fork, after_in_parent,
-                                             after_in_child) == 0;
+    had_pools = true;
     pool->next_pool = pools;
     pools = pool;
     odi_lock_release(&pools_lock);

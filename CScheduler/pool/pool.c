@@ -1,6 +1,7 @@
 #include "pool/pool.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,16 +98,20 @@ static void free_parts(od_pool *pool)
     odi_pages_free(pool, sizeof *pool);
 }
 
+static odi_source this_machine;
+
+static void open_this_machine(void)
+{
+    this_machine = odi_source_live();
+}
+
+/* Once, and once more in a child that was forked in the midst of it. */
 static const odi_source *live_source(void)
 {
-    static odi_source source;
-    static odi_lock lock;
+    static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-    odi_lock_acquire(&lock);
-    if (source.read == NULL)
-        source = odi_source_live();
-    odi_lock_release(&lock);
-    return &source;
+    pthread_once(&opened, open_this_machine);
+    return &this_machine;
 }
 
 static void set_constants(od_pool *pool, const od_pool_options *options, int workers)

@@ -171,6 +171,11 @@ void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void 
     odi_pool_submit(pool, (uint32_t)band, odi_job_plain(function, context, 0));
 }
 
+void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job)
+{
+    od_pool_submit(pool, band, od_executor_run, job);
+}
+
 int od_pool_current_band(void)
 {
     odi_worker *worker = odi_worker_self;

@@ -6,6 +6,9 @@ internal import CScheduler
 ///         await withTaskGroup(of: Int.self) { group in … }
 ///     }
 ///
+/// A task that waits in a scheduler whose shutdown passes its deadline is not lost: it goes on where tasks
+/// without a preference run.
+///
 /// - Ordering: Jobs of one priority start in the order in which they were enqueued from one thread.
 extension Scheduler: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
@@ -15,15 +18,22 @@ extension Scheduler: TaskExecutor {
         // and the caller holds no reference of its own.
         let alive = Unmanaged.passRetained(self)
         defer { alive.release() }
-        od_pool_submit(handle, band, Scheduler.runJob, unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
+        od_pool_submit_executor_job(handle, band, unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
+}
 
-    /// Runs the job in `context` on the scheduler whose worker (or helper) this thread is. The task that the
-    /// job belongs to keeps its executor alive.
-    private static let runJob: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
-        guard let context, let owner = od_pool_current_owner() else { return }
-        let scheduler = Unmanaged<Scheduler>.fromOpaque(owner)
-        let job = unsafeBitCast(context, to: UnownedJob.self)
-        job.runSynchronously(on: scheduler._withUnsafeGuaranteedRef { $0.asUnownedTaskExecutor() })
+/// The engine's door: runs the job on the scheduler whose worker (or helper) this thread is. The task that the
+/// job belongs to keeps its executor alive.
+@_cdecl("od_executor_run")
+func odExecutorRun(_ job: UnsafeMutableRawPointer) {
+    guard let executor = PoolOwner.current?.executor else {
+        trap("Scheduler.enqueue(_:): the job of a Swift task has no scheduler to run on")
     }
+    unsafeBitCast(job, to: UnownedJob.self).runSynchronously(on: executor)
+}
+
+/// The engine's other door: the scheduler was shut down before the job's turn came.
+@_cdecl("od_executor_discard")
+func odExecutorDiscard(_ job: UnsafeMutableRawPointer) {
+    globalConcurrentExecutor.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)))
 }

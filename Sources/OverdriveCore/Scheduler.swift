@@ -21,6 +21,9 @@ public final class Scheduler: Sendable {
 
     private let isShared: Bool
 
+    // The pool's as well, from which it is taken when that is gone.
+    private let owner: PoolOwner
+
     /// The process's scheduler, started at first use.
     ///
     /// `OVERDRIVE_WORKERS` (1 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core, automatic) set it up; a
@@ -91,14 +94,22 @@ public final class Scheduler: Sendable {
         self.handle = handle
         self.name = name
         self.isShared = isShared
-        od_pool_set_owner(handle, Unmanaged.passUnretained(self).toOpaque())
+        owner = PoolOwner()
+        owner.belong(to: self)
+        od_pool_set_owner(handle, Unmanaged.passRetained(owner).toOpaque())
     }
 
     deinit {
         // The pool finishes what was submitted. From one of its own closures that has to happen elsewhere.
         nonisolated(unsafe) let pool = handle
-        if od_pool_free(pool) == OD_INSIDE {
-            DispatchQueue.global().async { _ = od_pool_free(pool) }
+        let owner = Unmanaged.passUnretained(owner)
+        if od_pool_free(pool) != OD_INSIDE {
+            owner.release()
+        } else {
+            DispatchQueue.global().async {
+                _ = od_pool_free(pool)
+                owner.release()
+            }
         }
     }
 
@@ -193,7 +204,7 @@ public enum SchedulerError: Error, Equatable, CustomStringConvertible {
 public struct ShutdownReport: Sendable, Equatable {
     /// Closures that ran to their end, over the scheduler's life.
     public let ran: Int
-    /// Accepted closures that never ran and never will.
+    /// Accepted closures that never ran and never will. The jobs of Swift tasks among them run elsewhere.
     public let cancelled: Int
     /// Closures that were still running at the deadline.
     public let stuck: Int

@@ -68,11 +68,6 @@ extension Scheduler {
         TaskQueue(qos: TaskQueue.QoS.current ?? .default, scheduler: self)
             .concurrentPerform(iterations: iterations, execute: body)
     }
-
-    /// The scheduler whose closure the calling thread runs.
-    static var current: Scheduler? {
-        od_pool_current_owner().map { Unmanaged<Scheduler>.fromOpaque($0).takeUnretainedValue() }
-    }
 }
 
 /// A loop whose numbers several threads take. Its caller waits for the numbers, not for the threads: one

@@ -99,6 +99,32 @@ static void a_task_is_run_or_discarded_but_not_both(void **state)
     assert_int_equal(tasks_discarded, 1);
 }
 
+static int executor_jobs_run, executor_jobs_discarded;
+
+void od_executor_run(void *job)
+{
+    executor_jobs_run += job == &executor_jobs_run;
+}
+
+void od_executor_discard(void *job)
+{
+    executor_jobs_discarded += job == &executor_jobs_run;
+}
+
+static void an_executors_job_is_run_or_discarded_but_not_both(void **state)
+{
+    int tasks = tasks_discarded;
+
+    (void)state;
+    odi_job_run(odi_job_plain(od_executor_run, some(&executor_jobs_run), 0));
+    assert_int_equal(executor_jobs_run, 1);
+    assert_int_equal(executor_jobs_discarded, 0);
+    odi_job_discard(odi_job_plain(od_executor_run, some(&executor_jobs_run), 0));
+    assert_int_equal(executor_jobs_run, 1);
+    assert_int_equal(executor_jobs_discarded, 1);
+    assert_int_equal(tasks_discarded, tasks);
+}
+
 #ifdef ODI_SWIFT_CLOSURES
 static int closure_calls, releases;
 
@@ -523,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_new_tag_replaces_the_old_one_and_nothing_else),
         cmocka_unit_test(a_closure_is_not_plain_and_keeps_its_words),
         cmocka_unit_test(a_task_is_run_or_discarded_but_not_both),
+        cmocka_unit_test(an_executors_job_is_run_or_discarded_but_not_both),
 #ifdef ODI_SWIFT_CLOSURES
         cmocka_unit_test(a_closure_runs_with_its_captures_and_gives_them_up),
 #endif

@@ -122,6 +122,19 @@ struct ConcurrentPerformTests {
         holder.value = nil
     }
 
+    @Test("behind the closure that let go of the scheduler")
+    func goneScheduler() throws {
+        let runs = Counter()
+        do {
+            let scheduler = try Scheduler(workers: 1, name: "gone", spareWorkers: 0)
+            let queue = TaskQueue.serial(scheduler: scheduler)
+            queue.suspend()
+            queue.async { withExtendedLifetime(scheduler) {} }
+            queue.async { TaskQueue.concurrentPerform(iterations: 100) { _ in runs.add() } }
+        }  // the queue goes, and with that is resumed
+        #expect(eventually { runs.count == 100 })
+    }
+
     @Test("from many threads at once")
     func crowded() {
         let scheduler = makeScheduler(workers: 2)

@@ -150,6 +150,41 @@ struct ShutdownTests {
         #expect(try await TaskQueue.serial(scheduler: scheduler).run { 9 } == 9)
     }
 
+    @Test("loses no Swift task whose job waits at the deadline")
+    func waitingSwiftTask() async throws {
+        let scheduler = try Scheduler(workers: 1, name: "brief", spareWorkers: 0)
+        let (begun, gate) = (WaitGroup(), Gate())
+        begun.enter()
+        TaskQueue(scheduler: scheduler).async {
+            begun.leave()
+            gate.pass()
+        }
+        await begun.wait()
+        let task = Task(executorPreference: scheduler) { 7 }
+        let report = await scheduler.shutdown(deadline: .zero)
+        #expect(report.cancelled == 1)
+        #expect(await task.value == 7)
+        gate.open()
+    }
+
+    @Test("loses no Swift task that awaits something on a worker that is stuck")
+    func stuckSwiftTask() async throws {
+        let scheduler = try Scheduler(workers: 1, name: "brief", spareWorkers: 0)
+        let (begun, gate) = (WaitGroup(), Gate())
+        begun.enter()
+        let task = Task(executorPreference: scheduler) {
+            begun.leave()
+            pass(gate)
+            await Task.yield()
+            return 7
+        }
+        await begun.wait()
+        let report = await scheduler.shutdown(deadline: .zero)
+        #expect(report.stuck == 1)
+        gate.open()
+        #expect(await task.value == 7)
+    }
+
     @Test("names a stuck Swift task by no queue's label")
     func stuckTask() async {
         let scheduler = makeScheduler(workers: 1)

@@ -1,0 +1,148 @@
+/* What the engine did to the process around it once: a fork in the midst of the first pool's creation left a
+ * child that waited for ever, and signals that were sent were lost. */
+#include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* ---- a fork while another thread makes the default pool ---- */
+
+static _Thread_local bool stops_at_allocation;
+static gate at_allocation;
+
+/* A sanitizer's allocator is its own. */
+#if !UNDER_TSAN && !UNDER_ASAN
+
+void *__libc_malloc(size_t size);
+
+void *malloc(size_t size)
+{
+    if (stops_at_allocation) {
+        stops_at_allocation = false;
+        gate_pass(&at_allocation);
+    }
+    return __libc_malloc(size);
+}
+
+#endif
+
+static void *make_the_default_pool(void *unused)
+{
+    stops_at_allocation = true;
+    (void)od_default_pool();
+    stops_at_allocation = false;
+    return unused;
+}
+
+static void use_the_default_pool(void *unused)
+{
+    od_pool *mine = od_default_pool();
+    atomic_ullong ran = 0;
+
+    (void)unused;
+    child_expects(mine != NULL);
+    od_pool_submit(mine, OD_BAND_DEFAULT, count_job, &ran);
+    child_expects(COMES_TRUE(atomic_load(&ran) == 1));
+}
+
+static void a_child_forked_while_the_default_pool_is_made_has_its_own(void **state)
+{
+    pthread_t maker;
+
+    (void)state;
+    if (SANITIZED)
+        skip(); /* nothing stops the creation there */
+    assert_int_equal(pthread_create(&maker, NULL, make_the_default_pool, NULL), 0);
+    assert_comes_true(atomic_load(&at_allocation.waiting) == 1);
+    assert_child_succeeds(use_the_default_pool, NULL);
+    gate_open(&at_allocation);
+    pthread_join(maker, NULL);
+    use_the_default_pool(NULL);
+}
+
+/* ---- a signal that a program sends, and one that it handles ---- */
+
+static void begin_a_worker(void)
+{
+    od_pool *pool = pool_of(1);
+    atomic_ullong ran = 0;
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    child_expects(COMES_TRUE(atomic_load(&ran) == 1));
+}
+
+static void send_a_fault(void *unused)
+{
+    (void)unused;
+    signal(SIGSEGV, SIG_DFL); /* not cmocka's */
+    begin_a_worker();
+    raise(SIGSEGV);
+}
+
+static void a_fault_that_is_sent_ends_the_process(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(send_a_fault, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+}
+
+static void send_an_ignored_fault(void *unused)
+{
+    (void)unused;
+    signal(SIGSEGV, SIG_IGN);
+    begin_a_worker();
+    raise(SIGSEGV);
+    raise(SIGSEGV);
+}
+
+static void a_fault_that_is_sent_and_ignored_is_ignored(void **state)
+{
+    (void)state;
+    assert_child_succeeds(send_an_ignored_fault, NULL);
+}
+
+static void say_that_it_came(int signal)
+{
+    (void)signal;
+    dprintf(STDERR_FILENO, "came\n");
+}
+
+static void fault_with_a_handler_for_one(void *unused)
+{
+    struct sigaction once = {.sa_handler = say_that_it_came, .sa_flags = (int)SA_RESETHAND};
+    volatile int *volatile nowhere = NULL;
+
+    (void)unused;
+    sigaction(SIGSEGV, &once, NULL);
+    begin_a_worker();
+    *nowhere = 1;
+}
+
+/* It returns, so that the access is tried again and ends the process. */
+static void a_handler_for_one_fault_is_called_once(void **state)
+{
+    (void)state;
+    if (UNDER_ASAN)
+        skip(); /* UBSan reports the access itself */
+    outcome it = in_a_child(fault_with_a_handler_for_one, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
+    assert_string_equal(it.said, "came\n");
+}
+
+CHILDREN_MAY_START_THREADS
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        /* First: there is no default pool yet. */
+        cmocka_unit_test(a_child_forked_while_the_default_pool_is_made_has_its_own),
+        cmocka_unit_test(a_fault_that_is_sent_ends_the_process),
+        cmocka_unit_test(a_fault_that_is_sent_and_ignored_is_ignored),
+        cmocka_unit_test(a_handler_for_one_fault_is_called_once),
+    };
+    return run_guarded(tests);
+}
