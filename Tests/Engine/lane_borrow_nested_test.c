@@ -1,6 +1,7 @@
 /* lane/borrow.c: what a waiting holder's thread runs on top of it, because nobody else could, comes onto
  * the target by the place that the holder lends. All were found by reading, and hung. */
 #include "Support/lanes.h"
+#include "Support/looks.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -114,14 +115,6 @@ static void *pass_through(void *door)
     gate_pass(door);
     od_queue_sync_end(&stay);
     return NULL;
-}
-
-static int32_t running_in(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    int32_t running = queue->running;
-    odi_lock_release(&queue->watch.lock);
-    return running;
 }
 
 static gate before_sync;
