@@ -566,11 +566,16 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         grant(next.granted);
     } else if (held_up || next.taken.first.code != 0) {
-        if (!odi_lane_line_up(queue, band, &next.taken))
-            return true;
+        bool sends = odi_lane_line_up(queue, band, &next.taken);
+
         if (ODI_LIKELY(target == NULL))
-            return odi_pool_submit_if_kept(queue->pool, *band, odi_lane_pass(queue, *band));
-        odi_target_send(queue, *band);
+            return !sends ||
+                   odi_pool_submit_if_kept(queue->pool, *band, odi_lane_pass(queue, *band));
+        if (sends)
+            odi_target_send(queue, *band);
+        /* There it may stay for as long as the target is suspended, with nothing to run. */
+        if (odi_load_relaxed(&queue->inbox.waiting) == 0) /* relaxed: a hint */
+            odi_lane_end_credits(queue);
     } else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(waits_for_before) && free_worker)

@@ -84,7 +84,7 @@ odi_settlement odi_lane_settle(od_queue *queue)
     queue->in_line += starts;
     queue->inbox.wants = queue->suspensions == 0 && queue->running < width &&
                          queue->coming == 0 && front == ODI_FRONT_FREE;
-    if (waiting == 0)
+    if (waiting <= queue->guests) /* passes of queues on this one are not the queue's own jobs */
         settlement.credits = odi_inbox_take_credits(&queue->inbox);
     if (waiting == 0 && queue->running == 0) {
         odi_fifo_trim(&queue->inbox.fifo);

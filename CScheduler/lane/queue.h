@@ -146,7 +146,7 @@ typedef struct {
 /* What follows from a change of places, width or suspension, to be done without the lock. */
 typedef struct {
     uint32_t passes, band; /* for drainers, which hold places already: to be given to the pool */
-    odi_credits credits;   /* of an empty lane */
+    odi_credits credits;   /* of a lane in which nothing of its own waits */
 } odi_settlement;
 
 /* queue.c */
@@ -194,7 +194,7 @@ void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled);
 /* The oldest of those that the lane has no memory for. Held. */
 bool odi_lane_take_listed(od_queue *queue, odi_entry *entry);
 
-/* Takes back the credits of the queue's inbox. Not held. */
+/* Takes back the credits of the queue's inbox, whichever of its lives it is in. Not held. */
 void odi_lane_end_credits(od_queue *queue);
 
 /* A worker that waits looks this often whether another worker does its jobs in its place. If
