@@ -111,14 +111,13 @@ static inline void harness_measure(void (*prepare)(void *), uint64_t (*once)(voi
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     const int64_t cpu = harness_clock(CLOCK_PROCESS_CPUTIME_ID);
-    int64_t wall = 0, samples = 0;
+    int64_t samples = 0;
     start = harness_now();
     while (samples < least || (samples < most && harness_now() - start < budget)) {
         if (prepare != NULL) prepare(context);
         const int64_t began = harness_now();
         const uint64_t answer = once(context);
         const int64_t took = harness_now() - began;
-        wall += took;
         samples++;
         harness_sample(took, answer);
     }

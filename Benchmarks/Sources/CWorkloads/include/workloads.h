@@ -2,7 +2,9 @@
  *
  * What a scheduler is asked to spread (trees, loops, graphs) each contender writes in its own
  * idiom; what is computed at the leaves stands here, so that a difference between two contenders
- * is a difference between two schedulers.
+ * is a difference between two schedulers. Leaves of some weight are functions of workloads.c, which
+ * one compiler translates for all: left to each contender's own, gcc's SHA-1 took nearly twice as long as
+ * clang's, and the ratios of `uts` were those of two compilers. The small ones are inline.
  */
 #ifndef WORKLOADS_H
 #define WORKLOADS_H
@@ -24,6 +26,9 @@ extern "C" {
 
 /* Leaves the calling thread, and what it starts, the first `count` of its CPUs. */
 void wl_limit_to_cpus(int32_t count);
+
+/* Leaves the calling thread one of its CPUs, the `which`-th of them. */
+void wl_keep_to_cpu(int32_t which);
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
@@ -78,17 +83,8 @@ static inline bool wl_queen_is_safe(int32_t row, const int8_t *board) {
 
 enum { WL_MATMUL_LEAF = 32 };
 
-/* c += a·b for three blocks of 32 x 32 in matrices of `stride` columns. */
-static inline void wl_matmul_leaf(const double *a, const double *b, double *c, size_t stride) {
-    for (size_t i = 0; i < WL_MATMUL_LEAF; i++) {
-        for (size_t k = 0; k < WL_MATMUL_LEAF; k++) {
-            const double x = a[i * stride + k];
-            for (size_t j = 0; j < WL_MATMUL_LEAF; j++) {
-                c[i * stride + j] += x * b[k * stride + j];
-            }
-        }
-    }
-}
+/* c += a·b for three blocks of 32 x 32 in matrices of `stride` columns, which do not overlap. */
+void wl_matmul_leaf(const double *__restrict a, const double *__restrict b, double *__restrict c, size_t stride);
 
 /* Small whole numbers, so that every product and sum is exact in any order. */
 static inline double wl_matrix_a(size_t i, size_t j) { return (double)((i * 7 + j * 3) % 11); }
@@ -145,42 +141,6 @@ typedef struct wl_uts_tree {
     int32_t seed;
 } wl_uts_tree;
 
-static inline uint32_t wl_rotate(uint32_t x, int bits) { return x << bits | x >> (32 - bits); }
-
-/* SHA-1 of a message of at most 55 bytes. */
-static inline void wl_sha1_short(const uint8_t *message, size_t length, uint8_t digest[20]) {
-    uint8_t block[64] = {0};
-    memcpy(block, message, length);
-    block[length] = 0x80;
-    block[62] = (uint8_t)(length * 8 >> 8);
-    block[63] = (uint8_t)(length * 8);
-    uint32_t w[80];
-    for (int i = 0; i < 16; i++) {
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-    }
-    for (int i = 16; i < 80; i++) w[i] = wl_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-    uint32_t h[5] = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
-    uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
-#define WL_SHA1_ROUNDS(FIRST, F, K)                                              \
-    for (int i = FIRST; i < FIRST + 20; i++) {                                   \
-        const uint32_t next = wl_rotate(a, 5) + (F) + e + (K) + w[i];            \
-        e = d, d = c, c = wl_rotate(b, 30), b = a, a = next;                     \
-    }
-    WL_SHA1_ROUNDS(0, d ^ (b & (c ^ d)), 0x5a827999u)
-    WL_SHA1_ROUNDS(20, b ^ c ^ d, 0x6ed9eba1u)
-    WL_SHA1_ROUNDS(40, (b & c) | (d & (b | c)), 0x8f1bbcdcu)
-    WL_SHA1_ROUNDS(60, b ^ c ^ d, 0xca62c1d6u)
-#undef WL_SHA1_ROUNDS
-    h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
-    for (int i = 0; i < 5; i++) {
-        digest[4 * i] = (uint8_t)(h[i] >> 24);
-        digest[4 * i + 1] = (uint8_t)(h[i] >> 16);
-        digest[4 * i + 2] = (uint8_t)(h[i] >> 8);
-        digest[4 * i + 3] = (uint8_t)h[i];
-    }
-}
-
 /* Trees by number: 0 is small (T1 at depth 8), 1 is T1, 3 is T3, 33 is T3L; -1 is no tree. */
 static inline wl_uts_tree wl_uts_named(int64_t name) {
     const bool geometric = name == 0 || name == 1;
@@ -194,38 +154,9 @@ static inline wl_uts_tree wl_uts_named(int64_t name) {
     return tree;
 }
 
-static inline wl_uts_node wl_uts_root(const wl_uts_tree *tree) {
-    uint8_t message[20] = {0};
-    for (int i = 0; i < 4; i++) message[16 + i] = (uint8_t)((uint32_t)tree->seed >> (24 - 8 * i));
-    wl_uts_node root;
-    root.depth = 0;
-    wl_sha1_short(message, sizeof message, root.state);
-    return root;
-}
-
-static inline wl_uts_node wl_uts_child(const wl_uts_node *parent, int32_t number) {
-    uint8_t message[24];
-    memcpy(message, parent->state, 20);
-    for (int i = 0; i < 4; i++) message[20 + i] = (uint8_t)((uint32_t)number >> (24 - 8 * i));
-    wl_uts_node child;
-    child.depth = parent->depth + 1;
-    wl_sha1_short(message, sizeof message, child.state);
-    return child;
-}
-
-static inline int32_t wl_uts_children(const wl_uts_tree *tree, const wl_uts_node *node) {
-    const uint8_t *s = node->state;
-    const uint32_t bits = ((uint32_t)s[16] << 24 | (uint32_t)s[17] << 16 | (uint32_t)s[18] << 8 | s[19]) & 0x7fffffffu;
-    const double u = bits / 2147483648.0;
-    if (!tree->geometric) {
-        if (node->depth == 0) return (int32_t)tree->b0;
-        return u < tree->q ? tree->m : 0;
-    }
-    if (node->depth >= tree->most_depth) return 0;
-    const double p = 1.0 / (1.0 + tree->b0);
-    const int32_t children = (int32_t)floor(log(1.0 - u) / log(1.0 - p));
-    return children > 100 ? 100 : children;
-}
+wl_uts_node wl_uts_root(const wl_uts_tree *tree);
+wl_uts_node wl_uts_child(const wl_uts_node *parent, int32_t number);
+int32_t wl_uts_children(const wl_uts_tree *tree, const wl_uts_node *node);
 
 /* Nodes of the subtree, counted by one thread. */
 static inline uint64_t wl_uts_count(const wl_uts_tree *tree, const wl_uts_node *node) {
@@ -280,75 +211,18 @@ static inline void wl_sort_fill(int32_t *values, size_t count) {
     for (size_t i = 0; i < count; i++) values[i] = (int32_t)wl_random(i);
 }
 
-/* Merges two sorted runs. */
-static inline void wl_merge(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into) {
-    size_t i = 0, j = 0, k = 0;
-    while (i < a_count && j < b_count) into[k++] = b[j] < a[i] ? b[j++] : a[i++];
-    while (i < a_count) into[k++] = a[i++];
-    while (j < b_count) into[k++] = b[j++];
-}
-
 /* The first `count` of two sorted runs' merge, from their beginnings; and the last `count`, from their
  * ends. A fork runs both at once: of equal numbers both put `a`'s before `b`'s, so what one leaves is
  * what the other takes. */
-static inline void wl_merge_front(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into,
-                                  size_t count) {
-    size_t i = 0, j = 0, k = 0;
-    while (k < count && i < a_count && j < b_count) into[k++] = b[j] < a[i] ? b[j++] : a[i++];
-    while (k < count && i < a_count) into[k++] = a[i++];
-    while (k < count && j < b_count) into[k++] = b[j++];
-}
-
-static inline void wl_merge_back(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into,
-                                 size_t count) {
-    const size_t end = a_count + b_count, start = end - count;
-    size_t i = a_count, j = b_count, k = end;
-    while (k > start && i > 0 && j > 0) into[--k] = b[j - 1] < a[i - 1] ? a[--i] : b[--j];
-    while (k > start && i > 0) into[--k] = a[--i];
-    while (k > start && j > 0) into[--k] = b[--j];
-}
+void wl_merge_front(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into, size_t count);
+void wl_merge_back(const int32_t *a, size_t a_count, const int32_t *b, size_t b_count, int32_t *into, size_t count);
 
 /* Sorts by insertion and merging, serially; `room` has as many places. */
-static inline void wl_sort_leaf(int32_t *values, int32_t *room, size_t count) {
-    enum { RUN = 16 };
-    for (size_t start = 0; start < count; start += RUN) {
-        const size_t end = start + RUN < count ? start + RUN : count;
-        for (size_t i = start + 1; i < end; i++) {
-            const int32_t value = values[i];
-            size_t j = i;
-            for (; j > start && value < values[j - 1]; j--) values[j] = values[j - 1];
-            values[j] = value;
-        }
-    }
-    int32_t *from = values, *to = room;
-    for (size_t width = RUN; width < count; width *= 2) {
-        for (size_t start = 0; start < count; start += 2 * width) {
-            const size_t middle = start + width < count ? start + width : count;
-            const size_t end = start + 2 * width < count ? start + 2 * width : count;
-            wl_merge(from + start, middle - start, from + middle, end - middle, to + start);
-        }
-        int32_t *other = from;
-        from = to;
-        to = other;
-    }
-    if (from != values) memcpy(values, from, count * sizeof *values);
-}
+void wl_sort_leaf(int32_t *values, int32_t *room, size_t count);
 
 /* Splits as quicksort does: what is before the result is at most what is from it on, and neither
  * side is empty. The range has two places or more. */
-static inline size_t wl_partition(int32_t *values, size_t count) {
-    const int32_t x = values[0], y = values[count / 2], z = values[count - 1];
-    const int32_t pivot = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
-    size_t i = 0, j = count - 1;
-    for (;;) {
-        while (values[i] < pivot) i++;
-        while (pivot < values[j]) j--;
-        if (i >= j) return i == 0 ? 1 : i;
-        const int32_t value = values[i];
-        values[i++] = values[j];
-        values[j--] = value;
-    }
-}
+size_t wl_partition(int32_t *values, size_t count);
 
 /* Weighs every value with its place; 0 when they are not in order. */
 static inline uint64_t wl_sort_answer(const int32_t *values, size_t count) {
@@ -413,18 +287,7 @@ static inline void wl_file_name(const wl_files *tree, int64_t i, char name[300])
 }
 
 /* Opens, reads and sums one file up; 0 when it cannot. */
-static inline uint64_t wl_file_checksum(const wl_files *tree, int64_t i) {
-    uint8_t bytes[WL_MOST_FILE_BYTES];
-    char name[300];
-    size_t size = 0;
-    ssize_t got;
-    wl_file_name(tree, i, name);
-    const int file = open(name, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    while (size < sizeof bytes && (got = read(file, bytes + size, sizeof bytes - size)) > 0) size += (size_t)got;
-    close(file);
-    return wl_file_sum(i, bytes, size);
-}
+uint64_t wl_file_checksum(const wl_files *tree, int64_t i);
 
 static inline void wl_files_remove(const wl_files *tree) {
     char name[300];
