@@ -149,18 +149,27 @@ func spawn() {
 func wake() {
 	trips, quiet := value("trips", 500), value("quiet_us", 0)
 	var times []int64
+	var ran uint64
 	for i := -10; i < trips; i++ {
 		if quiet > 0 {
 			time.Sleep(time.Duration(quiet) * time.Microsecond)
 		}
 		start := time.Now()
-		flood(1, func() {})
+		flood(1, func() { atomic.AddUint64(&ran, 1) })
 		if i >= 0 {
 			times = append(times, time.Since(start).Nanoseconds())
 		}
 	}
+	part := len(times) / 10
+	if part == 0 {
+		part = 1
+	}
+	for start := 0; start+part <= len(times); start += part {
+		some := append([]int64(nil), times[start:start+part]...)
+		sort.Slice(some, func(a, b int) bool { return some[a] < some[b] })
+		fmt.Println("sample", some[part/2], ran-10)
+	}
 	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
-	fmt.Println("sample", times[len(times)/2], len(times))
 	fmt.Println("fact p99_ns", times[len(times)*99/100])
 }
 

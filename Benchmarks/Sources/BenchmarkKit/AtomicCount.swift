@@ -10,7 +10,7 @@ public final class AtomicCount: Sendable {
 
     @inlinable public func set(_ value: Int) { number.store(value, ordering: .releasing) }
 
-    @inlinable public func add() { number.wrappingAdd(1, ordering: .relaxed) }
+    @inlinable public func add(_ more: Int = 1) { number.wrappingAdd(more, ordering: .relaxed) }
 
     /// Adds one and says what the count is with it.
     @inlinable public func addAndCount() -> Int { number.wrappingAdd(1, ordering: .acquiringAndReleasing).newValue }

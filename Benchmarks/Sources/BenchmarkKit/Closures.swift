@@ -39,10 +39,13 @@ public enum Closures<S: ClosureQueues> {
     static func spawnCaptures() {
         let (queue, ballast, n) = (S.makeQueue(), Ballast(), Harness.value("n", 100_000))
         let group = S.makeGroup(for: queue)
+        let submitters = Harness.value("submitters", 1)
         func submit(stride: Int) {
-            for number in 0..<n {
-                S.submit(to: queue, in: group) {
-                    if number % stride == 0 { ballast.add() }
+            JoinableThread.each(of: submitters) {
+                for number in 0..<n / submitters {
+                    S.submit(to: queue, in: group) {
+                        if number % stride == 0 { ballast.add() }
+                    }
                 }
             }
             S.wait(for: group)
@@ -83,6 +86,12 @@ public enum Closures<S: ClosureQueues> {
             S.submit(to: queue, in: group) {}
             S.wait(for: group)
         }
+        let ran = AtomicCount()
+        for _ in 0..<Harness.value("trips", 500) {
+            S.submit(to: queue, in: group) { ran.add() }
+            S.wait(for: group)
+        }
+        Harness.check(UInt64(ran.value))
     }
 
     /// Each closure submits the next.

@@ -119,7 +119,7 @@ public enum Harness {
         samples.report()
     }
 
-    /// Many short round trips; the sample is the median one.
+    /// Many short round trips; the samples are the medians of ten parts of them, one after another.
     public static func measureTrips(_ trip: () -> Void) {
         var times = Trips()
         while times.next() {
@@ -170,11 +170,14 @@ public enum Harness {
         }
     }
 
-    /// Round trips after a quiet time each; the first ten are warm-up.
+    /// Round trips that warm up.
+    public static let warmUpTrips = 10
+
+    /// Round trips after a quiet time each.
     private struct Trips {
         private let quiet = value("quiet_us", 0)
         private let wanted = value("trips", 500)
-        private var made = -10
+        private var made = -warmUpTrips
         private var times: [Int] = []
         private var usage = Usage()
 
@@ -192,8 +195,11 @@ public enum Harness {
 
         mutating func report() {
             usage.report(samples: times.count)
+            let part = max(1, times.count / 10)
+            for start in stride(from: 0, to: times.count - part + 1, by: part) {
+                sample(times[start..<start + part].sorted()[part / 2], UInt64(times.count))
+            }
             times.sort()
-            sample(times[times.count / 2], UInt64(times.count))
             fact("p99_ns", Double(times[times.count * 99 / 100]))
         }
     }

@@ -27,13 +27,15 @@ enum Tasks {
     }
 
     static func spawnCaptures() {
-        let (n, ballast) = (Harness.value("n", 100_000), Ballast())
+        let (n, submitters, ballast) = (Harness.value("n", 100_000), Harness.value("submitters", 1), Ballast())
         Harness.measure {
-            let (gate, left, before) = (Gate(), AtomicCount(n), ballast.count)
-            for number in 0..<n {
-                Task.detached {
-                    if number >= 0 { ballast.add() }
-                    if left.takeOne() == 0 { gate.open() }
+            let (gate, left, before) = (Gate(), AtomicCount(n / submitters * submitters), ballast.count)
+            JoinableThread.each(of: submitters) {
+                for number in 0..<n / submitters {
+                    Task.detached {
+                        if number >= 0 { ballast.add() }
+                        if left.takeOne() == 0 { gate.open() }
+                    }
                 }
             }
             gate.pass()
@@ -60,11 +62,16 @@ enum Tasks {
     }
 
     static func wake() {
+        let ran = AtomicCount()
         Harness.measureTrips {
             let gate = Gate()
-            Task.detached { gate.open() }
+            Task.detached {
+                ran.add()
+                gate.open()
+            }
             gate.pass()
         }
+        Harness.check(UInt64(ran.value - Harness.warmUpTrips))
     }
 
     actor Player {
@@ -327,6 +334,7 @@ enum Tasks {
             await Harness.measureTrips {
                 await Task.detached { ran.add() }.value
             }
+            Harness.check(UInt64(ran.value - Harness.warmUpTrips))
         }
     }
 }

@@ -28,14 +28,16 @@ func spawnOutside() {
 }
 
 func spawnCaptures() {
-    let (ballast, n) = (Ballast(), Harness.value("n", 100_000))
+    let (ballast, n, submitters) = (Ballast(), Harness.value("n", 100_000), Harness.value("submitters", 1))
     Harness.measure {
-        let all = Countdown(n)
+        let all = Countdown(n / submitters * submitters)
         let before = ballast.count
-        for number in 0..<n {
-            pool.submit { _ in
-                if number >= 0 { ballast.add() }
-                all.take()
+        JoinableThread.each(of: submitters) {
+            for number in 0..<n / submitters {
+                pool.submit { _ in
+                    if number >= 0 { ballast.add() }
+                    all.take()
+                }
             }
         }
         all.wait()
@@ -56,11 +58,16 @@ func spawnInside() {
 }
 
 func wake() {
+    let ran = AtomicCount()
     Harness.measureTrips {
         let done = Countdown(1)
-        pool.submit { _ in done.take() }
+        pool.submit { _ in
+            ran.add()
+            done.take()
+        }
         done.wait()
     }
+    Harness.check(UInt64(ran.value - Harness.warmUpTrips))
 }
 
 func chain() {
