@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report RESULT.json OUT [SIMULATION.json] — one page with the charts of a result, and the pictures of the README.
+"""report RESULT.json OUT SIMULATION.json NOTES.json [REPEATED.txt] — one page with the charts of a result, and the pictures of the README.
 
 Writes OUT/report.html, which needs nothing beside itself, and OUT/ratios.png, OUT/spawn.png and OUT/scaling.png.
 A ratio is a contender's minimum over Overdrive's on the same machine in the same run: right of the line Overdrive is
@@ -38,27 +38,26 @@ plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.rig
 result = json.load(open(sys.argv[1]))
 out = pathlib.Path(sys.argv[2])
 out.mkdir(parents=True, exist_ok=True)
-simulation = json.load(open(sys.argv[3])) if len(sys.argv) > 3 else None
+simulation = json.load(open(sys.argv[3]))
+notes = json.load(open(sys.argv[4]))
+repeated = pathlib.Path(sys.argv[5]).read_text().splitlines() if len(sys.argv) > 5 else []
 print_ = result["fingerprint"]
 
-minimum, units, failures = {}, {}, []
+minimum, units, failures, processes = {}, {}, [], {}
 for run in result["runs"]:
     key = run["workload"], run["contender"], run["workers"]
     units[run["workload"]] = run["unit"]
+    if run["samples"]:
+        processes[key] = processes.get(key, 0) + 1
     if run.get("failure"):
         failures.append(f"{run['workload']} by {run['contender']}: {run['failure']}")
     for sample in run["samples"]:
         minimum[key] = min(minimum.get(key, float("inf")), sample)
 order = list(dict.fromkeys(run["workload"] for run in result["runs"]))
 most = max(print_["workers"])
-busy = sum(run["others"] > 0.2 for run in result["runs"]) / max(1, len(result["runs"]))
-load = sorted(run["load"] for run in result["runs"])
 caveat = (f"{print_['cpu']}, {print_['cpus']} CPUs, {print_['os']}, {print_['kernel']}, {print_['date'][:10]}, commit {print_['commit']}; "
-          f"minimum of {print_['rounds']} rounds, {most} workers. ")
-caveat += (f"{busy:.0%} of the runs shared the machine with other work" if busy > 0.1 else "The machine was quiet")
-caveat += f" (load {load[len(load) // 2] if load else 0:.1f})."
-if print_["priority"]:
-    caveat += f" All contenders ran at {print_['priority']}."
+          f"minimum of {min(processes.values(), default=0)} to {max(processes.values(), default=0)} processes, {most} workers. ") + notes["caveat"]
+doubts = {(d["workload"], d["contender"], d["workers"]): d["why"] for d in notes["doubts"]}
 
 
 def figure(workload, contender, workers=most):
@@ -138,13 +137,14 @@ def dots(workloads, contenders, title, name):
 
 
 def scaling():
-    counts = sorted(print_["workers"])
-    rows = [w for w in order if all(figure(w, "overdrive", n) for n in counts)]
+    shown = [w for w in order if w in ("fib", "skynet", "nqueens", "matmul", "uts", "loop-imbalanced", "mergesort")]
+    counts = sorted({n for w, c, n in minimum if c == "overdrive" and w in shown})
+    rows = [w for w in shown if all(figure(w, "overdrive", n) for n in counts)]
     if len(counts) < 2 or not rows:
         return ""
     fig, ax = plt.subplots(figsize=(7, 4))
     ax.plot(counts, counts, "--", color="#999", label="perfect")
-    for workload in [w for w in rows if w in ("fib", "skynet", "nqueens", "matmul", "uts", "loop-imbalanced", "mergesort")]:
+    for workload in rows:
         ax.plot(counts, [figure(workload, "overdrive", 1 if 1 in counts else counts[0]) / figure(workload, "overdrive", n) for n in counts],
                 "o-", label=workload)
     ax.set_xlabel("workers")
@@ -156,8 +156,6 @@ def scaling():
 
 
 def simulated():
-    if simulation is None:
-        return ""
     jobs = list(dict.fromkeys(row["job"] for row in simulation["rows"]))
     policies = list(dict.fromkeys(row["policy"] for row in simulation["rows"]))
     fig, axes = plt.subplots(1, len(jobs), figsize=(3.6 * len(jobs), 3.8), sharey=True)
@@ -179,6 +177,19 @@ def simulated():
     return picture(fig, "simulation")
 
 
+def simulated_table():
+    """Speed-up, steals and wake latency side by side, for a few sizes."""
+    text = "<table><tr><th>job (simulated)<th>policy" + "".join(f"<th>{n} workers" for n in (8, 64, 256, 1024)) + "</tr>"
+    cells = {(r["job"], r["policy"], r["workers"]): r for r in simulation["rows"]}
+    for job, policy in dict.fromkeys((r["job"], r["policy"]) for r in simulation["rows"]):
+        text += f"<tr><td>{job}<td>{policy}"
+        for n in (8, 64, 256, 1024):
+            row = cells.get((job, policy, n))
+            text += f"<td>{row['speedUp']:,.3g}× · {row['steals']:,} · {row['wakeLatencyMicroseconds']:,.3g} µs" if row else "<td>–"
+        text += "</tr>"
+    return text + "</table>"
+
+
 swift = ["libdispatch", "concurrency", "operations", "nio", "threads"]
 charts = [
     ratios([c for c in ("libdispatch", "concurrency", "operations", "onetbb", "openmp")],
@@ -189,6 +200,16 @@ charts = [
     scaling(),
     simulated(),
 ]
+
+def text_of(value):
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 1000 else "0" if value < 5e-4 else f"{value:,.3g}"
+
+
+def listed(lines):
+    return "<ul>" + "".join(f"<li>{html.escape(line)}" for line in lines) + "</ul>"
+
 
 contenders = [c for c in NAMES if any(figure(w, c) for w in order)]
 table = "<table><tr><th>workload<th>unit" + "".join(f"<th>{NAMES[c]}" for c in contenders) + "</tr>"
@@ -201,10 +222,36 @@ for workload in order:
         lost = own and value and value < own and contender not in ("overdrive", "serial", "serial-cxx")
         if lost and value * 1.1 < own:
             losses.append(f"{workload}: {NAMES[contender]} needs {value / own:.2f} of Overdrive's time")
-        text = "–" if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
-        table += f"<td class={'lost' if lost else 'n'}>{text}"
+        doubt = doubts.get((workload, contender, 1 if contender.startswith("serial") else most))
+        text = ("~" if doubt else "") + text_of(value)
+        title = f' title="{html.escape(doubt)}"' if doubt else ""
+        table += f"<td class={'lost' if lost else 'n'}{title}>{text}"
     table += "</tr>"
 table += "</table>"
+
+# What does not depend on the machine's mood.
+counted = {(c["workload"], c["contender"]): c["counts"] for c in notes["counts"] if c["workers"] == most}
+there = [c for c in NAMES if any(contender == c for _, contender in counted)]
+counts = "<table><tr><th>workload<th>unit" + "".join(f"<th>{NAMES[c]}" for c in there) + "</tr>"
+for workload in order:
+    if any((workload, c) in counted for c in there):
+        counts += f"<tr><td>{workload}<td>{units[workload].split(' per ')[-1]}"
+        for c in there:
+            own = counted.get((workload, c), {})
+            counts += "<td>" + (" · ".join(text_of(own.get(name)) for name in ("allocations", "futexes", "switches")) if own else "–")
+        counts += "</tr>"
+counts += "</table>"
+own = "<table><tr><th>workload<th>unit<th>steals<th>failed steals<th>useful wakes<th>spurious wakes<th>parks</tr>"
+for workload in order:
+    mine = counted.get((workload, "overdrive"), {})
+    if "steals" in mine:
+        own += f"<tr><td>{workload}<td>{units[workload].split(' per ')[-1]}" + "".join(
+            f"<td>{text_of(mine.get(name))}" for name in ("steals", "failed_steals", "useful_wakes", "spurious_wakes", "parks")) + "</tr>"
+own += "</table>"
+
+doubtful = [f"{w}, {NAMES.get(c, c)}, {n} workers: {why}" for (w, c, n), why in doubts.items()]
+apart = [line for line in repeated if "<-" in line]
+agree = next((line for line in repeated if " ratios agree " in line), None)
 
 page = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Overdrive: benchmarks</title>
 <meta name=viewport content="width=device-width">
@@ -218,8 +265,14 @@ pre{{background:#f6f6f6;padding:1em;overflow-x:auto}}</style>
 <h2>Where Overdrive loses</h2><ul>{"".join(f"<li>{html.escape(l)}" for l in losses) or "<li>nowhere by more than a tenth, in this run"}</ul>
 {charts[1]}{charts[2]}
 {"<h2>More workers</h2>" + charts[3] if charts[3] else ""}
-{"<h2>Machines that were not at hand: simulated</h2><p>A discrete-event model of the policy, not a measurement; what it leaves out is in Benchmarks/Sources/Simulation.</p><ul>" + "".join(f"<li>{html.escape(c)}" for c in simulation["checks"]) + "</ul>" + charts[4] if charts[4] else ""}
-<h2>All figures</h2>{table}
+{"<h2>Machines that were not at hand: simulated</h2><p>A discrete-event model of the policy, not a measurement; what it leaves out is in Benchmarks/Sources/Simulation.</p><ul>" + "".join(f"<li>{html.escape(c)}" for c in simulation["checks"]) + "</ul>" + charts[4] + "<p>Speed-up · steals · from a wake until the woken worker has work:</p>" + simulated_table() if charts[4] else ""}
+<h2>All figures</h2><p>Minima; ~ where fewer than three processes came within 5 % of it.</p>{table}
+<h2>How far a second run agrees</h2>
+{f"<p>Of two runs of the stored state, one after the other, {html.escape(agree)}. Those that do not:</p>" + listed(apart) if agree else ""}
+<p>{len(doubtful)} of {len(minimum)} minima of this result were found by fewer than three of their processes, and may not be found again:</p>{listed(doubtful)}
+<h2>Counts</h2><p>Per unit: allocations · futex calls · voluntary context switches. The first two by a preloaded library, which sees
+neither glibc's own futexes nor libgomp's nor what Go does.</p>{counts}
+<p>What Overdrive's scheduler counts of itself, per unit:</p>{own}
 <h2>Where it was measured</h2><pre>{html.escape(json.dumps(print_, indent=1, sort_keys=True))}</pre>
 {"<h2>Failed runs</h2><ul>" + "".join(f"<li>{html.escape(f)}" for f in sorted(set(failures))) + "</ul>" if failures else ""}
 </html>"""

@@ -13,8 +13,8 @@ public struct Comparison: Sendable {
 
     /// What one result says of a contender and of Overdrive beside it.
     struct Pair: Sendable {
-        let theirs, ours: Double
-        var ratio: Double { theirs / ours }
+        let theirs, ours: Figure
+        var ratio: Double { theirs.minimum / ours.minimum }
     }
 
     public let rows: [Row]
@@ -33,24 +33,25 @@ public struct Comparison: Sendable {
 
     private static func pairs(_ results: Results) -> [Key: Pair] {
         let figures = results.figures
-        var own: [Key: Double] = [:]
+        var own: [Key: Figure] = [:]
         for figure in figures where figure.contender == "overdrive" {
-            own[Key(workload: figure.workload, contender: "", workers: figure.workers)] = figure.minimum
+            own[Key(workload: figure.workload, contender: "", workers: figure.workers)] = figure
         }
         var pairs: [Key: Pair] = [:]
         for figure in figures where figure.contender != "overdrive" && figure.minimum.isFinite {
             guard let base = own[Key(workload: figure.workload, contender: "", workers: figure.workers)] else { continue }
-            pairs[Key(workload: figure.workload, contender: figure.contender, workers: figure.workers)] = Pair(theirs: figure.minimum, ours: base)
+            pairs[Key(workload: figure.workload, contender: figure.contender, workers: figure.workers)] = Pair(theirs: figure, ours: base)
         }
         return pairs
     }
 
-    /// Every ratio, and which of them disagree by more than `tolerance`: then also whose time it was that changed.
+    /// Every ratio, and which of them disagree by more than `tolerance`: then also whose time it was that changed, and why, as
+    /// far as the processes tell.
     public func text(tolerance: Double) -> String {
         var lines: [String] = []
         let far = rows.filter { $0.difference > tolerance }
         for row in rows {
-            let mark = row.difference > tolerance ? "  <- \(Int((row.difference * 100).rounded())) % apart: \(row.changes)" : ""
+            let mark = row.difference > tolerance ? "  <- \(Int((row.difference * 100).rounded())) % apart: \(row.changes(tolerance))" : ""
             lines.append("\(row.workload)  \(row.contender)  \(row.workers)  \(Decimals.short(row.before))×  \(Decimals.short(row.after))×\(mark)")
         }
         lines.append("\(rows.count - far.count) of \(rows.count) ratios agree within \(Int(tolerance * 100)) %")
@@ -59,10 +60,16 @@ public struct Comparison: Sendable {
 }
 
 extension Comparison.Row {
-    var changes: String {
-        func change(_ name: String, _ then: Double, _ now: Double) -> String {
-            "\(name) \(Decimals.short(then)), then \(Decimals.short(now))"
-        }
-        return change(contender, then.theirs, now.theirs) + "; " + change("overdrive", then.ours, now.ours)
+    /// The sides that moved, the one that moved more first; the other one too, where it did more than half of what is allowed.
+    func changes(_ tolerance: Double) -> String {
+        let sides = [(contender, then.theirs, now.theirs), ("overdrive", then.ours, now.ours)]
+            .map { name, then, now in
+                (name: name, then: then, now: now, by: max(then.minimum, now.minimum) / min(then.minimum, now.minimum) - 1)
+            }
+            .sorted { $0.by > $1.by }
+        return sides.enumerated().filter { $0.offset == 0 || $0.element.by > tolerance / 2 }.map { _, side in
+            "\(side.name) \(Decimals.short(side.then.minimum)), then \(Decimals.short(side.now.minimum)) "
+                + "(\(side.then.processes.change(to: side.now.processes)))"
+        }.joined(separator: "; ")
     }
 }

@@ -2,7 +2,7 @@ internal import Glibc
 
 extension Fingerprint {
     /// What this machine is, as far as it tells.
-    public static func current(size: Workload.Size, rounds: Int, budget: Int?, workers: [Int]) -> Fingerprint {
+    public static func current(size: Workload.Size, rounds: Int, settle: Int, budget: Int?, workers: [Int]) -> Fingerprint {
         let information = File.read("/proc/cpuinfo").split(separator: "\n")
         let cpu = information.first { $0.hasPrefix("model name") }?.split(separator: ":").last.map(trimmed) ?? "unknown"
         let total = File.read("/proc/meminfo").split(separator: "\n").first?.split(separator: " ").dropFirst().first
@@ -23,8 +23,15 @@ extension Fingerprint {
             os: os.map { trimmed($0.dropFirst(12)) } ?? "unknown", cpus: Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))),
             swift: answer("swift", "--version"), gcc: answer("gcc", "--version"), clang: answer("clang", "--version"),
             tbb: answer("pkg-config", "--modversion", "tbb"), glibc: answer("ldd", "--version"),
-            allocator: "glibc malloc", size: size.rawValue, rounds: rounds, budget: budget ?? 0,
-            priority: priority, workers: workers)
+            allocator: allocator, size: size.rawValue, rounds: rounds, budget: budget ?? 0,
+            settle: settle, priority: priority, workers: workers)
+    }
+
+    /// Whose malloc contenders call: glibc's, and what a preloaded library or a setting makes of it.
+    private static var allocator: String {
+        func variable(_ name: String) -> String? { getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        return (["glibc malloc"] + [variable("LD_PRELOAD"), variable("GLIBC_TUNABLES"), variable("MALLOC_ARENA_MAX")].compactMap { $0 })
+            .joined(separator: ", ")
     }
 
     /// What chrt(1) and nice(1) made of this process, and so of its children.

@@ -15,10 +15,14 @@ public struct Protocol: Sendable {
     public var limit: Int
     /// Milliseconds of samples in one process; nil: each workload's own.
     public var budget: Int?
+    /// Seconds that all measurements may take: until then those go on, after the rounds, that have not settled.
+    public var settle: Int
+    /// Whether Overdrive is asked with one worker too, where its speed-up is of interest.
+    public var alone: Bool
 
     public init(
         size: Workload.Size, workers: [Int], rounds: Int, workloads: [Workload], contenders: [Contender],
-        programs: Programs, limit: Int, budget: Int?
+        programs: Programs, limit: Int, budget: Int?, settle: Int = 0, alone: Bool = false
     ) {
         self.size = size
         self.workers = workers
@@ -28,52 +32,43 @@ public struct Protocol: Sendable {
         self.programs = programs
         self.limit = limit
         self.budget = budget
+        self.settle = settle
+        self.alone = alone
     }
 
     /// Runs what the journal does not have yet, and returns everything it has then.
-    public func run(journal: Journal, progress: (String) -> Void) -> [Run] {
-        var known = Set(journal.runs.map(\.key))
-        var runs = journal.runs
-        let abilities = Dictionary(uniqueKeysWithValues: contenders.map { ($0.id, programs.words(of: $0)) })
-        for round in 0..<rounds {
-            for workload in workloads {
-                let able = contenders.filter { abilities[$0.id]?.contains(workload.word) ?? false }
-                // Who goes first changes with every round.
-                let turns = able.isEmpty ? [] : (0..<able.count).map { able[($0 + round) % able.count] }
-                for contender in turns {
-                    for count in contender.isSerial ? [1] : workers {
-                        var run = Run(
-                            workload: workload.id, contender: contender.id, workers: count, round: round,
-                            parameters: workload.parameters(size, for: contender.id), unit: workload.unit.rawValue, units: 0,
-                            samples: [], facts: [:], others: 0, load: 0, failure: nil)
-                        guard known.insert(run.key).inserted else { continue }
-                        measure(&run, workload, contender)
-                        if let failure = run.failure { progress("\(run.key): \(failure)") }
-                        journal.append(run)
-                        runs.append(run)
-                    }
-                }
-            }
-            progress("round \(round + 1) of \(rounds)")
-        }
-        return runs
+    public func run(journal: Journal, progress: @escaping (String) -> Void) -> [Run] {
+        var series = Series(self, journal, progress)
+        series.takeRounds()
+        series.takeWhatHasNotSettled()
+        series.takeCounts()
+        return series.runs
     }
 
-    private func measure(_ run: inout Run, _ workload: Workload, _ contender: Contender) {
+    func measure(_ run: inout Run, _ workload: Workload, _ contender: Contender) {
         var arguments = run.parameters.merging(contender.extra) { own, _ in own }
         arguments["workers"] = run.workers
-        arguments["budget_ms"] = arguments["budget_ms"] ?? budget ?? workload.budget
+        // More processes say more than more samples of one: where time is short, each has half of it.
+        arguments["budget_ms"] = arguments["budget_ms"] ?? budget ?? (size == .quick ? workload.budget / 2 : workload.budget)
+        if size == .quick { arguments["least"] = arguments["least"] ?? 1 }
         guard let program = programs.path(of: contender) else { return }
         run.units = workload.units(run.parameters)
         let expected = workload.oracle(run.parameters)
+        var command = [program, workload.word]
+        if run.isCounting {
+            guard let library = programs.file("counting.so") else { return }
+            arguments.merge(["least": 1, "most": 1, "budget_ms": 0]) { _, one in one }
+            command = ["env", "LD_PRELOAD=\(library)"] + command
+        }
 
         run.load = Neighbours.load
         let (busy, own, start) = (Neighbours.busySeconds, Neighbours.childrenSeconds, Harness.now)
-        let outcome = Child.run(
-            [program, workload.word] + arguments.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }, seconds: limit)
+        let outcome = Child.run(command + arguments.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }, seconds: limit)
         let seconds = Double(Harness.now - start) / 1e9
+        run.seconds = seconds
         run.others = max(0, (Neighbours.busySeconds - busy - (Neighbours.childrenSeconds - own)) / max(seconds, 0.01))
         read(outcome, expected: expected, into: &run)
+        if run.isCounting { run.samples = [] }  // the library's counting is in them
     }
 
     /// Takes a program's lines apart; `internal` for the tests.
@@ -166,6 +161,7 @@ public struct Journal: Sendable {
         var fingerprint = try? JSONDecoder().decode(Fingerprint.self, from: Data(header.utf8))
         fingerprint?.date = ""
         fingerprint?.rounds = 0
+        fingerprint?.settle = nil
         return fingerprint
     }
 
@@ -192,11 +188,16 @@ extension Results {
 
     /// One line for each figure.
     public var tsv: String {
-        var text = "workload\tcontender\tworkers\tunit\tminimum\tmedian\tspread\tcpus\tswitches\trss_kib\tp99_ns\tsamples\tfailures\n"
+        let counts = (Figure.preloaded + Figure.counted).map { "\($0)_each" }
+        var text = (["workload", "contender", "workers", "unit", "minimum", "median", "spread", "cpus", "switches", "rss_kib", "p99_ns", "samples",
+            "processes", "near", "failures"] + counts).joined(separator: "\t") + "\n"
+        func column(_ value: Double?) -> String { value.map { $0.isFinite ? "\(Decimals.fourDigits($0))" : "" } ?? "" }
         for figure in figures {
-            let numbers = [figure.minimum, figure.median, figure.spread] + [figure.cpus, figure.switches, figure.rssKiB, figure.p99].map { $0 ?? .nan }
-            let columns = numbers.map { $0.isFinite ? "\(Double(Int($0 * 1000)) / 1000)" : "" }
-            text += ([figure.workload, figure.contender, "\(figure.workers)", figure.unit] + columns + ["\(figure.samples)", "\(figure.failures.count)"])
+            let numbers = [figure.minimum, figure.median, figure.spread, figure.cpus, figure.switches, figure.rssKiB, figure.p99].map(column)
+            let counts = (Figure.preloaded + Figure.counted).map { column(figure.counts[$0]) }
+            let processes = figure.processes
+            text += ([figure.workload, figure.contender, "\(figure.workers)", figure.unit] + numbers
+                + ["\(figure.samples)", "\(processes.all.count)", "\(processes.near.count)", "\(figure.failures.count)"] + counts)
                 .joined(separator: "\t") + "\n"
         }
         return text

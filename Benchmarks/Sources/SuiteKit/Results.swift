@@ -15,8 +15,27 @@ public struct Run: Codable, Sendable {
     public var others, load: Double
     /// Why the samples do not count: a wrong answer, a crash, a time-out.
     public var failure: String?
+    /// How long the process took, from its start to its end, in seconds.
+    public var seconds: Double?
+    /// What a fixed piece of work took before and after, in nanoseconds: the machine's own pace.
+    public var pace: Double?
 
-    var key: String { "\(workload) \(contender) \(workers) \(round)" }
+    /// The round in which nothing is timed: a library is preloaded that counts.
+    static let counting = -1
+
+    var isCounting: Bool { round == Run.counting }
+    /// The figure that it belongs to.
+    var figure: String { "\(workload) \(contender) \(workers)" }
+    var key: String { "\(figure) \(round)" }
+
+    /// How many of what is counted one sample is. (Units are also what turns nanoseconds into other units of time.)
+    var counted: Double {
+        switch Workload.Unit(rawValue: unit) {
+        case .trip: units / 1000
+        case .whole, .cpuShare: Double(parameters["n", default: 1])
+        default: units
+        }
+    }
 }
 
 /// What a result was obtained on and how.
@@ -27,6 +46,8 @@ public struct Fingerprint: Codable, Sendable, Equatable {
     public var allocator: String
     public var size: String
     public var rounds, budget: Int
+    /// Seconds within which the measurements went on after the rounds, with what had not settled.
+    public var settle: Int?
     /// How all contenders went before their neighbours or behind them, such as "nice -5"; empty: as everybody.
     public var priority: String
     public var workers: [Int]
@@ -56,8 +77,12 @@ public struct Figure: Sendable {
     public let p99: Double?
     public let samples: Int
     public let failures: [String]
+    public let processes: Processes
+    /// Allocations, futex calls, system calls, switches, steals and the like, per unit.
+    public let counts: [String: Double]
 
-    init?(_ runs: [Run]) {
+    init?(_ all: [Run], goodPace: Double?) {
+        let runs = all.filter { !$0.isCounting }
         guard let first = runs.first else { return nil }
         let values = runs.flatMap(\.samples).sorted()
         let rounds = runs.compactMap { $0.samples.min() }.sorted()
@@ -78,16 +103,31 @@ public struct Figure: Sendable {
         p99 = middle("p99_ns")
         samples = values.count
         failures = runs.compactMap(\.failure)
+        processes = Processes(runs, goodPace: goodPace)
+        var counts: [String: Double] = [:]
+        let units = max(first.counted, 1)
+        for name in Figure.counted { counts[name] = middle(name).map { $0 / units } }
+        if let counting = all.first(where: \.isCounting) {
+            for (name, value) in counting.facts where Figure.preloaded.contains(name) { counts[name] = value / max(counting.counted, 1) }
+        }
+        self.counts = counts
     }
+
+    /// What is counted beside the timed samples, and what by a preloaded library in a process of its own.
+    public static let (counted, preloaded) = (
+        ["switches", "preemptions", "steals", "failed_steals", "useful_wakes", "spurious_wakes", "parks"],
+        ["allocations", "futexes", "syscalls"]
+    )
 }
 
 extension Results {
     /// One figure for each workload, contender and number of workers, in the order of the suite.
     public var figures: [Figure] {
-        let groups = Dictionary(grouping: runs) { "\($0.workload) \($0.contender) \($0.workers)" }
+        let groups = Dictionary(grouping: runs, by: \.figure)
         let workloads = Dictionary(uniqueKeysWithValues: Workload.all.enumerated().map { ($1.id, $0) })
         let contenders = Dictionary(uniqueKeysWithValues: Contender.all.enumerated().map { ($1.id, $0) })
-        return groups.values.compactMap(Figure.init).sorted { a, b in
+        let goodPace = Processes.goodPace(of: runs)
+        return groups.values.compactMap { Figure($0, goodPace: goodPace) }.sorted { a, b in
             let left = (workloads[a.workload] ?? .max, a.workers, contenders[a.contender] ?? .max)
             return left < (workloads[b.workload] ?? .max, b.workers, contenders[b.contender] ?? .max)
         }
@@ -98,17 +138,33 @@ extension Results {
         runs.isEmpty ? 0 : runs.map(\.others).reduce(0, +) / Double(runs.count)
     }
 
+    /// How many processes measured a figure, at least and at most.
+    public var processes: ClosedRange<Int> {
+        let counts = figures.filter { $0.failures.isEmpty && $0.samples > 0 }.map(\.processes.all.count)
+        return (counts.min() ?? 0)...(counts.max() ?? 0)
+    }
+
+    /// Which share of the runs the machine was more than a tenth slower in than at its best; nil where nobody looked.
+    var slowShare: Double? {
+        let paces = runs.compactMap(\.pace)
+        guard let best = Processes.goodPace(of: runs) else { return nil }
+        return Double(paces.count { $0 > 1.1 * best }) / Double(paces.count)
+    }
+
     /// A sentence on how far the figures can be believed.
     public var caveat: String {
         let busy = runs.filter { $0.others > 0.2 }.count
         let loads = runs.map(\.load).sorted()
         let load = loads.isEmpty ? 0 : loads[loads.count / 2]
-        let priority = fingerprint.priority.isEmpty ? "" : " All contenders ran at \(fingerprint.priority)."
+        var rest = fingerprint.priority.isEmpty ? "" : " All contenders ran at \(fingerprint.priority)."
+        if let slow = slowShare, slow > 0.1 {
+            rest = " During \(Int((slow * 100).rounded())) % of the runs the machine itself was more than a tenth slower than at its best." + rest
+        }
         if busy * 10 <= runs.count {
-            return "The machine was quiet: others kept \(Decimals.short(others)) CPUs busy on average (load \(Decimals.short(load)))." + priority
+            return "The machine was quiet: others kept \(Decimals.short(others)) CPUs busy on average (load \(Decimals.short(load)))." + rest
         }
         return "The machine was busy: others kept \(Decimals.short(others)) of \(fingerprint.cpus) CPUs busy on average (load \(Decimals.short(load))), "
-            + "and \(100 * busy / max(runs.count, 1)) % of the runs were disturbed. Minima are what is left of it." + priority
+            + "and \(100 * busy / max(runs.count, 1)) % of the runs were disturbed. Minima are what is left of it." + rest
     }
 
     /// The same with fewer numbers, to be kept: of each run the minimum, the maximum and the deciles between them, in four digits.
@@ -120,6 +176,8 @@ extension Results {
             thin.runs[index].samples = thin.runs[index].samples.map(Decimals.fourDigits)
             thin.runs[index].facts = runs[index].facts.mapValues(Decimals.fourDigits)
             thin.runs[index].others = Decimals.fourDigits(runs[index].others)
+            thin.runs[index].seconds = runs[index].seconds.map(Decimals.fourDigits)
+            thin.runs[index].pace = runs[index].pace.map(Decimals.fourDigits)
         }
         return thin
     }
@@ -144,7 +202,7 @@ public enum Decimals {
     }
 
     /// The nearest number with four significant digits.
-    static func fourDigits(_ value: Double) -> Double {
+    public static func fourDigits(_ value: Double) -> Double {
         guard value.isFinite, value != 0 else { return value }
         let places = 3 - Int(log10(abs(value)).rounded(.down))
         let power = pow(10, Double(abs(places)))

@@ -16,20 +16,24 @@ public struct Table: Sendable {
     struct Cell {
         let minimum: Double
         let ratio: Double?
+        /// Whether both minima were found by several processes.
+        let isSettled: Bool
     }
 
     func cells(of workload: Workload, _ figures: [String: Figure]) -> [Cell?] {
-        let own = figures["overdrive"]?.minimum ?? figures["overdrive-c"]?.minimum
+        let own = figures["overdrive"] ?? figures["overdrive-c"]
         return contenders.map { contender in
             guard let figure = figures[contender.id], figure.minimum.isFinite else { return nil }
             let isOwn = contender.id.hasPrefix("overdrive")
-            return Cell(minimum: figure.minimum, ratio: isOwn ? nil : own.map { figure.minimum / $0 })
+            return Cell(
+                minimum: figure.minimum, ratio: isOwn ? nil : own.map { figure.minimum / $0.minimum },
+                isSettled: figure.processes.isSettled && (isOwn || own?.processes.isSettled ?? false))
         }
     }
 
     /// A figure, and in brackets how many times as long as Overdrive's it is.
     private static func words(_ cell: Cell) -> String {
-        Decimals.short(cell.minimum) + (cell.ratio.map { " (\(Decimals.short($0))×)" } ?? "")
+        Decimals.short(cell.minimum) + (cell.ratio.map { " (\(cell.isSettled ? "" : "~")\(Decimals.short($0))×)" } ?? "")
     }
 
     /// Rows of text: title, unit, and a cell each.
@@ -71,14 +75,18 @@ public struct Table: Sendable {
     public var brief: String {
         markdown(rows { cell in
             guard let ratio = cell.ratio else { return Decimals.short(cell.minimum) }
-            return ratio < 0.995 ? "**\(Decimals.short(ratio))×**" : "\(Decimals.short(ratio))×"
+            let words = "\(cell.isSettled ? "" : "~")\(Decimals.short(ratio))×"
+            return ratio < 0.995 ? "**\(words)**" : words
         })
     }
 
     /// What the numbers are and where they come from.
     var footer: String {
         let print = results.fingerprint
-        var text = "Minimum of \(print.rounds) interleaved rounds, \(workers) workers; ×: times as long as Overdrive (below 1 it loses). "
+        let counts = results.processes
+        let processes = counts.lowerBound == counts.upperBound ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
+        var text = "Minimum of \(processes) processes in interleaved rounds, \(workers) workers; ×: times as long as Overdrive (below 1 it loses); "
+            + "~: fewer than three processes came within 5 % of one of the two minima. "
             + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.kernel), \(print.date), commit \(print.commit). \(results.caveat)"
         let failed = results.runs.filter { $0.failure != nil }
         if !failed.isEmpty {

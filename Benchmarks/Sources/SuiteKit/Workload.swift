@@ -57,5 +57,8 @@ public struct Workload: Sendable {
         return base.merging(slower[contender] ?? [:]) { _, smaller in smaller }
     }
 
+    /// Whether its speed-up from one worker to many is of interest: enough work, in many pieces.
+    var showsSpeedUp: Bool { ["fib", "skynet", "nqueens", "matmul", "uts", "mergesort", "loop-imbalanced"].contains(id) }
+
     public static func named(_ id: String) -> Workload? { all.first { $0.id == id } }
 }

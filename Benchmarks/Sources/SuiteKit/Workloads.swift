@@ -40,8 +40,9 @@ extension Workload {
         Workload(
             id: "uts", word: "uts",
             question: "Counting an unbalanced geometric tree (UTS T1, of depth 8 when quick), a fork per child.",
-            caution: "Each node hashes: 350 ns of work per fork.",
+            caution: "Each node hashes: 200 ns of work per fork.",
             unit: .node, family: .trees, quick: ["tree": 0], full: ["tree": 1],
+            slower: ["concurrency": ["tree": 0]],
             units: { Double(Oracle.uts($0["tree", default: 0])) }, oracle: { Oracle.uts($0["tree", default: 0]) }, budget: 400),
         Workload(
             id: "uts-t3l", word: "uts",
@@ -81,7 +82,7 @@ extension Workload {
             question: "The sum of a tree of 16.7 million nodes (1 million when quick).",
             caution: "Bound by memory.",
             unit: .node, family: .trees, quick: ["nodes": 1 << 20], full: ["nodes": 1 << 24],
-            slower: ["concurrency": ["nodes": 1 << 15]],
+            slower: ["concurrency": ["nodes": 1 << 15], "go": ["nodes": 1 << 20], "openmp": ["nodes": 1 << 20]],
             units: { Double($0["nodes", default: 1]) }, oracle: { UInt64($0["nodes", default: 1]).sumBelow }, isHeadline: false),
     ]
 
@@ -133,6 +134,12 @@ extension Workload {
             unit: .closure, family: .closures, quick: ["n": 100_000, "submitters": 4], full: ["n": 1_000_000, "submitters": 4],
             slower: few,
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
+        Workload(
+            id: "spawn-4-captures", word: "spawn-captures", question: "Four threads submit a quarter each; each closure captures an Int and a reference.",
+            caution: "The allocator's memory goes from four threads to the workers and back.",
+            unit: .closure, family: .closures, quick: ["n": 100_000, "submitters": 4], full: ["n": 1_000_000, "submitters": 4],
+            slower: few,
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
         Workload(
             id: "spawn-inside", word: "spawn-inside", question: "A running closure submits capture-free closures; somebody waits for all.",
             caution: "Above 64 tasks per thread OpenMP runs them at once instead of queueing them.",
@@ -247,8 +254,8 @@ extension Workload {
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "dag-tree", word: "dag-tree", question: "A binary tree of tasks, each after both its children.",
-            caution: "Making the tasks and their edges is part of it.",
-            unit: .node, family: .graphs, quick: ["n": 1023], full: ["n": 65_535],
+            caution: "Making the tasks and their edges is part of it. OperationQueue has 1,023 always: what it takes for each grows with their number.",
+            unit: .node, family: .graphs, quick: ["n": 1023], full: ["n": 65_535], slower: ["operations": ["n": 1023]],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "wavefront", word: "wavefront", question: "A square of cells, each after its upper and left neighbours.",

@@ -8,7 +8,7 @@ struct Suite: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suite",
         abstract: "Measures Overdrive beside other schedulers, and says how it stands.",
-        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, ListCommand.self])
+        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, NotesCommand.self, ListCommand.self])
 }
 
 /// `suite run`.
@@ -20,8 +20,11 @@ struct RunCommand: ParsableCommand {
     @Option(help: "quick (minutes) or full (an hour).")
     var size = "quick"
 
-    @Option(help: "How many interleaved rounds.")
+    @Option(help: "How many interleaved rounds, at least.")
     var rounds = 4
+
+    @Option(help: "Seconds that all measurements may take; until then those go on, after the rounds, that have not settled.")
+    var settle: Int?
 
     @Option(help: "Numbers of workers, such as 1,2,4; otherwise as many as CPUs.")
     var workers: String?
@@ -65,13 +68,14 @@ struct RunCommand: ParsableCommand {
         guard !workloads.isEmpty, !chosen.isEmpty else { throw ValidationError("nothing to measure: see `suite list`.") }
 
         makeFolder(of: out)
-        let fingerprint = Fingerprint.current(size: size, rounds: rounds, budget: budget, workers: counts)
+        let seconds = settle ?? (size == .quick ? 270 : 3600)
+        let fingerprint = Fingerprint.current(size: size, rounds: rounds, settle: seconds, budget: budget, workers: counts)
         if fresh { File.remove(out + ".jsonl") }
         let journal = Journal(path: out + ".jsonl", continuing: fingerprint)
         if !journal.runs.isEmpty { say("going on after \(journal.runs.count) runs of \(out).jsonl") }
         let measured = Protocol(
             size: size, workers: counts, rounds: rounds, workloads: workloads, contenders: chosen,
-            programs: Programs(folders), limit: limit, budget: budget
+            programs: Programs(folders), limit: limit, budget: budget, settle: seconds, alone: self.workers == nil
         ).run(journal: journal, progress: say)
 
         let results = Results(fingerprint: fingerprint, runs: measured)
@@ -168,8 +172,16 @@ struct ListCommand: ParsableCommand {
     func run() {
         for workload in Workload.all {
             print("\(workload.id) (\(workload.family.rawValue), \(workload.unit.rawValue))\n    \(workload.question)\n    Beware: \(workload.caution)")
+            print("    quick: \(words(workload.quick)); full: \(words(workload.full))")
+            for (contender, smaller) in workload.slower.sorted(by: { $0.key < $1.key }) {
+                print("    \(contender): \(words(smaller))")
+            }
         }
         for contender in Contender.all { print("\(contender.id)\n    \(contender.note)") }
+    }
+
+    private func words(_ parameters: Workload.Parameters) -> String {
+        parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
     }
 }
 

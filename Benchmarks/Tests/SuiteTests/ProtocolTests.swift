@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import SuiteKit
@@ -38,6 +39,40 @@ import Testing
         #expect(run("sample 100 7\nend\n", status: nil).failure == "took longer than 5 s")
         #expect(run("end\n").failure == "answered nothing")
         #expect(run("", status: 69).failure == nil)
+    }
+
+    /// A contender whose first, fourth and fifth process take 1 µs and the others more: after two rounds nothing has settled,
+    /// after five processes it has. What is there already is not measured again.
+    @Test func whatHasNotSettledGoesOn() throws {
+        let folder = NSTemporaryDirectory() + "/suite-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let program = folder + "/contender-overdrive"
+        let script = """
+            #!/bin/sh
+            [ "$1" = list ] && { echo fib; exit 0; }
+            n=$(cat "$0.count" 2>/dev/null || echo 0)
+            echo $((n + 1)) >"$0.count"
+            case $n in 0 | 3 | 4) time=1000 ;; *) time=$((2000 + 500 * n)) ;; esac
+            echo "sample $time 832040"
+            echo end
+            """
+        try script.write(toFile: program, atomically: true, encoding: .utf8)
+        chmod(program, 0o755)
+        func runs(settle: Int) -> [Run] {
+            let fingerprint = Fingerprint.current(size: .quick, rounds: 2, settle: settle, budget: nil, workers: [1])
+            return Protocol(
+                size: .quick, workers: [1], rounds: 2, workloads: [Workload.named("fib")].compactMap { $0 },
+                contenders: [Contender.named("overdrive")].compactMap { $0 }, programs: Programs([folder]), limit: 60, budget: nil, settle: settle
+            ).run(journal: Journal(path: folder + "/journal.jsonl", continuing: fingerprint), progress: { _ in })
+        }
+        #expect(runs(settle: 0).count == 2)
+        let all = runs(settle: 20)
+        // More than five only where the machine was slow during those three.
+        #expect(all.count >= 5)
+        #expect(all.prefix(5).map(\.round) == [0, 1, 2, 3, 4])
+        #expect(Processes(all).near.count == 3)
+        #expect(try String(contentsOfFile: program + ".count", encoding: .utf8) == "\(all.count)\n")
     }
 
     @Test func aChildIsEndedAtItsLimit() {
@@ -82,20 +117,30 @@ import Testing
         ]
         for (index, bytes) in code.enumerated() { elf.replaceSubrange(128 + 8 * index..<128 + 8 * index + bytes.count, with: bytes) }
         let read = Code(elf: elf)
-        #expect((0..<8).map { read.isLocked(at: UInt64(0x1000 + 8 * $0)) } == [true, true, true, true, false, false, false, false])
+        let locked: [Bool] = (0..<8).map { (place: Int) -> Bool in read.isLocked(at: UInt64(0x1000 + 8 * place)) }
+        #expect(locked == [true, true, true, true, false, false, false, false])
     }
 }
 
 @Suite struct ResultTests {
+    /// Three processes each, which agree.
     private func result(_ own: Double, _ other: Double) -> Results {
-        func run(_ contender: String, _ sample: Double) -> Run {
-            Run(
-                workload: "fib", contender: contender, workers: 2, round: 0, parameters: [:], unit: "ns per fork", units: 1,
-                samples: [sample, 2 * sample], facts: [:], others: 0, load: 0, failure: nil)
+        result(own: [own, own, own], other: [other, other, other])
+    }
+
+    /// A process for each minimum.
+    private func result(own: [Double], other: [Double], paces: [Double?] = []) -> Results {
+        func runs(_ contender: String, _ minima: [Double]) -> [Run] {
+            minima.enumerated().map { round, minimum in
+                Run(
+                    workload: "fib", contender: contender, workers: 2, round: round, parameters: ["n": 3], unit: "ns per fork", units: 10,
+                    samples: [minimum, 2 * minimum], facts: ["switches": 5], others: 0, load: 0, failure: nil,
+                    pace: round < paces.count ? paces[round] : nil)
+            }
         }
         return Results(
-            fingerprint: .current(size: .quick, rounds: 1, budget: nil, workers: [2]),
-            runs: [run("overdrive", own), run("libdispatch", other)])
+            fingerprint: .current(size: .quick, rounds: 1, settle: 0, budget: nil, workers: [2]),
+            runs: runs("overdrive", own) + runs("libdispatch", other))
     }
 
     @Test func ratiosAreCompared() {
@@ -103,7 +148,59 @@ import Testing
         #expect(same.rows.count == 1)
         #expect(same.rows[0].difference < 0.06)
         let other = Comparison(result(10, 100), result(10, 130))
-        #expect(other.text(tolerance: 0.15).contains("30 % apart: libdispatch 100, then 130; overdrive 10, then 10"))
+        #expect(other.text(tolerance: 0.15).contains("30 % apart: libdispatch 100, then 130 (each of the two settled, on a time of its own)"))
+    }
+
+    @Test func aMinimumThatOneProcessFoundIsDoubtful() {
+        let before = result(own: [10, 10, 10], other: [100, 160, 161, 162, 163])
+        #expect(Table(before, workers: 2).text.contains("100 (~10×)"))
+        #expect(before.figures.first { $0.contender == "libdispatch" }?.processes.doubt == "1 of 5 processes came near 100, the middle one took 161")
+        let after = result(own: [10, 10, 10], other: [158, 160, 161, 162, 163])
+        #expect(Table(after, workers: 2).text.contains("158 (15.8×)"))
+        let text = Comparison(before, after).text(tolerance: 0.15)
+        #expect(text.contains("58 % apart: libdispatch 100, then 158 (only 1 of 5 processes of the first run came near 100, the middle one took 161)"))
+        #expect(text.contains("0 of 1 ratios agree"))
+    }
+
+    @Test func twoModesAreSeen() {
+        let before = result(own: [10, 10, 10], other: [100, 101, 300, 302, 310])
+        let after = result(own: [10, 10, 10], other: [300, 301, 302, 303, 310])
+        #expect(before.figures.first { $0.contender == "libdispatch" }?.processes.doubt == "two modes, 100 to 101 (2 of 5 processes) and 300 to 310")
+        let text = Comparison(before, after).text(tolerance: 0.15)
+        #expect(text.contains("two modes, 100 to 101 (2 of 5 processes of the first run, 0 of 5 of the second) and 300 to 310"))
+        // Scattered is not two modes.
+        #expect(result(own: [10], other: [100, 130, 170, 230, 300]).figures.first { $0.contender == "libdispatch" }?.processes.modes == nil)
+    }
+
+    @Test func aSlowMachineIsNamed() {
+        let fast = result(own: [10, 10, 10], other: [100, 101, 102], paces: [50, 50, 50])
+        let slow = result(own: [10, 10, 10], other: [130, 131, 132], paces: [60, 60, 60])
+        #expect(Comparison(fast, slow).text(tolerance: 0.15).contains("; the machine was 1.2 times as slow in the second)"))
+        let mixed = result(own: [10, 10, 10], other: [100, 120, 130], paces: [50, 60, 60])
+        #expect(mixed.figures.first { $0.contender == "libdispatch" }?.processes.doubt?.hasSuffix("the machine was 1.2 times as slow during the others") == true)
+    }
+
+    @Test func whoAgreesOnASlowMachineHasNotSettled() {
+        let result = result(own: [10, 10, 10], other: [100, 100, 100], paces: [60, 60, 60])
+        #expect(result.figures.allSatisfy { $0.processes.isSettled })
+        var faster = result
+        for index in 0..<3 { faster.runs[index].pace = 50 }
+        #expect(faster.figures.first { $0.contender == "overdrive" }?.processes.isSettled == true)
+        #expect(faster.figures.first { $0.contender == "libdispatch" }?.processes.doubt?.contains("1.2 times as slow as at its best") == true)
+    }
+
+    @Test func countsArePerUnitAndNotOfTimedSamples() {
+        var result = result(10, 100)
+        result.runs.append(
+            Run(
+                workload: "fib", contender: "overdrive", workers: 2, round: Run.counting, parameters: ["n": 3], unit: "ns per fork", units: 10,
+                samples: [], facts: ["allocations": 30, "switches": 1000], others: 0, load: 0, failure: nil))
+        let figure = result.figures.first { $0.contender == "overdrive" }
+        #expect(figure?.counts["allocations"] == 3)
+        #expect(figure?.counts["switches"] == 0.5)
+        #expect(figure?.processes.all.count == 3)
+        let widths: [Int] = result.tsv.split(separator: "\n").map { line in line.split(separator: "\t", omittingEmptySubsequences: false).count }
+        #expect(widths == [25, 25, 25])
     }
 
     @Test func figuresAreMinima() {
@@ -124,19 +221,22 @@ import Testing
 
     @Test func aThinResultHasTheSameMinimaAndRatios() {
         var fat = result(10, 5)
-        fat.runs[0].samples = (0..<1000).map { 123.456789 + Double(($0 * 7919) % 1000) }
+        let samples: [Double] = (0..<1000).map { 123.456789 + Double(($0 * 7919) % 1000) }
+        for index in 0..<3 { fat.runs[index].samples = samples }
         let thin = fat.thinned
         #expect(thin.runs[0].samples.count == 11)
         #expect(thin.figures[0].minimum == 123.5)
         #expect(abs(thin.figures[0].median / fat.figures[0].median - 1) < 0.01)
-        #expect(thin.runs[1].samples == fat.runs[1].samples)
+        #expect(thin.runs[3].samples == fat.runs[3].samples)
     }
 
     @Test func numbersKeepFourDigits() {
-        #expect([0.00123456, 9.99961, 123456, -12.3456, 0].map(Decimals.fourDigits) == [0.001235, 10, 123500, -12.35, 0])
+        let digits: [Double] = [0.00123456, 9.99961, 123456, -12.3456, 0].map(Decimals.fourDigits)
+        #expect(digits == [0.001235, 10, 123500, -12.35, 0])
     }
 
     @Test func decimalsAreShort() {
-        #expect([0.0042, 0.5, 12.34, 1234.5, 0].map(Decimals.short) == ["0.004", "0.5", "12.3", "1,235", "0"])
+        let short: [String] = [0.0042, 0.5, 12.34, 1234.5, 0].map(Decimals.short)
+        #expect(short == ["0.004", "0.5", "12.3", "1,235", "0"])
     }
 }
