@@ -262,15 +262,28 @@ open class AnyTask: @unchecked Sendable {
     /// Takes an outcome into account. Where it is due, observers know that it comes, and the error is in its place.
     @usableFromInline
     final func settle(failure: (any Error)?, returning: Bool) -> Reception {
-        var mayRetry = false
-        if let failure, let extras { mayRetry = extras.mayRetry(after: failure) }
-        let actions = step(.finish(failed: failure != nil, mayRetry: mayRetry, returning: returning)).actions
+        let actions =
+            if let failure, let extras {
+                stepAfterFailure(failure, extras, returning: returning)
+            } else {
+                step(.finish(returning: returning)).actions
+            }
         if actions.contains(.publish) {
             preparePublishing(of: failure)
             return .due
         }
         perform(actions)
         return actions.contains(.accept) ? .accepted : .refused
+    }
+
+    private func stepAfterFailure(_ failure: any Error, _ extras: TaskExtras, returning: Bool) -> TaskState.Actions {
+        // The answer is the program's and may take its time: it holds for the attempt that is under way now, if one is.
+        let asked = standing
+        if asked.isBetweenAttempts, !returning { return [] }
+        let event: TaskState.Event =
+            extras.mayRetry(after: failure)
+            ? .fail(attempt: asked.attempt, returning: returning) : .finish(returning: returning)
+        return step(event).actions
     }
 
     /// Before the outcome is written; this thread has settled it.

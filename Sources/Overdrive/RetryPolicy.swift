@@ -98,7 +98,7 @@ extension Task {
         let failed = standing.attempt
         endAttempt(failed - 1)
         let wait = extras?.locked { fields in
-            // Of two threads that fail an attempt each, both may have been told that there is one left.
+            // The policy may be another by now.
             fields.retriesLeft = max(0, fields.retriesLeft - 1)
             return fields.retry.map { $0.jittered($0.delay(afterFailures: Int(failed))) }
         }

@@ -51,6 +51,9 @@ struct TaskState: Equatable, Sendable {
         set { word = word & ~(0xffff << 16) | UInt64(newValue) << 16 }
     }
 
+    /// An attempt has failed, and the next one has not begun.
+    var isBetweenAttempts: Bool { attempt > 0 && phase != .executing }
+
     /// What the task waits for: dependencies that have not finished, and whoever is still linking them.
     var unmet: UInt32 {
         get { UInt32(truncatingIfNeeded: word >> 32) }
@@ -82,8 +85,10 @@ struct TaskState: Equatable, Sendable {
         case conditionsMet
         /// A worker has the task in hand.
         case begin
-        /// The body hands over an outcome; `returning`: by its return.
-        case finish(failed: Bool, mayRetry: Bool, returning: Bool)
+        /// The body hands over the task's outcome; `returning`: by its return.
+        case finish(returning: Bool)
+        /// An attempt has failed, and may be followed by another; `returning`: by its body's return.
+        case fail(attempt: UInt16, returning: Bool)
         /// The body has returned without more.
         case leave
         /// The next attempt is due.
@@ -181,7 +186,8 @@ struct TaskState: Equatable, Sendable {
             hasDependencies = true
             unmet += 1
             if phase == .initialized { return .accept }
-            // A place in the queue that it may have already is given up: the entry there finds it pending.
+            // A place in the queue that it may have already is given up: the entry there finds it pending, or begun
+            // from another.
             phase = .pending
             return [.accept, .link]
 
@@ -211,26 +217,13 @@ struct TaskState: Equatable, Sendable {
             isInBody = true
             return [.accept, .enter]
 
-        case .finish(let failed, let mayRetry, let returning):
-            // Between two attempts there is nothing to finish: it is a second finish of the last one.
-            guard !isSettled, !isRetrying, attempt == 0 || phase == .executing else {
-                return returning ? takeLeave() : []
-            }
-            let wasInBody = isInBody
-            if returning { isInBody = false }
-            if isCancelled {
-                isSettled = true
-                return [.accept, .publishCancelled]
-            }
-            if failed, mayRetry, phase == .executing {
-                if wasInBody && !returning {
-                    isRetrying = true
-                    return .accept
-                }
-                return [.accept, beginNextAttempt()]
-            }
-            isSettled = true
-            return [.accept, .publish]
+        case .finish(let returning):
+            return takeOutcome(mayRetry: false, returning: returning)
+
+        case .fail(let attempt, let returning):
+            // A second failure of an attempt that another follows already: whether one may was asked too early.
+            guard attempt == self.attempt else { return returning ? takeLeave() : [] }
+            return takeOutcome(mayRetry: true, returning: returning)
 
         case .leave:
             return takeLeave()
@@ -294,6 +287,27 @@ struct TaskState: Equatable, Sendable {
         }
         phase = .ready
         return [.accept, .submit]
+    }
+
+    @inline(__always)
+    private mutating func takeOutcome(mayRetry: Bool, returning: Bool) -> Actions {
+        // Between two attempts there is nothing to finish: it is a second finish of the last one.
+        guard !isSettled, !isRetrying, !isBetweenAttempts else { return returning ? takeLeave() : [] }
+        let wasInBody = isInBody
+        if returning { isInBody = false }
+        if isCancelled {
+            isSettled = true
+            return [.accept, .publishCancelled]
+        }
+        if mayRetry, phase == .executing {
+            if wasInBody && !returning {
+                isRetrying = true
+                return .accept
+            }
+            return [.accept, beginNextAttempt()]
+        }
+        isSettled = true
+        return [.accept, .publish]
     }
 
     /// The body is over without having said more than it did.

@@ -1,3 +1,4 @@
+import Dispatch
 import Overdrive
 import Synchronization
 import Testing
@@ -158,5 +159,35 @@ struct RetryTests {
             task.cancel()
         }
         #expect(eventually { kept == nil })
+    }
+
+    /// There was an attempt too many, and -1 were left.
+    @Test("are not begun twice for two failures of an attempt, however long a policy thinks about one of them")
+    func twoFailures() {
+        let (attempts, asked, gate, answer) = (Counter(), Counter(), Gate(), Log<Bool>())
+        let task = Task<Int> { _ in
+            attempts.add()
+            return {}
+        }
+        task.retry(
+            RetryPolicy(times: 1) { error in
+                guard (error as? Flaw)?.number == 2 else { return true }
+                asked.add()
+                gate.pass()
+                return true
+            })
+        task.start()
+        let late = DispatchGroup()
+        DispatchQueue(label: "late").async(group: late) {
+            answer.note(task.finish(with: .error(Flaw(number: 2))))
+        }
+        #expect(eventually { asked.count == 1 })
+        #expect(task.finish(with: .error(Flaw(number: 1))))
+        #expect(eventually { attempts.count == 2 && task.isExecuting })
+        gate.open()
+        late.wait()
+        #expect(answer.all == [false] && task.isExecuting)
+        #expect(task.finish(with: .value(7)))
+        #expect(attempts.count == 2 && task.retryCount == 0 && task.result?.value == 7)
     }
 }

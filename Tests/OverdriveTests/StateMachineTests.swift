@@ -8,10 +8,8 @@ struct StateMachineTests {
     static let events: [TaskState.Event] = [
         .add(byHand: true), .add(byHand: false), .start, .dependOn, .gainDependent, .condition, .release, .conditionsMet,
         .begin, .leave, .retryDue, .cancel, .discard, .publish, .claimSlot, .fillSlot, .watch, .close(locked: false), .close(locked: true),
-        .finish(failed: false, mayRetry: false, returning: false), .finish(failed: false, mayRetry: false, returning: true),
-        .finish(failed: true, mayRetry: false, returning: false), .finish(failed: true, mayRetry: true, returning: false),
-        .finish(failed: true, mayRetry: true, returning: true), .finish(failed: true, mayRetry: false, returning: true),
-    ]
+        .finish(returning: false), .finish(returning: true),
+    ] + (0...2).flatMap { [.fail(attempt: $0, returning: false), .fail(attempt: $0, returning: true)] }
 
     /// A state and what is under way around it: who still owes which event.
     struct World: Hashable {
@@ -34,7 +32,10 @@ struct StateMachineTests {
         switch event {
         case .begin, .discard: return world.submissions > 0
         case .leave: return world.isEntered
-        case .finish(_, _, let returning): return !returning || world.isEntered
+        case .finish(let returning): return !returning || world.isEntered
+        case .fail(let attempt, returning: true): return world.isEntered && attempt == state.attempt
+        // Of an earlier one, too: who says so was asked about it while that one was under way.
+        case .fail(let attempt, returning: false): return attempt <= state.attempt
         case .publish: return world.publications > world.published
         case .conditionsMet: return world.evaluations > 0
         case .retryDue: return world.retries > 0
@@ -52,7 +53,7 @@ struct StateMachineTests {
         next.word = step.state.word
         switch event {
         case .begin, .discard: next.submissions -= 1
-        case .leave, .finish(_, _, returning: true): next.isEntered = false
+        case .leave, .finish(returning: true), .fail(_, returning: true): next.isEntered = false
         case .publish: next.published += 1
         case .conditionsMet: next.evaluations -= 1
         case .release: next.releases -= 1
@@ -85,7 +86,7 @@ struct StateMachineTests {
         while let world = pending.popLast() {
             for event in Self.events where Self.canCome(event, in: world) {
                 // A task of a test is attempted three times at most.
-                if case .finish(_, true, _) = event, world.state.attempt >= 2 { continue }
+                if case .fail = event, world.state.attempt >= 2 { continue }
                 let (next, step) = Self.world(after: event, in: world)
                 transitions += 1
                 if faults < 5 { faults += Self.check(world, event, next, step) }
@@ -129,6 +130,12 @@ struct StateMachineTests {
         if case .cancel = event, step.actions.contains(.accept), !next.isEntered, !after.isSettled {
             report("cancelled, and nobody will say so: \(place)")
         }
+        if case .discard = event, before.phase >= .executing, !step.actions.isEmpty {
+            report("a place that was given up cancels what has begun from another: \(place)")
+        }
+        if case .fail(let attempt, _) = event, attempt != before.attempt, !step.actions.isEmpty {
+            report("an attempt ends by a failure of the one before: \(place)")
+        }
         return faults
     }
 
@@ -142,11 +149,11 @@ struct StateMachineTests {
             for _ in 0..<64 where next.state.phase != .initialized && next.state.phase != .finished {
                 let owed: TaskState.Event? =
                     if next.publications > next.published { .publish }
-                    else if next.isEntered { .finish(failed: false, mayRetry: false, returning: true) }
+                    else if next.isEntered { .finish(returning: true) }
                     else if next.releases > 0 { .release }
                     else if next.retries > 0 { .retryDue }
                     else if next.evaluations > 0 { .conditionsMet }
-                    else if next.state.phase == .executing { .finish(failed: false, mayRetry: false, returning: false) }
+                    else if next.state.phase == .executing { .finish(returning: false) }
                     else if next.submissions > 0 { .begin }
                     else { nil }
                 guard let owed else { break }
@@ -157,7 +164,7 @@ struct StateMachineTests {
                 return
             }
             for event in Self.events where Self.canCome(event, in: world) {
-                if case .finish(_, true, _) = event, world.state.attempt >= 2 { continue }
+                if case .fail = event, world.state.attempt >= 2 { continue }
                 let after = Self.world(after: event, in: world).0
                 if seen.insert(after).inserted { pending.append(after) }
             }
@@ -176,10 +183,10 @@ struct StateMachineTests {
         #expect(state.phase == .ready)
         #expect(take(.begin) == [.accept, .enter])
         #expect(state.phase == .executing)
-        #expect(take(.finish(failed: false, mayRetry: false, returning: true)) == [.accept, .publish])
+        #expect(take(.finish(returning: true)) == [.accept, .publish])
         #expect(take(.publish) == [.accept, .dropBody])
         #expect(state.phase == .finished && state.isClosed)
-        #expect(take(.finish(failed: false, mayRetry: false, returning: false)) == [])
+        #expect(take(.finish(returning: false)) == [])
         #expect(take(.cancel) == [])
     }
 
