@@ -10,7 +10,7 @@ final class BlockTaskState: Sendable {
 
     private let reached = Atomic(0)
 
-    /// How many blocks were come to, beside the first. Relaxed, both: ordered by the group of the blocks.
+    /// How many blocks were come to, beside the first. Relaxed, all: ordered by the group of the blocks.
     var reachedCount: Int { reached.load(ordering: .relaxed) }
 
     func reachOne() { reached.add(1, ordering: .relaxed) }
@@ -25,8 +25,10 @@ final class BlockTaskState: Sendable {
         }
     }
 
+    /// An attempt begins: no block of the one before runs any more.
     func begin() -> [@Sendable () -> Void] {
         state.withLock { state in
+            reached.store(0, ordering: .relaxed)
             state.hasBegun = true
             return state.blocks
         }

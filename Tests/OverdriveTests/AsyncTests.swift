@@ -301,4 +301,22 @@ struct AsyncTests {
             precondition(areOver && attempts.count == 4)
         }
     }
+
+    /// Was cancelled: blocks of the attempt before were counted too.
+    @Test("A BlockTask that is attempted again has its blocks run again, and succeeds")
+    func blockTaskAgain() async throws {
+        let (ran, gate) = (Counter(), Gate())
+        let task = BlockTask(blocks: [
+            {},
+            {
+                if ran.add() == 1 { gate.pass() }
+            },
+        ]).retry(1)
+        TaskQueue().add(task: task)
+        #expect(eventually { ran.count == 1 })
+        #expect(task.finish(with: .error(Flaw())))
+        gate.open()
+        try await task.value
+        #expect(ran.count == 2)
+    }
 }
