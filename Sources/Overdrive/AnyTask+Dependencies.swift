@@ -33,7 +33,8 @@ extension AnyTask {
     ///
     /// The dependency may be on any queue, and may be shared by many dependents. One that is on none when this
     /// task is added to a queue is added to the same one. Dependents of a failed or cancelled dependency run,
-    /// unless they require `.success`.
+    /// unless they require `.success`. A task that was ready gives up its place in its queue, which counts among the
+    /// queue's closures until its turn has come.
     ///
     /// - Parameters:
     ///   - dependency: The task to wait for. A finished one is waited for no longer.
@@ -85,7 +86,7 @@ extension AnyTask {
         _ = removeDependencies { Swift.type(of: $0) == type }
     }
 
-    private func removeDependencies(where matches: (AnyTask) -> Bool) -> Int {
+    final func removeDependencies(where matches: (AnyTask) -> Bool) -> Int {
         // Let go of without the lock: one that its dependents do not keep may be held by nobody else by then.
         var seen: [AnyTask] = []
         let removed = edges.withLock { list -> [Edge] in

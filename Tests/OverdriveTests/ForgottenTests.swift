@@ -211,4 +211,26 @@ struct ForgottenTests {
             #expect(ran.count == 3)
         }
     }
+
+    /// Crashed, in the lock of the list: whoever looked for what is to be removed had the last reference.
+    @Test("A dependency that nobody holds any more is lost while others are removed")
+    func lostWhileRemoving() {
+        let (held, other, strict) = (Holder<Task<Int>?>(Task { _ in {} }), Task.inline {}, Task.inline {})
+        held.value?.name = "forgotten"
+        strict.add(dependency: held.value!, requiring: .success)
+        strict.add(dependency: other)
+        held.value?.start()
+        let queue = TaskQueue()
+        queue.suspend()
+        queue.add(task: strict)
+        let removed = strict.removeDependencies { task in
+            if task !== other { held.value = nil }
+            return task === other
+        }
+        #expect(removed == 1)
+        let error = strict.result?.error as? DependencyError
+        #expect(error?.dependency == "\"forgotten\"" && error?.underlying is CancellationError)
+        queue.resume()
+        queue.waitUntilAllTasksAreFinished()
+    }
 }
