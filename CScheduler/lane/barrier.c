@@ -108,7 +108,7 @@ bool odi_lane_is_barrier(odi_entry entry)
 
     if (record != NULL)
         return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
-    return odi_lane_is_turn(entry) && ((odi_turn *)(uintptr_t)entry.context)->exclusive;
+    return odi_lane_is_turn(entry) && odi_turn_of(entry)->exclusive;
 }
 
 odi_front odi_lane_front(od_queue *queue, int32_t own_places)

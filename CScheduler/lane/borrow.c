@@ -181,7 +181,7 @@ static void take_out(od_queue *awaited, odi_fifo *line)
         return;
     for (uint64_t left = line->count; left > 0; left--) {
         (void)odi_fifo_pop(line, &entry);
-        odi_turn *caller = odi_lane_is_turn(entry) ? (odi_turn *)(uintptr_t)entry.context : NULL;
+        odi_turn *caller = odi_lane_is_turn(entry) ? odi_turn_of(entry) : NULL;
 
         if (caller == NULL || caller->through != awaited) {
             (void)odi_fifo_push(line, entry); /* into the reserve, or what popping freed */

@@ -1,4 +1,4 @@
-/* drain.c — who serves a lane: drainers, and sync callers whose turn has come. */
+/* drain.c — who serves a lane: drainers. (Sync callers whose turn has come: turn.c.) */
 #include "lane/borrow.h"
 #include "lane/limit.h"
 #include "lane/queue.h"
@@ -21,270 +21,13 @@ enum { WORTH_STAYING = 4, NOT_STAYING = 64 };
 
 _Thread_local od_stay *odi_stays;
 
-/* ---- turns of sync callers ---- */
-
-static void turn(void *unused)
-{
-    (void)unused; /* never called: it marks a lane's entry as a sync caller */
-}
-
-/* The drainers of queues on this one are the engine's own entries too. */
-bool odi_lane_is_turn(odi_entry entry)
-{
-    return entry.code == odi_job_plain(turn, NULL, ODI_TAG_INTERNAL).code;
-}
-
-void odi_lane_grant(odi_turn *waiting)
-{
-    odi_store_release(&waiting->granted, 1, Q1);
-    /* `waiting` may be gone by now; the futex call uses its address alone. */
-    odi_futex_wake(&waiting->granted, 1);
-}
-
-/* The caller's place in the lane passes to the sync caller. */
-static void grant(odi_entry entry)
-{
-    odi_lane_grant((odi_turn *)(uintptr_t)entry.context);
-}
-
-/* The turn that waits right below the drainer that is about to run on this thread. */
-static _Thread_local odi_turn *right_below;
-
-/* What runs here runs on top of a job that waits, and ends before that can go on: it may wait
- * for what that job holds. So it is for when no other worker can be had, and never for when
- * the others are only slow to come. */
-ODI_COLD static void serve(odi_turn *waiting)
-{
-    odi_worker *worker = odi_worker_self;
-    odi_entry job;
-
-    if (worker == NULL || !odi_crew_has_jobs(worker->crew) ||
-        odi_crew_hand_over(worker->crew, worker->site) || !odi_worker_find_local(worker, &job))
-        return;
-    right_below = odi_job_tag(job) == ODI_TAG_INTERNAL ? waiting : NULL;
-    (void)odi_run_outside(worker->crew, job);
-    right_below = NULL;
-}
-
-void odi_serve_own_deque(void)
-{
-    serve(NULL);
-}
-
-/* Lock held. Takes a sync caller's turn out of the lane. False: its thread is away, and it
- * enters the lane again when it comes back. A place granted to it meanwhile would be held for
- * as long as the job on top of it lasts, which may wait for that very place. On top of `below`
- * there is only the drainer that asks. */
-static bool call(odi_entry entry, const odi_turn *below)
-{
-    odi_turn *waiting = (odi_turn *)(uintptr_t)entry.context;
-    bool away = waiting->where == ODI_TURN_AWAY && waiting != below;
-
-    waiting->where = away ? ODI_TURN_PASSED : ODI_TURN_CALLED;
-    if (ODI_UNLIKELY(waiting->through != NULL))
-        waiting->through->callers_in_line--;
-    return !away;
-}
-
-ODI_COLD void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry)
-{
-    odi_store_relaxed(&listed->granted, 0); /* relaxed: the lock carries it */
-    listed->where = ODI_TURN_WAITS;
-    listed->entry = entry;
-    listed->next = NULL;
-    if (queue->first_turn == NULL)
-        queue->first_turn = listed;
-    else
-        queue->last_turn->next = listed;
-    queue->last_turn = listed;
-}
-
-/* Lock held. A job is in the drainer's hands from here on: its submitter need not wait. */
-bool odi_lane_take_listed(od_queue *queue, odi_entry *entry)
-{
-    odi_turn *listed = queue->first_turn;
-
-    if (listed == NULL)
-        return false;
-    queue->first_turn = listed->next;
-    *entry = listed->entry;
-    if (!odi_lane_is_turn(*entry)) {
-        odi_store_release(&listed->granted, 1, Q1);
-        odi_futex_wake(&listed->granted, 1); /* `listed` may be gone; see grant */
-    }
-    return true;
-}
-
-/* Lock held. *credits: what nobody might give back while the caller has its turn; NULL: they stay. */
-static void line_up(od_queue *queue, odi_turn *waiting, odi_credits *credits)
-{
-    odi_entry entry = odi_job_plain(turn, waiting, ODI_TAG_INTERNAL);
-
-    odi_lock_acquire(&queue->inbox.lock);
-    bool pushed = odi_inbox_push(&queue->inbox, entry);
-    if (credits != NULL)
-        *credits = odi_inbox_take_credits(&queue->inbox);
-    odi_lock_release(&queue->inbox.lock);
-    if (!pushed)
-        odi_lane_list(queue, waiting, entry);
-    if (ODI_UNLIKELY(waiting->through != NULL))
-        waiting->through->callers_in_line++;
-}
-
-void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller)
-{
-    bool is_away = caller->where == ODI_TURN_AWAY;
-
-    line_up(queue, caller, NULL);
-    if (is_away)
-        caller->where = ODI_TURN_AWAY;
-}
-
-/* Lock held; releases it. */
-static void enter(od_queue *queue, odi_turn *waiting)
-{
-    odi_credits credits = {0};
-
-    waiting->where = ODI_TURN_WAITS;
-    queue->barriers += waiting->exclusive;
-    if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->awaited > 0))
-        odi_borrow_list(waiting);
-    else
-        line_up(queue, waiting, &credits);
-    if (queue->band > OD_BAND_USER_INTERACTIVE)
-        odi_lane_raise_waiting(queue, odi_band_of_thread());
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-    odi_credits_give_back(credits); /* the caller keeps the queue */
-}
-
-/* No turn is granted while its thread runs something else on top of it. */
-ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *waiting)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool goes = waiting->where == ODI_TURN_WAITS;
-    waiting->where = goes ? ODI_TURN_AWAY : waiting->where;
-    odi_lock_release(&queue->watch.lock);
-    if (!goes)
-        return; /* granted, or about to be */
-    serve(waiting);
-    odi_lock_acquire(&queue->watch.lock);
-    if (waiting->where == ODI_TURN_PASSED) {
-        if (!odi_lane_enter(queue, waiting->exclusive)) {
-            enter(queue, waiting);
-            return;
-        }
-        waiting->where = ODI_TURN_CALLED;
-        odi_store_release(&waiting->granted, 1, Q1); /* by itself: the place is free */
-        odi_lock_release(&queue->watch.lock);
-        return;
-    }
-    odi_settlement settlement = {0};
-    if (waiting->where == ODI_TURN_AWAY) {
-        waiting->where = ODI_TURN_WAITS;
-        if (ODI_UNLIKELY(queue->away > 0)) /* one may be lent to it */
-            settlement = odi_lane_settle(queue);
-    }
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-}
-
-void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
-{
-    od_blocking_begin();
-    while (odi_load_acquire(&waiting->granted, Q1) == 0) { /* ended by: grant, odi_lane_take_listed */
-        if (odi_futex_wait(&waiting->granted, 0, odi_clock_after(slice_ns)) ==
-            ODI_FUTEX_TIMED_OUT)
-            serve_meanwhile(queue, waiting);
-    }
-    od_blocking_end();
-}
-
-void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
-{
-    odi_turn mine = {.exclusive = exclusive, .through = through};
-
-    odi_store_relaxed(&mine.granted, 0); /* relaxed: not shared yet */
-    odi_lock_acquire(&queue->watch.lock);
-    /* The place may have come free since the caller looked. A drainer to pass it on would need
-     * a worker, and all of them may wait here. */
-    if (odi_lane_enter(queue, exclusive)) {
-        odi_lock_release(&queue->watch.lock);
-        return;
-    }
-    enter(queue, &mine);
-    odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
-}
-
-/* Whether the barrier in front is one that the lane had no room for. What has come into the inbox
- * since that was seen is not it. Lock held. */
-static bool is_listed(const od_queue *queue, odi_front front)
-{
-    return front == ODI_FRONT_BARRIER && queue->lane.count == 0;
-}
-
-/* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place
- * as it is. A drainer would have to find a worker first, and all of them may wait here. */
-static bool next_turn(od_queue *queue, odi_entry *entry)
-{
-    if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        queue->early.count > 0 || queue->first_back != NULL)
-        return false;
-    for (;;) {
-        odi_lane_call_in(queue);
-        odi_front front = odi_lane_front(queue, 1);
-
-        if (queue->back > 0 || front == ODI_FRONT_HELD || is_listed(queue, front) ||
-            !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
-            return false;
-        (void)odi_fifo_pop(&queue->lane, entry);
-        if (ODI_UNLIKELY(queue->raised != 0))
-            odi_lane_pass_raised(queue, -1);
-        queue->barriers -= front == ODI_FRONT_BARRIER;
-        if (call(*entry, NULL)) {
-            queue->exclusive = front == ODI_FRONT_BARRIER;
-            return true;
-        }
-    }
-}
-
-void odi_lane_end_turn(od_queue *queue, bool exclusive)
-{
-    odi_settlement settlement = {0};
-    odi_entry next;
-
-    odi_lock_acquire(&queue->watch.lock);
-    queue->exclusive &= !exclusive;
-    if (next_turn(queue, &next)) {
-        if (exclusive)
-            settlement = odi_lane_settle(queue); /* others may start beside it */
-        odi_lock_release(&queue->watch.lock);
-        grant(next);
-        odi_lane_carry_out(queue, settlement);
-        return;
-    }
-    odi_borrow_repay(queue);
-    odi_lane_open_if_clear(queue);
-    /* Who pushes from here on sees to a drainer itself where the inbox wants it. */
-    if (!queue->inbox.wants || !odi_lane_is_clear(queue) || ODI_UNLIKELY(queue->away > 0))
-        settlement = odi_lane_settle(queue);
-    bool over = queue->released;
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-    if (over)
-        odi_queue_reap(queue);
-}
-
-/* ---- draining ---- */
-
 /* Lock held. False: the lane is empty. */
 static bool pop(od_queue *queue, odi_entry *entry, odi_front front)
 {
     return odi_fifo_pop(&queue->early, entry) || odi_lane_pop_hand(queue, entry) ||
-           (!is_listed(queue, front) && odi_lane_peek(queue, entry) &&
+           (!odi_front_is_listed(queue, front) && odi_lane_peek(queue, entry) &&
             odi_fifo_pop(&queue->lane, entry)) ||
-           odi_lane_take_listed(queue, entry);
+           (ODI_UNLIKELY(queue->first_turn != NULL) && odi_lane_take_listed(queue, entry));
 }
 
 /* The next that may start for a drainer that holds a place: nothing while a barrier runs, a
@@ -301,7 +44,7 @@ static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
             odi_lane_pass_raised(queue, -1);
         queue->barriers -= front == ODI_FRONT_BARRIER;
         queue->guests -= ODI_UNLIKELY(queue->guests > 0) && odi_lane_is_pass(*entry);
-        if (!odi_lane_is_turn(*entry) || call(*entry, below)) {
+        if (!odi_lane_is_turn(*entry) || odi_lane_call(*entry, below)) {
             queue->exclusive = front == ODI_FRONT_BARRIER;
             return true;
         }
@@ -488,14 +231,14 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     od_stay stay = {.queue = queue, .outer = odi_stays, .beyond = target, .holds_place = true,
                     .drains = true};
     size_t done = 0, most;
-    const odi_turn *below = right_below;
+    const odi_turn *below = odi_turn_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
     bool begins = false, up = false, held_up = false, wide = false;
     int stays = -1; /* what the stay says of the next ones; below 0: there was none */
     step next = {0};
     uint64_t ticks = UINT64_MAX;
 
-    right_below = NULL;
+    odi_turn_below = NULL;
     odi_stays = &stay;
     if (ODI_UNLIKELY(target != NULL))
         odi_target_came_up(queue);
@@ -564,7 +307,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
             odi_queue_reap(queue);
     } else if (next.granted.code != 0) {
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
-        grant(next.granted);
+        odi_lane_grant(odi_turn_of(next.granted)); /* the place passes to it */
     } else if (held_up || next.taken.first.code != 0) {
         bool sends = odi_lane_line_up(queue, band, &next.taken);
 

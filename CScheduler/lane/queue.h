@@ -33,6 +33,7 @@
 
 #include "base/atomic.h"
 #include "include/od_queue.h"
+#include "job/job.h"
 #include "job/record.h"
 #include "job/watch.h"
 #include "lane/fifo.h"
@@ -191,26 +192,8 @@ void odi_lane_see_to_drainers(od_queue *queue);
 /* Waits, or runs or discards the job: the lane has no memory for it. Not held. */
 void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled);
 
-/* The oldest of those that the lane has no memory for. Held. */
-bool odi_lane_take_listed(od_queue *queue, odi_entry *entry);
-
 /* Takes back the credits of the queue's inbox, whichever of its lives it is in. Not held. */
 void odi_lane_end_credits(od_queue *queue);
-
-/* A worker that waits looks this often whether another worker does its jobs in its place. If
- * none can be had, it serves its own deque, where what it waits for may be. */
-#define ODI_WAIT_SLICE_NS (20 * ODI_MILLISECOND)
-/* As often when memory is short, because then every job of a lane waits like this. */
-#define ODI_SHORT_SLICE_NS (200 * ODI_MICROSECOND)
-void odi_serve_own_deque(void);
-
-/* Waits in the lane for a place on behalf of the calling thread. Not held. */
-void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through);
-bool odi_lane_is_turn(odi_entry entry);
-/* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
-void odi_lane_grant(odi_turn *waiting);
-/* A sync caller goes into the lane, from the list of its own queue. Held. */
-void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller);
 
 /* barrier.c. From here on the queue keeps its lane, so that a barrier can be pushed: it waits
  * for what is outside. Not held. */
@@ -278,13 +261,56 @@ typedef enum {
 } odi_front;
 odi_front odi_lane_front(od_queue *queue, int32_t own_places);
 
+/* Whether the barrier in front is one that the lane had no room for. What has come into the inbox
+ * since that was seen is not it. Held. */
+static inline bool odi_front_is_listed(const od_queue *queue, odi_front front)
+{
+    return front == ODI_FRONT_BARRIER && queue->lane.count == 0;
+}
+
+/* turn.c: what marks a lane's entry as a sync caller; it is never called. */
+void odi_lane_turn(void *unused);
+
+/* The drainers of queues on this one are the engine's own entries too. */
+static inline bool odi_lane_is_turn(odi_entry entry)
+{
+    return entry.code == odi_job_plain(odi_lane_turn, NULL, ODI_TAG_INTERNAL).code;
+}
+
+static inline odi_turn *odi_turn_of(odi_entry entry)
+{
+    return (odi_turn *)(uintptr_t)entry.context;
+}
+
+/* A worker that waits looks this often whether another worker does its jobs in its place. If
+ * none can be had, it serves its own deque, where what it waits for may be. */
+#define ODI_WAIT_SLICE_NS (20 * ODI_MILLISECOND)
+/* As often when memory is short, because then every job of a lane waits like this. */
+#define ODI_SHORT_SLICE_NS (200 * ODI_MICROSECOND)
+void odi_serve_own_deque(void);
+
+/* The turn that waits right below the drainer that is about to run on this thread. */
+extern _Thread_local odi_turn *odi_turn_below;
+
+/* Waits in the lane for a place on behalf of the calling thread. Not held. */
+void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through);
+void odi_lane_end_turn(od_queue *queue, bool exclusive); /* gives it up. Not held */
+/* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
+void odi_lane_grant(odi_turn *waiting);
+/* Takes a sync caller's turn out of the lane. False: its thread is away, and it enters the lane again
+ * when it comes back. On top of `below` there is only the drainer that asks. Held. */
+bool odi_lane_call(odi_entry entry, const odi_turn *below);
+/* A sync caller goes into the lane, from the list of its own queue. Held. */
+void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller);
+
 /* Keeps what the lane has no memory for in its caller's frame. Held. */
 void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
+/* The oldest of those. Held: a job is in the drainer's hands from here on. */
+bool odi_lane_take_listed(od_queue *queue, odi_entry *entry);
 
 /* Sleeps until it is granted; a worker looks after each slice whether it has to serve itself.
  * Not held. */
 void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns);
-void odi_lane_end_turn(od_queue *queue, bool exclusive);
 
 #pragma GCC visibility pop
 

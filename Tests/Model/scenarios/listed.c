@@ -1,5 +1,5 @@
 /* listed.c — a barrier that the lane had no memory for is next, and something comes into the inbox
- * (lane/drain.c, barrier.c, hands.c): what has come meanwhile is not taken for the barrier.
+ * (lane/drain.c, turn.c, barrier.c, hands.c): what has come meanwhile is not taken for the barrier.
  *
  * The barrier is a sync caller's, in its frame. Who takes what is next looks at the front and then takes, both
  * under the queue's lock; who submits has the inbox's.
@@ -12,6 +12,8 @@
 #include "lane/hands.c"
 
 #include "lane/barrier.c"
+
+#include "lane/turn.c"
 
 #include "lane/drain.c"
 
@@ -83,7 +85,7 @@ static int taken_count;
 
 static odi_entry turn_of(odi_turn *whose)
 {
-    return odi_job_plain(turn, whose, ODI_TAG_INTERNAL);
+    return odi_job_plain(odi_lane_turn, whose, ODI_TAG_INTERNAL);
 }
 
 /* The barrier is listed, and one thread holds the only place. */
