@@ -1,7 +1,5 @@
-#include "worker/forks.h"
+#include "worker/fork_parts.h"
 
-#include "base/invariant.h"
-#include "job/job.h"
 #include "os/clock.h"
 #include "os/overflow.h"
 #include "os/pages.h"
@@ -13,10 +11,6 @@
 /* Between two requests of one thief: each takes the owner's line from under its hands. */
 #define ASK_AGAIN_NS (10 * ODI_MICROSECOND)
 
-/* A joiner waits awake for this long, giving the CPU away after the first part. */
-#define JOIN_AWAKE_NS (50 * ODI_MICROSECOND)
-enum { JOIN_PAUSES = 64, CLAIM_SPINS = 100, LOOK_PAUSES = 8 };
-
 #define SLOTS_MINIMUM ((size_t)1 << 20)
 
 /* Twice what the notes take, so that they end before the guard. */
@@ -24,39 +18,7 @@ enum { JOIN_PAUSES = 64, CLAIM_SPINS = 100, LOOK_PAUSES = 8 };
 
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
 
-/* ---- the word ---- */
-
-static uint32_t tail_of(uint64_t word)
-{
-    return (uint32_t)word;
-}
-
-static uint32_t split_of(uint64_t word)
-{
-    return (uint32_t)(word >> 32);
-}
-
-static uint64_t make_word(uint32_t tail, uint32_t split)
-{
-    return (uint64_t)split << 32 | tail;
-}
-
-static uint32_t place_of(const odi_forks *forks, const od_fork_slot *slot)
-{
-    return (uint32_t)(slot - forks->slots);
-}
-
-static uintptr_t limit_at(const odi_forks *forks, uint32_t split)
-{
-    if (split == 0)
-        return ODI_FORKS_ASKED; /* nothing to give */
-    return odi_membarrier_is_refused() ? ODI_FORKS_OPEN : (uintptr_t)&forks->slots[split];
-}
-
-static odi_forks *forks_here(void)
-{
-    return (odi_forks *)od_forks_self;
-}
+/* ---- what a fork runs ---- */
 
 typedef void numbered_function(void *context, uint32_t number);
 #ifdef ODI_SWIFT_CLOSURES
@@ -65,19 +27,9 @@ typedef __attribute__((swiftcall)) void numbered_closure(
     __attribute__((swift_context)) void *captures);
 #endif
 
-static bool is_plain(uint64_t code)
-{
-    return code >> 63 != 0;
-}
-
 static bool is_numbered(uint64_t code)
 {
     return ((is_plain(code) ? ~code : code) & OD_FORK_NUMBERED) != 0;
-}
-
-static uintptr_t address_in(uint64_t code)
-{
-    return (is_plain(code) ? ~code : code) & ODI_JOB_CODE_MASK;
 }
 
 /* Its result goes where its words were. */
@@ -92,12 +44,6 @@ static void call_numbered(od_fork_slot *slot, uint64_t code, void *context, uint
     (void)slot;
 #endif
     ((numbered_function *)address_in(code))(context, number);
-}
-
-static void call(uint64_t code, void *context)
-{
-    odi_job_call((odi_entry){(is_plain(code) ? ODI_JOB_PLAIN : 0) | address_in(code),
-                             (uint64_t)(uintptr_t)context});
 }
 
 /* ---- life ---- */
@@ -140,37 +86,6 @@ void odi_forks_free(odi_forks *forks)
 
 /* ---- the owner ---- */
 
-/* Waits until no thief moves the split; returns the limit. The caller has put a fence (F2)
- * behind its last store of head. Ended by: the claimer's store, one membarrier on. */
-static uintptr_t settled_limit(odi_forks *forks)
-{
-    uintptr_t limit;
-
-    for (int spins = 0;; spins++) {
-        limit = odi_load_acquire(&forks->owner.limit, F3);
-        if (limit != ODI_FORKS_CLAIMED)
-            return limit;
-        if (spins < CLAIM_SPINS)
-            odi_spin_pause();
-        else
-            odi_thread_give_way(spins - CLAIM_SPINS);
-    }
-}
-
-/* The limit for a split that the owner has lowered. */
-static void set_limit(odi_forks *forks, uint32_t split)
-{
-    uintptr_t next = limit_at(forks, split), limit = settled_limit(forks);
-
-    /* A request stands, unless nothing is left that it could be about. */
-    while (limit != ODI_FORKS_ASKED && limit != next) {
-        /* relaxed: it says nothing that the word does not say */
-        if (odi_cas_relaxed(&forks->owner.limit, &limit, next))
-            return;
-        limit = settled_limit(forks);
-    }
-}
-
 static void ring(odi_forks *sleeper)
 {
     odi_add_release(&sleeper->bell, 1, F5);
@@ -189,8 +104,7 @@ static void ring_asker(odi_forks *victim)
         ring(asker);
 }
 
-/* Meets a request, if something is private. */
-static void answer(odi_forks *forks)
+void odi_forks_answer(odi_forks *forks)
 {
     /* relaxed, both: the owner's, and rechecked by the CAS */
     uint32_t head = place_of(forks, odi_load_relaxed(&forks->owner.head));
@@ -241,7 +155,7 @@ ODI_COLD void od_fork_asked(void)
     if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
         odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it */
     odi_fence_light(F2);
-    answer(forks);
+    odi_forks_answer(forks);
 }
 
 ODI_COLD bool od_fork_is_crowded(void)
@@ -410,8 +324,7 @@ bool odi_forks_hold_work(odi_forks *victim)
     return tail_of(word) < split_of(word) || holds_private(victim);
 }
 
-/* Ends a stolen fork: its owner may go on. */
-static void finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
+void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
 {
     if (odi_swap_acqrel(&slot->state, state, F4) == ODI_FORK_PARKED)
         ring(victim);
@@ -437,251 +350,10 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
     if (noted)
         strike_note(here);
     od_thread_set_work(outer_work);
-    finish(victim, slot, ODI_FORK_DONE);
+    odi_forks_finish(victim, slot, ODI_FORK_DONE);
 }
 
-/* ---- joining ---- */
-
-static bool is_over(od_fork_slot *slot)
-{
-    return odi_load_acquire(&slot->state, F4) >= ODI_FORK_DONE;
-}
-
-/* Takes one fork back from whoever runs `slot`, and runs it. False: there was none. */
-static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *press)
-{
-    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
-
-    if (thief == NULL)
-        return false;
-    od_fork_slot *won = odi_forks_steal(thief);
-    if (won == NULL) {
-        odi_forks_ask(thief, press, odi_clock_now());
-        return false;
-    }
-    /* It is a descendant's if the thief was still at it when the fork was exposed. */
-    if (is_over(slot))
-        finish(thief, won, ODI_FORK_GIVEN_BACK);
-    else {
-        /* What lies below was stolen before, or the thief would not be at ours. */
-        odi_invariant(place_of(thief, won) >= slot->base);
-        odi_forks_run(forks, thief, won);
-    }
-    return true;
-}
-
-/* Sleeps until the slot is over, or its thief has exposed something. Ended by: finish, or the
- * thief's answer to the request that is left with it. */
-ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
-{
-    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
-    uint32_t bell = odi_load_acquire(&forks->bell, F5), state = 0;
-
-    if (thief != NULL) {
-        odi_store_relaxed(&thief->asker, forks); /* relaxed: the heavy fence follows (F2) */
-        odi_forks_want(thief);
-        odi_fence_heavy(F2);
-        if (odi_forks_hold_work(thief))
-            return;
-    }
-    /* relaxed: the bell was read before, and finish rings after its swap */
-    if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
-        return;
-    odi_guest_sleeps(forks);
-    odi_futex_wait(&forks->bell, bell, ODI_FOREVER);
-    odi_guest_wakes(forks);
-}
-
-/* Until the slot is over. The joiner's own stack stands above the slot meanwhile. */
-ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
-{
-    odi_forks_press press = {0};
-    int64_t until = 0;
-
-    odi_store_release(&forks->owner.head, slot + 1, F1);
-    for (int looks = 0; !is_over(slot); looks++) {
-        if (leapfrog(forks, slot, &press)) {
-            until = 0;
-            looks = 0;
-        } else if (looks < JOIN_PAUSES) {
-            for (int i = 0; i < LOOK_PAUSES; i++)
-                odi_spin_pause();
-        } else if (until == 0)
-            until = odi_clock_after(JOIN_AWAKE_NS);
-        else if (odi_clock_now() < until)
-            odi_thread_yield();
-        else
-            sleep_in_join(forks, slot);
-    }
-    odi_store_release(&forks->owner.head, slot, F1);
-    odi_fence_light(F2);
-}
-
-/* The stack is as if the slot had never been forked. */
-static void forget(odi_forks *forks, od_fork_slot *slot)
-{
-    uint32_t place = place_of(forks, slot);
-
-    (void)settled_limit(forks);
-    /* relaxed, all: nothing is exposed, and the slot is the owner's */
-    odi_store_relaxed(&slot->thief, (odi_forks *)NULL);
-    odi_store_relaxed(&slot->state, 0);
-    odi_store_relaxed(&forks->word, make_word(place, place));
-    set_limit(forks, place);
-}
-
-/* Decides who runs the newest fork, which pop has taken off the stack. True: its owner. */
-static bool take_back(odi_forks *forks, od_fork_slot *slot)
-{
-    uint32_t place = place_of(forks, slot);
-    uint64_t word;
-
-    odi_fence_light(F2);
-    (void)settled_limit(forks);
-    word = odi_load_relaxed(&forks->word); /* relaxed, rechecked by the CAS */
-    if (place >= split_of(word)) {
-        answer(forks); /* a request stands, and this fork was none of it */
-        return true;
-    }
-    odi_invariant(split_of(word) == place + 1);
-    while (tail_of(word) <= place) {
-        /* relaxed: it takes away, and the slot is the owner's own */
-        if (odi_cas_relaxed(&forks->word, &word, make_word(tail_of(word), place))) {
-            set_limit(forks, place);
-            return true;
-        }
-    }
-    await(forks, slot);
-    uint32_t state = odi_load_relaxed(&slot->state); /* relaxed: is_over has acquired it */
-    if (state == ODI_FORK_LOST)
-        odi_trap("od_join: fork(2) was called in a branch while another thread ran its sibling, "
-                 "which a child process cannot wait for: call exec or _exit there");
-    forget(forks, slot);
-    return state == ODI_FORK_GIVEN_BACK;
-}
-
-ODI_COLD bool od_join_back(void)
-{
-    odi_forks *forks = forks_here();
-
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
-        /* It ran when it was forked. */
-        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
-        if (--forks->depth == 0)
-            od_forks_self = NULL;
-        return false;
-    }
-    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
-    bool root = slot == forks->slots && forks->leaves_at_root;
-
-    if (take_back(forks, slot)) {
-        forks->depth += root; /* what forks in it is at the root again, and does not leave */
-        return true;
-    }
-    if (root && forks->depth == 0)
-        odi_guest_leave(forks);
-    return false;
-}
-
-ODI_COLD bool od_join_numbered_back(void)
-{
-    odi_forks *forks = forks_here();
-
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
-        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
-        return true;
-    }
-    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
-    bool ours = take_back(forks, slot);
-
-    /* A guest stays until its root's result is read: the next one's forks lie where that is. */
-    forks->depth += slot == forks->slots && forks->leaves_at_root;
-    return ours;
-}
-
-ODI_COLD void od_join_end(void)
-{
-    odi_forks *forks = forks_here();
-
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
-        if (--forks->depth == 0)
-            od_forks_self = NULL;
-        return;
-    }
-    /* relaxed: the owner's */
-    if (odi_load_relaxed(&forks->owner.head) == forks->slots && forks->leaves_at_root &&
-        --forks->depth == 0)
-        odi_guest_leave(forks);
-}
-
-ODI_COLD void od_join_slow(void)
-{
-    od_fork_slot *slot = odi_load_relaxed(&forks_here()->owner.head); /* relaxed: the owner's */
-    uint64_t code = slot->code;
-    void *context = slot->context;
-
-    if (od_join_back()) {
-        call(code, context);
-        od_join_end();
-    }
-}
-
-#ifdef ODI_SWIFT_CLOSURES
-/* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
-__attribute__((swiftcall)) void od_join_closure(void *code, void *context);
-
-void od_fork_give_up(void *captures);
-void od_join_owned(void);
-
-void od_fork_give_up(void *captures)
-{
-    odi_job_discard(odi_job_closure(NULL, captures, 0));
-}
-
-void od_join_owned(void)
-{
-    if (ODI_UNLIKELY(forks_here()->crew == NULL)) {
-        od_join_slow();
-        return;
-    }
-    od_fork_slot *slot = odi_load_relaxed(&od_forks_self->head) - 1; /* relaxed: the owner's */
-    odi_entry job = {slot->code, (uint64_t)(uintptr_t)slot->context};
-
-    if (od_fork_pop(slot))
-        odi_job_run(job);
-    else {
-        od_join_slow();
-        odi_job_discard(job);
-    }
-}
-
-ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context);
-ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
-                                                                        const void *type);
-
-ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
-                                                                        const void *type)
-{
-    (void)code;
-    (void)context;
-    (void)type;
-    return od_join_numbered_back();
-}
-
-ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context)
-{
-    (void)code;
-    (void)context;
-    return od_join_back();
-}
-
-ODI_COLD __attribute__((swiftcall)) void od_join_closure(void *code, void *context)
-{
-    (void)code;
-    (void)context;
-    od_join_slow();
-}
-#endif
+/* ---- after fork(2) ---- */
 
 void odi_forks_lose(odi_forks *forks)
 {

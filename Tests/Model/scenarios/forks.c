@@ -6,6 +6,8 @@
  */
 #include "worker/forks.c"
 
+#include "worker/join.c"
+
 #include "doubles/forking.h"
 
 enum { BRANCHES = 4 };

@@ -10,9 +10,7 @@
 
 #include "worker/day.c"
 
-#define found forks_found
 #include "worker/forks.c"
-#undef found
 
 #include "worker/hunt.c"
 
@@ -88,9 +86,6 @@ bool odi_guests_leave_room(odi_crew *whose)
 }
 
 NEVER(odi_crew_nearest_site)
-NEVER(odi_guest_leave)
-NEVER(odi_guest_sleeps)
-NEVER(odi_guest_wakes)
 
 /* ---- threads ---- */
 

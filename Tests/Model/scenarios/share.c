@@ -8,6 +8,8 @@
  */
 #include "worker/forks.c"
 
+#include "worker/join.c"
+
 #include "doubles/forking.h"
 
 enum { MOST = 3, LAST_HELPER = 1 };
