@@ -43,7 +43,7 @@ let package = Package(
             dependencies: ["Simulation", "SuiteKit", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings
         ),
-        .testTarget(name: "SuiteTests", dependencies: ["Simulation", "SuiteKit"], swiftSettings: settings),
+        .testTarget(name: "SuiteTests", dependencies: ["Simulation", "SuiteKit"], exclude: ["Fixtures"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11

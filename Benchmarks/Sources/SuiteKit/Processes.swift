@@ -9,6 +9,8 @@ public struct Processes: Sendable {
         let others: Double
         /// What the machine's fixed piece of work took around it; nil in results of former times.
         let pace: Double?
+        /// CPUs that it kept busy itself: whether the kernel put its threads on one or on several.
+        let cpus: Double?
     }
 
     /// From the fastest to the slowest.
@@ -18,7 +20,7 @@ public struct Processes: Sendable {
 
     init(_ runs: [Run], goodPace: Double? = nil) {
         self.init(runs.filter { !$0.isCounting }.compactMap { run in
-            run.samples.min().map { One(minimum: $0, others: run.others, pace: run.pace) }
+            run.samples.min().map { One(minimum: $0, others: run.others, pace: run.pace, cpus: run.facts["cpus"]) }
         }, goodPace)
     }
 
@@ -88,9 +90,18 @@ public struct Processes: Sendable {
 
     /// How the processes lie.
     private var how: String {
-        if let (low, high) = modes { return "two modes, \(Processes.span(low)) (\(low.count) of \(all.count) processes) and \(Processes.span(high))" }
+        if let (low, high) = modes {
+            return "two modes, \(Processes.span(low)) (\(low.count) of \(all.count) processes) and \(Processes.span(high))" + Processes.placing(low, high)
+        }
         let middle = median.map { ", the middle one took \(Decimals.short($0.minimum))" } ?? ""
         return "\(near.count) of \(all.count) processes came near \(Decimals.short(all[0].minimum))" + middle
+            + Processes.placing(near, all[near.endIndex...])
+    }
+
+    /// Whether the kernel had put the threads of one group on more CPUs than those of the other.
+    private static func placing(_ a: ArraySlice<One>, _ b: ArraySlice<One>) -> String {
+        guard let few = middle(a.compactMap(\.cpus)), let many = middle(b.compactMap(\.cpus)), abs(few - many) > 0.25 else { return "" }
+        return "; these with \(Decimals.short(few)) CPUs busy, those with \(Decimals.short(many))"
     }
 
     /// Whether those that came near had a faster machine, or fewer neighbours.
@@ -125,14 +136,14 @@ public struct Processes: Sendable {
                 "\(processes.all.count { $0.minimum <= end }) of \(processes.all.count)"
             }
             words = "two modes, \(Processes.span(modes.low)) (\(among(self)) processes of the first run, \(among(later)) of the second) "
-                + "and \(Processes.span(modes.high))"
+                + "and \(Processes.span(modes.high))" + Processes.placing(modes.low, modes.high)
         } else if !low.isSettled {
             words = "only \(low.near.count) of \(low.all.count) processes of the \(lower) run came near \(Decimals.short(low.all[0].minimum))"
-                + (low.median.map { ", the middle one took \(Decimals.short($0.minimum))" } ?? "")
+                + (low.median.map { ", the middle one took \(Decimals.short($0.minimum))" } ?? "") + Processes.placing(low.near, high.near)
         } else if !high.isSettled {
             words = "the \(higher) run had not settled: \(high.near.count) of \(high.all.count) processes came near \(Decimals.short(high.all[0].minimum))"
         } else {
-            words = "each of the two settled, on a time of its own"
+            words = "each of the two settled, on a time of its own" + Processes.placing(low.near, high.near)
         }
         if let fast = low.medianPace, let slow = high.medianPace, slow > 1.05 * fast {
             words += "; the machine was \(Decimals.short(slow / fast)) times as slow in the \(higher)"

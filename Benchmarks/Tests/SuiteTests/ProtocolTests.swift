@@ -41,29 +41,19 @@ import Testing
         #expect(run("", status: 69).failure == nil)
     }
 
-    /// A contender whose first, fourth and fifth process take 1 µs and the others more: after two rounds nothing has settled,
-    /// after five processes it has. What is there already is not measured again.
+    /// After two rounds of the contender in Fixtures nothing has settled, after five processes it has. What is there already is
+    /// not measured again.
     @Test func whatHasNotSettledGoesOn() throws {
         let folder = NSTemporaryDirectory() + "/suite-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let program = folder + "/contender-overdrive"
-        let script = """
-            #!/bin/sh
-            [ "$1" = list ] && { echo fib; exit 0; }
-            n=$(cat "$0.count" 2>/dev/null || echo 0)
-            echo $((n + 1)) >"$0.count"
-            case $n in 0 | 3 | 4) time=1000 ;; *) time=$((2000 + 500 * n)) ;; esac
-            echo "sample $time 832040"
-            echo end
-            """
-        try script.write(toFile: program, atomically: true, encoding: .utf8)
-        chmod(program, 0o755)
+        setenv("SUITE_TEST_COUNT", folder + "/count", 1)
+        let fixtures = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/Fixtures"
         func runs(settle: Int) -> [Run] {
             let fingerprint = Fingerprint.current(size: .quick, rounds: 2, settle: settle, budget: nil, workers: [1])
             return Protocol(
                 size: .quick, workers: [1], rounds: 2, workloads: [Workload.named("fib")].compactMap { $0 },
-                contenders: [Contender.named("overdrive")].compactMap { $0 }, programs: Programs([folder]), limit: 60, budget: nil, settle: settle
+                contenders: [Contender.named("overdrive")].compactMap { $0 }, programs: Programs([fixtures]), limit: 60, budget: nil, settle: settle
             ).run(journal: Journal(path: folder + "/journal.jsonl", continuing: fingerprint), progress: { _ in })
         }
         #expect(runs(settle: 0).count == 2)
@@ -72,7 +62,7 @@ import Testing
         #expect(all.count >= 5)
         #expect(all.prefix(5).map(\.round) == [0, 1, 2, 3, 4])
         #expect(Processes(all).near.count == 3)
-        #expect(try String(contentsOfFile: program + ".count", encoding: .utf8) == "\(all.count)\n")
+        #expect(try String(contentsOfFile: folder + "/count", encoding: .utf8) == "\(all.count)\n")
     }
 
     @Test func aChildIsEndedAtItsLimit() {
@@ -129,12 +119,12 @@ import Testing
     }
 
     /// A process for each minimum.
-    private func result(own: [Double], other: [Double], paces: [Double?] = []) -> Results {
+    private func result(own: [Double], other: [Double], paces: [Double?] = [], cpus: [Double] = []) -> Results {
         func runs(_ contender: String, _ minima: [Double]) -> [Run] {
             minima.enumerated().map { round, minimum in
                 Run(
                     workload: "fib", contender: contender, workers: 2, round: round, parameters: ["n": 3], unit: "ns per fork", units: 10,
-                    samples: [minimum, 2 * minimum], facts: ["switches": 5], others: 0, load: 0, failure: nil,
+                    samples: [minimum, 2 * minimum], facts: ["switches": 5, "cpus": round < cpus.count ? cpus[round] : 2], others: 0, load: 0, failure: nil,
                     pace: round < paces.count ? paces[round] : nil)
             }
         }
@@ -170,6 +160,12 @@ import Testing
         #expect(text.contains("two modes, 100 to 101 (2 of 5 processes of the first run, 0 of 5 of the second) and 300 to 310"))
         // Scattered is not two modes.
         #expect(result(own: [10], other: [100, 130, 170, 230, 300]).figures.first { $0.contender == "libdispatch" }?.processes.modes == nil)
+    }
+
+    @Test func threadsOnOneCPUAreSeen() {
+        let mixed = result(own: [10, 10, 10], other: [100, 101, 200, 201, 202], cpus: [2, 2, 1, 1, 1])
+        #expect(mixed.figures.first { $0.contender == "libdispatch" }?.processes.doubt
+            == "two modes, 100 to 101 (2 of 5 processes) and 200 to 202; these with 2 CPUs busy, those with 1")
     }
 
     @Test func aSlowMachineIsNamed() {
