@@ -94,7 +94,7 @@ struct ChainTests {
         let (entered, gate) = (Counter(), Gate())
         emit(.update(1))
         let derived = source.then { number -> Task<Int> in
-            if number == 1 { return Task(value: 10) }
+            if number == 1 { return Task.inline { 10 } }
             return Task.inline {
                 entered.add()
                 gate.pass()
