@@ -68,7 +68,7 @@ struct RunCommand: ParsableCommand {
         guard !workloads.isEmpty, !chosen.isEmpty else { throw ValidationError("nothing to measure: see `suite list`.") }
 
         makeFolder(of: out)
-        let seconds = settle ?? (size == .quick ? 270 : 3600)
+        let seconds = settle ?? (size == .quick ? 240 : 3600)
         let fingerprint = Fingerprint.current(size: size, rounds: rounds, settle: seconds, budget: budget, workers: counts)
         if fresh { File.remove(out + ".jsonl") }
         let journal = Journal(path: out + ".jsonl", continuing: fingerprint)
