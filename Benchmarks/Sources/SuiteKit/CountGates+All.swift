@@ -35,7 +35,7 @@ extension CountGate {
         perClosure("spawn from outside", "spawn-outside", .locked, 7.0),
         perClosure("serial queue", "serial-queue", .locked, 8.6),
         perClosure("spawn from inside", "spawn-inside", .locked, 3.5),
-        perClosure("spawn from inside", "spawn-inside", .instructions, 690),
+        perClosure("spawn from inside", "spawn-inside", .instructions, 730),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
         perClosure("chain", "chain", .allocations, 1.01),
         perClosure("chain", "chain", .locked, 9.5),
