@@ -22,8 +22,8 @@ package final class Gate: Sendable {
     }
 }
 
-/// Hang detection: far beyond what anything here takes.
-private let patience = 20.0
+/// Hang detection: far beyond what anything here takes, also where a thousand tests wait for one of two threads.
+private let patience = 240.0
 
 /// Waits until `condition` holds. False: it never did.
 package func eventually(_ condition: () -> Bool) -> Bool {
