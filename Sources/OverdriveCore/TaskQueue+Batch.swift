@@ -14,8 +14,9 @@ extension TaskQueue {
     /// - Returns: What `fill` returns.
     /// - Throws: What `fill` throws.
     /// - Ordering: As if ``async(group:qos:flags:execute:)`` had been called for each of them, in order, when `fill`
-    ///   returns; of more than 256, each 256 are submitted when the next one is added.
-    /// - Threading: Any thread. A queue with a pending limit judges each closure by itself.
+    ///   returns; of more than 256, each 256 are submitted when the next one is added. So a batch that is opened within
+    ///   another one's `fill` is submitted before what the outer one has not submitted yet.
+    /// - Threading: Any thread. Traps when `fill` has exchanged the batch for another one. A queue with a pending limit judges each closure by itself.
     /// - Cost: One allocation of 4 KiB and, for 256 closures, one locked instruction to count them and one critical
     ///   section of a serial or limited queue. On a concurrent queue, submitted to from outside, one more for each.
     public func asyncBatch<R, E: Error>(
@@ -27,7 +28,7 @@ extension TaskQueue {
             var batch = Batch(of: self, group: group, qos: qos, in: room)
             let outcome: Result<R, E>
             do throws(E) { outcome = .success(try fill(&batch)) } catch { outcome = .failure(error) }
-            batch.submit()
+            batch.submit(madeIn: room)
             return outcome
         }
         return try outcome.get()
@@ -64,8 +65,15 @@ extension TaskQueue {
             }
         }
 
-        fileprivate mutating func submit() {
-            if let handle { od_batch_submit(handle) }
+        fileprivate mutating func submit(madeIn room: UnsafeMutableRawBufferPointer) {
+            guard let handle else { return }
+            // Another one would go on in this one's memory, which is about to go.
+            if UnsafeRawPointer(handle) != UnsafeRawPointer(room.baseAddress) {
+                trap(
+                    "TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one: add to the batch that "
+                        + "the closure is given, and leave it in its place")
+            }
+            od_batch_submit(handle)
         }
     }
 }

@@ -15,7 +15,8 @@ extension TaskQueue {
     /// - Ordering: What happened before is visible to `body`, and what `body` wrote is visible afterwards.
     /// - Threading: Any thread. On a worker the other workers of the same scheduler help, else those of
     ///   ``Scheduler/shared``.
-    /// - Cost: One allocation, and one submission for each further thread.
+    ///   ``Cancellation`` answers on every thread as it does on the caller's.
+    /// - Cost: One allocation, another one in a Swift task, and one submission for each further thread.
     public static func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         let qos = QoS.current ?? .default
         let scheduler = Scheduler.current ?? .shared
@@ -82,8 +83,8 @@ private final class ConcurrentLoop: Sendable {
     private let next = Atomic(0)
     private let left: Atomic<Int>
     private let allDone = WaitGroup()
-    // The caller's, who outlives every number.
-    private let work = CurrentWorkPlace.current
+    // The caller's, or else its Swift task, who outlive every number.
+    private let work = CurrentWorkPlace.currentOrTask
 
     init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>) {
         self.body = body

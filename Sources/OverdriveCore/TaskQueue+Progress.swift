@@ -52,6 +52,10 @@ extension TaskQueue {
     ///
     /// - Parameter total: How many closures there will be, where that is known before they are submitted.
     ///   Calling it again begins anew, with nothing done.
+    /// Counted are closures and work items that are submitted to run as soon as they can, singly, in batches, or by
+    /// ``run(_:)``. Not counted are what `sync` runs while its caller waits, what timers submit when their time has come,
+    /// and tasks, whose handlers and updates tell how they go.
+    ///
     /// - Ordering: What was submitted before is not counted.
     /// - Threading: Any thread. Traps on ``main`` and other dispatch queues.
     /// - Cost: From here on, one allocation and two locked instructions more for each submission.

@@ -97,4 +97,47 @@ struct BatchTests {
         queue.waitUntilAllTasksAreFinished()
         #expect(eventually { queue.progress?.done == 5 })
     }
+
+    @Test("within a batch is submitted when it is filled, before what the outer one has")
+    func nested() {
+        let queue = TaskQueue.serial(scheduler: makeScheduler())
+        let (order, census) = (Log<Int>(), Census())
+        queue.asyncBatch { outer in
+            func add(_ number: Int, to batch: inout TaskQueue.Batch) {
+                let captured = census.newborn()
+                batch.async {
+                    captured.touch()
+                    order.note(number)
+                }
+            }
+            add(2, to: &outer)
+            queue.asyncBatch { inner in
+                add(0, to: &inner)
+                add(3, to: &outer)
+                add(1, to: &inner)
+            }
+            add(4, to: &outer)
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(order.all == [0, 1, 2, 3, 4])
+        #expect(eventually { census.alive == 0 })
+    }
+
+    /// The outer one went on in the memory of the inner one, which was gone.
+    @Test("that is exchanged for another one is a broken promise with a sentence", arguments: [false, true])
+    func exchanged(throwing: Bool) async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [throwing] in
+            let queue = TaskQueue()
+            queue.asyncBatch { outer in
+                try? queue.asyncBatch { inner in
+                    swap(&outer, &inner)
+                    if throwing { throw Flaw() }
+                }
+                for _ in 0..<300 { outer.async {} }
+            }
+            queue.waitUntilAllTasksAreFinished()
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one"), "\(said)")
+    }
 }

@@ -153,4 +153,23 @@ struct ConcurrentPerformTests {
         scheduler.concurrentPerform(iterations: 100) { tally.note($0) }
         #expect(tally.isExact)
     }
+
+    /// Only the caller saw it.
+    @Test("shows the cancellation of a task around it to every thread")
+    func cancellationOfTask() async {
+        let scheduler = makeScheduler(workers: 3)
+        let (inside, cancelled, seen) = (Counter(), Counter(), Counter())
+        let task = Task {
+            scheduler.concurrentPerform(iterations: 3) { _ in
+                inside.add()
+                _ = eventually { inside.count == 3 && cancelled.count == 1 }
+                if Cancellation.isRequested { seen.add() }
+            }
+        }
+        while inside.count < 3 { await Task.yield() }
+        task.cancel()
+        cancelled.add()
+        await task.value
+        #expect(seen.count == 3)
+    }
 }

@@ -122,6 +122,32 @@ struct ParallelFormsTests {
         return arrays
     }
 
+    /// It went on to all of them: what is left is run through without being compared.
+    @Test("a sort's progress stands where it threw or was cancelled", arguments: [false, true], [false, true])
+    func sortsProgressStands(stable: Bool, byToken: Bool) {
+        var numbers = scrambled(100_000)
+        let (progress, token, calls) = (Parallel.Progress(), CancellationToken(), Counter())
+        let order = { @Sendable (a: Int, b: Int) throws -> Bool in
+            if calls.add() == 500_000 {
+                token.cancel()
+                if !byToken { throw Flaw() }
+            }
+            return a < b
+        }
+        #expect(throws: (any Error).self) {
+            if stable {
+                try Parallel.stableSort(&numbers, token: token, progress: progress, by: order)
+            } else {
+                try Parallel.sort(&numbers, token: token, progress: progress, by: order)
+            }
+        }
+        #expect((1..<90_000).contains(progress.completed), "\(progress.completed)")
+        var one = [1]
+        let none = Parallel.Progress()
+        #expect(throws: CancellationError.self) { try Parallel.sort(&one, token: token, progress: none) { $0 < $1 } }
+        #expect(none.completed == 0)
+    }
+
     /// Many elements, so that it is not one leap at the end; and it does not fall.
     @Test("a sort's progress is made on the way", arguments: [false, true])
     func sortsProgressGrows(stable: Bool) {

@@ -85,10 +85,11 @@ final class Effort<E: Error>: CurrentWork {
         }
     }
 
-    /// So many units are done by half, whatever becomes of the operation.
+    /// So many units are done by half, or are run through because the operation is over: then they do not count.
     @usableFromInline
     func isDone(halves: Int) {
-        progress?.add(halves: halves)
+        guard let progress, !isOver else { return }
+        progress.add(halves: halves)
     }
 
     /// Runs what its parts are forked and joined in.
