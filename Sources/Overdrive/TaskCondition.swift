@@ -65,7 +65,8 @@ extension AnyTask {
     @discardableResult
     public final func add(condition: any TaskCondition) -> Bool {
         makeExtras().locked { fields in
-            guard take(.condition) else { return false }
+            // The others have been asked what they depend on, which they are once.
+            guard !fields.conditionsArePrepared, take(.condition) else { return false }
             fields.conditions.add(condition)
             return true
         }
@@ -99,13 +100,17 @@ extension Task {
     /// The conditions' dependencies become the task's, once, when it comes to a queue.
     final func prepareConditionsOnce() {
         guard standing.isConditional, let extras else { return }
-        let conditions = extras.locked { fields in
-            defer { fields.conditionsArePrepared = true }
-            return fields.conditionsArePrepared ? [] : fields.conditions.all
+        let (conditions, isHeld) = extras.locked { fields -> ([any TaskCondition], Bool) in
+            if fields.conditionsArePrepared { return ([], false) }
+            fields.conditionsArePrepared = true
+            // Another thread may bring the task to a queue while this one asks: it waits for the answers as for a
+            // dependency, of which there will be as many as there are.
+            return (fields.conditions.all, step(.dependOn).actions.contains(.accept))
         }
         for condition in conditions {
             for dependency in Bounce.aside({ condition.dependencies(forTask: self) }) { add(dependency: dependency) }
         }
+        if isHeld { take(.release) }
     }
 
     final func evaluateConditionsOnce() {
