@@ -137,6 +137,7 @@ extension AnyTask {
         guard let extras else { return }
         let cleanups = extras.locked { fields in
             fields.endedAttempts = max(fields.endedAttempts, Int(attempt) + 1)
+            fields.isSpokenFor = false
             fields.bodyIsElsewhere = false
             fields.cancelBody = nil
             defer { fields.cleanups = [] }

@@ -11,6 +11,8 @@ enum Handler<T: Sendable> {
     case relay((Result<T, any Error>) -> Void)
     /// A Swift task that awaits the value.
     case continuation(UnsafeContinuation<T, any Error>)
+    /// A stream, which may be given up before.
+    case listener(Listener<T>)
 
     // Takes the handler over: its closure is neither counted for the call nor kept after it.
     @inlinable
@@ -36,8 +38,25 @@ enum Handler<T: Sendable> {
             let left = stepOutOfLine()
             continuation.resume(with: outcome)
             stepIntoLine(left)
+        case .listener(let listener):
+            listener.serve(outcome)
         }
     }
+}
+
+/// A handler of the outcome that can be told from others, so that it can be taken away. It goes into the program's code
+/// beside the line by itself.
+@usableFromInline
+final class Listener<T: Sendable>: Sendable {
+    // Called by the publisher, once.
+    private nonisolated(unsafe) let body: (Result<T, any Error>) -> Void
+
+    init(_ body: @escaping (Result<T, any Error>) -> Void) {
+        self.body = body
+    }
+
+    @usableFromInline
+    func serve(_ outcome: Result<T, any Error>) { body(outcome) }
 }
 
 /// A handler of updates, and whether it has had the one that was there when it came. For that it stands in the line,
@@ -45,6 +64,8 @@ enum Handler<T: Sendable> {
 final class Subscription<T: Sendable>: Sendable {
     // Handed over by its caller, and called by one thread at a time.
     nonisolated(unsafe) let handler: (T) -> Void
+    /// Nobody wants to hear any more. The lock of the task's handlers is around it.
+    nonisolated(unsafe) var isGivenUp = false
     /// 0: it waits; 1: somebody serves it; 2: it is served.
     private let state = Atomic<UInt8>(0)
 
@@ -82,11 +103,13 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
 
     struct Typed {
         var handlers: [Handler<T>] = []
-        var updateHandlers: [(T) -> Void] = []
+        var updateHandlers: [Subscription<T>] = []
         var lastUpdate: T?
         var line: [Event] = []
         var isServed = false
         var isOver = false
+        /// The attempt that has brought the last update.
+        var updatedAttempt: UInt16 = 0
         /// The outcome is the last update, not another value.
         var endedWithUpdate = false
     }
@@ -112,7 +135,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
             case .subscribe(let subscription):
                 guard subscription.begin() else { continue }
                 let last = typed { typed in
-                    if !typed.isOver { typed.updateHandlers.append(subscription.handler) }
+                    if !typed.isOver, !subscription.isGivenUp { typed.updateHandlers.append(subscription) }
                     return typed.lastUpdate
                 }
                 // The end sees this object only if it was there before.
@@ -121,27 +144,57 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                 subscription.end()
             case .update(let value, let attempt):
                 guard task.isUnderWay(attempt) else { continue }
-                let (handlers, last) = typed { typed in
+                let (handlers, last) = typed { typed -> ([Subscription<T>], T?) in
+                    // Another thread may have brought an outcome meanwhile: no update comes after it.
+                    guard !typed.isOver else { return ([], nil) }
+                    typed.updatedAttempt = attempt
                     defer { typed.lastUpdate = value }
                     return (typed.updateHandlers, typed.lastUpdate)
                 }
                 withExtendedLifetime(last) {}  // given up without the lock: it may be the program's object
-                Bounce.aside { for handler in handlers { handler(value) } }
-            case .outcome(let outcome, let attempt):
+                Bounce.aside { for subscription in handlers { subscription.handler(value) } }
+            case .outcome(.success(let value), let attempt):
                 guard task.isUnderWay(attempt) else { continue }
-                if case .success = outcome { typed { $0.endedWithUpdate = true } }
-                task.conclude(outcome, returning: false)
+                end(task, withUpdate: value)
+            case .outcome(.failure(let error), let attempt):
+                guard task.isUnderWay(attempt) else { continue }
+                task.conclude(.failure(error), returning: false)
             case .completion(let attempt):
                 guard task.isUnderWay(attempt) else { continue }
-                let value = typed { typed in
-                    typed.endedWithUpdate = typed.lastUpdate != nil
-                    return typed.lastUpdate
-                } ?? () as? T
-                task.conclude(value.map { .success($0) } ?? .failure(TaskError.noValue), returning: false)
+                // What an attempt has said that failed is not the outcome of another.
+                if let value = typed({ $0.updatedAttempt == attempt ? $0.lastUpdate : nil }) {
+                    end(task, withUpdate: value)
+                } else {
+                    task.conclude((() as? T).map { .success($0) } ?? .failure(TaskError.noValue), returning: false)
+                }
             case .call(let body):
                 body()
             }
         }
+    }
+
+    /// The last update is the outcome, unless another thread was faster with one.
+    private func end(_ task: Task<T>, withUpdate value: T) {
+        guard task.settle(failure: nil, returning: false) == .due else { return }
+        // Nobody looks at it before the outcome is published, which only this thread does.
+        typed { $0.endedWithUpdate = true }
+        task.publish(.success(value))
+    }
+
+    /// The handlers of a stream to which nobody listens any more are kept no longer.
+    func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
+        let forgotten = typed { typed -> ([Subscription<T>], [Handler<T>]) in
+            subscription?.isGivenUp = true
+            let place = typed.updateHandlers.firstIndex { $0 === subscription }
+            let handler = typed.handlers.firstIndex {
+                if case .listener(let other) = $0 { other === listener } else { false }
+            }
+            return (
+                place.map { [typed.updateHandlers.remove(at: $0)] } ?? [],
+                handler.map { [typed.handlers.remove(at: $0)] } ?? []
+            )
+        }
+        withExtendedLifetime(forgotten) {}  // given up without the lock
     }
 
     private func nextEvent() -> Event? {
@@ -175,6 +228,11 @@ extension Task {
             typedExtras.handle(.subscribe(subscription), for: self)
         }
         return subscription
+    }
+
+    /// A stream is listened to no more.
+    final func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
+        typedExtrasIfAny?.forget(subscription, listener)
     }
 
     /// No update comes any more: the subscription's handler gets the last one, unless it has it.

@@ -34,11 +34,14 @@ extension Task {
     ///
     ///     for try await list in issues.updates { show(list) }
     ///
+    /// A loop that is left early, or whose task is cancelled, ends its own listening: the task keeps nothing for it, and
+    /// goes on.
+    ///
     /// - Throws: The task's error, as the end of the stream.
     public final var updates: AsyncThrowingStream<T, any Error> {
         AsyncThrowingStream { continuation in
             let subscription = subscribe { continuation.yield($0) }
-            add(.completion { [weak self] outcome in
+            let listener = Listener<T> { [weak self] outcome in
                 let wasUpdate = self?.isLastUpdateTheValue ?? false
                 let end = {
                     switch outcome {
@@ -51,7 +54,12 @@ extension Task {
                 }
                 guard let self else { return end() }
                 call(behind: subscription) { Bounce.aside(end) }
-            })
+            }
+            // Before the listener can hear of the end. It holds neither: they have the continuation.
+            continuation.onTermination = { [weak self, weak subscription, weak listener] _ in
+                self?.forget(subscription, listener)
+            }
+            add(listener)
         }
     }
 
@@ -63,7 +71,8 @@ extension Task {
     ///
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success` when it is over, however it ended.
-    /// - Threading: On a worker another one takes its place meanwhile.
+    /// - Threading: On a worker another one takes its place meanwhile. In the task's own body it waits for nothing but
+    ///   the timeout, unless somebody else finishes the task.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait(timeout: Duration) -> WaitGroup.WaitResult {
@@ -74,10 +83,11 @@ extension Task {
     ///
     /// - Returns: The value.
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
+    /// - Threading: As ``AnyTask/waitUntilFinished()``.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait() throws -> T {
-        waitUntilFinished()
+        waitUntilFinished(calledAs: "wait()")
         guard let result else { trap("Task.wait() of \(title): it is over and has no outcome") }
         return try result.get()
     }
@@ -87,9 +97,21 @@ extension Task {
 extension AnyTask {
     /// Blocks until the task is over.
     ///
-    /// - Threading: On a worker another one takes its place meanwhile.
+    /// - Threading: Any thread; on a worker another one takes its place meanwhile. In the task's own body, in its branches,
+    ///   and in what it has called or started on its thread, the task would wait for itself: it traps, unless the outcome
+    ///   is there.
     @available(*, noasync, message: "it blocks the thread: write await task.result()")
     public final func waitUntilFinished() {
-        if !isFinished { _ = completionGroup().wait(lendingTo: home, qos) }
+        waitUntilFinished(calledAs: "waitUntilFinished()")
+    }
+
+    final func waitUntilFinished(calledAs call: StaticString) {
+        let standing = standing
+        if standing.phase == .finished { return }
+        // One that is settled is being published: by another thread, which comes to the end of it.
+        if !standing.isSettled, CurrentWorkPlace.isWithin(self) {
+            trap("Task.\(call) of \(title) in its own body would wait for itself: return from the body, or finish it")
+        }
+        _ = completionGroup().wait(lendingTo: home, qos)
     }
 }

@@ -211,11 +211,13 @@ extension Task.Emitter {
         }
     }
 
-    /// Starts a task that this one is made of, unless it has begun. Returns what stops it if so.
+    /// Starts a task that this one is made of, unless it has begun, or the outcome is there before its turn to start
+    /// has come. Returns what stops it, also where it will not be started: whoever waits for it waits no longer.
     fileprivate func begin<U>(_ part: Task<U>) -> @Sendable () -> Void {
         guard part.state == .initialized else { return {} }
         let queue = partsQueue
         Bounce.run {
+            guard self.isActive else { return }
             if let queue { part.join(queue) } else { part.start() }
         }
         return { part.cancel() }

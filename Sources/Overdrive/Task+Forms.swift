@@ -168,7 +168,8 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         for block in blocks.dropFirst() {
             queue.async(group: group) { [weak self] in
                 content.reachOne()
-                if self?.isCancelled == false { block() }
+                guard let self, !isCancelled else { return }
+                whileCurrent(block)
             }
         }
         if !isCancelled { blocks[0]() }

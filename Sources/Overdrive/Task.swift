@@ -280,6 +280,15 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
             if step(.fillSlot).actions.contains(.serveLate) { serveLate(slot.take()) }
             return
         }
+        addBeside(handler)
+    }
+
+    /// The same for a handler that may be taken away again: it does not live in the task itself.
+    final func add(_ listener: Listener<T>) {
+        addBeside(.listener(listener))
+    }
+
+    private func addBeside(_ handler: consuming Handler<T>) {
         let handler = handler
         let isLate = typedExtras.typed { typed in
             if step(.watch).actions.contains(.serveLate) { return true }

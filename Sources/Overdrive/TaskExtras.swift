@@ -39,7 +39,7 @@ class TaskExtras: @unchecked Sendable {
         var cancelIsTold = false
         /// What ends the attempt that is under way: a progressive body's cleanup, a place to be given up.
         var cleanups: [() -> Void] = []
-        /// Somebody kept the emitter of a progressive body: the task waits for him.
+        /// Somebody kept the emitter of the attempt's progressive body: the task waits for him.
         var isSpokenFor = false
         /// The attempt's body goes on although who began it has returned.
         var bodyIsElsewhere = false

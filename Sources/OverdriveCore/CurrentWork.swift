@@ -8,7 +8,7 @@ package protocol CurrentWork: AnyObject, Sendable {
 
 extension CurrentWork {
     /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
-    func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+    package func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         var work = CurrentWorkReference(self)
         return try withUnsafeMutablePointer(to: &work) { work throws(E) in
             let outer = CurrentWorkPlace.enter(work)
@@ -21,6 +21,9 @@ extension CurrentWork {
 /// What a thread runs, in the frame of whoever runs it, who has it for as long as that: so it is not counted.
 package struct CurrentWorkReference {
     package unowned(unsafe) let work: any CurrentWork
+    /// What the thread, or who forked the branch that it runs, was at before: it is not over as long as this is there.
+    /// Written before anybody else can come here.
+    fileprivate var outer: UnsafeMutableRawPointer?
 
     package init(_ work: borrowing any CurrentWork) {
         self.work = copy work
@@ -31,7 +34,9 @@ package struct CurrentWorkReference {
 package enum CurrentWorkPlace {
     /// Makes `work`, which stays where it is until ``leave(to:)``, the calling thread's. Returns what was.
     package static func enter(_ work: UnsafeMutablePointer<CurrentWorkReference>) -> UnsafeMutableRawPointer? {
-        od_work_enter(work)
+        let outer = od_work_enter(work)
+        work.pointee.outer = outer
+        return outer
     }
 
     package static func leave(to outer: UnsafeMutableRawPointer?) {
@@ -55,6 +60,17 @@ package enum CurrentWorkPlace {
     static var isRequested: Bool? {
         guard let word = od_thread_work() else { return nil }
         return TaskWord.task(in: word)?.isCancelled ?? work(at: word).isRequested
+    }
+
+    /// Whether the calling thread runs `work`, or something that runs inside of it.
+    package static func isWithin(_ work: AnyObject) -> Bool {
+        var word = od_thread_work()
+        while let here = word, TaskWord.task(in: here) == nil {
+            let reference = here.assumingMemoryBound(to: CurrentWorkReference.self)
+            if reference.pointee.work === work { return true }
+            word = reference.pointee.outer
+        }
+        return false
     }
 
     private static func work(at word: UnsafeMutableRawPointer) -> any CurrentWork {

@@ -263,6 +263,24 @@ struct AsyncTests {
         #expect(try await task.value == 1)
     }
 
+    /// Only the first did.
+    @Test("Every block of a BlockTask sees that it is cancelled")
+    func blocksSeeCancellation() {
+        let (inside, cancelled, seen) = (Counter(), Counter(), Counter())
+        let block: @Sendable () -> Void = {
+            inside.add()
+            _ = eventually { cancelled.count == 1 }
+            if Cancellation.isRequested { seen.add() }
+        }
+        let task = BlockTask(blocks: [block, block, block])
+        TaskQueue(scheduler: makeScheduler(workers: 3)).add(task: task)
+        #expect(eventually { inside.count == 3 })
+        task.cancel()
+        cancelled.add()
+        #expect(task.wait(timeout: .seconds(60)) == .success)
+        #expect(seen.count == 3)
+    }
+
     @Test("A BlockTask whose blocks a shutdown takes back has not succeeded")
     func blocksTakenBack() async {
         let scheduler = makeScheduler(workers: 1)

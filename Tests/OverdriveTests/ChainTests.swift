@@ -181,4 +181,52 @@ struct ChainTests {
         task.cancel()
         holder.value = nil
     }
+
+    /// They were started, and cancelled then.
+    @Test("What is decided already starts nothing more", arguments: [false, true])
+    func decidedAlready(inLine: Bool) {
+        let runs = Counter()
+        func part() -> Task<Int> {
+            Task<Int>.inline {
+                runs.add()
+                return 0
+            }
+        }
+        let (over, failed) = (Task(value: 1), Task<Int>(error: Flaw()))
+        over.start()
+        failed.start()
+        let parts = (0..<6).map { _ in part() }
+        let race = Task.race([parts[0], over, parts[1]])
+        let all = Task.all([parts[2], failed, parts[3]])
+        let (first, second) = (parts[4].zip(failed), failed.zip(parts[5]))
+        let wholes: [AnyTask] = [race, all, first, second]
+        let cancelled = Counter()
+        for part in parts { part.onCancel { cancelled.add() } }
+        // Where a thread is at something already, what it starts comes after that.
+        let begun: [AnyTask] =
+            inLine ? [race.then { $0 }, all.then { $0 }, first.then { $0.0 }, second.then { $0.0 }] : wholes
+        for task in begun { task.start() }
+        for whole in wholes { whole.waitUntilFinished() }
+        #expect(race.result?.value == 1 && all.result?.error is Flaw)
+        #expect(first.result?.error is Flaw && second.result?.error is Flaw)
+        // Who waits for one of them waits no longer.
+        #expect(eventually { cancelled.count == 6 } && runs.count == 0)
+    }
+
+    /// Of two ends at once, the one that came too late had said already that the last update was the outcome.
+    @Test("Updates end with the outcome, whoever brings it")
+    func endsWithTheOutcome() async throws {
+        for round in 0..<2_000 {
+            let (task, emit) = Self.spoken()
+            let updates = task.updates
+            emit(.update(1))
+            await withTaskGroup { group in
+                group.addTask { if round % 2 == 0 { emit(.completion) } else { emit(.value(2)) } }
+                group.addTask { task.finish(with: .value(3)) }
+            }
+            let seen = try await Self.all(of: updates)
+            let outcome = try await task.value
+            #expect(seen.last == outcome, "\(seen) and \(outcome)")
+        }
+    }
 }

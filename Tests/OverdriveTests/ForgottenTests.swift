@@ -212,6 +212,101 @@ struct ForgottenTests {
         }
     }
 
+    /// Each loop that was left kept its stream, and what the stream had not handed over, until the end of the task.
+    @Test("A loop over updates that is left early is kept no longer")
+    func leftLoop() async throws {
+        let census = Census()
+        let (task, emit) = spoken(of: Tracked.self)
+        emit(.update(census.newborn()))
+        for _ in 0..<10 {
+            for try await update in task.updates {
+                update.touch()
+                break
+            }
+        }
+        // One that is never begun, and one whose reader is cancelled.
+        _ = task.updates
+        let reader = AsyncTask { for try await update in task.updates { update.touch() } }
+        reader.cancel()
+        _ = await reader.result
+        let kept = task.typedExtras.typed { ($0.updateHandlers.count, $0.handlers.count) }
+        #expect(kept == (0, 0))
+        // Who listens still hears all of it.
+        let updates = task.updates
+        emit(.update(census.newborn()))
+        emit(.completion)
+        var seen = 0
+        for try await update in updates {
+            update.touch()
+            seen += 1
+        }
+        #expect(seen == 2)
+    }
+
+    @Test("Loops over updates that are left while the task speaks and ends leave nothing behind")
+    func leftLoops() async {
+        for round in 0..<200 {
+            let (task, emit) = spoken(of: Int.self)
+            await withTaskGroup { group in
+                for reader in 0..<3 {
+                    group.addTask {
+                        var last = 0
+                        do {
+                            for try await update in task.updates {
+                                if update < last { Issue.record("\(update) after \(last)") }
+                                last = update
+                                if update >= reader { break }
+                            }
+                        } catch { Issue.record(error) }
+                    }
+                }
+                group.addTask {
+                    for update in 1...3 { emit(.update(update)) }
+                    if round % 2 == 0 { emit(.completion) } else { task.finish(with: .value(4)) }
+                }
+            }
+            #expect(await task.result().value != nil)
+            #expect(eventually { task.standing.isClosed })
+            let kept = task.typedExtras.typed { ($0.updateHandlers.count, $0.handlers.count) }
+            #expect(kept == (0, 0))
+        }
+    }
+
+    /// A task that says what the test has it say. Its body has returned.
+    private func spoken<T: Sendable>(of type: T.Type) -> (Task<T>, Task<T>.Emitter) {
+        let emitters = Log<Task<T>.Emitter>()
+        let task = Task<T> { emit in
+            emitters.note(emit)
+            return {}
+        }
+        task.start()
+        return (task, emitters.all[0])
+    }
+
+    /// The first attempt's emitter spoke for the second, too: a task that nobody would ever finish was waited for.
+    @Test("An emitter that was kept in one attempt does not speak for the next")
+    func spokenForOnce() {
+        let (attempts, kept) = (Counter(), Kept())
+        var task: Task<Int>? = Task<Int> { emit in
+            if attempts.add() == 1 {
+                kept.keep(emit)
+                emit(.failure(Flaw()))
+            }
+            return {}
+        }
+        task?.retry(1)
+        task?.start()
+        #expect(eventually { attempts.count == 2 && task?.standing.isInBody == false })
+        let dependent = Task.inline {}
+        dependent.add(dependency: task!, requiring: .success)
+        TaskQueue().add(task: dependent)
+        #expect(dependent.wait(timeout: .milliseconds(20)) == .timedOut)
+        task = nil
+        #expect(dependent.wait(timeout: .seconds(30)) == .success)
+        #expect((dependent.result?.error as? DependencyError)?.underlying is CancellationError)
+        dependent.cancel()  // where it waits for ever
+    }
+
     /// Crashed, in the lock of the list: whoever looked for what is to be removed had the last reference.
     @Test("A dependency that nobody holds any more is lost while others are removed")
     func lostWhileRemoving() {

@@ -161,6 +161,48 @@ struct RetryTests {
         #expect(eventually { kept == nil })
     }
 
+    /// The first attempt's value was the outcome of the second, which had none.
+    @Test("do not end with the last update of an attempt that failed", arguments: [true, false])
+    func completion(hasUpdate: Bool) async throws {
+        let (runs, updates) = (Counter(), Log<Int>())
+        let task = Task<Int> { emit in
+            if runs.add() == 1 {
+                emit(.update(1))
+                emit(.failure(Flaw()))
+            } else {
+                if hasUpdate { emit(.update(2)) }
+                emit(.completion)
+            }
+            return {}
+        }
+        task.onUpdate { updates.note($0) }
+        task.retry(1)
+        TaskQueue().add(task: task)
+        let outcome = await task.result()
+        if hasUpdate {
+            #expect(outcome.value == 2 && updates.all == [1, 2])
+        } else if case .noValue? = outcome.error as? TaskError {
+            #expect(updates.all == [1])
+        } else {
+            Issue.record("\(outcome)")
+        }
+        #expect(runs.count == 2)
+    }
+
+    @Test("of a Void task end with nothing, whatever was said before")
+    func completionOfVoid() async throws {
+        let runs = Counter()
+        let task = Task<Void> { emit in
+            emit(.update(()))
+            emit(runs.add() == 1 ? .failure(Flaw()) : .completion)
+            return {}
+        }
+        task.retry(1)
+        TaskQueue().add(task: task)
+        try await task.value
+        #expect(runs.count == 2)
+    }
+
     /// There was an attempt too many, and -1 were left.
     @Test("are not begun twice for two failures of an attempt, however long a policy thinks about one of them")
     func twoFailures() {

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Overdrive
 import Testing
 
@@ -142,6 +143,72 @@ struct WaitingTests {
         scheduler.shutdown(deadline: .seconds(5))
         onThreads(1) { _ in first.finish(with: .value(0)) }
         #expect(links[links.count - 1].wait(timeout: .seconds(40)) == .success)
+    }
+
+    /// Where a body waits for its own task.
+    enum Place: Codable, Sendable, CaseIterable {
+        case inline, run, progressive, block, otherBlock, branch, concurrentPerform, sync, startedInside, handlerOfUpdate
+    }
+
+    /// Each waited for ever once.
+    @Test("A task that its own body waits for is a broken promise with a sentence", arguments: Place.allCases)
+    func itself(place: Place) async {
+        final class Runs: Task<Int>, @unchecked Sendable {
+            override func run() { _ = try? wait() }
+        }
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [place] in
+            // Where it waits for ever, the test does not.
+            DispatchQueue.global().asyncAfter(deadline: .now() + 120) { _exit(EXIT_SUCCESS) }
+            let itself = Holder<AnyTask?>(nil)
+            let wait: @Sendable () -> Void = { itself.value?.waitUntilFinished() }
+            let task: AnyTask
+            switch place {
+            case .inline: task = Task.inline { wait() }
+            case .run: task = Runs()
+            case .progressive:
+                task = Task<Int> { emit in
+                    wait()
+                    return {}
+                }
+            case .block: task = BlockTask(wait)
+            case .otherBlock: task = BlockTask(blocks: [{}, wait])
+            case .branch: task = Task.inline { Parallel.invoke({}, wait, {}) }
+            case .concurrentPerform:
+                task = Task.inline { TaskQueue.concurrentPerform(iterations: 4) { if $0 == 3 { wait() } } }
+            case .sync: task = Task.inline { TaskQueue.serial().sync(execute: wait) }
+            case .startedInside: task = Task.inline { Task.inline { wait() }.start() }
+            case .handlerOfUpdate:
+                task = Task<Int> { emit in
+                    emit(.value(1))
+                    return {}
+                }
+                (task as? Task<Int>)?.onUpdate { _ in wait() }
+            }
+            task.name = "itself"
+            itself.value = task
+            TaskQueue().add(tasks: [task])
+            try await AsyncTask.sleep(for: .seconds(300))
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let call = place == .run ? "wait()" : "waitUntilFinished()"
+        #expect(said.contains("Task.\(call) of \"itself\" in its own body would wait for itself"), "\(said)")
+    }
+
+    @Test("A task that is over, or that is waited for no longer than a while, may be waited for in its own body")
+    func itselfForAWhile() throws {
+        let (itself, waited) = (Holder<Task<Int>?>(nil), Log<WaitGroup.WaitResult?>())
+        let task = Task<Int> { emit in
+            waited.note(itself.value?.wait(timeout: .milliseconds(1)))
+            emit(.value(3))
+            waited.note((try? itself.value?.wait()) == 3 ? .success : .timedOut)
+            return {}
+        }
+        itself.value = task
+        TaskQueue().add(task: task)
+        #expect(try task.wait() == 3)
+        #expect(eventually { waited.all.count == 2 })
+        #expect(waited.all == [.timedOut, .success])
+        itself.value = nil
     }
 
     @Test("Who waits a short while again and again adds nothing to the task")
