@@ -14,6 +14,7 @@
 #include "Support/watchdog.h"
 #include "os/affinity.h"
 #include "os/numa.h"
+#include "os/thread.h"
 #include "worker/worker.h"
 
 enum { MOST_NODES = 8, MOST_CPUS = 128 };

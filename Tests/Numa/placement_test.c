@@ -470,27 +470,34 @@ static void finders_go_to_the_nearest_injector_first(void **state)
 enum { WAKES = 10 };
 
 typedef struct {
-    od_pool *pool;
+    hold *everybody;
     int asleep; /* workers that are to sleep before each submission */
     int node, distance; /* where from, and how far the woken one is to be */
     bool all_ran;
     int woken; /* submissions that woke one sleeper at that distance, and nobody elsewhere */
 } caller;
 
-/* Nobody but the submitter is about to wake anybody: all sleep, nobody is on his way to a search, and
- * the monitor has gone to rest. */
+/* Nobody but the submitter is about to wake anybody: all sleep, in the kernel too (who has only said
+ * that he will looks once more, and wakes the next if he finds the job), nobody is on his way to a
+ * search, and the monitor has gone to rest. */
 static bool all_sleep(caller *it)
 {
-    const odi_crew *crew = &it->pool->crew;
-    bool searching = false;
+    const odi_crew *crew = &it->everybody->pool->crew;
+    bool awake = false;
 
     for (int site = 0; site < crew->site_count; site++)
-        searching |= odi_idle_searching(&crew->sites[site].idle);
-    return sleepers(it->pool) == it->asleep && !searching &&
+        awake |= odi_idle_searching(&crew->sites[site].idle);
+    for (int place = 0; place < it->everybody->count; place++) {
+        odi_worker *worker = it->everybody->workers[place];
+
+        awake |= !(odi_worker_activity(worker) & 1) && /* relaxed: asked again and again */
+                 odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) == 0;
+    }
+    return sleepers(it->everybody->pool) == it->asleep && !awake &&
            odi_load_acquire(&crew->attention, S4) & ODI_MONITOR_OFF;
 }
 
-static void note_epochs(od_pool *pool, uint32_t epochs[MOST_NODES])
+static void note_epochs(const od_pool *pool, uint32_t epochs[MOST_NODES])
 {
     for (int site = 0; site < pool->crew.site_count; site++) /* relaxed: our own wakes */
         epochs[site] = odi_load_relaxed(&pool->crew.sites[site].idle.epoch);
@@ -501,9 +508,11 @@ static bool woke_one_at_the_distance(const caller *it, const uint32_t before[MOS
 {
     uint32_t now[MOST_NODES], right = 0, wrong = 0;
 
-    note_epochs(it->pool, now);
-    for (int site = 0; site < it->pool->crew.site_count; site++) {
-        bool there = built.distance[it->node][it->pool->crew.sites[site].node] == it->distance;
+    const od_pool *pool = it->everybody->pool;
+
+    note_epochs(pool, now);
+    for (int site = 0; site < pool->crew.site_count; site++) {
+        bool there = built.distance[it->node][pool->crew.sites[site].node] == it->distance;
 
         *(there ? &right : &wrong) += now[site] - before[site];
     }
@@ -513,23 +522,23 @@ static bool woke_one_at_the_distance(const caller *it, const uint32_t before[MOS
 static void submit_one_by_one(void *raw)
 {
     caller *it = raw;
+    od_pool *pool = it->everybody->pool;
     uint32_t before[MOST_NODES];
 
     it->all_ran = true;
     for (int i = 0; i < WAKES && it->all_ran; i++) {
         it->all_ran = COMES_TRUE(all_sleep(it));
-        note_epochs(it->pool, before);
-        od_pool_submit(it->pool, OD_BAND_DEFAULT, log_job, &node_numbers[it->node]);
+        note_epochs(pool, before);
+        od_pool_submit(pool, OD_BAND_DEFAULT, log_job, &node_numbers[it->node]);
         it->woken += woke_one_at_the_distance(it, before);
         it->all_ran = it->all_ran && COMES_TRUE(atomic_load(&log_of_jobs.count) == i + 1);
     }
 }
 
-/* Each submission woke the right one. Who runs the job is not promised: a sleeper of another node that
- * is still on its way to sleep looks once more and may be faster than who was woken. */
-static void check_wakes(od_pool *pool, int asleep, int node, int distance)
+/* Each submission woke the right one. */
+static void check_wakes(hold *everybody, int asleep, int node, int distance)
 {
-    caller it = {.pool = pool, .asleep = asleep, .node = node, .distance = distance};
+    caller it = {.everybody = everybody, .asleep = asleep, .node = node, .distance = distance};
     int ran_there = 0;
 
     begin_log();
@@ -551,7 +560,7 @@ static void a_sleeper_of_the_submitters_node_is_woken(void **state)
     hold_all(&everybody, pool, NULL, NULL);
     hold_release_all(&everybody);
     for (int i = 0; i < built.compute_nodes; i++)
-        check_wakes(pool, everybody.count, built.home_nodes[i], ODI_DISTANCE_LOCAL);
+        check_wakes(&everybody, everybody.count, built.home_nodes[i], ODI_DISTANCE_LOCAL);
     od_pool_free(pool);
 }
 
@@ -575,7 +584,7 @@ static void when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken(void **state
                 nearest = built.distance[node][home];
             hold_release(&everybody, place);
         }
-        check_wakes(pool, built.cpus - busy, node, nearest);
+        check_wakes(&everybody, built.cpus - busy, node, nearest);
         hold_release_all(&everybody);
         od_pool_free(pool);
     }
