@@ -128,7 +128,9 @@ typedef struct od_stop_report {
 /* Stops the pool. Until the deadline (nanoseconds from now; INT64_MAX: none) everything
  * accepted is run; what has not started by then is cancelled, what runs is reported. Returns
  * at most 50 ms after the deadline, unless what is cancelled takes long to be given up
- * (deinitialisers and notifications run here). Later submissions run on their callers. */
+ * (deinitialisers and notifications run here). Later submissions run on their callers. Of several
+ * stops under way the earliest deadline holds for all; OD_STOPPED, with the same report, for those
+ * that came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 
 /* Stops the pool if it is not (without a deadline) and gives its memory back. The memory of

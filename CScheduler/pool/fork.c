@@ -47,7 +47,8 @@ static void after_in_child(void)
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;
         pool->plan_lock = (odi_lock){0};
-        odi_store_relaxed(&pool->stop_state, 0); /* relaxed: one thread exists */
+        odi_store_relaxed(&pool->stop_state, 0); /* relaxed, both: one thread exists */
+        odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
         odi_store_relaxed(&pool->refreshing, false); /* relaxed: one thread exists */
         odi_crew_forked(&pool->crew);
     }

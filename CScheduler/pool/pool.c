@@ -171,6 +171,7 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     /* relaxed: nobody else knows the pool yet */
     odi_store_relaxed(&pool->crew.may_spin, advice.may_spin);
     odi_store_relaxed(&pool->next_refresh_ns, odi_clock_after(ODI_SECOND));
+    odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
     if (!make_sites(pool) || !odi_crew_init(&pool->crew)) {
         free_parts(pool);
         return out_of_memory(message, capacity);

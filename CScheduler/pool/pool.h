@@ -47,6 +47,7 @@ struct od_pool {
 
     odi_atomic(uint32_t) stop_state; /* see stop.c */
     odi_atomic(int) stopping_thread;
+    odi_atomic(int64_t) stop_deadline; /* the earliest of those who have asked for a stop */
     od_stop_report last_report;
 
     void *owner; /* the user's word */

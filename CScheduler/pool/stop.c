@@ -30,14 +30,33 @@ static int workers_present(od_pool *pool)
     return pool->crew.present - pool->monitor_present;
 }
 
-/* Sleeps until every worker has left. False: the deadline came first.
- * Ended by: odi_crew_depart, or the deadline. */
-static bool await_departures(od_pool *pool, int64_t deadline)
+/* Of several stops under way the earliest deadline holds: who comes with one while another sleeps
+ * until a later one, or for ever, is not kept longer than it has asked for. */
+static void bring_forward(od_pool *pool, int64_t deadline)
+{
+    /* relaxed, both: whoever sees the count sees the deadline (S3) */
+    int64_t before = odi_load_relaxed(&pool->stop_deadline);
+
+    while (deadline < before) {
+        if (odi_cas_relaxed(&pool->stop_deadline, &before, deadline)) {
+            odi_add_acqrel(&pool->crew.departures, 1, S3);
+            odi_futex_wake(&pool->crew.departures, 1 << 30);
+            return;
+        }
+    }
+}
+
+/* Sleeps until every worker has left. False: the deadline came first, or in the grace after it a
+ * look is due. Ended by: odi_crew_depart, bring_forward, or the deadline. */
+static bool await_departures(od_pool *pool, bool in_grace)
 {
     odi_crew *crew = &pool->crew;
+    int64_t look = in_grace ? odi_clock_after(LOOK_NS) : 0;
 
     for (;;) {
         uint32_t seen = odi_load_acquire(&crew->departures, S3);
+        /* relaxed: as above */
+        int64_t deadline = in_grace ? look : odi_load_relaxed(&pool->stop_deadline);
 
         odi_lock_acquire(&crew->lock);
         bool gone = workers_present(pool) == 0;
@@ -167,22 +186,22 @@ void odi_pool_await_monitor(od_pool *pool, int64_t until)
     odi_lock_release(&crew->lock);
 }
 
-static void stop(od_pool *pool, int64_t deadline)
+static void stop(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
 
     odi_agenda_close(&crew->agenda); /* what is not due yet was never submitted */
     announce(crew, ODI_STOPPING);
-    bool in_time = await_departures(pool, deadline);
+    bool in_time = await_departures(pool, false);
     while (in_time && !close_if_empty(pool)) /* what came meanwhile has started workers */
-        in_time = await_departures(pool, deadline);
+        in_time = await_departures(pool, false);
     bool gone = in_time;
     announce(crew, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
     int64_t grace = odi_clock_after(GRACE_NS);
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
-        gone = await_departures(pool, odi_clock_after(LOOK_NS));
+        gone = await_departures(pool, true);
     if (in_time)
         odi_pool_help(crew); /* what came while the last look was on runs: it was in time */
     if (odi_cancel_above != NULL)
@@ -192,6 +211,7 @@ static void stop(od_pool *pool, int64_t deadline)
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
      * does not wait for that beyond it: od_pool_free does. */
+    int64_t deadline = odi_load_relaxed(&pool->stop_deadline); /* relaxed: the monitor leaves anyway */
     odi_pool_await_monitor(pool, in_time && deadline > grace ? deadline : grace);
 }
 
@@ -204,13 +224,15 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
 {
     uint32_t running = RUNNING;
     od_status status = OD_STOPPED;
+    int64_t deadline = odi_clock_after(deadline_ns);
 
     if (od_pool_is_worker(pool))
         return OD_INSIDE;
     od_blocking_begin(); /* another pool's worker hands its place over */
     if (odi_cas_acqrel(&pool->stop_state, &running, STOPPING, P2)) {
         odi_store_relaxed(&pool->stopping_thread, odi_thread_id()); /* relaxed: our own */
-        stop(pool, odi_clock_after(deadline_ns));
+        bring_forward(pool, deadline);
+        stop(pool);
         write_report(pool, &pool->last_report);
         odi_store_release(&pool->stop_state, STOPPED, P2);
         odi_futex_wake(&pool->stop_state, 1 << 30);
@@ -222,6 +244,7 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
             od_blocking_end();
             return OD_INSIDE;
         }
+        bring_forward(pool, deadline);
         odi_futex_wait(&pool->stop_state, STOPPING, ODI_FOREVER); /* ended by: the stopper */
     }
     od_blocking_end();

@@ -158,7 +158,8 @@ public final class Scheduler: Sendable {
     /// Stops the scheduler: until the deadline what was submitted is run, then the rest is cancelled.
     ///
     /// - Parameter deadline: How long to go on at most. The call returns at most 50 ms later.
-    /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's report.
+    /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's
+    ///   report; while the first is under way the earlier of their deadlines holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
     ///   submissions run on their callers and are counted.

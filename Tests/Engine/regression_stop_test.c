@@ -111,6 +111,36 @@ static void a_notification_that_stops_the_pool_during_its_stop_does_not_hang(voi
     assert_int_equal(od_pool_free(second_stop.pool), OD_OK);
 }
 
+static void *stop_without_a_deadline(void *report)
+{
+    assert_int_equal(od_pool_stop(second_stop.pool, INT64_MAX, report), OD_OK);
+    return NULL;
+}
+
+/* Who asks for an end now is not kept waiting by who has asked for one some time: a job that does
+ * not end would keep both for ever. */
+static void a_stop_with_a_deadline_does_not_wait_for_one_without(void **state)
+{
+    od_stop_report first, second;
+    gate door = {0};
+    pthread_t thread;
+
+    (void)state;
+    second_stop.pool = lone_worker();
+    od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, stop_without_a_deadline, &first), 0);
+    assert_comes_true(odi_load_relaxed(&second_stop.pool->crew.attention) & ODI_STOPPING);
+    assert_int_equal(od_pool_stop(second_stop.pool, MILLISECONDS(2), &second), OD_STOPPED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_report(&first, 0, 1, 1);
+    assert_report(&second, 0, 1, 1);
+    gate_open(&door);
+    assert_comes_true(all_done(second_stop.pool) == 2); /* it has left the gate */
+    assert_int_equal(od_pool_free(second_stop.pool), OD_OK);
+}
+
 /* ---- without a deadline ---- */
 
 static struct {
@@ -264,6 +294,7 @@ int main(void)
         cmocka_unit_test(
             a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it),
         cmocka_unit_test(a_notification_that_stops_the_pool_during_its_stop_does_not_hang),
+        cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_one_without),
         cmocka_unit_test(a_stop_without_a_deadline_runs_what_a_job_waits_for),
         cmocka_unit_test(no_submission_is_cancelled_by_a_stop_without_a_deadline),
         cmocka_unit_test(what_a_cancel_discarded_before_a_stop_is_in_its_report),

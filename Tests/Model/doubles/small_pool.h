@@ -173,6 +173,7 @@ static void make_pool(int capacity)
     crew->pool = &pool;
     model_check(odi_crew_init(crew));
     odi_store_relaxed(&crew->attention, 0);
+    odi_store_relaxed(&pool.stop_deadline, ODI_FOREVER);
     model_hint(&WAITING, sizeof WAITING); /* rechecked by the CAS of who takes a job */
     model_hint(&site.idle.state, sizeof site.idle.state);
     model_hint(&site.idle.asleep, sizeof site.idle.asleep);

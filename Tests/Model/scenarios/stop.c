@@ -171,6 +171,25 @@ static void verify_two_stops(void)
 }
 MODEL_SCENARIO(stop_twice, prepare_two_stops, verify_two_stops, stop_first, stop_second)
 
+/* The same where a job does not end, and one of them has a deadline: it is both's (S3). */
+static void prepare_stuck(void)
+{
+    prepare_worker();
+    odi_store_relaxed(&worker_itself->jobs, 1);
+}
+static void stop_second_now(void)
+{
+    statuses[1] = od_pool_stop(&pool, DEADLINE_NOW, &reports[1]);
+}
+static void verify_two_stops_of_a_stuck_pool(void)
+{
+    model_check((statuses[0] == OD_OK) != (statuses[1] == OD_OK));
+    model_check(statuses[0] == OD_STOPPED || statuses[1] == OD_STOPPED);
+    model_check(reports[0].stuck == 1 && reports[1].stuck == 1);
+}
+MODEL_SCENARIO(stop_twice_one_now, prepare_stuck, verify_two_stops_of_a_stuck_pool, stop_first,
+               stop_second_now)
+
 /* The flag itself against a submission that may not see it: the worker, awake, sees it first
  * and is gone when the job comes (S4). */
 static void worker_that_sees_it(void)
