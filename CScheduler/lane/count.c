@@ -14,18 +14,28 @@ static bool runs_job_of(odi_worker *worker, const od_queue *queue)
     return before & 1 && running == queue && odi_load_acquire(&worker->jobs, W2) == before;
 }
 
-uint64_t od_queue_running(od_queue *queue)
+static uint64_t running_on_workers(odi_crew *crew, const od_queue *queue)
 {
-    odi_crew *crew = &queue->pool->crew;
-    uint64_t running;
+    uint64_t running = 0;
 
-    odi_lock_acquire(&queue->watch.lock); /* the chain of records stays, and order: cancel */
-    running = odi_records_running_outside(queue->records, odi_record_next_of_queue);
-    odi_lock_release(&queue->watch.lock);
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
 
         running += worker != NULL && runs_job_of(worker, queue);
     }
+    return running;
+}
+
+/* A report may ask for a queue that has been let go meanwhile, and is another pool's by now: while
+ * it has records under its lock, its pool is there. */
+uint64_t od_queue_running(od_queue *queue)
+{
+    uint64_t running = 0;
+
+    odi_lock_acquire(&queue->watch.lock); /* the chain of records stays, and order: cancel */
+    if (queue->records != NULL)
+        running = odi_records_running_outside(queue->records, odi_record_next_of_queue) +
+                  running_on_workers(&queue->pool->crew, queue);
+    odi_lock_release(&queue->watch.lock);
     return running;
 }

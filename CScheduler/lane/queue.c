@@ -191,14 +191,23 @@ odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t ke
 
 /* ---- submitting ---- */
 
+static bool is_suspended(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool suspended = queue->suspensions > 0;
+    odi_lock_release(&queue->watch.lock);
+    return suspended || odi_target_is_suspended(queue);
+}
+
 /* Memory for a record was short: the job runs here, counted nowhere, when its turn comes; at
- * once, if it was submitted by a job of the same queue. */
+ * once, if it was submitted by a job of the same queue, or if the queue is suspended: who resumes
+ * it may be this very thread. */
 ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, uint32_t key,
                                    odi_entry job)
 {
     od_stay stay;
     /* Its own turn would come after it, or wait for the place that it holds. */
-    bool nested = od_queue_is_current(queue) || odi_target_is_held(queue);
+    bool nested = od_queue_is_current(queue) || odi_target_is_held(queue) || is_suspended(queue);
 
     if (group != NULL)
         odi_group_enter(group);

@@ -58,6 +58,35 @@ static int memory_again(void **state)
     return 0;
 }
 
+/* The first record of the process, which is that of the first queue with a job, needs address space.
+ * Who submits to a suspended queue goes on without it: it may be the one who resumes the queue. */
+static void a_submission_to_a_suspended_queue_does_not_wait_for_want_of_a_record(void **state)
+{
+    static const uint32_t flags[] = {0, OD_BARRIER};
+    od_pool *pool = pool_of(1);
+    od_queue *below = od_queue_create(pool, OD_BAND_DEFAULT, 1, "below");
+    od_queue *queues[2] = {od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "suspended")};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    queues[1] = od_queue_create_with(pool, &(od_queue_options){.width = 2, .target = below});
+    od_queue_suspend(queues[0]);
+    od_queue_suspend(below);
+    atomic_store(&grants, 0);
+    for (int each = 0; each < 4; each++)
+        od_queue_async_with(queues[each / 2], NULL, OD_QUEUE_BAND, flags[each % 2], count_job, &ran);
+    atomic_store(&grants, -1);
+    assert_int_equal(atomic_load(&ran), 4);
+    od_queue_resume(queues[0]);
+    od_queue_resume(below);
+    for (int each = 0; each < 2; each++)
+        od_queue_release(queues[each]);
+    od_queue_release(below);
+    od_pool_free(pool);
+}
+
 /* Whichever of a first job's allocations fails: the worker, its table, the injector's block. */
 static void a_first_job_runs_whichever_piece_of_memory_is_missing(void **state)
 {
@@ -469,6 +498,8 @@ int main(void)
 #define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
 #define THREAD_TEST(name) cmocka_unit_test_teardown(name, threads_again)
     const struct CMUnitTest tests[] = {
+        /* First: no record may have been there before. */
+        MEMORY_TEST(a_submission_to_a_suspended_queue_does_not_wait_for_want_of_a_record),
         MEMORY_TEST(a_first_job_runs_whichever_piece_of_memory_is_missing),
         MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
         MEMORY_TEST(a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself),
