@@ -47,9 +47,10 @@ void *odi_pages_reserve(size_t bytes)
 void *odi_pages_reserve_guarded(size_t bytes)
 {
     size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+    size_t whole = bytes / guard * guard;
     char *pages = odi_pages_reserve(bytes);
 
-    if (pages != NULL && mprotect(pages + bytes - guard, guard, PROT_NONE) != 0) {
+    if (pages != NULL && mprotect(pages + whole - guard, guard, PROT_NONE) != 0) {
         odi_pages_free_reserved(pages, bytes);
         return NULL;
     }

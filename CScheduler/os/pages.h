@@ -32,7 +32,7 @@ void odi_pages_free(void *pages, size_t bytes);
  * there is none. Freed with odi_pages_free_reserved. */
 void *odi_pages_reserve(size_t bytes);
 
-/* The same, and the last page of it ends whoever walks into it. */
+/* The same, and the last whole page of it ends whoever walks into it. */
 void *odi_pages_reserve_guarded(size_t bytes);
 void odi_pages_free_reserved(void *pages, size_t bytes);
 

@@ -265,6 +265,33 @@ static void a_group_may_be_waited_for_while_its_last_jobs_pool_goes(void **state
     od_group_release(waiter.group);
 }
 
+/* ---- stacks of any size ---- */
+
+static void note_forks(void *raw)
+{
+    atomic_store((atomic_bool *)raw, od_forks_self != NULL);
+}
+
+/* A worker's stack of forks is as large as its stack, and ends at a page that is not to be touched:
+ * without one its forks are offered to nobody. */
+static void a_worker_has_forks_whose_stack_is_no_whole_number_of_pages(void **state)
+{
+    static const size_t sizes[] = {65537, 1000000, 3000000, 10000000, 8388609};
+
+    (void)state;
+    for (size_t each = 0; each < sizeof sizes / sizeof sizes[0]; each++) {
+        od_pool_options options = options_for(1);
+        atomic_bool has_forks = false;
+
+        options.stack_bytes = sizes[each];
+        od_pool *pool = pool_with(options, (odi_pool_world){0});
+        od_pool_submit(pool, OD_BAND_DEFAULT, note_forks, &has_forks);
+        assert_comes_true(all_done(pool) == 1);
+        assert_true(atomic_load(&has_forks));
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -277,6 +304,7 @@ int main(void)
         cmocka_unit_test(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel),
         cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_the_monitor),
         cmocka_unit_test(a_group_may_be_waited_for_while_its_last_jobs_pool_goes),
+        cmocka_unit_test(a_worker_has_forks_whose_stack_is_no_whole_number_of_pages),
     };
     return run_guarded(tests);
 }
