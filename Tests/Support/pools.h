@@ -44,13 +44,14 @@ static inline od_pool *pool_of(int workers)
     return pool_with(options_for(workers), (odi_pool_world){0});
 }
 
-/* One worker and no spare: what waits behind a job waits. */
+/* One worker and no spare, on one node wherever this is: what waits behind a job waits, and bands come
+ * in their order, which across nodes they do not. */
 static inline od_pool *lone_worker(void)
 {
     od_pool_options options = options_for(1);
 
     options.spare_workers = 0;
-    return pool_with(options, (odi_pool_world){0});
+    return pool_with(options, (odi_pool_world){.topology = odi_topology_synthetic(1, 2, 1)});
 }
 
 static inline od_metrics metrics_of(od_pool *pool)
