@@ -46,6 +46,7 @@ typedef struct {
     atomic_uint accepted;
     atomic_uint running_serial, running_limited; /* inside the two queues with a width */
     atomic_uint too_many;                        /* times that a width was not kept */
+    atomic_uint called_off_late;                 /* timers' calls that may count as jobs, or not */
     uint64_t told_cancelled;                     /* what od_queue_cancel_all returned */
     uint64_t accepted_before, ran_before, cancelled_before; /* of the waves that are over */
     job jobs[MOST_JOBS];
@@ -109,15 +110,27 @@ int engine_threads(int *ids, int most);
 struct workload {
     const char *name;
     const char *what;
-    void (*launch)(run *it); /* submits a wave */
-    void (*await)(run *it);  /* until all of it is over */
+    void (*launch)(run *it);  /* submits a wave */
+    void (*await)(run *it);   /* until all of it is over */
+    void (*stopped)(run *it); /* what it owes once the pool has stopped in the midst; or NULL */
+    void (*open)(run *it);    /* queues of its own; or NULL */
+    void (*close)(run *it);
 };
 
 extern const workload workloads[];
-enum { WORKLOADS = 3 };
+enum { WORKLOADS = 4 };
 
 void workload_open(run *it);  /* queues and groups, on it->pool */
 void workload_close(run *it); /* and away with them */
+
+od_queue *workload_queue(run *it, const od_queue_options *options);
+
+/* For who tries again to make something, a queue, a group or a timer: memory was short so many
+ * times before. */
+void memory_is_short(int tries, const char *what);
+
+/* Fails when it takes longer than anything but a lost job. */
+void await_group(run *it, od_group *group, const char *what);
 
 /* ---- faults ---- */
 
@@ -150,6 +163,8 @@ typedef struct fault {
     bool may_refuse;     /* no pool is an outcome too */
     bool counts_loosely; /* without memory for a record, a job is on no report */
     bool under_strace;   /* strace injects */
+    bool starves;        /* in "lanes" closures neither wait for others nor submit */
+    bool lacks_memory;   /* and there are no timers, no barriers, and no queues on queues */
 } fault;
 
 extern const fault faults[];

@@ -2,6 +2,7 @@
  * with a ledger in which every job is counted before it is submitted, when it begins and
  * when it ends. */
 #include "Faults/faults.h"
+#include "Faults/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,7 @@ void ledger_settle(run *it)
 
 /* ---- waiting, with a limit ---- */
 
-static void await_group(run *it, od_group *group, const char *what)
+void await_group(run *it, od_group *group, const char *what)
 {
     if (od_group_wait(group, LOST_NS))
         return;
@@ -298,42 +299,49 @@ static void mix_await(run *it)
 
 const workload workloads[WORKLOADS] = {
     {"flood", "four threads submit 500 jobs each, with groups, bands and a serial queue",
-     flood_launch, flood_await},
+     .launch = flood_launch, .await = flood_await},
     {"tree", "jobs submit jobs: bursts that grow deques, a serial and a limited queue",
-     tree_launch, tree_await},
+     .launch = tree_launch, .await = tree_await},
     {"mix", "jobs that block or wait for jobs; cancel, suspend, resume, sync, set width",
-     mix_launch, mix_await},
+     .launch = mix_launch, .await = mix_await},
+    {"lanes", "queues on a limited queue that lends its places, barriers, timers, forked branches",
+     .launch = lanes_launch, .await = lanes_await, .stopped = lanes_stopped, .open = lanes_open,
+     .close = lanes_close},
 };
 
 /* ---- queues and groups ---- */
 
 /* Memory may be short for these too; a caller tries again, and so do we. */
-static od_queue *queue_for(run *it, od_band band, int32_t width, const char *label)
+void memory_is_short(int tries, const char *what)
+{
+    if (tries == 50) { /* it stays short: nothing can be submitted anyway */
+        injection_end(&of_heap);
+        injection_end(&of_maps);
+    }
+    run_expects(tries < 100, "no memory for %s, though nothing refuses it", what);
+}
+
+od_queue *workload_queue(run *it, const od_queue_options *options)
 {
     od_queue *queue;
 
-    for (int tries = 0; (queue = od_queue_create(it->pool, band, width, label)) == NULL;
-         tries++) {
-        if (tries == 50) { /* it stays short: nothing can be submitted anyway */
-            injection_end(&of_heap);
-            injection_end(&of_maps);
-        }
-        run_expects(tries < 100, "no memory for a queue, though nothing refuses it");
-    }
+    for (int tries = 0; (queue = od_queue_create_with(it->pool, options)) == NULL; tries++)
+        memory_is_short(tries, "a queue");
     return queue;
+}
+
+static od_queue *queue_for(run *it, od_band band, int32_t width, const char *label)
+{
+    return workload_queue(it,
+                          &(od_queue_options){.band = band, .width = width, .label = label});
 }
 
 static od_group *group_for(void)
 {
     od_group *group;
 
-    for (int tries = 0; (group = od_group_create()) == NULL; tries++) {
-        if (tries == 50) {
-            injection_end(&of_heap);
-            injection_end(&of_maps);
-        }
-        run_expects(tries < 100, "no memory for a group, though nothing refuses it");
-    }
+    for (int tries = 0; (group = od_group_create()) == NULL; tries++)
+        memory_is_short(tries, "a group");
     return group;
 }
 
@@ -345,10 +353,14 @@ void workload_open(run *it)
     it->limited = queue_for(it, OD_BAND_DEFAULT, 2, "limited");
     for (int i = 0; i <= HELPERS; i++)
         it->groups[i] = group_for();
+    if (it->work->open != NULL)
+        it->work->open(it);
 }
 
 void workload_close(run *it)
 {
+    if (it->work->close != NULL)
+        it->work->close(it);
     od_queue_release(it->open);
     od_queue_release(it->other);
     od_queue_release(it->serial);
