@@ -20,6 +20,13 @@ private final class BouncedClosure: Bounced {
     override func go() { body() }
 }
 
+/// A body that is let go of in the line: it may be the last of a task that lets go of another one, and so on.
+final class BouncedBody<T: Sendable>: Bounced {
+    var body = Task<T>.Body.none
+
+    override func go() { body = .none }
+}
+
 /// The line of the calling thread. It lives in the frame of the outermost ``run(_:)``, which ends when the line
 /// is empty.
 ///

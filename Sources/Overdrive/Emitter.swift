@@ -10,7 +10,7 @@ extension Task {
         case value(T)
         /// It failed.
         case failure(any Error)
-        /// The last update was the outcome.
+        /// The attempt's last update was the outcome; without one `()` is, or else ``TaskError/noValue``.
         case completion
 
         /// The same as `failure`.

@@ -105,7 +105,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
         var handlers: [Handler<T>] = []
         var updateHandlers: [Subscription<T>] = []
         var lastUpdate: T?
-        var line: [Event] = []
+        var line = Fifo<Event>()
         var isServed = false
         var isOver = false
         /// The attempt that has brought the last update.
@@ -125,7 +125,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
     /// Puts events into the line, and serves the line unless another thread does.
     func handle(_ events: Event..., for task: Task<T>) {
         let isServed = typed { typed in
-            typed.line += events
+            for event in events { typed.line.append(event) }
             defer { typed.isServed = true }
             return typed.isServed
         }
@@ -199,11 +199,9 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
 
     private func nextEvent() -> Event? {
         typed { typed in
-            guard !typed.line.isEmpty else {
-                typed.isServed = false
-                return nil
-            }
-            return typed.line.removeFirst()
+            let event = typed.line.popFirst()
+            if event == nil { typed.isServed = false }
+            return event
         }
     }
 

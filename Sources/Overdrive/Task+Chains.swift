@@ -1,9 +1,10 @@
 public import OverdriveCore
 internal import Synchronization
 
-/// Tasks made of tasks. They are lazy: starting or adding one starts what it is made of, on the same queue. Cancelling
-/// one cancels what it has started, and leaves alone what others had started before. An attempt of it that is
-/// repeated finds the outcomes that were there: retry what it is made of instead.
+/// Tasks made of tasks. They are lazy: starting or adding one starts what it is made of, on the same queue, unless its
+/// outcome is decided before. Cancelling one cancels what it has started, or would have, and leaves alone what others
+/// had started before. An attempt of it that is repeated finds the outcomes that were there: retry what it is made of
+/// instead. An update passes through a chain in one call, whose stack grows with the chain.
 extension Task {
     /// A task that goes on with this one's value.
     ///
@@ -220,7 +221,8 @@ extension Task.Emitter {
             guard self.isActive else { return }
             if let queue { part.join(queue) } else { part.start() }
         }
-        return { part.cancel() }
+        // A long chain is cancelled one after another, not one inside the other.
+        return { Bounce.run { part.cancel() } }
     }
 }
 
@@ -354,7 +356,7 @@ private final class Collected<E: Sendable>: Sendable {
 /// Hands closures to a queue in their order, one at a time, however many of them the queue runs.
 private final class HandOver: Sendable {
     private struct State {
-        var waiting: [@Sendable () -> Void] = []
+        var waiting = Fifo<@Sendable () -> Void>()
         var isUnderWay = false
     }
     private let state = Locked(State())
@@ -409,11 +411,9 @@ private final class HandOver: Sendable {
 
     private func work() {
         while let next = state.withLock({ state -> (@Sendable () -> Void)? in
-            guard !state.waiting.isEmpty else {
-                state.isUnderWay = false
-                return nil
-            }
-            return state.waiting.removeFirst()
+            let next = state.waiting.popFirst()
+            if next == nil { state.isUnderWay = false }
+            return next
         }) {
             next()
         }

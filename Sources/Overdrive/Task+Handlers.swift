@@ -141,7 +141,8 @@ extension Task {
     ///     issues.onUpdate { list in print(list.count, "issues so far") }
     ///
     /// - Returns: The task.
-    /// - Ordering: Updates come one at a time, in the order in which they were emitted, before the outcome.
+    /// - Ordering: Updates come one at a time, in the order in which they were emitted, before the outcome that an emitter
+    ///   brings. One that another thread hands to ``Task/finish(with:)`` may be there while handlers are at the last update.
     @discardableResult
     public final func onUpdate(_ body: sending @escaping (T) -> Void) -> Self {
         subscribe(body)

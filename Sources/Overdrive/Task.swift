@@ -101,7 +101,13 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     deinit {
         let phase = standing.phase
         if phase == .executing { endForgotten() }
-        if phase == .finished, publishedError == nil { publishedValue.empty(of: T.self) }
+        if phase == .finished {
+            if publishedError == nil { publishedValue.empty(of: T.self) }
+        } else if case .relay = body {
+            let end = BouncedBody<T>()
+            swap(&end.body, &body)  // and so nobody else has it
+            Bounce.run(end)
+        }
     }
 
     // MARK: - The body

@@ -182,6 +182,42 @@ struct ChainTests {
         holder.value = nil
     }
 
+    enum End: Codable, Sendable, CaseIterable {
+        case failure, dropped, cancelledBefore, cancelled, cancelledInQueue, cancelledAtTheSource, forgotten
+    }
+
+    /// Each overflowed the stack that is not flat.
+    @Test("A long chain goes its way and comes to its end on a flat stack", arguments: End.allCases)
+    func flat(end: End) async {
+        await #expect(processExitsWith: .success) { [end] in
+            let emitters = Log<Task<Int>.Emitter>()
+            let source = Task<Int> { emit in
+                emitters.note(emit)
+                return {}
+            }
+            let outcomes = Log<Int>()
+            do {
+                var last = source
+                for _ in 0..<50_000 { last = last.then { $0 + 1 } }
+                if end == .dropped { return }
+                last.onCompletion { (outcome: Result<Int, any Error>) in outcomes.note(outcome.value ?? -1) }
+                switch end {
+                case .cancelledBefore: break
+                case .cancelledInQueue: TaskQueue().add(task: last)
+                default: last.start()
+                }
+                if end != .cancelledBefore { precondition(eventually { emitters.all.count == 1 }) }
+                switch end {
+                case .failure: emitters.all[0](.failure(Flaw()))
+                case .cancelledAtTheSource: source.cancel()
+                case .dropped, .forgotten: break
+                case .cancelledBefore, .cancelled, .cancelledInQueue: last.cancel()
+                }
+            }
+            precondition(eventually { outcomes.all == [-1] })
+        }
+    }
+
     /// They were started, and cancelled then.
     @Test("What is decided already starts nothing more", arguments: [false, true])
     func decidedAlready(inLine: Bool) {
