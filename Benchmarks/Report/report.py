@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""report RESULT.json OUT SIMULATION.json NOTES.json [REPEATED.txt] — one page with the charts of a result, and the pictures of the README.
+"""report RESULT.json OUT SIMULATION.json NOTES.json [REPEATED.txt [COUNTS.txt]] — one page with the charts of a result, and the
+pictures of the README.
 
-Writes OUT/report.html, which needs nothing beside itself, and OUT/ratios.png, OUT/spawn.png and OUT/scaling.png.
+Writes OUT/report.html, which needs nothing beside itself, and OUT/ratios.png, OUT/spawn.png, OUT/scaling.png and OUT/simulation.png.
 A ratio is a contender's minimum over Overdrive's on the same machine in the same run: right of the line Overdrive is
 faster, left of it the other is.
 """
@@ -35,12 +36,12 @@ NAMES = {
 }
 plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"})
 
-result = json.load(open(sys.argv[1]))
+result = json.loads(pathlib.Path(sys.argv[1]).read_text())
 out = pathlib.Path(sys.argv[2])
 out.mkdir(parents=True, exist_ok=True)
-simulation = json.load(open(sys.argv[3]))
-notes = json.load(open(sys.argv[4]))
-repeated = pathlib.Path(sys.argv[5]).read_text().splitlines() if len(sys.argv) > 5 else []
+simulation = json.loads(pathlib.Path(sys.argv[3]).read_text())
+notes = json.loads(pathlib.Path(sys.argv[4]).read_text())
+repeated, gates = (pathlib.Path(name).read_text().splitlines() if name else [] for name in (sys.argv[5:7] + ["", ""])[:2])
 print_ = result["fingerprint"]
 
 minimum, units, failures, processes = {}, {}, [], {}
@@ -67,9 +68,9 @@ def figure(workload, contender, workers=most):
 def picture(fig, name=None):
     """The figure as SVG text for the page; as a PNG too where it has a name, and then it says where it comes from."""
     if name:
-        bottom = min(0.0, *(legend.get_window_extent(fig.canvas.get_renderer()).transformed(fig.transFigure.inverted()).y0
-                            for legend in [*fig.legends, *(ax.get_legend() for ax in fig.axes if ax.get_legend())]), 0.0)
-        note = "A model, not a measurement." if name == "simulation" else caveat
+        # Below whatever is drawn; where that ends is known when it has been drawn.
+        bottom = fig.get_tightbbox(fig.canvas.get_renderer()).y0 / fig.get_figheight()
+        note = ("A model, not a measurement. What it takes from one: " if name == "simulation" else "") + caveat
         fig.text(0.01, bottom - 0.12 / fig.get_figheight(), textwrap.fill(note, int(15 * fig.get_figwidth())), fontsize=7, color="#666",
                  va="top")
         fig.savefig(out / f"{name}.png", dpi=160, bbox_inches="tight", facecolor="white")
@@ -77,6 +78,18 @@ def picture(fig, name=None):
     fig.savefig(text, format="svg", bbox_inches="tight")
     plt.close(fig)
     return text.getvalue()[text.getvalue().index("<svg"):]
+
+
+def beside_each_other(workload, contenders):
+    """Each contender's ratio, and how far its mark moves up or down so that it hides no other of nearly the same."""
+    there = sorted((figure(workload, c) / figure(workload, "overdrive"), c) for c in contenders if figure(workload, c))
+    groups = []
+    for one in there:
+        if groups and one[0] < 1.12 * groups[-1][-1][0]:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return [(value, c, 0.44 * (i / (len(group) - 1) - 0.5) if len(group) > 1 else 0) for group in groups for i, (value, c) in enumerate(group)]
 
 
 def ratios(contenders, title, name=None):
@@ -87,11 +100,9 @@ def ratios(contenders, title, name=None):
     for y, workload in enumerate(rows):
         if y % 2:
             ax.axhspan(y - 0.5, y + 0.5, color="black", alpha=0.04, lw=0, zorder=0)
-        for contender in contenders:
-            value = figure(workload, contender)
-            if value:
-                ax.plot(value / figure(workload, "overdrive"), y, MARKERS[contender], ms=8, color=COLOURS[contender], alpha=0.9,
-                        markeredgecolor="white", markeredgewidth=0.7, zorder=3)
+        for value, contender, aside in beside_each_other(workload, contenders):
+            ax.plot(value, y + aside, MARKERS[contender], ms=8, color=COLOURS[contender], alpha=0.9, markeredgecolor="white",
+                    markeredgewidth=0.7, zorder=3)
     ax.axvline(1, color=COLOURS["overdrive"], lw=2, zorder=2)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
@@ -100,12 +111,16 @@ def ratios(contenders, title, name=None):
     ax.axvspan(low, 1, color="#fbe9eb", zorder=-1)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}×"))
+    if high < 60 * low:
+        ax.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,g}×"))
+    ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
     ax.set_xlabel("time relative to Overdrive, log scale   (shaded: the other is faster)")
     ax.set_title(title, loc="left", fontweight="bold")
     used = [c for c in contenders if any(figure(w, c) for w in rows)]
     ax.legend([plt.Line2D([], [], marker=MARKERS[c], ls="", color=COLOURS[c]) for c in used], [NAMES[c] for c in used],
-              loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.36 * len(rows))), ncol=4, frameon=False)
+              loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.36 * len(rows))), ncol=6, frameon=False, columnspacing=1.2,
+              handletextpad=0.2)
     return picture(fig, name)
 
 
@@ -124,82 +139,118 @@ def dots(workloads, contenders, title, name):
         ax.set_yticks(range(len(there)), [NAMES[c] for c in there])
         ax.set_xscale("log")
         for y, value in enumerate(values):
-            ax.annotate(f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", (value, y), xytext=(7, 0), textcoords="offset points",
+            ax.annotate(f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", (value, y), xytext=(9, 0), textcoords="offset points",
                         va="center", fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
         ax.set_xlim(min(values) / 2, max(values) * 6)
         ax.set_ylim(len(there) - 0.4, -0.6)
         ax.set_title(workload, loc="left", fontweight="bold", fontsize=10)
         ax.set_xlabel(units[workload] + ", log scale", fontsize=8)
         ax.tick_params(labelsize=8)
-    fig.suptitle(title, x=0.01, ha="left", fontweight="bold")
     fig.tight_layout()
+    fig.text(0.01, 1.01, title, ha="left", va="bottom", fontweight="bold")
     return picture(fig, name)
 
 
 def scaling():
+    """Dots where there are two numbers of workers, as a line through two points says no more; else a curve for each contender."""
     shown = [w for w in order if w in ("fib", "skynet", "nqueens", "matmul", "uts", "loop-imbalanced", "mergesort")]
     counts = sorted({n for w, c, n in minimum if c == "overdrive" and w in shown})
     rows = [w for w in shown if all(figure(w, "overdrive", n) for n in counts)]
     if len(counts) < 2 or not rows:
         return ""
-    fig, ax = plt.subplots(figsize=(7, 4))
-    ax.plot(counts, counts, "--", color="#999", label="perfect")
-    for workload in rows:
-        ax.plot(counts, [figure(workload, "overdrive", 1 if 1 in counts else counts[0]) / figure(workload, "overdrive", n) for n in counts],
-                "o-", label=workload)
-    ax.set_xlabel("workers")
-    ax.set_ylabel("times as fast as one")
-    ax.set_xticks(counts)
+    return few_workers(rows, counts) if len(counts) == 2 else curves(rows, counts)
+
+
+def few_workers(rows, counts):
+    fig, ax = plt.subplots(figsize=(7, 0.34 * len(rows) + 1.2))
+    perfect = counts[1] / counts[0]
+    ax.axvline(perfect, color="#999", ls="--", lw=1)
+    for y, workload in enumerate(rows):
+        value = figure(workload, "overdrive", counts[0]) / figure(workload, "overdrive", counts[1])
+        ax.axhline(y, color="#ddd", lw=0.8, zorder=0)
+        ax.plot(value, y, "o", ms=8, color=COLOURS["overdrive"])
+        ax.annotate(f"{value:.2f}×", (value, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0, perfect * 1.2)
+    ax.set_xlabel(f"times as fast with {counts[1]} workers as with {counts[0]}   (dashed: perfect)")
     ax.set_title("Speed-up of Overdrive, measured", loc="left", fontweight="bold")
-    ax.legend(frameon=False)
+    return picture(fig, "scaling")
+
+
+def curves(rows, counts):
+    """Against serial where that was measured, so that who is slow alone does not look good beside itself."""
+    columns = min(3, len(rows))
+    lines = -(-len(rows) // columns)
+    fig, axes = plt.subplots(lines, columns, figsize=(3.2 * columns, 2.9 * lines), squeeze=False)
+    for ax, workload in zip(axes.flat, rows):
+        base = figure(workload, "serial") or figure(workload, "overdrive", counts[0])
+        ax.plot(counts, counts, "--", color="#999", lw=1)
+        for contender in (c for c in NAMES if not c.startswith("serial")):
+            at = [n for n in counts if figure(workload, contender, n)]
+            if len(at) > 1:
+                ax.plot(at, [base / figure(workload, contender, n) for n in at], MARKERS[contender] + "-", ms=4, lw=1.3,
+                        color=COLOURS[contender], label=NAMES[contender])
+        ax.set_title(workload, loc="left", fontweight="bold", fontsize=10)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,g}"))
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log", base=2)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,.3g}"))
+        ax.set_xticks(counts)
+        ax.set_xlabel("workers", fontsize=8)
+        ax.set_ylabel("times as fast as serial" if figure(workload, "serial") else "times as fast as one worker", fontsize=8)
+        ax.tick_params(labelsize=8)
+    for ax in axes.flat[len(rows):]:
+        ax.set_visible(False)
+    fig.tight_layout()
+    fig.text(0.01, 1.01, "Speed-up, measured   (dashed: perfect)", ha="left", va="bottom", fontweight="bold")
+    labels = {label: line for ax in axes.flat for line, label in zip(*ax.get_legend_handles_labels())}
+    fig.legend(labels.values(), labels.keys(), loc="upper center", bbox_to_anchor=(0.5, -0.01), ncol=5, frameon=False)
     return picture(fig, "scaling")
 
 
 def simulated():
-    jobs = list(dict.fromkeys(row["job"] for row in simulation["rows"]))
-    policies = list(dict.fromkeys(row["policy"] for row in simulation["rows"]))
-    fig, axes = plt.subplots(1, len(jobs), figsize=(3.6 * len(jobs), 3.8), sharey=True)
-    for ax, job in zip(axes, jobs):
-        for policy in policies:
-            rows = [r for r in simulation["rows"] if r["job"] == job and r["policy"] == policy]
-            rows = list({r["workers"]: r for r in rows}.values())
-            ax.plot([r["workers"] for r in rows], [r["speedUp"] for r in rows], "o-", ms=3, lw=1.3, label=policy)
-        counts = sorted({r["workers"] for r in simulation["rows"]})
-        ax.plot(counts, counts, "--", color="#999", lw=1)
-        ax.set_xscale("log", base=2)
-        ax.set_yscale("log", base=2)
-        ax.set_ylim(0.5, 1100)
+    """Which part of a perfect speed-up: as speed-ups, all policies look the same up to a hundred workers."""
+    rows = simulation["rows"]
+    jobs = list(dict.fromkeys(row["job"] for row in rows))
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    machines = list(dict.fromkeys((row["workers"], row["nodes"]) for row in rows))
+    fig, axes = plt.subplots(-(-len(jobs) // 2), 2, figsize=(9, 3.2 * -(-len(jobs) // 2)), sharey=True, squeeze=False)
+    colours = plt.get_cmap("tab10").colors
+    for ax, job in zip(axes.flat, jobs):
+        for index, policy in enumerate(policies):
+            there = {(r["workers"], r["nodes"]): 100 * r["speedUp"] / r["workers"] for r in rows if r["job"] == job and r["policy"] == policy}
+            engine = index == 0
+            ax.plot(range(len(machines)), [there.get(m) for m in machines], "o-" if engine else "osD^v<>PX"[index] + "-", ms=5 if engine else 3.5,
+                    lw=2.6 if engine else 1.1, color=COLOURS["overdrive"] if engine else colours[index], zorder=3 if engine else 2, label=policy)
+        ax.set_ylim(0, 105)
+        ax.set_xticks(range(len(machines)), [f"{w:,}\n{n}" for w, n in machines], fontsize=6.5)
         ax.set_title(f"{job} (simulated)", loc="left", fontsize=10, fontweight="bold")
-        ax.set_xlabel("workers, on 1 to 8 nodes")
-    axes[0].set_ylabel("times as fast as one")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncol=4, frameon=False, bbox_to_anchor=(0.5, -0.13))
+        ax.set_xlabel("workers, and below them the nodes they are on", fontsize=8)
+        ax.grid(axis="y", color="#eee")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("% of a perfect speed-up", fontsize=8)
     fig.tight_layout()
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="upper center", ncol=3, frameon=False, bbox_to_anchor=(0.5, -0.01), fontsize=9)
     return picture(fig, "simulation")
 
 
 def simulated_table():
     """Speed-up, steals and wake latency side by side, for a few sizes."""
-    text = "<table><tr><th>job (simulated)<th>policy" + "".join(f"<th>{n} workers" for n in (8, 64, 256, 1024)) + "</tr>"
-    cells = {(r["job"], r["policy"], r["workers"]): r for r in simulation["rows"]}
+    sizes = [(8, 1), (64, 1), (64, 4), (256, 4), (1024, 8)]
+    text = "<table><tr><th>job (simulated)<th>policy" + "".join(f"<th>{w:,} workers, {n} node{'s' * (n > 1)}" for w, n in sizes) + "</tr>"
+    cells = {(r["job"], r["policy"], r["workers"], r["nodes"]): r for r in simulation["rows"]}
     for job, policy in dict.fromkeys((r["job"], r["policy"]) for r in simulation["rows"]):
-        text += f"<tr><td>{job}<td>{policy}"
-        for n in (8, 64, 256, 1024):
-            row = cells.get((job, policy, n))
-            text += f"<td>{row['speedUp']:,.3g}× · {row['steals']:,} · {row['wakeLatencyMicroseconds']:,.3g} µs" if row else "<td>–"
+        text += f"<tr><td>{html.escape(job)}<td>{html.escape(policy)}"
+        for size in sizes:
+            row = cells.get((job, policy, *size))
+            text += f"<td>{row['speedUp']:,.3g}× · {row['steals']:,} · {text_of(row['wakeLatencyMicroseconds'])} µs" if row else "<td>–"
         text += "</tr>"
     return text + "</table>"
 
-
-swift = ["libdispatch", "concurrency", "operations", "nio", "threads"]
-charts = [
-    ratios([c for c in ("libdispatch", "concurrency", "operations", "onetbb", "openmp")],
-           "How many times as long the others take", "ratios"),
-    dots(["fib", "spawn-outside", "spawn-inside", "memory"], ["overdrive", *swift[:3], "onetbb", "openmp", "rayon", "go"],
-         "Costs", "spawn"),
-    ratios(["overdrive-c", "rayon", "go", "nio", "threads", "serial", "libdispatch-async"], "Others still"),
-    scaling(),
-    simulated(),
-]
 
 def text_of(value):
     if value is None:
@@ -211,18 +262,41 @@ def listed(lines):
     return "<ul>" + "".join(f"<li>{html.escape(line)}" for line in lines) + "</ul>"
 
 
+def simulation_part(chart):
+    costs = ", ".join(f"{name} {' / '.join(text_of(x) for x in value) if isinstance(value, list) else text_of(value)}"
+                      for name, value in sorted(simulation["costs"].items()))
+    return ("<h2>Machines that were not at hand: simulated</h2><p>A discrete-event model of the policy, not a measurement. Beside what was "
+            "measured, with one and two workers:</p>" + listed(simulation["checks"] or ["nothing to check it against in this result"])
+            + chart + "<p>The first policy is the engine's; the others differ from it in one thing each. Speed-up · steals · from a wake "
+            "until the woken worker has work:</p>" + simulated_table() + "<p>What it assumes:</p>" + listed(simulation["assumptions"])
+            + f"<p>Costs in ns (three: same node, next node, farther): {html.escape(costs)}.</p>")
+
+
+swift = ["libdispatch", "concurrency", "operations", "nio", "threads"]
+charts = [
+    ratios([c for c in ("libdispatch", "concurrency", "operations", "onetbb", "openmp")],
+           f"How many times as long the others take, {most} workers", "ratios"),
+    dots(["fib", "spawn-outside", "spawn-inside", "memory"], ["overdrive", *swift[:3], "onetbb", "openmp", "rayon", "go"],
+         f"What one fork, closure or waiting closure costs, {most} workers", "spawn"),
+    ratios(["overdrive-c", "rayon", "go", "nio", "threads", "serial", "libdispatch-async"], "Others still"),
+    scaling(),
+    simulated(),
+]
+
 contenders = [c for c in NAMES if any(figure(w, c) for w in order)]
 table = "<table><tr><th>workload<th>unit" + "".join(f"<th>{NAMES[c]}" for c in contenders) + "</tr>"
-losses = []
+losses, alone = [], []
 for workload in order:
     own = figure(workload, "overdrive")
     table += f"<tr><td>{workload}<td>{units[workload]}"
     for contender in contenders:
         value = figure(workload, contender)
-        lost = own and value and value < own and contender not in ("overdrive", "serial", "serial-cxx")
-        if lost and value * 1.1 < own:
-            losses.append(f"{workload}: {NAMES[contender]} needs {value / own:.2f} of Overdrive's time")
+        lost = own and value and value < own and contender != "overdrive"
         doubt = doubts.get((workload, contender, 1 if contender.startswith("serial") else most))
+        if lost and value * 1.1 < own:
+            (alone if contender.startswith("serial") else losses).append(
+                f"{workload}: {NAMES[contender]} {text_of(value)}, Overdrive {text_of(own)} {units[workload]} "
+                f"({'~' if doubt or doubts.get((workload, 'overdrive', most)) else ''}{value / own:.2f}×)")
         text = ("~" if doubt else "") + text_of(value)
         title = f' title="{html.escape(doubt)}"' if doubt else ""
         table += f"<td class={'lost' if lost else 'n'}{title}>{text}"
@@ -230,6 +304,9 @@ for workload in order:
 table += "</table>"
 
 # What does not depend on the machine's mood.
+for c in notes["counts"]:
+    if "syscalls" in c["counts"]:
+        c["counts"]["other"] = max(0, c["counts"]["syscalls"] - c["counts"].get("futexes", 0))
 counted = {(c["workload"], c["contender"]): c["counts"] for c in notes["counts"] if c["workers"] == most}
 there = [c for c in NAMES if any(contender == c for _, contender in counted)]
 counts = "<table><tr><th>workload<th>unit" + "".join(f"<th>{NAMES[c]}" for c in there) + "</tr>"
@@ -238,13 +315,13 @@ for workload in order:
         counts += f"<tr><td>{workload}<td>{units[workload].split(' per ')[-1]}"
         for c in there:
             own = counted.get((workload, c), {})
-            counts += "<td>" + (" · ".join(text_of(own.get(name)) for name in ("allocations", "futexes", "switches")) if own else "–")
+            counts += "<td>" + (" · ".join(text_of(own.get(name)) for name in ("allocations", "futexes", "other", "switches")) if own else "–")
         counts += "</tr>"
 counts += "</table>"
 own = "<table><tr><th>workload<th>unit<th>steals<th>failed steals<th>useful wakes<th>spurious wakes<th>parks</tr>"
 for workload in order:
     mine = counted.get((workload, "overdrive"), {})
-    if "steals" in mine:
+    if "parks" in mine:
         own += f"<tr><td>{workload}<td>{units[workload].split(' per ')[-1]}" + "".join(
             f"<td>{text_of(mine.get(name))}" for name in ("steals", "failed_steals", "useful_wakes", "spurious_wakes", "parks")) + "</tr>"
 own += "</table>"
@@ -255,24 +332,26 @@ agree = next((line for line in repeated if " ratios agree " in line), None)
 
 page = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Overdrive: benchmarks</title>
 <meta name=viewport content="width=device-width">
-<style>body{{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}}
-table{{border-collapse:collapse;font-size:12px;display:block;overflow-x:auto}}td,th{{padding:3px 8px;border-bottom:1px solid #ddd;text-align:right}}
+<style>:root{{color-scheme:light}}body{{background:#fff;font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}}
+table{{border-collapse:collapse;font-size:12px;display:block;overflow-x:auto}}td,th{{white-space:nowrap;padding:3px 8px;border-bottom:1px solid #ddd;text-align:right}}
 td:first-child,td:nth-child(2),th:first-child,th:nth-child(2){{text-align:left}}.lost{{background:#fbe9eb;font-weight:bold}}svg{{max-width:100%;height:auto}}
 pre{{background:#f6f6f6;padding:1em;overflow-x:auto}}</style>
 <h1>Overdrive beside other schedulers</h1>
 <p>{html.escape(caveat)} Read ratios, not times. Every answer was checked; {len(failures)} runs failed.</p>
 {charts[0]}
-<h2>Where Overdrive loses</h2><ul>{"".join(f"<li>{html.escape(l)}" for l in losses) or "<li>nowhere by more than a tenth, in this run"}</ul>
+<h2>Where Overdrive loses by more than a tenth</h2>{listed(losses or ["nowhere, in this run"])}
+{f"<p>And to a plain loop or call on one thread, while Overdrive has {most} workers:</p>" + listed(alone) if alone else ""}
 {charts[1]}{charts[2]}
 {"<h2>More workers</h2>" + charts[3] if charts[3] else ""}
-{"<h2>Machines that were not at hand: simulated</h2><p>A discrete-event model of the policy, not a measurement; what it leaves out is in Benchmarks/Sources/Simulation.</p><ul>" + "".join(f"<li>{html.escape(c)}" for c in simulation["checks"]) + "</ul>" + charts[4] + "<p>Speed-up · steals · from a wake until the woken worker has work:</p>" + simulated_table() if charts[4] else ""}
+{simulation_part(charts[4]) if charts[4] else ""}
 <h2>All figures</h2><p>Minima; ~ where fewer than three processes came within 5 % of it.</p>{table}
 <h2>How far a second run agrees</h2>
 {f"<p>Of two runs of the stored state, one after the other, {html.escape(agree)}. Those that do not:</p>" + listed(apart) if agree else ""}
 <p>{len(doubtful)} of {len(minimum)} minima of this result were found by fewer than three of their processes, and may not be found again:</p>{listed(doubtful)}
-<h2>Counts</h2><p>Per unit: allocations · futex calls · voluntary context switches. The first two by a preloaded library, which sees
-neither glibc's own futexes nor libgomp's nor what Go does.</p>{counts}
-<p>What Overdrive's scheduler counts of itself, per unit:</p>{own}
+<h2>Counts</h2><p>Per unit: allocations · futex calls · other system calls · voluntary context switches. The first three by a preloaded
+library, which sees the calls that go through syscall(2): neither glibc's own futexes nor its reads and writes, nor libgomp's, nor what Go does.</p>{counts}
+<p>What Overdrive's scheduler counts of itself, per unit (steals of closures; those of forks it does not count):</p>{own}
+{"<p>What gates, counted on one thread by valgrind and by the library (make test-counts):</p>" + listed(line for line in gates if "]" in line) if gates else ""}
 <h2>Where it was measured</h2><pre>{html.escape(json.dumps(print_, indent=1, sort_keys=True))}</pre>
 {"<h2>Failed runs</h2><ul>" + "".join(f"<li>{html.escape(f)}" for f in sorted(set(failures))) + "</ul>" if failures else ""}
 </html>"""

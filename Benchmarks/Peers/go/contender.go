@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"sort"
@@ -92,6 +93,71 @@ func skynet(first, leaves uint64) uint64 {
 		sum += part
 	}
 	return sum
+}
+
+type board [16]int8
+
+func (b *board) isSafe(row int) bool {
+	for i := 0; i < row; i++ {
+		difference := int(b[i]) - int(b[row])
+		if difference == 0 || difference == row-i || difference == i-row {
+			return false
+		}
+	}
+	return true
+}
+
+func queens(row, n int, at board) uint64 {
+	if row == n {
+		return 1
+	}
+	var counts [16]uint64
+	var children sync.WaitGroup
+	for column := 0; column < n; column++ {
+		next := at
+		next[row] = int8(column)
+		if !next.isSafe(row) {
+			continue
+		}
+		children.Add(1)
+		go func(column int, next board) {
+			counts[column] = queens(row+1, n, next)
+			children.Done()
+		}(column, next)
+	}
+	children.Wait()
+	sum := uint64(0)
+	for _, count := range counts {
+		sum += count
+	}
+	return sum
+}
+
+func integrand(x float64) float64 { return (x*x + 1) * x }
+
+func integrate(x1, y1, x2, y2, area, epsilon float64) float64 {
+	half := (x2 - x1) / 2
+	middle := x1 + half
+	height := integrand(middle)
+	left, right := (y1+height)/2*half, (height+y2)/2*half
+	if math.Abs(left+right-area) < epsilon {
+		return left + right
+	}
+	var a float64
+	var child sync.WaitGroup
+	child.Add(1)
+	go func() {
+		a = integrate(x1, y1, middle, height, left, epsilon)
+		child.Done()
+	}()
+	b := integrate(middle, height, x2, y2, right, epsilon)
+	child.Wait()
+	return a + b
+}
+
+func integral() uint64 {
+	to, epsilon := float64(value("to", 100)), 1/float64(value("per_epsilon", 10000000))
+	return math.Float64bits(integrate(0, integrand(0), to, integrand(to), 0, epsilon))
 }
 
 type node struct {
@@ -234,6 +300,8 @@ func main() {
 		"fib":          func() { measure(func() uint64 { return fib(value("n", 20)) }) },
 		"skynet":       func() { measure(func() uint64 { return skynet(0, uint64(value("leaves", 10000))) }) },
 		"tree-sum":     func() { root := tree(0, uint64(value("nodes", 1023))); measure(func() uint64 { return treeSum(root) }) },
+		"nqueens":      func() { measure(func() uint64 { return queens(0, value("n", 10), board{}) }) },
+		"integrate":    func() { measure(integral) },
 		"spawn-inside": spawn,
 		"wake":         wake,
 		"ping-pong":    pingPong,

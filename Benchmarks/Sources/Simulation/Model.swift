@@ -9,10 +9,10 @@ public struct Machine: Sendable {
     func node(of worker: Int) -> Int { worker * nodes / workers }
 
     /// 0 on the same node, 1 to a neighbour in the ring of nodes, 2 farther.
-    func distance(_ a: Int, _ b: Int) -> Int {
-        let apart = abs(node(of: a) - node(of: b))
-        return min(2, min(apart, nodes - apart))
-    }
+    func distance(_ a: Int, _ b: Int) -> Int { min(2, apart(node(of: a), node(of: b))) }
+
+    /// How far apart two nodes of the ring are.
+    func apart(_ a: Int, _ b: Int) -> Int { min(abs(a - b), nodes - abs(a - b)) }
 }
 
 /// What things take, in nanoseconds. The defaults were measured with the suite on two CPUs, or are assumptions
@@ -22,6 +22,8 @@ public struct Costs: Codable, Sendable, Equatable {
     public var fork = 3.5
     /// Asking a victim in vain, by distance. (Assumption: a line's transfer within a node, to the next, farther.)
     public var attempt = [60.0, 160, 260]
+    /// The same for one of a row of victims, whose words are loaded without waiting for each other. (Assumption: a tenth of it.)
+    public var look = [6.0, 16, 26]
     /// Taking a job from a victim, by distance. (Assumption: the owner's answer and two line transfers.)
     public var steal = [400.0, 800, 1200]
     /// How long a victim is occupied with one thief: others that come meanwhile wait.
@@ -52,6 +54,8 @@ public struct Policy: Sendable {
         case ranked
         /// Anybody.
         case random
+        /// Everybody in one row over all nodes, beginning anywhere.
+        case sweep
     }
 
     public enum Waking: String, Sendable {
@@ -61,6 +65,9 @@ public struct Policy: Sendable {
         case two
         /// Who has work to give wakes everybody that sleeps.
         case all
+        /// One, unless somebody of the own node searches already. Only that one waits awake; others look at everybody
+        /// once and sleep.
+        case token
     }
 
     public let name: String
@@ -78,14 +85,20 @@ public struct Policy: Sendable {
     /// What a join does that has to wait.
     public let joins: Joins
 
+    /// What the engine does with forks (worker/hunt.c, sleep/idle.h, worker/join.c).
+    public static let engine = Policy(name: "as the engine", victims: .sweep, waking: .token, joins: .leapfrog)
+
+    /// The engine's, and others that differ from it in one thing each.
     public static let all = [
-        Policy(name: "nearest, wake one", victims: .nearest, waking: .one, joins: .leapfrog),
-        Policy(name: "nearest at random, wake one, chain", victims: .ranked, waking: .one, joins: .chain),
-        Policy(name: "nearest at random, wake one", victims: .ranked, waking: .one, joins: .leapfrog),
-        Policy(name: "random, wake one", victims: .random, waking: .one, joins: .leapfrog),
-        Policy(name: "nearest at random, wake two", victims: .ranked, waking: .two, joins: .leapfrog),
-        Policy(name: "nearest at random, wake all", victims: .ranked, waking: .all, joins: .leapfrog),
-        Policy(name: "nearest at random, joins help anybody", victims: .ranked, waking: .one, joins: .anybody),
+        engine,
+        Policy(name: "nearest nodes first", victims: .ranked, waking: .token, joins: .leapfrog),
+        Policy(name: "nearest first, one fixed order", victims: .nearest, waking: .token, joins: .leapfrog),
+        Policy(name: "each look at random", victims: .random, waking: .token, joins: .leapfrog),
+        Policy(name: "all wait awake, wake one", victims: .sweep, waking: .one, joins: .leapfrog),
+        Policy(name: "all wait awake, wake two", victims: .sweep, waking: .two, joins: .leapfrog),
+        Policy(name: "wake all", victims: .sweep, waking: .all, joins: .leapfrog),
+        Policy(name: "joins follow the chain of thieves", victims: .sweep, waking: .token, joins: .chain),
+        Policy(name: "joins help anybody", victims: .sweep, waking: .token, joins: .anybody),
     ]
 }
 

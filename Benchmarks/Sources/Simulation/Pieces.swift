@@ -50,6 +50,13 @@ extension Job {
         }
     }
 
+    /// The n of the fib that has so many forks.
+    static func fib(ofForks count: Double) -> Int {
+        var n = 0
+        while forks(n) < count { n += 1 }
+        return n
+    }
+
     /// fib(n + 1) - 1.
     private static func forks(_ n: Int) -> Double {
         var (a, b) = (1.0, 1.0)

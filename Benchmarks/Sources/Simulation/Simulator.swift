@@ -5,9 +5,24 @@
 /// whose fork was taken waits; meanwhile it runs what its thief has forked (leapfrogging), or anybody's work. Workers
 /// that search in vain for long enough park, and are woken as the policy says.
 ///
-/// What is not in it: caches, memory bandwidth, the kernel's scheduler, and other processes. A victim is occupied by
-/// one thief at a time; the interconnect is not. Work divides as the job's shape says, at no cost but the fork's.
+/// What it assumes and what is not in it: ``assumptions``.
 public struct Simulator {
+    public static let assumptions = [
+        "Not in the model: caches, memory bandwidth, the kernel's scheduler, other processes.",
+        "Measured: a fork and its join (fib, one worker), a wake (half of a parked round trip), a submission from outside. Assumed, as "
+            + "two CPUs cannot show it: what asking and stealing cost across nodes (attempt, look, steal, by distance: the same node, "
+            + "the next one in a ring of nodes, farther), for how long a victim is occupied by one thief, what a wake costs who gives it.",
+        "A worker out of work looks at everybody in a row, and steals the oldest fork of the first that has one. Between rows it pauses, "
+            + "twice as long each time. Looks of a row do not wait for each other (a look is a tenth of an attempt); sixteen of them see one "
+            + "moment.",
+        "Work divides as the job's shape says, at no cost but the fork's. Loops are halves down to single leaves; the engine's loops take "
+            + "parts from one count instead, and fork helpers.",
+        "Every fork can be stolen at once; the engine's owners expose theirs when they are asked, which is in the cost of a steal.",
+        "The flood has one submitter and one injector, from which workers take batches of 32 that nobody steals; so its speed-up ends "
+            + "where the submitter's does, and policies differ by their wakes alone.",
+        "Nodes are a ring, of the same number of workers each; all workers but the first sleep when the job begins.",
+    ]
+
     /// A fork on a worker's stack, or the floor below a stolen piece.
     private struct Frame {
         enum State {
@@ -40,6 +55,8 @@ public struct Simulator {
         var occupiedUntil = 0.0
         var victims: [Int] = []
         var nextVictim = 0
+        /// Where a row of looks began.
+        var sweepFrom = 0
         var pause = 0.0
         /// Closures that it has claimed from the injector.
         var batch = 0
@@ -56,6 +73,8 @@ public struct Simulator {
     private var latencies = (sum: 0.0, count: 0)
     private var searching = 0
     private var parked: [Int] = []
+    /// Where each node has its own word of who sleeps and who searches: the searcher, or who was woken to be it.
+    private var tokens: [Int?]
     private var finished = false
     /// Closures submitted and not claimed, and how many are still to come; submitter is worker -1.
     private var injected = 0, toSubmit = 0, toRun = 0
@@ -72,6 +91,7 @@ public struct Simulator {
         }
         // The last is woken first, so that worker 0's neighbours come first.
         parked = Array((0..<machine.workers).reversed())
+        tokens = Array(repeating: nil, count: machine.nodes)
     }
 
     /// Runs the job once, beginning with everybody parked but who has it.
@@ -99,9 +119,7 @@ public struct Simulator {
         switch workers[worker].day {
         case .parked: break
         case .waking(let since):
-            searching += 1
-            workers[worker].day = .searching(since: time, woken: since)
-            search(worker, at: time)
+            beginSearch(worker, at: time, woken: since)
         case .searching: search(worker, at: time)
         case .running: unwind(worker, at: time)
         case .joining: join(worker, at: time)
@@ -145,9 +163,7 @@ public struct Simulator {
             workers[worker].oldest = min(workers[worker].oldest, workers[worker].stack.count)
             workers[victim].stack[frame].state = .done
             if workers[worker].stack.isEmpty {
-                workers[worker].day = .searching(since: time, woken: nil)
-                searching += 1
-                search(worker, at: time)
+                beginSearch(worker, at: time, woken: nil)
             } else {
                 unwind(worker, at: time)
             }
@@ -174,27 +190,54 @@ public struct Simulator {
         agenda.plan(worker, at: time + workers[worker].pause)
     }
 
+    private mutating func beginSearch(_ worker: Int, at time: Double, woken: Double?) {
+        searching += 1
+        let node = machine.node(of: worker)
+        if policy.waking == .token, tokens[node] == nil { tokens[node] = worker }
+        workers[worker].day = .searching(since: time, woken: woken)
+        workers[worker].nextVictim = 0
+        search(worker, at: time)
+    }
+
+    private mutating func endSearch(_ worker: Int) {
+        searching -= 1
+        let node = machine.node(of: worker)
+        if tokens[node] == worker { tokens[node] = nil }
+    }
+
+    /// Whether a worker goes on searching that has found nothing.
+    private func mayWaitAwake(_ worker: Int, since: Double, at time: Double) -> Bool {
+        time - since < costs.spin && (policy.waking != .token || tokens[machine.node(of: worker)] == worker)
+    }
+
     private mutating func search(_ worker: Int, at time: Double) {
         guard case .searching(let since, let woken) = workers[worker].day else { return }
         if injected > 0 { return claim(worker, at: time, woken: woken) }
         if machine.workers > 1, !job.isFlood {
-            let victim = nextVictim(of: worker)
-            if take(from: victim, by: worker, at: time) {
-                found(woken, at: time)
-                searching -= 1
-                wakeMore(from: worker, at: time)
-                return
+            // A part of the row at once: a thousand workers that look are too many events otherwise.
+            var spent = 0.0
+            for _ in 0..<16 {
+                let victim = nextVictim(of: worker)
+                if take(from: victim, by: worker, at: time + spent) {
+                    found(woken, at: time + spent)
+                    endSearch(worker)
+                    wakeMore(from: worker, at: time + spent)
+                    return
+                }
+                spent += costs.look[machine.distance(worker, victim)]
+                if workers[worker].nextVictim == 0 { break }
             }
+            guard workers[worker].nextVictim == 0 else { return agenda.plan(worker, at: time + spent) }
             outcome.failedSteals += 1
-            if time - since < costs.spin {
-                pause(worker, after: costs.attempt[machine.distance(worker, victim)], at: time)
+            if mayWaitAwake(worker, since: since, at: time) {
+                pause(worker, after: spent, at: time)
                 return
             }
-        } else if time - since < costs.spin {
+        } else if mayWaitAwake(worker, since: since, at: time) {
             pause(worker, after: 100, at: time)
             return
         }
-        searching -= 1
+        endSearch(worker)
         workers[worker].pause = 0
         outcome.parks += 1
         workers[worker].day = .parked
@@ -202,16 +245,23 @@ public struct Simulator {
     }
 
     private mutating func nextVictim(of worker: Int) -> Int {
+        let at = workers[worker].nextVictim
+        workers[worker].nextVictim = (at + 1) % (machine.workers - 1)
         if policy.victims == .random {
             let victim = Int.random(in: 0..<machine.workers - 1, using: &random)
             return victim < worker ? victim : victim + 1
         }
-        let at = workers[worker].nextVictim
+        if policy.victims == .sweep {
+            if at == 0 { workers[worker].sweepFrom = Int.random(in: 0..<machine.workers, using: &random) }
+            // Everybody but the worker itself, in one row.
+            let first = workers[worker].sweepFrom == worker ? worker + 1 : workers[worker].sweepFrom
+            let own = (worker - first + machine.workers) % machine.workers
+            return (first + at + (at >= own ? 1 : 0)) % machine.workers
+        }
         if policy.victims == .ranked {
             // Another order within a distance at each sweep, the nearest first.
             if at == 0 { shuffle(worker) }
         }
-        workers[worker].nextVictim = (at + 1) % workers[worker].victims.count
         return workers[worker].victims[at]
     }
 
@@ -253,11 +303,17 @@ public struct Simulator {
     private mutating func notice(by worker: Int, at time: Double) -> Double {
         guard !parked.isEmpty, workers[worker].oldest < workers[worker].stack.count else { return 0 }
         if policy.waking == .all { return wake(parked.count, at: time) }
+        if policy.waking == .token { return wakeNear(machine.node(of: worker), at: time) }
         return searching == 0 ? wake(1, at: time) : 0
     }
 
     private mutating func wakeMore(from worker: Int, at time: Double) {
-        guard policy.waking != .all, !parked.isEmpty, policy.waking == .two || searching == 0 else { return }
+        guard policy.waking != .all, !parked.isEmpty else { return }
+        if policy.waking == .token {
+            _ = wakeNear(machine.node(of: worker), at: time)
+            return
+        }
+        guard policy.waking == .two || searching == 0 else { return }
         _ = wake(policy.waking == .two ? 2 : 1, at: time)
     }
 
@@ -267,11 +323,29 @@ public struct Simulator {
         for _ in 0..<count {
             guard let worker = parked.popLast() else { break }
             cost += costs.waker
-            workers[worker].day = .waking(since: time)
-            outcome.wakes += 1
-            agenda.plan(worker, at: time + cost + costs.wake)
+            wake(worker, at: time, after: cost)
         }
         return cost
+    }
+
+    private mutating func wake(_ worker: Int, at time: Double, after cost: Double) {
+        workers[worker].day = .waking(since: time)
+        outcome.wakes += 1
+        agenda.plan(worker, at: time + cost + costs.wake)
+    }
+
+    /// Wakes the first sleeper of the node, or of the nearest one where somebody sleeps, unless somebody of it searches.
+    private mutating func wakeNear(_ node: Int, at time: Double) -> Double {
+        for other in (0..<machine.nodes).sorted(by: { (machine.apart($0, node), $0) < (machine.apart($1, node), $1) }) {
+            if tokens[other] != nil { return 0 }
+            guard let at = parked.indices.filter({ machine.node(of: parked[$0]) == other }).min(by: { parked[$0] < parked[$1] })
+            else { continue }
+            let worker = parked.remove(at: at)
+            tokens[other] = worker
+            wake(worker, at: time, after: costs.waker)
+            return costs.waker
+        }
+        return 0
     }
 
     private mutating func found(_ woken: Double?, at time: Double) {
@@ -287,6 +361,8 @@ public struct Simulator {
         var next = time + costs.submit * Double(count)
         if policy.waking == .all {
             next += wake(parked.count, at: time)
+        } else if policy.waking == .token {
+            next += wakeNear(0, at: time)
         } else if searching == 0 {
             next += wake(1, at: time)
         }
@@ -298,7 +374,7 @@ public struct Simulator {
         injected -= count
         workers[worker].batch = count
         workers[worker].day = .running
-        searching -= 1
+        endSearch(worker)
         found(woken, at: time)
         if injected > 0 { wakeMore(from: worker, at: time) }
         agenda.plan(worker, at: time + costs.claim + Double(count) * (costs.run + job.cost(of: Piece(), costs)))
@@ -311,9 +387,7 @@ public struct Simulator {
             finished = true
             return
         }
-        workers[worker].day = .searching(since: time, woken: nil)
-        searching += 1
-        search(worker, at: time)
+        beginSearch(worker, at: time, woken: nil)
     }
 }
 

@@ -70,6 +70,8 @@ public struct Figure: Sendable {
     public let workload, contender: String
     public let workers: Int
     public let unit: String
+    /// How many of them a sample is.
+    public let units: Double
     public let minimum, median: Double
     /// The median round's minimum over the best round's: how much the rounds disagree.
     public let spread: Double
@@ -90,6 +92,7 @@ public struct Figure: Sendable {
         contender = first.contender
         workers = first.workers
         unit = first.unit
+        units = first.units
         minimum = values.first ?? .nan
         median = values.isEmpty ? .nan : values[values.count / 2]
         spread = rounds.isEmpty ? .nan : rounds[rounds.count / 2] / rounds[0]

@@ -21,5 +21,12 @@ enum Forks: ForkJoin {
     /// This thread is a guest of the shared scheduler, whose number of workers the environment sets.
     static func prepare() {
         setenv("OVERDRIVE_WORKERS", "\(Harness.workers)", 1)
+        let asked = CommandLine.arguments.dropFirst().first
+        guard (Shapes<Forks>.trees + Shapes<Forks>.loops).contains(where: { $0.name == asked }) else { return }
+        // Forks that were stolen are not among the scheduler's metrics.
+        Harness.counters = {
+            let metrics = Scheduler.shared.metrics
+            return [("parks", metrics.parks), ("useful_wakes", metrics.usefulWakes), ("spurious_wakes", metrics.spuriousWakes)]
+        }
     }
 }

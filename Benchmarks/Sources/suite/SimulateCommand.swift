@@ -8,7 +8,7 @@ struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
         abstract: "Predicts speed-up, steals and wake latency of several policies, on up to 1,024 workers.",
-        discussion: "Costs come from a measured result where one is given. What it leaves out is in Sources/Simulation/Simulator.swift.")
+        discussion: "Costs come from a measured result where one is given. What it assumes and leaves out it prints.")
 
     @Option(help: "A result to take costs from, and to check the model against: PATH.json.")
     var result: String?
@@ -26,13 +26,14 @@ struct SimulateCommand: ParsableCommand {
     struct Report: Codable {
         let costs: Costs
         let rows: [Row]
-        let checks: [String]
+        let checks, assumptions: [String]
     }
 
+    /// Some seconds of work each (the flood: what one submitter can submit), so that a thousand workers have milliseconds.
     static let jobs: [Job] = [
-        .fib(n: 38, block: 16),
-        .loop(leaves: 32_768, nanoseconds: 20_000, imbalanced: false),
-        .loop(leaves: 32_768, nanoseconds: 10_000, imbalanced: true),
+        .fib(n: 44, block: 21),
+        .loop(leaves: 262_144, nanoseconds: 20_000, imbalanced: false),
+        .loop(leaves: 262_144, nanoseconds: 10_000, imbalanced: true),
         .flood(closures: 100_000, nanoseconds: 2000),
     ]
 
@@ -49,7 +50,7 @@ struct SimulateCommand: ParsableCommand {
         }
         var rows: [Row] = []
         for job in SimulateCommand.jobs {
-            print("\n\(job.name) (simulated)")
+            print("\n\(job.name) (simulated): speed-up, steals, from a wake until the woken worker has work")
             print("workers  nodes  " + Policy.all.map(\.name).joined(separator: "  |  "))
             for (workers, nodes) in SimulateCommand.machines {
                 var cells: [String] = []
@@ -66,37 +67,31 @@ struct SimulateCommand: ParsableCommand {
             }
         }
         let checks = results.map { SimulateCommand.checks($0, costs) } ?? []
-        for check in checks { print(check) }
+        print("")
+        for line in checks + Simulator.assumptions { print(line) }
         if let out {
             makeFolder(of: out)
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-            File.write(String(decoding: try encoder.encode(Report(costs: costs, rows: rows, checks: checks)), as: UTF8.self) + "\n", to: out)
+            let report = Report(costs: costs, rows: rows, checks: checks, assumptions: Simulator.assumptions)
+            File.write(String(decoding: try encoder.encode(report), as: UTF8.self) + "\n", to: out)
         }
     }
 
     /// 1 to 64 workers on one node, then more nodes of up to 128.
     static let machines = [
-        (1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (32, 1), (64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (512, 8), (1024, 8),
+        (1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (32, 1), (64, 1), (64, 4), (128, 2), (128, 4), (256, 4), (512, 8), (1024, 8),
     ]
 
     /// The model beside what was measured, with one and two workers.
     static func checks(_ results: Results, _ costs: Costs) -> [String] {
         let figures = results.figures
-        func measured(_ workload: String, _ workers: Int) -> Double? {
-            figures.first { $0.workload == workload && $0.contender == "overdrive" && $0.workers == workers }?.minimum
+        return Check.all(costs) { workload, contender, workers in
+            figures.first { $0.workload == workload && $0.contender == contender && $0.workers == workers }
+                .map { Check.Measured(minimum: $0.minimum, units: $0.units) }
+        }.map { check in
+            let times = check.times.map { "\($0.workers) workers measured \(Decimals.short($0.measured)), simulated \(Decimals.short($0.simulated))" }
+            return "\(check.workload), ns each: " + times.joined(separator: "; ").replacing("1 workers", with: "1 worker")
         }
-        var checks: [String] = []
-        let pairs: [(String, Job)] = [
-            ("fib", .fib(n: results.fingerprint.size == "full" ? 35 : 30, block: 10)),
-            ("loop-imbalanced", .loop(leaves: 2000, nanoseconds: 10_000, imbalanced: true)),
-        ]
-        for (workload, job) in pairs {
-            guard let one = measured(workload, 1), let two = measured(workload, 2) else { continue }
-            var simulator = Simulator(job, on: Machine(workers: 2, nodes: 1), policy: Policy.all[0], costs: costs)
-            let predicted = simulator.run().speedUp
-            checks.append("\(workload): 2 workers measured \(Decimals.short(one / two))×, simulated \(Decimals.short(predicted))×")
-        }
-        return checks
     }
 }

@@ -31,6 +31,42 @@ import Testing
         #expect(outcome(job, 16, policy).nanoseconds == outcome(job, 16, policy).nanoseconds)
     }
 
+    /// One worker has all the work: everybody else finds it, wherever a row of looks begins.
+    @Test(arguments: Policy.all)
+    func everybodyFindsTheOnlyWork(_ policy: Policy) {
+        let many = outcome(.loop(leaves: 4096, nanoseconds: 200_000, imbalanced: false), 48, policy, nodes: 4)
+        #expect(many.wakes >= 47)
+        #expect(many.speedUp > 40)
+    }
+
+    /// Four pieces for 64 workers. Where one searches for all, the others do not lie in wait for what there is not.
+    @Test func whoHasNoTokenSleeps() {
+        let job = Job.loop(leaves: 4, nanoseconds: 1_000_000, imbalanced: false)
+        #expect(outcome(job, 64, .engine).failedSteals < 2000)
+        let awake = Policy.all.first { $0.waking == .all } ?? Policy.all[0]
+        #expect(outcome(job, 64, awake).wakes >= 63)
+        #expect(outcome(job, 64, .engine).wakes < outcome(job, 64, awake).wakes)
+    }
+
+    /// What was measured is what the model's own costs make of it: both agree; and where a figure lacks, nothing is checked.
+    @Test func aCheckIsOfWhatWasMeasured() throws {
+        var costs = Costs()
+        costs.fork = 4
+        let measured: [String: (units: Double, minimum: Double)] = [
+            "fib overdrive 1": (1_346_268, 4), "fib overdrive 2": (1_346_268, 2), "skynet overdrive 1": (10_000, 7), "skynet overdrive 2": (10_000, 4),
+            "skynet serial 1": (10_000, 3), "matmul overdrive 1": (512, 8000), "matmul overdrive 2": (512, 4000),
+        ]
+        let checks = Check.all(costs) { workload, contender, workers in
+            measured["\(workload) \(contender) \(workers)"].map { Check.Measured(minimum: $0.minimum, units: $0.units) }
+        }
+        #expect(checks.map(\.workload) == ["fib", "skynet"])
+        for check in checks {
+            #expect(check.times.map(\.workers) == [1, 2])
+            for time in check.times { #expect(abs(time.simulated / time.measured - 1) < 0.25, "\(check.workload): \(time)") }
+        }
+        #expect(abs((checks.first?.times.first?.simulated ?? 0) - 4) < 1e-6)
+    }
+
     @Test func wakingEverybodyFloodsTheSubmitter() {
         let job = Job.flood(closures: 20_000, nanoseconds: 2000)
         let all = Policy.all.first { $0.waking == .all } ?? Policy.all[0]
