@@ -121,7 +121,7 @@ static void a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan(void **
         assert_comes_true(atomic_load(&ran) == submitted);
         assert_comes_true(metrics_of(pool).active <= 3 && workers_at(pool, 1) == 0);
         hold_workers(pool, 3);
-        assert_int_equal(workers_at(pool, 0), 3);
+        assert_comes_true(workers_at(pool, 0) == 3); /* one may still be on its way out */
         let_workers_go(pool, 3);
         assert_comes_true(still_to_move(pool) == 0);
         od_pool_free(pool);
