@@ -80,8 +80,11 @@ void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs
 bool odi_pool_is_helped(const od_pool *pool);
 
 /* Runs what waits in the pool's injectors on the calling thread, for want of workers. The
- * crew's `help`. */
+ * crew's `help`. Who discards what the pool holds leaves it there. */
 void odi_pool_help(odi_crew *crew);
+
+/* stop.c: whether the calling thread discards what the pool holds, whose stop is past its deadline. */
+bool odi_pool_is_discarded_here(const od_pool *pool);
 
 /* limits.c: follows the machine's limits, at most once a second. The crew's `refresh`. */
 void odi_pool_refresh(odi_crew *crew);

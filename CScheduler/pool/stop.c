@@ -90,9 +90,11 @@ static void discard(odi_crew *crew, const odi_entry *jobs, size_t count)
         odi_run_discard(crew, jobs[i]);
 }
 
-static void discard_injector(odi_crew *crew, odi_injector *injector)
+/* True: there was something. The same below. */
+static bool discard_injector(odi_crew *crew, odi_injector *injector)
 {
     odi_entry batch[ODI_STEAL_BATCH];
+    bool found = false;
     size_t count;
 
     do {
@@ -100,36 +102,77 @@ static void discard_injector(odi_crew *crew, odi_injector *injector)
         count = odi_injector_claim(injector, batch, ODI_STEAL_BATCH);
         odi_read_end();
         discard(crew, batch, count);
+        found |= count > 0;
     } while (count > 0);
+    return found;
 }
 
-static void discard_deque(odi_crew *crew, odi_deque *deque)
+static bool discard_deque(odi_crew *crew, odi_deque *deque)
 {
     odi_entry batch[ODI_STEAL_BATCH];
+    bool found = false;
 
     while (odi_deque_size(deque) > 0) {
         odi_read_begin();
         size_t count = odi_deque_steal(deque, batch, ODI_STEAL_BATCH);
         odi_read_end();
         discard(crew, batch, count);
+        found |= count > 0;
     }
+    return found;
 }
 
-/* Discards everything that waits. Stuck workers do not take part: stealing is anyone's. */
-static void discard_all(odi_crew *crew)
+/* Stuck workers do not take part: stealing is anyone's. */
+static bool discard_waiting(odi_crew *crew)
 {
+    bool found = false;
+
     odi_reader_join();
     for (int site = 0; site < crew->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
-            discard_injector(crew, &crew->sites[site].injectors[band]);
+            found |= discard_injector(crew, &crew->sites[site].injectors[band]);
     }
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
 
         for (int band = 0; worker != NULL && band < ODI_BANDS; band++)
-            discard_deque(crew, &worker->deques[band]);
+            found |= discard_deque(crew, &worker->deques[band]);
     }
     odi_reader_leave();
+    return found;
+}
+
+/* What the calling thread discards; one stop's deinitialiser may stop another pool. */
+typedef struct discarded {
+    const od_pool *pool;
+    const struct discarded *outer;
+} discarded;
+
+static _Thread_local const discarded *discarded_here;
+
+bool odi_pool_is_discarded_here(const od_pool *pool)
+{
+    const discarded *each = discarded_here;
+
+    while (each != NULL && each->pool != pool)
+        each = each->outer;
+    return each != NULL;
+}
+
+/* Cancels what the queues hold, and discards all that waits. This thread begins no job of the pool
+ * from here on: a queue that is cancelled may give the pool a drainer that comes to jobs of one
+ * that is not cancelled yet, and such a job may wait for one that is stuck. What it gives the pool
+ * itself lies there until its next look. */
+static void give_up(od_pool *pool)
+{
+    discarded here = {pool, discarded_here};
+
+    discarded_here = &here;
+    if (odi_cancel_above != NULL)
+        odi_cancel_above(pool, true);
+    while (discard_waiting(&pool->crew)) {
+    }
+    discarded_here = here.outer;
 }
 
 /* One load per worker tells both how many jobs it has done and whether it is in one. */
@@ -202,12 +245,12 @@ static void stop(od_pool *pool)
     int64_t grace = odi_clock_after(GRACE_NS);
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
         gone = await_departures(pool, true);
-    if (in_time)
+    if (in_time) {
         odi_pool_help(crew); /* what came while the last look was on runs: it was in time */
-    if (odi_cancel_above != NULL)
-        odi_cancel_above(pool, !in_time);
-    if (!in_time)
-        discard_all(crew);
+        if (odi_cancel_above != NULL)
+            odi_cancel_above(pool, false);
+    } else
+        give_up(pool);
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
      * does not wait for that beyond it: od_pool_free does. */

@@ -30,6 +30,10 @@ ODI_COLD static void run_here(od_pool *pool, odi_entry job)
 {
     help_given here = {pool, helping};
 
+    if (odi_pool_is_discarded_here(pool)) {
+        odi_run_discard(&pool->crew, job);
+        return;
+    }
     helping = &here;
     (void)odi_run_outside(&pool->crew, job);
     helping = here.outer;
@@ -45,6 +49,8 @@ ODI_COLD void odi_pool_help(odi_crew *crew)
     od_pool *pool = crew->pool;
     help_given here = {pool, helping};
 
+    if (odi_pool_is_discarded_here(pool))
+        return;
     /* Pools that help each other in turns nest as deep as one that helps itself. */
     depth++;
     if (depth <= DEEPEST_HELP || !odi_pool_is_helped(pool)) {

@@ -74,6 +74,45 @@ static void a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_star
     }
 }
 
+/* Queues are cancelled one after the other. Where a barrier goes, what stood behind it in the target's
+ * lane gets a drainer, also for a queue that is not cancelled yet: a job that waits for the stuck one
+ * would keep the stop for ever. */
+static void a_stop_past_its_deadline_begins_no_job_itself(void **state)
+{
+    od_pool *pool = lone_worker();
+    od_queue_options before = {.band = OD_BAND_DEFAULT, .width = 1, .inactive = true};
+    od_queue *on_it[2], *target;
+    od_stop_report report;
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    on_it[0] = od_queue_create_with(pool, &before);
+    target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
+    on_it[1] = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
+    od_queue_set_target(on_it[0], target);
+    od_queue_activate(on_it[0]);
+    od_queue_async(target, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_async_with(target, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran);
+    for (int i = 0; i < 2; i++) /* whichever order the queues are cancelled in */
+        od_queue_async(on_it[i], NULL, OD_QUEUE_BAND, count_job, &ran);
+    assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
+    assert_int_equal(atomic_load(&ran), 0);
+    assert_report(&report, 0, 3, 1);
+    gate_open(&door);
+    assert_comes_true(all_done(pool) == 4); /* it has left the gate */
+    for (int i = 0; i < 2; i++) {
+        assert_true(od_queue_wait(on_it[i], HANG_NS));
+        od_queue_release(on_it[i]);
+    }
+    assert_true(od_queue_wait(target, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_release(target);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static struct {
     od_pool *pool;
     od_stop_report report;
@@ -293,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_stop_counts_what_a_drainer_has_in_hand),
         cmocka_unit_test(
             a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it),
+        cmocka_unit_test(a_stop_past_its_deadline_begins_no_job_itself),
         cmocka_unit_test(a_notification_that_stops_the_pool_during_its_stop_does_not_hang),
         cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_one_without),
         cmocka_unit_test(a_stop_without_a_deadline_runs_what_a_job_waits_for),

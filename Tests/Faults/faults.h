@@ -80,7 +80,7 @@ struct run {
 
     int64_t least_ns;      /* waves go on for this long */
     int waves;             /* and are at least this many */
-    bool never_waits;      /* the workload only submits: somebody is stuck */
+    bool never_waits;      /* nobody but closures of "lanes" waits: the pool is stopped in its midst */
     atomic_bool over;      /* for whoever runs beside the workload */
     atomic_bool busy;      /* who runs beside the workload is not done */
     atomic_ullong events;  /* how often the fault struck, for the report */

@@ -170,7 +170,7 @@ static void closure(job *entry)
     if (!entry->of->fault->starves) {
         for (uint32_t left = depth > 0 ? prng_below(mine(), 4) : 0; left > 0; left--)
             submit(entry->of, entry->group, depth - 1);
-        if (!entry->of->never_waits && prng_one_in(mine(), 4))
+        if (prng_one_in(mine(), 4))
             sync_behind(lane);
     }
     leave(lane, as_barrier);

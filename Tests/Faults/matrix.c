@@ -10,8 +10,7 @@
  * another one may wait for what that one holds.
  *
  * Where it `lacks_memory`, "lanes" has no timers and no barriers, and its queues stand alone. Those
- * are gaps of the engine, not of the suite: so is that closures do not wait for each other where
- * the pool is stopped in their midst (2 of 54 such stops did not return). For want of memory for a record or a place in the lane
+ * are gaps of the engine, not of the suite. For want of memory for a record or a place in the lane
  * a closure is run by its submitter, and without a place of the queue where the submitter is on
  * that one's target: two were in a serial queue, one beside a barrier. A worker that submits a
  * timer's call there waits for its own queue: 8 of 8 runs of memory-from-nth hung. And with
