@@ -11,6 +11,7 @@ import html
 import io
 import json
 import pathlib
+import statistics
 import sys
 import textwrap
 
@@ -45,11 +46,15 @@ repeated, gates = (pathlib.Path(name).read_text().splitlines() if name else [] f
 print_ = result["fingerprint"]
 
 minimum, units, failures, processes = {}, {}, [], {}
+samples, busy = {}, {}
 for run in result["runs"]:
     key = run["workload"], run["contender"], run["workers"]
     units[run["workload"]] = run["unit"]
     if run["samples"]:
         processes[key] = processes.get(key, 0) + 1
+        samples.setdefault(key, []).extend(run["samples"])
+        if "cpus" in run["facts"]:
+            busy.setdefault(key, []).append(run["facts"]["cpus"])
     if run.get("failure"):
         failures.append(f"{run['workload']} by {run['contender']}: {run['failure']}")
     for sample in run["samples"]:
@@ -89,7 +94,7 @@ def beside_each_other(workload, contenders):
             groups[-1].append(one)
         else:
             groups.append([one])
-    return [(value, c, 0.44 * (i / (len(group) - 1) - 0.5) if len(group) > 1 else 0) for group in groups for i, (value, c) in enumerate(group)]
+    return [(value, c, 0.56 * (i / (len(group) - 1) - 0.5) if len(group) > 1 else 0) for group in groups for i, (value, c) in enumerate(group)]
 
 
 def ratios(contenders, title, name=None):
@@ -303,6 +308,17 @@ for workload in order:
     table += "</tr>"
 table += "</table>"
 
+# What a pool that spins wins, it wins with its neighbours' time: the median, and the CPUs that were kept busy for it.
+middles = "<table><tr><th>workload<th>unit" + "".join(f"<th>{NAMES[c]}" for c in contenders) + "</tr>"
+for workload in order:
+    middles += f"<tr><td>{workload}<td>{units[workload]}"
+    for contender in contenders:
+        key = workload, contender, 1 if contender.startswith("serial") else most
+        cpus = f" · {statistics.median(busy[key]):.2g}" if key in busy else ""
+        middles += f"<td>{text_of(statistics.median(samples[key]))}{cpus}" if key in samples else "<td>–"
+    middles += "</tr>"
+middles += "</table>"
+
 # What does not depend on the machine's mood.
 for c in notes["counts"]:
     if "syscalls" in c["counts"]:
@@ -332,7 +348,7 @@ agree = next((line for line in repeated if " ratios agree " in line), None)
 
 page = f"""<!doctype html><html lang=en><meta charset=utf-8><title>Overdrive: benchmarks</title>
 <meta name=viewport content="width=device-width">
-<style>:root{{color-scheme:light}}body{{background:#fff;font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}}
+<style>:root{{color-scheme:light}}body{{background:#fff;font:15px/1.5 system-ui,sans-serif;max-width:1240px;margin:2em auto;padding:0 1em;color:#222}}
 table{{border-collapse:collapse;font-size:12px;display:block;overflow-x:auto}}td,th{{white-space:nowrap;padding:3px 8px;border-bottom:1px solid #ddd;text-align:right}}
 td:first-child,td:nth-child(2),th:first-child,th:nth-child(2){{text-align:left}}.lost{{background:#fbe9eb;font-weight:bold}}svg{{max-width:100%;height:auto}}
 pre{{background:#f6f6f6;padding:1em;overflow-x:auto}}</style>
@@ -345,6 +361,7 @@ pre{{background:#f6f6f6;padding:1em;overflow-x:auto}}</style>
 {"<h2>More workers</h2>" + charts[3] if charts[3] else ""}
 {simulation_part(charts[4]) if charts[4] else ""}
 <h2>All figures</h2><p>Minima; ~ where fewer than three processes came within 5 % of it.</p>{table}
+<p>Medians of all samples · CPUs kept busy:</p>{middles}
 <h2>How far a second run agrees</h2>
 {f"<p>Of two runs of the stored state, one after the other, {html.escape(agree)}. Those that do not:</p>" + listed(apart) if agree else ""}
 <p>{len(doubtful)} of {len(minimum)} minima of this result were found by fewer than three of their processes, and may not be found again:</p>{listed(doubtful)}

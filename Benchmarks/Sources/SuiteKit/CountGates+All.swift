@@ -1,7 +1,7 @@
 extension CountGate {
     /// What gates: a little above what is measured, so that one more instruction that locks, one more
     /// allocation or a tenth more instructions per unit fails.
-    public static let all: [CountGate] = forking + spawning
+    public static let all: [CountGate] = forking + spawning + allocating
 
     private static func perFork(_ program: String, _ count: Count, _ limit: Double) -> CountGate {
         CountGate(
@@ -40,5 +40,18 @@ extension CountGate {
         perClosure("chain", "chain", .allocations, 1.01),
         perClosure("chain", "chain", .locked, 9.5),
         perClosure("serial queue", "serial-queue", .allocations, 1.06),
+    ]
+
+    /// What else has a promise about memory: records serve again, so a unit allocates what its closure captures and no more.
+    private static let allocating = [
+        perClosure("sync on a free queue", "sync", .allocations, 0.01),
+        perClosure("sync on a free queue", "sync", .futexes, 0.01),
+        perClosure("group entered and left", "group-pairs", .allocations, 0.01),
+        perClosure("limited queue", "limited", .allocations, 1.06),
+        perClosure("barrier queue", "barrier", .allocations, 1.06),
+        perClosure("timer armed and called off", "timer-arm", .allocations, 3.06),
+        perClosure("task", "tasks", .allocations, 1.06),
+        // A task and its two edges.
+        perClosure("task in a tree", "dag-tree", .allocations, 2.06),
     ]
 }

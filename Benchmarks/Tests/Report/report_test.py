@@ -14,7 +14,7 @@ REPORT = pathlib.Path(__file__).resolve().parents[2] / "Report" / "report.py"
 
 def result(workers, times):
     """A result with one process for each of {(workload, contender, workers): ns}."""
-    runs = [{"workload": w, "contender": c, "workers": n, "round": 0, "unit": "ns per fork", "units": 1, "samples": [t, 1.01 * t], "facts": {},
+    runs = [{"workload": w, "contender": c, "workers": n, "round": 0, "unit": "ns per fork", "units": 1, "samples": [t, 1.5 * t], "facts": {"cpus": 1.25},
              "others": 0, "load": 0, "parameters": {}} for (w, c, n), t in times.items()]
     return {"format": 1, "runs": runs, "fingerprint": {
         "cpu": "A CPU of some length & a name", "cpus": max(workers), "os": "An OS (of a name)", "kernel": "Linux 6", "date": "2026-01-02T03:04:05Z",
@@ -100,6 +100,10 @@ class Report(unittest.TestCase):
         page, _ = self.draw("two", self.two())
         for sentence in ("A model, not a measurement", "fib: measured 4, simulated 4", "nothing &lt; all", "1,024 workers, 8 nodes", "attempt 60 / 160 / 260"):
             self.assertIn(sentence, page)
+
+    def test_medians_and_cpus_stand_beside_minima(self):
+        page, _ = self.draw("two", self.two())
+        self.assertIn("<td>75 · 1.2", page)
 
     def test_counts_are_there(self):
         page, _ = self.draw("two", self.two())
