@@ -187,10 +187,11 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay)
 void od_queue_sync_end(od_stay *stay)
 {
     odi_stays = stay->outer;
-    if (stay->holds_place) {
+    if (stay->holds_place && odi_target_lane(stay->queue) != stay->beyond)
         odi_target_leave(stay);
+    else if (stay->holds_place)
         odi_lane_end_turn(stay->queue, stay->exclusive);
-    } else if (stay->visits)
+    else if (stay->visits)
         odi_queue_end_visit(stay->queue);
 }
 
@@ -222,17 +223,30 @@ uint32_t od_queue_hold(od_queue *queue)
     return places;
 }
 
-/* The queue's own place last: it is what keeps its target. */
+/* The targets' places, `rest`, before the queue's own: it is what keeps its target. All of them
+ * before anything follows from it. */
+static void leave_behind(od_queue *each, uint32_t rest, od_queue *queue, bool own)
+{
+    od_queue *next = rest > 1 ? odi_target_lane(each) : NULL;
+    odi_left left = {0};
+
+    if (rest & 1)
+        left = odi_lane_leave(each, false);
+    if (rest > 1)
+        leave_behind(next, rest >> 1, queue, own);
+    else if (own)
+        odi_lane_end_turn(queue, false);
+    if (rest & 1)
+        odi_lane_follow_up(each, left);
+}
+
 void od_queue_unhold(od_queue *queue, uint32_t places)
 {
-    od_queue *each = queue;
+    bool own = places & 1;
 
-    for (uint32_t rest = places >> 1; rest != 0; rest >>= 1) {
-        each = odi_target_lane(each);
-        if (rest & 1)
-            odi_lane_end_turn(each, false);
-    }
-    if (places & 1)
+    if (places > 1)
+        leave_behind(odi_target_lane(queue), places >> 1, queue, own);
+    else if (own)
         odi_lane_end_turn(queue, false);
 }
 

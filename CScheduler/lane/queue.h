@@ -295,6 +295,15 @@ extern _Thread_local odi_turn *odi_turn_below;
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
 void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through);
 void odi_lane_end_turn(od_queue *queue, bool exclusive); /* gives it up. Not held */
+
+/* The same in two steps, for who gives up several: where there are no workers, what follows runs on
+ * the calling thread, and may wait for any of them. Not held, both. */
+typedef struct {
+    odi_settlement settlement;
+    bool over;
+} odi_left;
+odi_left odi_lane_leave(od_queue *queue, bool exclusive);
+void odi_lane_follow_up(od_queue *queue, odi_left left);
 /* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
 void odi_lane_grant(odi_turn *waiting);
 /* Takes a sync caller's turn out of the lane. False: its thread is away, and it enters the lane again

@@ -300,14 +300,24 @@ void odi_target_enter(od_stay *stay)
     }
 }
 
+/* All of them before anything follows from it. The queue's own place last: it is what keeps its
+ * target. */
+static void leave(const od_stay *stay, od_queue *each)
+{
+    if (each == stay->beyond) {
+        odi_lane_end_turn(stay->queue, stay->exclusive);
+        return;
+    }
+    od_queue *next = odi_target_lane(each);
+    odi_left left = odi_lane_leave(each, false);
+
+    leave(stay, next);
+    odi_lane_follow_up(each, left);
+}
+
 void odi_target_leave(od_stay *stay)
 {
-    for (od_queue *each = odi_target_lane(stay->queue); each != stay->beyond;) {
-        od_queue *next = odi_target_lane(each);
-
-        odi_lane_end_turn(each, false);
-        each = next;
-    }
+    leave(stay, odi_target_lane(stay->queue));
 }
 
 void odi_targets_forked(void)

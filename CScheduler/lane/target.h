@@ -74,7 +74,7 @@ bool odi_target_is_held(od_queue *queue);
 bool odi_target_is_suspended(od_queue *queue);
 
 /* For a sync caller: traps where its wait would be for itself; takes the places of the
- * targets; gives them back. Not held. */
+ * targets; gives them back, and the queue's own. Not held. */
 void odi_target_check(od_queue *queue);
 void odi_target_enter(od_stay *stay);
 void odi_target_leave(od_stay *stay);

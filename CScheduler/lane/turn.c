@@ -212,29 +212,44 @@ static bool next_turn(od_queue *queue, odi_entry *entry)
     }
 }
 
-void odi_lane_end_turn(od_queue *queue, bool exclusive)
+ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
 {
-    odi_settlement settlement = {0};
+    odi_left left = {0};
     odi_entry next;
 
     odi_lock_acquire(&queue->watch.lock);
     queue->exclusive &= !exclusive;
     if (next_turn(queue, &next)) {
         if (exclusive)
-            settlement = odi_lane_settle(queue); /* others may start beside it */
+            left.settlement = odi_lane_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_lane_grant(odi_turn_of(next));
-        odi_lane_carry_out(queue, settlement);
-        return;
+        return left;
     }
     odi_borrow_repay(queue);
     odi_lane_open_if_clear(queue);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it. */
     if (!queue->inbox.wants || !odi_lane_is_clear(queue) || ODI_UNLIKELY(queue->away > 0))
-        settlement = odi_lane_settle(queue);
-    bool over = queue->released;
+        left.settlement = odi_lane_settle(queue);
+    left.over = queue->released;
     odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-    if (over)
+    return left;
+}
+
+odi_left odi_lane_leave(od_queue *queue, bool exclusive)
+{
+    return leave(queue, exclusive);
+}
+
+/* A queue that is over by now, or in another life, has nothing to be done for it. */
+void odi_lane_follow_up(od_queue *queue, odi_left left)
+{
+    odi_lane_carry_out(queue, left.settlement);
+    if (left.over)
         odi_queue_reap(queue);
+}
+
+void odi_lane_end_turn(od_queue *queue, bool exclusive)
+{
+    odi_lane_follow_up(queue, leave(queue, exclusive));
 }
