@@ -174,32 +174,8 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
     return pushed;
 }
 
-/* The inbox had no memory for a job. Its submitter waits until a drainer takes the job from
- * its frame; where that would be waiting for itself, it runs the job at once. */
-ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
-{
-    odi_turn mine;
-
-    odi_lock_acquire(&queue->watch.lock);
-    bool listed = !odi_lane_is_cancelled(labelled) && queue->suspensions == 0 &&
-                  !od_queue_is_current(queue) && !odi_target_is_suspended(queue) &&
-                  !odi_target_is_held(queue);
-    if (listed) {
-        odi_lane_list(queue, &mine, labelled);
-        queue->barriers += odi_lane_is_barrier(labelled);
-    }
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-
-    odi_lane_carry_out(queue, settlement);
-    if (listed)
-        odi_lane_await(queue, &mine, ODI_SHORT_SLICE_NS);
-    else
-        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
-}
-
-/* Puts a job in front of the lane. Not held. False: there is no lane any more. */
-static bool push_early(od_queue *queue, odi_entry labelled)
+/* Puts a job in front of the lane. Not held. */
+static odi_pushed push_early(od_queue *queue, odi_entry labelled)
 {
     odi_lock_acquire(&queue->watch.lock);
     bool diverted = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
@@ -213,27 +189,24 @@ static bool push_early(od_queue *queue, odi_entry labelled)
     odi_lock_release(&queue->watch.lock);
 
     odi_lane_carry_out(queue, settlement);
-    if (diverted && !kept)
-        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
-    return diverted;
+    if (!diverted)
+        return ODI_NO_LANE;
+    return kept ? ODI_PUSHED : ODI_NO_ROOM;
 }
 
-bool odi_lane_push(od_queue *queue, odi_entry labelled)
+ODI_HOT_INLINE odi_pushed push(od_queue *queue, odi_entry labelled)
 {
     odi_record *record = odi_record_of_job(labelled);
 
-    if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER)) {
-        if (!odi_lane_push_barrier(queue, labelled))
-            odi_lane_push_without_memory(queue, labelled);
-        return true;
-    }
+    if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER))
+        return odi_lane_push_barrier(queue, labelled) ? ODI_PUSHED : ODI_NO_ROOM;
     odi_lock_acquire(&queue->inbox.lock);
     /* relaxed, both: written under the lock */
     bool diverted = odi_load_relaxed(&queue->inbox.diverted);
     bool stale = (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) != 0;
     if (ODI_UNLIKELY(!diverted || stale)) {
         odi_lock_release(&queue->inbox.lock);
-        return diverted && push_early(queue, labelled); /* a barrier may wait for it */
+        return diverted ? push_early(queue, labelled) : ODI_NO_LANE; /* a barrier may wait for it */
     }
     /* A cancel that has counted the job has turned the lane over already. */
     bool kept = !odi_lane_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled);
@@ -241,10 +214,24 @@ bool odi_lane_push(od_queue *queue, odi_entry labelled)
     odi_lock_release(&queue->inbox.lock);
 
     if (ODI_UNLIKELY(!kept))
-        odi_lane_push_without_memory(queue, labelled);
-    else if (wants)
+        return ODI_NO_ROOM;
+    if (wants)
         odi_lane_see_to_drainers(queue);
-    return true;
+    return ODI_PUSHED;
+}
+
+bool odi_lane_push(od_queue *queue, odi_entry labelled)
+{
+    odi_pushed pushed = push(queue, labelled);
+
+    if (ODI_UNLIKELY(pushed == ODI_NO_ROOM))
+        odi_lane_push_without_memory(queue, labelled);
+    return pushed != ODI_NO_LANE;
+}
+
+odi_pushed odi_lane_push_if_room(od_queue *queue, odi_entry labelled)
+{
+    return push(queue, labelled);
 }
 
 void odi_lane_divert(odi_record *record, odi_entry job)
@@ -256,8 +243,15 @@ void odi_lane_divert(odi_record *record, odi_entry job)
         (void)odi_run_outside_of(record, job);
         return;
     }
-    if (!push_early(queue, labelled))
+    switch (push_early(queue, labelled)) {
+    case ODI_PUSHED:
+        break;
+    case ODI_NO_LANE:
         odi_pool_submit(queue->pool, odi_record_band(record), labelled);
+        break;
+    case ODI_NO_ROOM: /* it had been given to the pool before the queue was diverted */
+        (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
+    }
 }
 
 /* ---- cancelling ---- */

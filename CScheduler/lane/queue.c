@@ -191,37 +191,6 @@ odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t ke
 
 /* ---- submitting ---- */
 
-static bool is_suspended(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool suspended = queue->suspensions > 0;
-    odi_lock_release(&queue->watch.lock);
-    return suspended || odi_target_is_suspended(queue);
-}
-
-/* Memory for a record was short: the job runs here, counted nowhere, when its turn comes; at
- * once, if it was submitted by a job of the same queue, or if the queue is suspended: who resumes
- * it may be this very thread. */
-ODI_COLD static void run_uncounted(od_queue *queue, odi_group *group, uint32_t key,
-                                   odi_entry job)
-{
-    od_stay stay;
-    /* Its own turn would come after it, or wait for the place that it holds. */
-    bool nested = od_queue_is_current(queue) || odi_target_is_held(queue) || is_suspended(queue);
-
-    if (group != NULL)
-        odi_group_enter(group);
-    if (!nested && key & ODI_KEY_BARRIER)
-        od_queue_sync_barrier_begin(queue, &stay);
-    else if (!nested)
-        od_queue_sync_begin(queue, &stay);
-    odi_job_run(job);
-    if (!nested)
-        od_queue_sync_end(&stay);
-    if (group != NULL)
-        odi_group_leave(group);
-}
-
 ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
@@ -231,7 +200,7 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
     for (;;) {
         record = find_record(queue, group, key);
         if (ODI_UNLIKELY(record == NULL)) {
-            run_uncounted(queue, group, key, job);
+            odi_lane_run_uncounted(queue, group, key, job);
             return;
         }
         if (worker != NULL && odi_worker_spend_credit(worker, record))
@@ -273,6 +242,68 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     submit(queue, group, key, job);
+}
+
+/* Its record counts the job. False: there is no room for it. */
+static bool keep(od_queue *queue, uint32_t band, odi_entry labelled, odi_turn *room)
+{
+    /* relaxed: L2's fence stands before it */
+    if (odi_load_relaxed(&odi_record_of_job(labelled)->flags) & ODI_RECORD_DIVERTED) {
+        bool urgent = band < queue->band; /* as in submit */
+        odi_pushed pushed = odi_lane_push_if_room(queue, labelled);
+
+        if (pushed == ODI_NO_ROOM)
+            return odi_lane_keep_in(queue, room, labelled);
+        if (ODI_UNLIKELY(pushed == ODI_PUSHED && urgent))
+            odi_lane_raise_all(queue, band);
+        if (ODI_LIKELY(pushed == ODI_PUSHED))
+            return true;
+    }
+    return odi_pool_submit_if_kept(queue->pool, band, labelled);
+}
+
+bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_turn *room)
+{
+    uint32_t band = key & ODI_KEY_BAND;
+    odi_record *record;
+    odi_entry labelled;
+
+    for (;;) {
+        record = find_record(queue, NULL, key);
+        if (ODI_UNLIKELY(record == NULL)) /* without one it could not be known for a barrier */
+            return !(key & ODI_KEY_BARRIER) &&
+                   (odi_lane_keep_in(queue, room, job) || odi_lane_run_if_open(queue, job));
+        /* relaxed: as in submit */
+        if (!(key & ODI_KEY_BARRIER) &&
+            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+            bool urgent = band < queue->band; /* as in submit */
+
+            if (odi_lane_submit(queue, record, job)) {
+                if (ODI_UNLIKELY(urgent))
+                    odi_lane_raise_all(queue, band);
+                return true;
+            }
+        }
+        bool open = odi_record_add(record);
+        odi_fence_light(L2);
+        if (ODI_LIKELY(open && odi_record_is(record, queue, NULL)))
+            break;
+        odi_record_complete(record, 1); /* it was cancelled meanwhile */
+    }
+    if (ODI_LIKELY(odi_record_label(record, job, &labelled))) {
+        if (ODI_LIKELY(keep(queue, band, labelled, room)))
+            return true;
+        (void)odi_record_unlabel(&labelled);
+    }
+    if (odi_record_withdraw(record))
+        return false;
+    odi_job_discard(job); /* a cancel has counted it */
+    return true;
+}
+
+bool odi_queue_has_record(od_queue *queue, uint32_t key)
+{
+    return find_record(queue, NULL, key) != NULL;
 }
 
 /* The users' door: a queue with a limit looks first. */

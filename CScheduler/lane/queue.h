@@ -50,8 +50,8 @@
 /* So many drainers of one lane take several jobs at a time; further ones take one. */
 enum { ODI_HANDS = 2 };
 
-/* A sync caller in the lane; or, in the frame of its submitter, a job that the lane had no
- * memory for. */
+/* A sync caller in the lane; or, in the frame of its submitter or its timer, a job that the lane
+ * had no memory for. */
 typedef struct odi_turn {
     odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
     enum {
@@ -154,6 +154,12 @@ typedef struct {
 extern const odi_record_owner odi_queue_owner;
 odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
 void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+/* Without a group or a limit, and for who can neither wait nor run the job here. What the lane has
+ * no memory for is kept in `room` until it is taken, before it runs. False: memory is short all the
+ * same, and the job is still the caller's. */
+bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_turn *room);
+/* The record for such a job is there, or is made now. False: memory is short. */
+bool odi_queue_has_record(od_queue *queue, uint32_t key);
 /* The same through the limit of a queue that has one. */
 void odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
@@ -171,6 +177,9 @@ void odi_queues_visit(void (*visit)(void *queue, void *context), void *context);
 
 /* lane.c, drain.c. The lock is held where it says so. */
 bool odi_lane_push(od_queue *queue, odi_entry labelled);
+/* The same, not held; a cancelled job has no room. */
+typedef enum { ODI_PUSHED, ODI_NO_LANE, ODI_NO_ROOM } odi_pushed;
+odi_pushed odi_lane_push_if_room(od_queue *queue, odi_entry labelled);
 void odi_lane_divert(odi_record *record, odi_entry job);
 void odi_lane_set_diverted(od_queue *queue, bool diverted);  /* held */
 void odi_lane_open_if_clear(od_queue *queue);                /* held */
@@ -189,8 +198,15 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job);
 /* Sees to a drainer after a push, where the inbox wants one. Not held. */
 void odi_lane_see_to_drainers(od_queue *queue);
 
-/* Waits, or runs or discards the job: the lane has no memory for it. Not held. */
+/* shortage.c: memory is short for a job. Both run or discard it, perhaps after a wait. Not held.
+ * The lane has no memory for it: */
 void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled);
+/* The same for who must not wait: what is in the lane is kept in `room`. False: there is no lane, or
+ * nothing may keep the job waiting, or it is cancelled. */
+bool odi_lane_keep_in(od_queue *queue, odi_turn *room, odi_entry entry);
+bool odi_lane_run_if_open(od_queue *queue, odi_entry job); /* uncounted; false: there is a lane */
+/* There is no record: it is counted nowhere, but by its group. */
+void odi_lane_run_uncounted(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
 /* Takes back the credits of the queue's inbox, whichever of its lives it is in. Not held. */
 void odi_lane_end_credits(od_queue *queue);

@@ -19,9 +19,13 @@
 
 enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4 };
 
+/* So much later a call is tried again that memory was too short for. */
+#define AGAIN_NS ODI_MILLISECOND
+
 struct od_timer {
     odi_alarm alarm; /* first */
     odi_owned owned; /* the queue's job */
+    odi_turn room;   /* where it waits if the queue has no memory for it */
     odi_atomic(uint32_t) state;
     odi_atomic(uint32_t) references; /* the creator's, and the engine's until it is over */
     od_pool *pool;
@@ -77,16 +81,29 @@ static bool move(od_timer *timer, uint32_t from, uint32_t to)
 
 /* ---- when it is due ---- */
 
+/* Memory is short even for the room of its own: a cancel has closed the record, or the worker's
+ * deque is full. To wait for the queue's turn here could be to wait for this very worker;
+ * so the call comes late, as on a machine that is busy. */
+ODI_COLD static void try_again_later(od_timer *timer)
+{
+    int64_t now = odi_clock_now();
+
+    if (move(timer, QUEUED, ARMED) &&
+        !odi_crew_arm(&timer->pool->crew, &timer->alarm, now + AGAIN_NS, now))
+        end(timer, CANCELLED);
+}
+
 static void due(odi_alarm *alarm)
 {
     od_timer *timer = timer_of_alarm(alarm);
 
     if (!move(timer, ARMED, QUEUED))
         return;
-    if (timer->queue != NULL)
-        odi_queue_submit(timer->queue, NULL, timer->key, odi_job_owned(&timer->owned));
-    else
+    if (timer->queue == NULL)
         timer->deliver(timer->context, timer);
+    else if (ODI_UNLIKELY(!odi_queue_submit_if_room(timer->queue, timer->key,
+                                                    odi_job_owned(&timer->owned), &timer->room)))
+        try_again_later(timer);
 }
 
 static void dropped(odi_alarm *alarm)
@@ -196,6 +213,11 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
 
     if (timer == NULL)
         return NULL;
+    /* Memory for the call's record is best asked for now; a barrier's could never come without one. */
+    if (queue != NULL && !odi_queue_has_record(queue, key) && key & ODI_KEY_BARRIER) {
+        free(timer);
+        return NULL;
+    }
     *timer = (od_timer){
         .alarm = {.kind = &timer_kind, .site = odi_crew_alarm_site(&pool->crew)},
         .owned = {.kind = &job_kind},

@@ -194,6 +194,7 @@ static bool search(odi_worker *worker, odi_entry *job)
     if (!worker->searching && !stops)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     odi_worker_fire_due(worker);
+    odi_worker_end_run(worker); /* where memory is short, that has begun one */
     if (look_everywhere(worker, job))
         return true;
     if (may_spin(worker) && spin(worker, job))

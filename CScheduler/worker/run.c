@@ -67,13 +67,11 @@ ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_wa
     odi_woke_a_sleeper |= woke_before;
 }
 
-void odi_worker_end_run(odi_worker *worker)
+static void end_this_run(odi_worker *worker)
 {
     odi_record *record = worker->run_record;
     bool drained = false;
 
-    if (record == NULL)
-        return;
     odi_watchers watchers = odi_record_watchers(record);
     worker->run_record = NULL;
     worker->credits = 0; /* they are among what the word holds */
@@ -93,6 +91,13 @@ void odi_worker_end_run(odi_worker *worker)
     /* Last, because it may run anything, a cancel of this very record included. */
     if (ODI_UNLIKELY(drained))
         tell_drained(worker, record, watchers);
+}
+
+/* What it tells may begin another one: where memory is short, a lane's drainer runs at once. */
+void odi_worker_end_run(odi_worker *worker)
+{
+    while (worker->run_record != NULL)
+        end_this_run(worker);
 }
 
 bool odi_worker_draw_credits(odi_worker *worker)
@@ -245,7 +250,7 @@ bool odi_run_outside(odi_crew *crew, odi_entry job)
 
 _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
-/* Takes a job that will not run off its record. True: a cancel has counted it; otherwise none
+/* Takes a job that is not run off its record. True: a cancel has counted it; otherwise none
  * will, because the record is no longer told of it. */
 static bool discard_from(odi_record *record)
 {
@@ -257,6 +262,11 @@ static bool discard_from(odi_record *record)
     if (drained)
         odi_record_drained(record, watchers);
     return counted;
+}
+
+bool odi_record_withdraw(odi_record *record)
+{
+    return !discard_from(record);
 }
 
 void odi_run_discard(odi_crew *crew, odi_entry job)

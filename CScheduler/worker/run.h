@@ -81,6 +81,10 @@ uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next);
  * False: it was cancelled, and is discarded. */
 bool odi_run_outside(odi_crew *crew, odi_entry job);
 
+/* Takes back the count of a job that is not to run for now. False: a cancel has counted it
+ * meanwhile, and it is to be discarded. */
+bool odi_record_withdraw(odi_record *record);
+
 /* Discards a labelled job of a pool that stops, and counts it as cancelled unless a cancel of
  * its record has. What the engine submitted to itself is run: a lane's drainer sees
  * odi_discarding and discards what came after the lane was cancelled. */

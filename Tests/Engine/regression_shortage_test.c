@@ -1,62 +1,15 @@
 /* Shortages that went wrong once: jobs that waited for a worker which could not be had, workers
  * that turned in circles, and a queue that waited for itself. */
 #include "Support/looks.h"
+#include "Support/memory_failure.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
-/* ---- memory that cannot be had, at a moment that the test chooses ---- */
-
-/* Allocations that still succeed; below zero: all do. */
-static atomic_int grants = -1;
-
-/* A sanitizer's allocator is its own: there this program does without. */
-#if !UNDER_TSAN && !UNDER_ASAN
-
-static bool refused(void)
-{
-    int left = atomic_load(&grants);
-
-    while (left > 0 && !atomic_compare_exchange_weak(&grants, &left, left - 1)) {
-    }
-    if (left != 0)
-        return false;
-    errno = ENOMEM;
-    return true;
-}
-
-void *__libc_malloc(size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-
-void *malloc(size_t size)
-{
-    return refused() ? NULL : __libc_malloc(size);
-}
-
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    return refused() ? NULL : __libc_memalign(alignment, size);
-}
-
-void *mmap(void *where, size_t size, int protection, int flags, int file, off_t offset)
-{
-    return refused() ? MAP_FAILED
-                     : (void *)syscall(SYS_mmap, where, size, protection, flags, file, offset);
-}
-
-#endif
-
-static int memory_again(void **state)
-{
-    (void)state;
-    atomic_store(&grants, -1);
-    return 0;
-}
+/* ---- memory that cannot be had ---- */
 
 /* The first record of the process, which is that of the first queue with a job, needs address space.
  * Who submits to a suspended queue goes on without it: it may be the one who resumes the queue. */

@@ -164,7 +164,7 @@ typedef struct fault {
     bool counts_loosely; /* without memory for a record, a job is on no report */
     bool under_strace;   /* strace injects */
     bool starves;        /* in "lanes" closures neither wait for others nor submit */
-    bool lacks_memory;   /* and there are no timers, no barriers, and no queues on queues */
+    bool lacks_records; /* and there are no timers */
 } fault;
 
 extern const fault faults[];

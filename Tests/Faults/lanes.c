@@ -48,12 +48,6 @@ static prng *mine(void)
     return &choices;
 }
 
-/* While memory is short the queues stand alone: see matrix.c. */
-static int on(int lane)
-{
-    return lanes.it->fault->lacks_memory ? NONE : plans[lane].on;
-}
-
 /* ---- who is where ---- */
 
 static void begin_running(void)
@@ -65,7 +59,7 @@ static void begin_running(void)
 
 static void enter(int lane, bool as_barrier)
 {
-    for (int each = lane; each != NONE; each = on(each)) {
+    for (int each = lane; each != NONE; each = plans[each].on) {
         int inside = atomic_fetch_add(&lanes.inside[each], 1) + 1;
 
         run_expects(inside == 1 || plans[each].width != 1, "%d are in \"%s\", which is serial",
@@ -87,7 +81,7 @@ static void leave(int lane, bool as_barrier)
 {
     if (as_barrier)
         atomic_store(&lanes.alone[lane], false);
-    for (int each = lane; each != NONE; each = on(each)) {
+    for (int each = lane; each != NONE; each = plans[each].on) {
         if (each == TARGET && --on_target == 0)
             atomic_fetch_sub(&lanes.running, 1);
         atomic_fetch_sub(&lanes.inside[each], 1);
@@ -132,7 +126,7 @@ static void sync_behind(int last)
         return;
     int lane = last + 1 + (int)prng_below(mine(), (uint32_t)rest);
     od_queue *queue = lanes.queues[lane];
-    bool as_barrier = prng_one_in(mine(), 6) && !lanes.it->fault->lacks_memory;
+    bool as_barrier = prng_one_in(mine(), 6);
 
     if (od_queue_blocked_target(queue) != NULL || od_queue_is_current(queue))
         return; /* it would wait for itself */
@@ -181,7 +175,7 @@ static void closure(job *entry)
 static void submit(run *it, od_group *group, int depth)
 {
     int lane = (int)prng_below(mine(), LANES);
-    bool as_barrier = prng_one_in(mine(), 20) && !it->fault->lacks_memory;
+    bool as_barrier = prng_one_in(mine(), 20);
     od_queue *queue = lanes.queues[lane];
 
     if ((as_barrier || plans[lane].width == 1) && od_queue_is_current(queue)) {
@@ -234,7 +228,7 @@ static void resize_target(void)
 void lanes_launch(run *it)
 {
     resize_target();
-    if (!it->fault->lacks_memory)
+    if (!it->fault->lacks_records)
         make_appointments(it);
     helpers_start(it, from_helper);
     od_queue_suspend(lanes.queues[TARGET]);
@@ -262,10 +256,10 @@ void lanes_await(run *it)
     helpers_wait();
     for (int i = 0; i <= HELPERS; i++)
         await_group(it, it->groups[i], "lanes");
-    if (!it->fault->lacks_memory)
+    if (!it->fault->lacks_records)
         call_off_appointments(it);
     await_queues();
-    if (!it->fault->lacks_memory)
+    if (!it->fault->lacks_records)
         settle_appointments(it, false);
 }
 
@@ -286,7 +280,7 @@ void lanes_open(run *it)
             .band = OD_BAND_DEFAULT,
             .width = plans[i].width,
             .label = plans[i].label,
-            .target = on(i) != NONE ? lanes.queues[on(i)] : NULL,
+            .target = plans[i].on != NONE ? lanes.queues[plans[i].on] : NULL,
         };
 
         lanes.queues[i] = workload_queue(it, &options);

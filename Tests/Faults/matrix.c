@@ -9,12 +9,8 @@
  * wait for each other: threads for all who wait cannot be had, and who is run on the stack of
  * another one may wait for what that one holds.
  *
- * Where it `lacks_memory`, "lanes" has no timers and no barriers, and its queues stand alone. Those
- * are gaps of the engine, not of the suite. For want of memory for a record or a place in the lane
- * a closure is run by its submitter, and without a place of the queue where the submitter is on
- * that one's target: two were in a serial queue, one beside a barrier. A worker that submits a
- * timer's call there waits for its own queue: 8 of 8 runs of memory-from-nth hung. And with
- * barriers 1 of 400 runs of memory-random ended with a job that never ran. */
+ * Where it `lacks_records`, there may be no memory for the table of records, without which there is no
+ * timer whose calls are barriers: "lanes" has no timers. */
 #include "Faults/strikes.h"
 
 const fault faults[] = {
@@ -52,36 +48,29 @@ const fault faults[] = {
     {"memory-nth", "the n-th allocation and the n-th mapping fail, once; n = 1 to 60",
      "completes, or the pool is refused with OD_NO_MEMORY", .prepare = memory_nth,
      .arm = memory_nth, .disarm = memory_again, .rounds = 12, .may_refuse = true,
-     .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .counts_loosely = true, .starves = true},
     {"memory-from-nth", "allocations and mappings fail from the n-th on; n = 1 to 60",
      "completes, or the pool is refused: submitters run what cannot be kept",
-     .arm = memory_from_nth, .disarm = memory_again, .rounds = 12, .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .arm = memory_from_nth, .disarm = memory_again, .rounds = 12, .counts_loosely = true, .starves = true},
     {"memory-random", "one in 2 to 8 allocations and mappings fails",
      "completes", .arm = memory_at_random, .disarm = memory_again, .verify = struck,
-     .rounds = 8, .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .rounds = 8, .counts_loosely = true, .starves = true},
     {"memory-heap", "no allocation can be had, but mappings can: no table of workers",
      "completes: submitters run their own work", .arm = heap_always,
-     .disarm = memory_again, .rounds = 4, .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .disarm = memory_again, .rounds = 4, .counts_loosely = true, .starves = true},
     {"memory-maps", "no mapping can be had: no ring or injector block of its size",
      "completes: small deques and the callers do the work", .arm = maps_always,
-     .disarm = memory_again, .rounds = 4, .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .disarm = memory_again, .rounds = 4, .counts_loosely = true, .starves = true},
     {"memory-windows", "for 3 ms in 4 no memory can be had at all",
      "completes", .beside = memory_windows, .disarm = memory_again, .least_ms = 60,
-     .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .counts_loosely = true, .starves = true},
     {"memory-resize", "memory fails at random while the pool grows and shrinks",
      "completes: workers that cannot hand their jobs over stay", .beside = memory_and_resize,
-     .disarm = memory_again, .least_ms = 60, .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .disarm = memory_again, .least_ms = 60, .counts_loosely = true, .starves = true},
     {"memory-space", "RLIMIT_AS leaves 24 to 200 MiB: stacks of 256 MiB do not fit",
      "completes: stacks are halved until they fit, then as without threads",
      .prepare = address_space, .may_refuse = true, .counts_loosely = true,
-     .starves = true, .lacks_memory = true},
+     .starves = true, .lacks_records = true},
 
     /* ---- system calls ---- */
     {"refused-affinity", "sched_setaffinity (and getaffinity) fail with EPERM: seccomp",

@@ -21,6 +21,7 @@
 #include "doubles/never.h"
 #include "model/scenario.h"
 
+NEVER(odi_queue_has_record)
 NEVER(odi_queue_key)
 
 static od_pool pool;
@@ -43,12 +44,13 @@ uint32_t odi_crew_alarm_site(odi_crew *crew)
     return 0;
 }
 
-void odi_queue_submit(od_queue *where, struct odi_group *group, uint32_t band, odi_entry job)
+bool odi_queue_submit_if_room(od_queue *where, uint32_t band, odi_entry job, odi_turn *room)
 {
     (void)where;
-    (void)group;
     (void)band;
+    (void)room;
     odi_job_run(job);
+    return true;
 }
 
 /* ---- the timer's owner ---- */

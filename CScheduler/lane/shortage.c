@@ -1,0 +1,178 @@
+/* shortage.c — jobs that memory is too short for: there is no record to count them on, or no room in
+ * their lane. Their submitter runs them, within the queue's limits all the same:
+ *
+ * - As a rule when its turn comes: it stands in the lane like a sync caller, or its job does
+ *   (odi_lane_list). Who holds a place of one of the queue's targets lends it meanwhile (borrow.h).
+ * - In a closure of the queue, of a serial target, or in a target's barrier: at once, on top of that
+ *   closure and on its place. Its turn could not come before the closure ends, which stands still
+ *   below, so that no place is used twice and nobody else is in there.
+ * - On a suspended queue, or one whose target is: as soon as those who began before the suspension
+ *   leave it a place. It may be the submitter who resumes the queue. How that wait ends: by those,
+ *   or by the resume.
+ *
+ * Who fires timers does none of this, because the queue's closures may need that very worker: a
+ * timer has room for its call itself, or tries again later (timer.c).
+ */
+#include "job/group.h"
+#include "lane/borrow.h"
+#include "lane/queue.h"
+#include "lane/target.h"
+
+#include "os/clock.h"
+#include "os/futex.h"
+#include "worker/run.h"
+
+static bool is_suspended(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool suspended = queue->suspensions > 0;
+    odi_lock_release(&queue->watch.lock);
+    return suspended || odi_target_is_suspended(queue);
+}
+
+/* Drainers in line hold places and run nothing: where more than the width hold one, they give
+ * theirs up when they come up. */
+static bool enter_suspended(od_queue *queue, bool exclusive)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    int32_t inside = queue->running - (int32_t)queue->in_line;
+    bool may = !queue->exclusive;
+    if (exclusive)
+        may = may && inside == 0 && queue->all_here;
+    else if (queue->width != OD_UNLIMITED)
+        may = may && inside < queue->width;
+    queue->running += may;
+    queue->exclusive |= may && exclusive;
+    odi_lock_release(&queue->watch.lock);
+    return may;
+}
+
+static void take_place(od_queue *queue, bool exclusive, od_queue *through)
+{
+    odi_atomic(uint32_t) nobody_wakes;
+    bool has = false;
+
+    odi_store_relaxed(&nobody_wakes, 0); /* relaxed: not shared */
+    while (is_suspended(queue) && !(has = enter_suspended(queue, exclusive))) {
+        od_blocking_begin();
+        (void)odi_futex_wait(&nobody_wakes, 0, odi_clock_after(ODI_SHORT_SLICE_NS));
+        od_blocking_end();
+        odi_serve_own_deque();
+    }
+    if (!has)
+        odi_lane_wait_for_turn(queue, exclusive, through);
+}
+
+/* As odi_target_enter, of queues that are suspended. */
+static void take_places(od_stay *stay)
+{
+    od_queue *through = stay->queue, *each = odi_target_lane(stay->queue);
+
+    if (stay->exclusive)
+        odi_lane_keep(stay->queue);
+    take_place(stay->queue, stay->exclusive, NULL);
+    stay->beyond = each;
+    odi_stays = stay;
+    while (each != NULL && (!od_queue_is_current(each) || odi_borrow_is_lent(each))) {
+        take_place(each, false, through);
+        through = each;
+        stay->beyond = each = odi_target_lane(each);
+    }
+}
+
+/* False: it runs on top of what the calling thread runs. Otherwise od_queue_sync_end follows. */
+static bool begin(od_queue *queue, bool barrier, od_stay *stay)
+{
+    if (od_queue_is_current(queue) || od_queue_blocked_target(queue) != NULL)
+        return false;
+    if (is_suspended(queue)) {
+        *stay = (od_stay){.queue = queue, .outer = odi_stays, .holds_place = true,
+                          .exclusive = barrier};
+        take_places(stay);
+    } else if (barrier)
+        od_queue_sync_barrier_begin(queue, stay);
+    else
+        od_queue_sync_begin(queue, stay);
+    return true;
+}
+
+ODI_COLD void odi_lane_run_uncounted(od_queue *queue, odi_group *group, uint32_t key,
+                                     odi_entry job)
+{
+    od_stay stay;
+
+    if (group != NULL)
+        odi_group_enter(group);
+    bool began = begin(queue, (key & ODI_KEY_BARRIER) != 0, &stay);
+    odi_job_run(job);
+    if (began)
+        od_queue_sync_end(&stay);
+    if (group != NULL)
+        odi_group_leave(group);
+}
+
+/* A barrier waits for it: nothing that is behind the barrier may keep it waiting. Lock held. */
+static bool is_waited_for(const od_queue *queue, odi_entry labelled)
+{
+    odi_record *record = odi_record_of_job(labelled);
+
+    /* relaxed: set under the lock */
+    return !queue->all_here && record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_STALE;
+}
+
+ODI_COLD bool odi_lane_keep_in(od_queue *queue, odi_turn *room, odi_entry entry)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    /* relaxed: written under the lock */
+    bool kept = odi_load_relaxed(&queue->inbox.diverted) && !odi_lane_is_cancelled(entry) &&
+                !is_waited_for(queue, entry);
+    if (kept) {
+        odi_lane_list(queue, room, entry);
+        queue->barriers += odi_lane_is_barrier(entry);
+    }
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+    return kept;
+}
+
+ODI_COLD bool odi_lane_run_if_open(od_queue *queue, odi_entry job)
+{
+    od_stay stay = {.queue = queue, .outer = odi_stays, .visits = odi_queue_visit(queue)};
+
+    if (!stay.visits)
+        return false;
+    odi_stays = &stay;
+    odi_job_run(job);
+    od_queue_sync_end(&stay);
+    return true;
+}
+
+ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
+{
+    bool barrier = odi_lane_is_barrier(labelled), began = false;
+    od_stay stay;
+    odi_turn mine;
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool at_once = odi_lane_is_cancelled(labelled) || is_waited_for(queue, labelled);
+    bool listed = !at_once && queue->suspensions == 0 && !od_queue_is_current(queue) &&
+                  !odi_target_is_suspended(queue) && !odi_target_is_held(queue);
+    if (listed) {
+        odi_lane_list(queue, &mine, labelled);
+        queue->barriers += barrier;
+    }
+    odi_settlement settlement = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+
+    odi_lane_carry_out(queue, settlement);
+    if (listed) {
+        odi_lane_await(queue, &mine, ODI_SHORT_SLICE_NS);
+        return;
+    }
+    if (!at_once)
+        began = begin(queue, barrier, &stay);
+    (void)odi_run_outside(&queue->pool->crew, labelled); /* or discards it */
+    if (began)
+        od_queue_sync_end(&stay);
+}

@@ -1,0 +1,244 @@
+/* What once became of a lane's jobs when memory was short: two at a time in a serial queue, a worker
+ * that waited for itself, and an end that nobody was told of. */
+#include "Support/looks.h"
+#include "Support/memory_failure.h"
+#include "Support/pools.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "include/od_timer.h"
+
+/* ---- one at a time ---- */
+
+static struct {
+    od_queue *target, *serial;
+    uint32_t flags;
+    atomic_int inside, beside;
+    atomic_bool submitted;
+    atomic_ullong ran;
+} lanes;
+
+static void note_who_is_inside(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&lanes.beside, atomic_load(&lanes.inside));
+    atomic_fetch_add(&lanes.ran, 1);
+}
+
+static void submit_without_memory(void *unused)
+{
+    (void)unused;
+    atomic_store(&grants, 0);
+    od_queue_async_with(lanes.serial, NULL, OD_QUEUE_BAND, lanes.flags, note_who_is_inside, NULL);
+    atomic_store(&lanes.submitted, true);
+}
+
+static void *submitter(void *unused)
+{
+    submit_without_memory(unused);
+    return NULL;
+}
+
+static od_pool *open_lanes(uint32_t flags)
+{
+    od_pool *pool = pool_of(2);
+
+    memset(&lanes, 0, sizeof lanes);
+    lanes.flags = flags;
+    lanes.target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
+    lanes.serial = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = lanes.target});
+    return pool;
+}
+
+static void close_lanes(od_pool *pool)
+{
+    assert_true(od_queue_wait(lanes.serial, HANG_NS));
+    assert_true(od_queue_wait(lanes.target, HANG_NS));
+    od_queue_release(lanes.serial);
+    od_queue_release(lanes.target);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* A closure of the target holds one of its places: it used to run there what it submitted to the
+ * serial queue, whoever was in that. */
+static void a_closure_of_a_target_enters_no_serial_queue_for_want_of_memory(void **state)
+{
+    static const uint32_t flags[] = {0, OD_BARRIER};
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    for (int each = 0; each < 2; each++) {
+        od_pool *pool = open_lanes(flags[each]);
+        od_stay stay;
+
+        od_queue_sync_begin(lanes.serial, &stay);
+        atomic_store(&lanes.inside, 1);
+        od_queue_async(lanes.target, NULL, OD_QUEUE_BAND, submit_without_memory, NULL);
+        assert_comes_true(atomic_load(&lanes.submitted) || waiting_in(lanes.serial) == 1);
+        atomic_store(&lanes.inside, 0);
+        od_queue_sync_end(&stay);
+        assert_comes_true(atomic_load(&lanes.ran) == 1);
+        atomic_store(&grants, -1);
+        assert_int_equal(atomic_load(&lanes.beside), 0);
+        close_lanes(pool);
+    }
+}
+
+/* Who submits need not wait for the resume, but for those who were there before it. */
+static void a_submission_to_a_suspended_queue_without_memory_waits_for_who_is_inside(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    for (int each = 0; each < 4; each++) {
+        od_pool *pool = open_lanes(each % 2 == 0 ? 0 : OD_BARRIER);
+        od_queue *suspended = each / 2 == 0 ? lanes.serial : lanes.target;
+        pthread_t thread;
+        od_stay stay;
+
+        od_queue_sync_begin(lanes.serial, &stay);
+        atomic_store(&lanes.inside, 1);
+        od_queue_suspend(suspended);
+        assert_int_equal(pthread_create(&thread, NULL, submitter, NULL), 0);
+        assert_comes_true(atomic_load(&grants) == 0);
+        for (int i = 0; i < 20 && !atomic_load(&lanes.submitted); i++)
+            odi_clock_sleep(ODI_MILLISECOND); /* time for who would not wait */
+        atomic_store(&lanes.inside, 0);
+        od_queue_sync_end(&stay);
+        assert_comes_true(atomic_load(&lanes.submitted)); /* and it is suspended still */
+        atomic_store(&grants, -1);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        od_queue_resume(suspended);
+        assert_int_equal(atomic_load(&lanes.ran), 1);
+        assert_int_equal(atomic_load(&lanes.beside), 0);
+        close_lanes(pool);
+    }
+}
+
+/* ---- timers ---- */
+
+static void count_call(void *counter, uint64_t missed)
+{
+    (void)missed;
+    count_job(counter);
+}
+
+/* A lone worker without a ring for the band of the queues. */
+static od_pool *fresh_worker(atomic_ullong *ran)
+{
+    od_pool *pool = lone_worker();
+
+    od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, count_job, ran);
+    assert_comes_true(atomic_load(ran) == 1);
+    return pool;
+}
+
+/* The worker that fires a timer used to wait there for the queue's turn. */
+static void a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue(void **state)
+{
+    atomic_ullong ran = 0, calls = 0;
+    od_stay stay;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_pool *pool = fresh_worker(&ran);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    od_queue_sync_begin(queue, &stay);
+    od_timer *timer = od_timer_create(
+        queue, &(od_timer_options){.delay_ns = ODI_MILLISECOND, .call = count_call, .context = &calls});
+    atomic_store(&grants, 0);
+    od_timer_start(timer);
+    assert_comes_true(LOOK(queue, queue->first_turn != NULL));
+    atomic_store(&grants, -1);
+    od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 2); /* before the queue is free */
+    assert_int_equal(atomic_load(&calls), 0);
+    od_queue_sync_end(&stay);
+    assert_comes_true(atomic_load(&calls) == 1);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_timer_release(timer);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- ends that somebody waits for ---- */
+
+/* The call runs while the worker looks for work, and its end was told by nobody. */
+static void the_end_of_a_timers_call_without_memory_is_told_to_its_queue(void **state)
+{
+    atomic_ullong ran = 0, calls = 0;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_pool *pool = fresh_worker(&ran);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    od_timer *timer = od_timer_create(
+        queue, &(od_timer_options){.delay_ns = ODI_MILLISECOND, .call = count_call, .context = &calls});
+    atomic_store(&grants, 0);
+    od_timer_start(timer);
+    assert_comes_true(atomic_load(&calls) == 1);
+    bool empty = od_queue_wait(queue, HANG_NS);
+    atomic_store(&grants, -1);
+    assert_true(empty);
+    od_timer_release(timer);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+typedef struct {
+    od_queue *next;
+    gate door;
+    atomic_ullong *ran;
+} leader;
+
+static void leave_a_job_and_wait(void *raw)
+{
+    leader *it = raw;
+
+    od_queue_async(it->next, NULL, OD_QUEUE_BAND, count_job, it->ran); /* into the worker's deque */
+    gate_pass(&it->door);
+}
+
+/* The worker begins another queue's run and tells the end of its own, which lets a barrier go. Where
+ * there is no memory for the drainer's pass it runs right there, and its run was overwritten. */
+static void the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue(void **state)
+{
+    atomic_ullong ran = 0;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_pool *pool = fresh_worker(&ran);
+    od_queue *queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
+    leader first = {od_queue_create(pool, OD_BAND_USER_INITIATED, OD_UNLIMITED, "next"), {0}, &ran};
+    od_queue_async(queue, NULL, OD_BAND_DEFAULT, leave_a_job_and_wait, &first);
+    assert_comes_true(atomic_load(&first.door.waiting) == 1);
+    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran);
+    atomic_store(&grants, 0);
+    gate_open(&first.door);
+    assert_comes_true(atomic_load(&ran) == 3);
+    bool empty = od_queue_wait(queue, HANG_NS) && od_queue_wait(first.next, HANG_NS);
+    atomic_store(&grants, -1);
+    assert_true(empty);
+    od_queue_release(first.next);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+int main(void)
+{
+#define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
+    const struct CMUnitTest tests[] = {
+        MEMORY_TEST(a_closure_of_a_target_enters_no_serial_queue_for_want_of_memory),
+        MEMORY_TEST(a_submission_to_a_suspended_queue_without_memory_waits_for_who_is_inside),
+        MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue),
+        MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
+        MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
+    };
+    return run_guarded(tests);
+}

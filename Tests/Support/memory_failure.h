@@ -1,0 +1,60 @@
+/* memory_failure.h — memory that cannot be had, at a moment that the test chooses. One file of a
+ * program includes it. */
+#ifndef SUPPORT_MEMORY_FAILURE_H
+#define SUPPORT_MEMORY_FAILURE_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "Support/check.h"
+
+/* Allocations that still succeed; below zero: all do. */
+static atomic_int grants = -1;
+
+/* A sanitizer's allocator is its own: there this program does without. */
+#if !UNDER_TSAN && !UNDER_ASAN
+
+static bool refused(void)
+{
+    int left = atomic_load(&grants);
+
+    while (left > 0 && !atomic_compare_exchange_weak(&grants, &left, left - 1)) {
+    }
+    if (left != 0)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *__libc_malloc(size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+void *malloc(size_t size)
+{
+    return refused() ? NULL : __libc_malloc(size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return refused() ? NULL : __libc_memalign(alignment, size);
+}
+
+void *mmap(void *where, size_t size, int protection, int flags, int file, off_t offset)
+{
+    return refused() ? MAP_FAILED
+                     : (void *)syscall(SYS_mmap, where, size, protection, flags, file, offset);
+}
+
+#endif
+
+static int memory_again(void **state)
+{
+    (void)state;
+    atomic_store(&grants, -1);
+    return 0;
+}
+
+#endif
