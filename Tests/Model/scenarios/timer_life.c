@@ -21,7 +21,6 @@
 #include "doubles/never.h"
 #include "model/scenario.h"
 
-NEVER(odi_queue_has_record)
 NEVER(odi_queue_key)
 
 static od_pool pool;
@@ -42,6 +41,13 @@ uint32_t odi_crew_alarm_site(odi_crew *crew)
 {
     (void)crew;
     return 0;
+}
+
+bool odi_queue_has_record(od_queue *where, uint32_t key)
+{
+    (void)where;
+    (void)key;
+    return true;
 }
 
 bool odi_queue_submit_if_room(od_queue *where, uint32_t band, odi_entry job, odi_turn *room)
