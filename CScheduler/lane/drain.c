@@ -101,13 +101,18 @@ static step take(od_queue *queue, const od_stay *drainer, const odi_turn *below)
     return next;
 }
 
-/* Whether the calling thread is a worker of the queue's pool, between two jobs. */
-static bool on_free_worker(const od_queue *queue)
+/* Whether the calling thread is a worker of the queue's pool. */
+static bool on_worker(const od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
 
-    return worker != NULL && worker->crew == &queue->pool->crew &&
-           !(odi_worker_activity(worker) & 1);
+    return worker != NULL && worker->crew == &queue->pool->crew;
+}
+
+/* The same, between two jobs. */
+static bool on_free_worker(const od_queue *queue)
+{
+    return on_worker(queue) && !(odi_worker_activity(odi_worker_self) & 1);
 }
 
 /* relaxed: a hint, the stop's cancel counts what it finds */
@@ -118,7 +123,7 @@ static bool past_deadline(const od_queue *queue)
 
 static void run_one(od_queue *queue, odi_entry job)
 {
-    if (odi_discarding || (on_free_worker(queue) && past_deadline(queue)))
+    if (odi_discarding || (on_worker(queue) && past_deadline(queue)))
         odi_run_discard(&queue->pool->crew, job); /* a stop that was too early to count it */
     else if (on_free_worker(queue))
         odi_worker_run(odi_worker_self, job, ODI_RECORD_CANCELLED);

@@ -30,11 +30,19 @@ ODI_COLD static void serve(odi_turn *waiting)
     odi_worker *worker = odi_worker_self;
     odi_entry job;
 
-    if (worker == NULL || !odi_crew_has_jobs(worker->crew) ||
-        odi_crew_hand_over(worker->crew, worker->site) || !odi_worker_find_local(worker, &job))
+    if (worker == NULL || !odi_crew_has_jobs(worker->crew))
+        return;
+    /* relaxed: a hint. Past a stop's deadline nobody comes, and nothing begins. */
+    bool past = odi_load_relaxed(&worker->crew->attention) & ODI_CANCELLING;
+
+    if ((!past && odi_crew_hand_over(worker->crew, worker->site)) ||
+        !odi_worker_find_local(worker, &job))
         return;
     odi_turn_below = odi_job_tag(job) == ODI_TAG_INTERNAL ? waiting : NULL;
-    (void)odi_run_outside(worker->crew, job);
+    if (past)
+        odi_run_discard(worker->crew, job);
+    else
+        (void)odi_run_outside(worker->crew, job);
     odi_turn_below = NULL;
 }
 

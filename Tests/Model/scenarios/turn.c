@@ -14,6 +14,7 @@
 NEVER(odi_band_of_thread)
 NEVER(odi_borrow_list)
 NEVER(odi_crew_hand_over)
+NEVER(odi_run_discard)
 NEVER(odi_crew_has_jobs)
 NEVER(odi_fifo_pop)
 NEVER(odi_fifo_push)
