@@ -230,6 +230,35 @@ static void the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- room of its own ---- */
+
+static void count_alone(void *inside)
+{
+    atomic_fetch_add(&lanes.beside, atomic_fetch_add((atomic_int *)inside, 1));
+    odi_spin_pause();
+    atomic_fetch_sub((atomic_int *)inside, 1);
+    atomic_fetch_add(&lanes.ran, 1);
+}
+
+/* What a timer does where memory is short, in every flavour: its room serves call after call. */
+static void what_is_kept_in_its_own_room_runs_once_and_alone(void **state)
+{
+    enum { CALLS = 500 };
+    od_pool *pool = open_lanes(0);
+    odi_turn room;
+
+    (void)state;
+    for (uint64_t call = 1; call <= CALLS; call++) {
+        od_queue_async(lanes.serial, NULL, OD_QUEUE_BAND, count_alone, &lanes.inside);
+        assert_true(odi_lane_keep_in(lanes.serial, &room,
+                                     odi_job_plain(count_alone, &lanes.inside, 0)));
+        od_queue_async(lanes.serial, NULL, OD_QUEUE_BAND, count_alone, &lanes.inside);
+        assert_comes_true(atomic_load(&lanes.ran) == 3 * call);
+    }
+    assert_int_equal(atomic_load(&lanes.beside), 0);
+    close_lanes(pool);
+}
+
 int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
@@ -239,6 +268,7 @@ int main(void)
         MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue),
         MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
+        cmocka_unit_test(what_is_kept_in_its_own_room_runs_once_and_alone),
     };
     return run_guarded(tests);
 }

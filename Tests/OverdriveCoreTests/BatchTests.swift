@@ -135,7 +135,7 @@ struct BatchTests {
                 }
                 for _ in 0..<300 { outer.async {} }
             }
-            queue.waitUntilAllTasksAreFinished()
+            await queue.drained()
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one"), "\(said)")
