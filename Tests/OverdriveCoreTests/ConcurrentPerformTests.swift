@@ -158,18 +158,23 @@ struct ConcurrentPerformTests {
     @Test("shows the cancellation of a task around it to every thread")
     func cancellationOfTask() async {
         let scheduler = makeScheduler(workers: 3)
-        let (inside, cancelled, seen) = (Counter(), Counter(), Counter())
+        let (known, inside, cancelled, seen) = (Gate(), Counter(), Counter(), Counter())
+        let holder = Holder<Task<Void, Never>?>(nil)
         let task = Task {
             scheduler.concurrentPerform(iterations: 3) { _ in
-                inside.add()
-                _ = eventually { inside.count == 3 && cancelled.count == 1 }
+                known.pass()
+                if inside.add() == 3 {
+                    holder.value?.cancel()
+                    cancelled.add()
+                }
+                _ = eventually { cancelled.count == 1 }
                 if Cancellation.isRequested { seen.add() }
             }
         }
-        while inside.count < 3 { await Task.yield() }
-        task.cancel()
-        cancelled.add()
+        holder.value = task
+        known.open()
         await task.value
+        holder.value = nil
         #expect(seen.count == 3)
     }
 }

@@ -97,16 +97,19 @@ struct RunTests {
     @Test("cancelled while its closure runs tells the closure, whose result counts")
     func cancelledWhile() async throws {
         let queue = TaskQueue(scheduler: makeScheduler())
-        let started = Counter()
+        let known = Gate()
+        let holder = Holder<Task<Bool, any Error>?>(nil)
         let task = Task {
             try await queue.run { () -> Bool in
-                started.add()
+                known.pass()
+                holder.value?.cancel()
                 return eventually { Cancellation.isRequested }
             }
         }
-        while started.count == 0 { await Task.yield() }
-        task.cancel()
+        holder.value = task
+        known.open()
         #expect(try await task.value)
+        holder.value = nil
     }
 
     @Test("cancelled while its closure runs ends it at Cancellation.check()")
