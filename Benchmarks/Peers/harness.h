@@ -5,6 +5,7 @@
  *
  *     sample NANOSECONDS ANSWER     one measurement of the whole workload, and what it computed
  *     fact NAME VALUE               something counted on the side
+ *     check ANSWER                  what a pass after the timed ones computed, where these compute nothing
  *     end                           everything went well
  *
  * and `contender list` prints the names of its workloads. BenchmarkKit is the same in Swift.

@@ -2,6 +2,7 @@
 //
 // Beware of its figures for tasks: above 64 tasks per thread libgomp runs a new one at once instead
 // of queueing it, and one lock per team stands around its queue.
+#include <algorithm>
 #include <atomic>
 #include <omp.h>
 
@@ -77,18 +78,17 @@ void dag_chain() {
 // A binary tree of tasks, each after both its children; those that have none come first.
 void dag_tree() {
     const int64_t n = harness_value("n", 1023);
-    // A node's place, for dependencies only; behind the last, places for the children of leaves.
-    std::vector<char> places(static_cast<size_t>(2 * n + 1));
-    shapes::measure([&] {
-        std::atomic<uint64_t> ran{0};
-        [[maybe_unused]] char *const node = places.data();
+    // What a node and all below it have counted; behind the last, zeros for the children of leaves.
+    std::vector<uint64_t> counts(static_cast<size_t>(2 * n + 1));
+    shapes::measure([&] { std::fill(counts.begin(), counts.end(), 0); }, [&] {
+        uint64_t *const node = counts.data();
 #pragma omp parallel
 #pragma omp single
         for (int64_t i = n - 1; i >= 0; i--) {
-#pragma omp task depend(in : node[2 * i + 1], node[2 * i + 2]) depend(out : node[i]) shared(ran)
-            ran.fetch_add(1, std::memory_order_relaxed);
+#pragma omp task depend(in : node[2 * i + 1], node[2 * i + 2]) depend(out : node[i]) firstprivate(i)
+            node[i] += 1 + node[2 * i + 1] + node[2 * i + 2];
         }
-        return ran.load();
+        return counts[0];
     });
 }
 
@@ -96,9 +96,15 @@ void dag_tree() {
 void wavefront() {
     const int64_t side = harness_value("side", 64), width = side + 1;
     const uint64_t steps = static_cast<uint64_t>(harness_value("steps", 100));
-    // With a row above and a column before, which are 1.
+    // With a row above and a column before, which are 1; the others are cleared, or what the last sample left would hide a
+    // neighbour that came too late.
     std::vector<uint64_t> cells(static_cast<size_t>(width * width), 1);
-    shapes::measure([&] {
+    const auto clear = [&] {
+        for (int64_t row = 1; row <= side; row++) {
+            std::fill_n(cells.begin() + static_cast<std::ptrdiff_t>(row * width + 1), side, 0);
+        }
+    };
+    shapes::measure(clear, [&] {
         uint64_t *const cell = cells.data();
 #pragma omp parallel
 #pragma omp single

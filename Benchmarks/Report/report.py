@@ -3,8 +3,8 @@
 pictures of the README.
 
 Writes OUT/report.html, which needs nothing beside itself, and OUT/ratios.png, OUT/spawn.png, OUT/scaling.png and OUT/simulation.png.
-A ratio is a contender's minimum over Overdrive's on the same machine in the same run: right of the line Overdrive is
-faster, left of it the other is.
+A ratio is a contender's minimum over Overdrive's on the same machine in the same run, both over the rounds that both have (who
+is measured more often finds a lower minimum): right of the line Overdrive is faster, left of it the other is.
 """
 import base64
 import html
@@ -46,15 +46,21 @@ repeated, gates = (pathlib.Path(name).read_text().splitlines() if name else [] f
 print_ = result["fingerprint"]
 
 minimum, units, failures, processes = {}, {}, [], {}
-samples, busy = {}, {}
+samples, busy, resident, tails = {}, {}, {}, {}
+by_round, parameters = {}, {}
 for run in result["runs"]:
     key = run["workload"], run["contender"], run["workers"]
     units[run["workload"]] = run["unit"]
+    parameters[key[:2]] = run["parameters"]
     if run["samples"]:
+        by_round.setdefault(key, {})[run["round"]] = min(run["samples"])
         processes[key] = processes.get(key, 0) + 1
         samples.setdefault(key, []).extend(run["samples"])
         if "cpus" in run["facts"]:
             busy.setdefault(key, []).append(run["facts"]["cpus"])
+        for name, of in (("rss_kib", resident), ("p99_ns", tails)):
+            if name in run["facts"]:
+                of.setdefault(key, []).append(run["facts"][name])
     if run.get("failure"):
         failures.append(f"{run['workload']} by {run['contender']}: {run['failure']}")
     for sample in run["samples"]:
@@ -62,12 +68,29 @@ for run in result["runs"]:
 order = list(dict.fromkeys(run["workload"] for run in result["runs"]))
 most = max(print_["workers"])
 caveat = (f"{print_['cpu']}, {print_['cpus']} CPUs, {print_['os']}, {print_['kernel']}, {print_['date'][:10]}, commit {print_['commit']}; "
-          f"minimum of {min(processes.values(), default=0)} to {max(processes.values(), default=0)} processes, {most} workers. ") + notes["caveat"]
+          f"minima of {min(processes.values(), default=0)} to {max(processes.values(), default=0)} processes, ratios over the rounds that both "
+          f"have, {most} workers. " + ("These are more workers than CPUs. " if most > print_["cpus"] else "")) + notes["caveat"]
 doubts = {(d["workload"], d["contender"], d["workers"]): d["why"] for d in notes["doubts"]}
+unsure = {(d["workload"], d["contender"], d["workers"]): d["why"] for d in notes["ratios"]}
+
+
+def key_of(workload, contender, workers=most):
+    return workload, contender, 1 if contender.startswith("serial") else workers
 
 
 def figure(workload, contender, workers=most):
-    return minimum.get((workload, contender, 1 if contender.startswith("serial") else workers))
+    return minimum.get(key_of(workload, contender, workers))
+
+
+def over(one, other):
+    """How many times as long one figure is as another, by their minima over the rounds that both have; None where there is none."""
+    mine, theirs = by_round.get(one, {}), by_round.get(other, {})
+    both = mine.keys() & theirs.keys()
+    return min(mine[r] for r in both) / min(theirs[r] for r in both) if both else None
+
+
+def ratio(workload, contender):
+    return over(key_of(workload, contender), (workload, "overdrive", most))
 
 
 def picture(fig, name=None):
@@ -87,7 +110,7 @@ def picture(fig, name=None):
 
 def beside_each_other(workload, contenders):
     """Each contender's ratio, and how far its mark moves up or down so that it hides no other of nearly the same."""
-    there = sorted((figure(workload, c) / figure(workload, "overdrive"), c) for c in contenders if figure(workload, c))
+    there = sorted((ratio(workload, c), c) for c in contenders if ratio(workload, c))
     groups = []
     for one in there:
         if groups and one[0] < 1.12 * groups[-1][-1][0]:
@@ -98,7 +121,7 @@ def beside_each_other(workload, contenders):
 
 
 def ratios(contenders, title, name=None):
-    rows = [w for w in order if figure(w, "overdrive") and any(figure(w, c) for c in contenders)]
+    rows = [w for w in order if any(ratio(w, c) for c in contenders)]
     if not rows:
         return ""
     fig, ax = plt.subplots(figsize=(9, 0.36 * len(rows) + 1.4))
@@ -106,8 +129,9 @@ def ratios(contenders, title, name=None):
         if y % 2:
             ax.axhspan(y - 0.5, y + 0.5, color="black", alpha=0.04, lw=0, zorder=0)
         for value, contender, aside in beside_each_other(workload, contenders):
-            ax.plot(value, y + aside, MARKERS[contender], ms=8, color=COLOURS[contender], alpha=0.9, markeredgecolor="white",
-                    markeredgewidth=0.7, zorder=3)
+            hollow = key_of(workload, contender) in unsure
+            ax.plot(value, y + aside, MARKERS[contender], ms=7 if hollow else 8, color="white" if hollow else COLOURS[contender], alpha=0.9,
+                    markeredgecolor=COLOURS[contender] if hollow else "white", markeredgewidth=1.5 if hollow else 0.7, zorder=3)
     ax.axvline(1, color=COLOURS["overdrive"], lw=2, zorder=2)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
@@ -120,9 +144,9 @@ def ratios(contenders, title, name=None):
         ax.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,g}×"))
     ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
-    ax.set_xlabel("time relative to Overdrive, log scale   (shaded: the other is faster)")
+    ax.set_xlabel("time relative to Overdrive, log scale   (shaded: the other is faster; hollow: may not be found again)")
     ax.set_title(title, loc="left", fontweight="bold")
-    used = [c for c in contenders if any(figure(w, c) for w in rows)]
+    used = [c for c in contenders if any(ratio(w, c) for w in rows)]
     ax.legend([plt.Line2D([], [], marker=MARKERS[c], ls="", color=COLOURS[c]) for c in used], [NAMES[c] for c in used],
               loc="upper center", bbox_to_anchor=(0.45, -0.55 / (0.36 * len(rows))), ncol=6, frameon=False, columnspacing=1.2,
               handletextpad=0.2)
@@ -159,8 +183,8 @@ def dots(workloads, contenders, title, name):
 def scaling():
     """Dots where there are two numbers of workers, as a line through two points says no more; else a curve for each contender."""
     shown = [w for w in order if w in ("fib", "skynet", "nqueens", "matmul", "uts", "loop-imbalanced", "mergesort")]
-    counts = sorted({n for w, c, n in minimum if c == "overdrive" and w in shown})
-    rows = [w for w in shown if all(figure(w, "overdrive", n) for n in counts)]
+    counts = sorted({n for w, c, n in minimum if c == "overdrive" and w in shown and n <= print_["cpus"]})
+    rows = [w for w in shown if all(over((w, "overdrive", n), (w, "overdrive", counts[0])) for n in counts)]
     if len(counts) < 2 or not rows:
         return ""
     return few_workers(rows, counts) if len(counts) == 2 else curves(rows, counts)
@@ -171,7 +195,7 @@ def few_workers(rows, counts):
     perfect = counts[1] / counts[0]
     ax.axvline(perfect, color="#999", ls="--", lw=1)
     for y, workload in enumerate(rows):
-        value = figure(workload, "overdrive", counts[0]) / figure(workload, "overdrive", counts[1])
+        value = over((workload, "overdrive", counts[0]), (workload, "overdrive", counts[1]))
         ax.axhline(y, color="#ddd", lw=0.8, zorder=0)
         ax.plot(value, y, "o", ms=8, color=COLOURS["overdrive"])
         ax.annotate(f"{value:.2f}×", (value, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
@@ -190,16 +214,15 @@ def curves(rows, counts):
     lines = -(-len(rows) // columns)
     fig, axes = plt.subplots(lines, columns, figsize=(3.2 * columns, 2.9 * lines), squeeze=False)
     for ax, workload in zip(axes.flat, rows):
-        base = figure(workload, "serial") or figure(workload, "overdrive", counts[0])
+        base = key_of(workload, "serial") if figure(workload, "serial") else (workload, "overdrive", counts[0])
         ax.plot(counts, counts, "--", color="#999", lw=1)
         for contender in (c for c in NAMES if not c.startswith("serial")):
-            at = [n for n in counts if figure(workload, contender, n)]
+            at = {n: over(base, (workload, contender, n)) for n in counts}
+            at = {n: value for n, value in at.items() if value}
             if len(at) > 1:
-                ax.plot(at, [base / figure(workload, contender, n) for n in at], MARKERS[contender] + "-", ms=4, lw=1.3,
+                ax.plot(at.keys(), at.values(), MARKERS[contender] + "-", ms=4, lw=1.3,
                         color=COLOURS[contender], label=NAMES[contender])
         ax.set_title(workload, loc="left", fontweight="bold", fontsize=10)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,g}"))
         ax.set_xscale("log", base=2)
         ax.set_yscale("log", base=2)
         for axis in (ax.xaxis, ax.yaxis):
@@ -263,6 +286,13 @@ def text_of(value):
     return f"{value:,.0f}" if value >= 1000 else "0" if value < 5e-4 else f"{value:,.3g}"
 
 
+def how_often(value):
+    """Per unit; of what is rare, once in how many units."""
+    if value is None or not 0 < value < 0.01:
+        return text_of(value)
+    return f"1 in {float(f'{1 / value:.2g}'):,.0f}"
+
+
 def listed(lines):
     return "<ul>" + "".join(f"<li>{html.escape(line)}" for line in lines) + "</ul>"
 
@@ -279,11 +309,11 @@ def simulation_part(chart):
 
 swift = ["libdispatch", "concurrency", "operations", "nio", "threads"]
 charts = [
-    ratios([c for c in ("libdispatch", "concurrency", "operations", "onetbb", "openmp")],
+    ratios(["libdispatch", "concurrency", "operations", "onetbb", "openmp", "serial"],
            f"How many times as long the others take, {most} workers", "ratios"),
     dots(["fib", "spawn-outside", "spawn-inside", "memory"], ["overdrive", *swift[:3], "onetbb", "openmp", "rayon", "go"],
          f"What one fork, closure or waiting closure costs, {most} workers", "spawn"),
-    ratios(["overdrive-c", "rayon", "go", "nio", "threads", "serial", "libdispatch-async"], "Others still"),
+    ratios(["overdrive-c", "rayon", "go", "nio", "threads", "serial-cxx", "libdispatch-async"], "Others still"),
     scaling(),
     simulated(),
 ]
@@ -296,12 +326,13 @@ for workload in order:
     table += f"<tr><td>{workload}<td>{units[workload]}"
     for contender in contenders:
         value = figure(workload, contender)
-        lost = own and value and value < own and contender != "overdrive"
-        doubt = doubts.get((workload, contender, 1 if contender.startswith("serial") else most))
-        if lost and value * 1.1 < own:
+        times = ratio(workload, contender) if contender != "overdrive" else None
+        lost = times and times < 1
+        doubt = doubts.get(key_of(workload, contender))
+        if lost and times * 1.1 < 1:
             (alone if contender.startswith("serial") else losses).append(
                 f"{workload}: {NAMES[contender]} {text_of(value)}, Overdrive {text_of(own)} {units[workload]} "
-                f"({'~' if doubt or doubts.get((workload, 'overdrive', most)) else ''}{value / own:.2f}×)")
+                f"({'~' if key_of(workload, contender) in unsure else ''}{times:.2f}×)")
         text = ("~" if doubt else "") + text_of(value)
         title = f' title="{html.escape(doubt)}"' if doubt else ""
         table += f"<td class={'lost' if lost else 'n'}{title}>{text}"
@@ -313,11 +344,27 @@ middles = "<table><tr><th>workload<th>unit" + "".join(f"<th>{NAMES[c]}" for c in
 for workload in order:
     middles += f"<tr><td>{workload}<td>{units[workload]}"
     for contender in contenders:
-        key = workload, contender, 1 if contender.startswith("serial") else most
+        key = key_of(workload, contender)
         cpus = f" · {statistics.median(busy[key]):.2g}" if key in busy else ""
         middles += f"<td>{text_of(statistics.median(samples[key]))}{cpus}" if key in samples else "<td>–"
     middles += "</tr>"
 middles += "</table>"
+
+def medians(title, values, scale):
+    """A table of what each process said of itself once: the median of them."""
+    rows = [w for w in order if any(key_of(w, c) in values for c in contenders)]
+    text = f"<p>{title}</p><table><tr><th>workload<th>" + "".join(f"<th>{NAMES[c]}" for c in contenders) + "</tr>"
+    for workload in rows:
+        there = [values.get(key_of(workload, c)) for c in contenders]
+        text += f"<tr><td>{workload}<td>" + "".join(f"<td>{text_of(statistics.median(v) / scale if v else None)}" for v in there) + "</tr>"
+    return text + "</table>" if rows else ""
+
+
+# Costs are per unit, so whoever would take minutes has less to do; or another tree.
+smaller = [f"{NAMES[c]}: " + ", ".join(
+    f"{w} ({' '.join(f'{k}={v}' for k, v in sorted(parameters[w, c].items()))} instead of "
+    f"{' '.join(f'{k}={v}' for k, v in sorted(parameters[w, 'overdrive'].items()))})" for w in there)
+    for c in contenders if (there := [w for w in order if (w, c) in parameters and parameters[w, c] != parameters.get((w, "overdrive"), parameters[w, c])])]
 
 # What does not depend on the machine's mood.
 for c in notes["counts"]:
@@ -334,15 +381,17 @@ for workload in order:
             counts += "<td>" + (" · ".join(text_of(own.get(name)) for name in ("allocations", "futexes", "other", "switches")) if own else "–")
         counts += "</tr>"
 counts += "</table>"
-own = "<table><tr><th>workload<th>unit<th>steals<th>failed steals<th>useful wakes<th>spurious wakes<th>parks</tr>"
+own = "<table><tr><th>workload<th>unit<th>steals<th>failed steals<th>stolen forks<th>useful wakes<th>spurious wakes<th>parks</tr>"
 for workload in order:
     mine = counted.get((workload, "overdrive"), {})
     if "parks" in mine:
         own += f"<tr><td>{workload}<td>{units[workload].split(' per ')[-1]}" + "".join(
-            f"<td>{text_of(mine.get(name))}" for name in ("steals", "failed_steals", "useful_wakes", "spurious_wakes", "parks")) + "</tr>"
+            f"<td>{how_often(mine.get(name))}" for name in ("steals", "failed_steals", "stolen_forks", "useful_wakes", "spurious_wakes", "parks")) + "</tr>"
 own += "</table>"
 
 doubtful = [f"{w}, {NAMES.get(c, c)}, {n} workers: {why}" for (w, c, n), why in doubts.items()]
+doubtful_ratios = [f"{w}, {NAMES.get(c, c)}, {n} workers: {why}" for (w, c, n), why in unsure.items()]
+crowded = " and ".join(str(n) for n in sorted(print_["workers"]) if n > print_["cpus"])
 apart = [line for line in repeated if "<-" in line]
 agree = next((line for line in repeated if " ratios agree " in line), None)
 
@@ -359,15 +408,20 @@ pre{{background:#f6f6f6;padding:1em;overflow-x:auto}}</style>
 {f"<p>And to a plain loop or call on one thread, while Overdrive has {most} workers:</p>" + listed(alone) if alone else ""}
 {charts[1]}{charts[2]}
 {"<h2>More workers</h2>" + charts[3] if charts[3] else ""}
+{f"<p>There are {print_['cpus']} CPUs: of {crowded} workers no speed-up is drawn.</p>" if crowded else ""}
 {simulation_part(charts[4]) if charts[4] else ""}
 <h2>All figures</h2><p>Minima; ~ where fewer than three processes came within 5 % of it.</p>{table}
+{"<p>Smaller jobs, whose costs are per unit all the same, had:</p>" + listed(smaller) if smaller else ""}
 <p>Medians of all samples · CPUs kept busy:</p>{middles}
+{medians("The most resident memory of a process, MiB, medians:", resident, 1024)}
+{medians("Of round trips the 99th percentile, µs, medians:", tails, 1000)}
 <h2>How far a second run agrees</h2>
 {f"<p>Of two runs of the stored state, one after the other, {html.escape(agree)}. Those that do not:</p>" + listed(apart) if agree else ""}
 <p>{len(doubtful)} of {len(minimum)} minima of this result were found by fewer than three of their processes, and may not be found again:</p>{listed(doubtful)}
+<p>{len(unsure)} ratios may not be found again, by their processes in the rounds of both sides{" or by what the two runs say" if agree else ""}:</p>{listed(doubtful_ratios)}
 <h2>Counts</h2><p>Per unit: allocations · futex calls · other system calls · voluntary context switches. The first three by a preloaded
 library, which sees the calls that go through syscall(2): neither glibc's own futexes nor its reads and writes, nor libgomp's, nor what Go does.</p>{counts}
-<p>What Overdrive's scheduler counts of itself, per unit (steals of closures; those of forks it does not count):</p>{own}
+<p>What Overdrive's scheduler counts of itself, per unit (steals of closures; forks that ran on another thread than their own):</p>{own}
 {"<p>What gates, counted on one thread by valgrind and by the library (make test-counts):</p>" + listed(line for line in gates if "]" in line) if gates else ""}
 <h2>Where it was measured</h2><pre>{html.escape(json.dumps(print_, indent=1, sort_keys=True))}</pre>
 {"<h2>Failed runs</h2><ul>" + "".join(f"<li>{html.escape(f)}" for f in sorted(set(failures))) + "</ul>" if failures else ""}

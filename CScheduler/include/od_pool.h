@@ -144,6 +144,7 @@ typedef struct od_metrics {
     uint64_t ran_on_callers; /* of the executed: on submitters, for want of workers */
     uint64_t stolen[3];      /* jobs taken from other workers: same node, nearest, farther */
     uint64_t steals[3];      /* the steals that moved them */
+    uint64_t forks_stolen;   /* forks that ran on another thread than the one that forked them */
     uint64_t failed_steals;  /* sweeps over everybody that found nothing */
     uint64_t injector_jobs;  /* jobs that came from outside the workers */
     uint64_t injector_claims; /* batches they came in */

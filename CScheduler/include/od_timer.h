@@ -39,7 +39,8 @@ typedef struct od_timer_options {
     void (*call)(void *context, uint64_t missed); /* `missed`: intervals left out before it */
     void (*over)(void *context); /* once, after the last call, or instead of it; may be NULL */
     void *context;
-    int64_t due_ns; /* not 0: the first time itself, as of od_timer_now, and not a delay */
+    int64_t due_ns; /* not 0: the first time itself, as of od_timer_now, and not a delay; less
+                       than 0: that clock's beginning. INT64_MAX: never */
 } od_timer_options;
 
 /* The time by which timers are due, in nanoseconds. */

@@ -10,6 +10,9 @@
  *   leave it a place. It may be the submitter who resumes the queue. How that wait ends: by those,
  *   or by the resume.
  *
+ * - Not on the thread of a stop that gives the pool's work up: it is discarded, for it could wait for
+ *   what is stuck.
+ *
  * Who fires timers does none of this, because the queue's closures may need that very worker: a
  * timer has room for its call itself, or tries again later (timer.c).
  */
@@ -101,6 +104,10 @@ ODI_COLD void odi_lane_run_uncounted(od_queue *queue, odi_group *group, uint32_t
 {
     od_stay stay;
 
+    if (odi_pool_is_discarded_here(queue->pool)) {
+        odi_run_discard(&queue->pool->crew, job);
+        return;
+    }
     if (group != NULL)
         odi_group_enter(group);
     bool began = begin(queue, (key & ODI_KEY_BARRIER) != 0, &stay);
@@ -154,6 +161,10 @@ ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
     od_stay stay;
     odi_turn mine;
 
+    if (odi_pool_is_discarded_here(queue->pool)) {
+        odi_run_discard(&queue->pool->crew, labelled);
+        return;
+    }
     odi_lock_acquire(&queue->watch.lock);
     bool at_once = odi_lane_is_cancelled(labelled) || is_waited_for(queue, labelled);
     bool listed = !at_once && queue->suspensions == 0 && !od_queue_is_current(queue) &&

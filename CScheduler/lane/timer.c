@@ -239,10 +239,11 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
 
 void od_timer_start(od_timer *timer)
 {
-    int64_t now = odi_clock_now(), delay = timer->due > 0 ? timer->due : 0;
+    int64_t now = odi_clock_now(), base = timer->absolute ? 0 : now;
 
-    if (!timer->absolute)
-        timer->due = delay < ODI_FOREVER - now ? now + delay : ODI_FOREVER;
+    if (timer->due < 0)
+        timer->due = 0;
+    timer->due = timer->due < ODI_FOREVER - base ? base + timer->due : ODI_FOREVER;
     arm(timer, now);
 }
 

@@ -26,7 +26,6 @@ typedef struct {
     odi_counter parks;                        /* times it went to sleep */
     odi_counter useful_wakes;                 /* wakes that found work */
     odi_counter spurious_wakes;               /* wakes that found none */
-    odi_counter forks_stolen;                 /* forks of others that it ran while idle */
     odi_counter diverted;                     /* jobs handed to a queue's lane */
 } odi_counters;
 

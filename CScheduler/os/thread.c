@@ -57,6 +57,9 @@ static int create(launch *it, size_t stack_bytes)
     if (error != 0)
         return error;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    if (least > 0 && stack_bytes < (size_t)least)
+        stack_bytes = (size_t)least;
     error = pthread_attr_setstacksize(&attributes, stack_bytes);
     (void)pthread_attr_setguardsize(&attributes, ODI_STACK_GUARD);
     if (error == 0)

@@ -22,8 +22,9 @@ enum {
 
 /* Starts a detached thread with every asynchronous signal blocked, so that the process's
  * handlers run on the process's own threads. `name` (at most 15 bytes are kept) is for
- * debuggers. When `stack_bytes` of address space cannot be had, half is tried, down to
- * ODI_STACK_HALVED. Returns 0 or an errno value. */
+ * debuggers. A stack has the system's own minimum at least (arm64: 128 KiB). When `stack_bytes`
+ * of address space cannot be had, half is tried, down to ODI_STACK_HALVED. Returns 0 or an errno
+ * value. */
 int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
                      const char *name);
 

@@ -9,6 +9,7 @@
 #include "job/group.h"
 #include "job/semaphore.h"
 #include "pool/pool.h"
+#include "worker/guest.h"
 #include "worker/lend.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -39,6 +40,7 @@ static void after_in_child(void)
     if (had_pools) /* without one nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;
+    odi_guest_forget_thread();
     odi_runs_forked();
     odi_records_forked();
     odi_groups_forked();

@@ -1,4 +1,5 @@
 #include "pool/pool.h"
+#include "worker/guest.h"
 #include "worker/worker.h"
 
 static void add_worker(od_metrics *sum, odi_worker *worker)
@@ -10,6 +11,7 @@ static void add_worker(od_metrics *sum, odi_worker *worker)
         sum->stolen[distance] += odi_counted(&counters->stolen[distance]);
         sum->steals[distance] += odi_counted(&counters->steals[distance]);
     }
+    sum->forks_stolen += odi_counted(&worker->forks.stolen);
     sum->failed_steals += odi_counted(&counters->failed_steals);
     sum->injector_jobs += odi_counted(&counters->injector_jobs);
     sum->injector_claims += odi_counted(&counters->injector_claims);
@@ -31,6 +33,12 @@ void od_pool_metrics(od_pool *pool, od_metrics *metrics)
 
         if (worker != NULL)
             add_worker(metrics, worker);
+    }
+    for (int place = 0; place < odi_guests_seen(crew); place++) {
+        odi_forks *guest = odi_guest_at(crew, place);
+
+        if (guest != NULL)
+            metrics->forks_stolen += odi_counted(&guest->stolen);
     }
     /* relaxed, all: counters */
     metrics->ran_on_callers = odi_load_relaxed(&crew->ran_outside);

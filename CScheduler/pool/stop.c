@@ -162,15 +162,18 @@ bool odi_pool_is_discarded_here(const od_pool *pool)
 /* Cancels what the queues hold, and discards all that waits. This thread begins no job of the pool
  * from here on: a queue that is cancelled may give the pool a drainer that comes to jobs of one
  * that is not cancelled yet, and such a job may wait for one that is stuck. What it gives the pool
- * itself lies there until its next look. */
+ * itself lies there until its next look. Twice, for deinitialisers and notifications may submit to
+ * queues that were cancelled before; what those of the second time submit is in no report. */
 static void give_up(od_pool *pool)
 {
     discarded here = {pool, discarded_here};
 
     discarded_here = &here;
-    if (odi_cancel_above != NULL)
-        odi_cancel_above(pool, true);
-    while (discard_waiting(&pool->crew)) {
+    for (int times = 0; times < 2; times++) {
+        if (odi_cancel_above != NULL)
+            odi_cancel_above(pool, true);
+        while (discard_waiting(&pool->crew)) {
+        }
     }
     discarded_here = here.outer;
 }

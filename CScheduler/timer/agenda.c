@@ -211,20 +211,16 @@ void odi_agenda_close(odi_agenda *agenda)
 
 /* ---- who looks ---- */
 
-static uint64_t kept(int64_t until, int slot)
+static uint64_t kept_tick(int64_t until)
 {
-    uint64_t tick = (uint64_t)until >> TICK_SHIFT;
+    uint64_t tick = tick_before(until);
 
-    if (until == ODI_FOREVER || tick > KEPT_FOR_EVER)
-        tick = KEPT_FOR_EVER;
-    return tick << SLOT_BITS | (uint64_t)(slot + 1);
+    return tick < KEPT_FOR_EVER ? tick : KEPT_FOR_EVER;
 }
 
-static int64_t kept_until(uint64_t keeper)
+static uint64_t kept(int64_t until, int slot)
 {
-    uint64_t tick = keeper >> SLOT_BITS;
-
-    return tick == KEPT_FOR_EVER ? ODI_FOREVER : time_of(tick);
+    return kept_tick(until) << SLOT_BITS | (uint64_t)(slot + 1);
 }
 
 bool odi_agenda_keeps(odi_agenda *agenda, int slot)
@@ -289,7 +285,7 @@ odi_watching odi_agenda_watch(odi_agenda *agenda, int *slot)
         return ODI_WATCHED;
     *slot = (int)(keeper & SLOT_MASK) - 1;
     if (keeper != NOBODY)
-        return kept_until(keeper) > earliest ? ODI_KEEPER_LATE : ODI_WATCHED;
+        return keeper >> SLOT_BITS > kept_tick(earliest) ? ODI_KEEPER_LATE : ODI_WATCHED;
     return odi_load_relaxed(&agenda->standing_until) > late_after(earliest) ? ODI_NOBODY_LOOKS
                                                                            : ODI_WATCHED;
 }

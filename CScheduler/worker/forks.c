@@ -350,6 +350,7 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
     if (noted)
         strike_note(here);
     od_thread_set_work(outer_work);
+    odi_count(&here->stolen, 1); /* its owner may read it */
     odi_forks_finish(victim, slot, ODI_FORK_DONE);
 }
 

@@ -34,9 +34,10 @@
  *
  * A joiner whose fork was taken takes forks back from that thief (leapfrogging): while the
  * thief is at it, all that it has to give are descendants of the joined fork, because a thread
- * steals only with nothing of its own left to give. If the thief was done meanwhile, what was won may be a stranger's: it is given back. So a join
- * runs nothing but its own descendants, and a thread's stack never holds more than one path
- * of the tree of forks, each frame at most twice.
+ * steals only with nothing of its own left to give. If the thief was done meanwhile, what was
+ * won may be a stranger's: it is given back. So a join runs nothing but its own descendants,
+ * and a thread's stack never holds more than one path of the tree of forks, each frame at most
+ * twice.
  *
  * Threads  fork, pop, join: the owner. Everything else: any thief. An odi_forks is never
  *          unmapped while its crew lives.
@@ -51,7 +52,8 @@
  *
  * How the waits end: a claim by the claimer, a few instructions and one membarrier on. A join
  * by the thief's end of the branch, or by its giving back; while it sleeps it has a request
- * standing with its thief, and whoever meets that rings.
+ * standing with its thief, and whoever meets that rings. (Of two joiners that sleep on one thief
+ * the later one has; the other sleeps to its end, and a worker that hunts takes what there is.)
  */
 #ifndef ODI_WORKER_FORKS_H
 #define ODI_WORKER_FORKS_H
@@ -63,6 +65,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "observe/counters.h"
 #include "os/futex.h"
 #include "os/membarrier.h"
 
@@ -121,6 +124,7 @@ struct odi_forks {
     odi_atomic(uint32_t) bell;                  /* what the owner sleeps on in a join */
     odi_atomic(uint32_t) note_count;
     odi_forks_note *notes;                      /* NULL: there is no memory for them */
+    odi_counter stolen;                         /* forks of others that this thread ran */
 };
 
 /* A thief's notes on whom it has asked. */

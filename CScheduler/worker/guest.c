@@ -218,5 +218,9 @@ void odi_guests_forked(odi_crew *crew)
         odi_store_relaxed(&guest->seems_blocked, false); /* relaxed: as above */
     }
     odi_store_relaxed(&crew->held_back, false); /* relaxed: as above */
-    own_id = 0; /* the child's thread has another */
+}
+
+void odi_guest_forget_thread(void)
+{
+    own_id = 0;
 }

@@ -40,6 +40,9 @@ void odi_guests_free(odi_crew *crew);
  * where its stays are nested. */
 void odi_guests_forked(odi_crew *crew);
 
+/* In a forked child, whatever pools there are: its thread has another number. */
+void odi_guest_forget_thread(void);
+
 /* Whether a guest is here, in whatever state. */
 bool odi_guests_present(odi_crew *crew);
 

@@ -123,7 +123,6 @@ static void run_loot(void *raw)
         odi_worker_toggle_in_fork(worker);
         odi_forks_run(&worker->forks, victim, slot);
         odi_worker_toggle_in_fork(worker);
-        odi_count(&worker->counters.forks_stolen, 1);
         if (odi_clock_now() - before >= SHORT_NS)
             worker->rest_ns = 0;
         else if (worker->rest_ns < LONGEST_REST_NS)

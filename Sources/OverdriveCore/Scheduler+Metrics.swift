@@ -22,6 +22,8 @@ extension Scheduler {
         public let stolen: [Int]
         /// The steals that moved them, by the same distances.
         public let steals: [Int]
+        /// Branches of `join`, `invoke` and loops that ran on another thread than the one that forked them.
+        public let stolenForks: Int
         /// Sweeps over all other workers that found nothing.
         public let failedSteals: Int
         /// Closures that came from outside the workers, and the batches they came in.
@@ -51,6 +53,7 @@ extension Scheduler {
             ranOnCallers = Int(m.ran_on_callers)
             stolen = [Int(m.stolen.0), Int(m.stolen.1), Int(m.stolen.2)]
             steals = [Int(m.steals.0), Int(m.steals.1), Int(m.steals.2)]
+            stolenForks = Int(m.forks_stolen)
             failedSteals = Int(m.failed_steals)
             injectorClosures = Int(m.injector_jobs)
             injectorBatches = Int(m.injector_claims)

@@ -5,6 +5,7 @@
 
 #include "Support/branches.h"
 #include "Support/process.h"
+#include "worker/guest.h"
 
 CHILDREN_MAY_START_THREADS
 
@@ -373,9 +374,41 @@ static void a_child_comes_back_from_a_stay_within_a_stay(void **state)
     assert_int_equal(od_pool_free(theirs.pool), OD_OK);
 }
 
+static void be_a_guest_again(void *unused)
+{
+    od_fork_stay stay;
+    od_pool *pool = pool_of(1);
+
+    (void)unused;
+    od_forks_enter(pool, &stay);
+    odi_forks *guest = odi_guest_at(&pool->crew, 0);
+    child_expects(guest != NULL);
+    child_expects(odi_load_relaxed(&guest->thread_id) == odi_thread_id());
+    child_expects(odi_load_relaxed(&guest->cpu_clock) == odi_thread_cpu_clock());
+    od_forks_leave(&stay);
+}
+
+/* Found by reading: the number was forgotten only where a pool was left, and a monitor that asks for the
+ * parent's takes a computing guest for blocked. */
+static void a_forked_child_knows_its_own_thread_though_no_pool_was_left(void **state)
+{
+    (void)state;
+    od_fork_stay stay;
+    od_pool *pool = pool_of(1);
+
+    od_forks_enter(pool, &stay);
+    od_forks_leave(&stay);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    outcome it = in_a_child(be_a_guest_again, NULL, 30);
+    if (it.status != 0)
+        print_error("child: status 0x%x, said: %s\n", (unsigned)it.status, it.said);
+    assert_int_equal(it.status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forked_child_knows_its_own_thread_though_no_pool_was_left),
         cmocka_unit_test(a_thread_that_forks_becomes_a_guest_of_the_default_pool),
         cmocka_unit_test(a_guest_stays_while_it_runs_its_own_roots_branch),
         cmocka_unit_test(a_guest_that_leaves_wakes_a_worker_for_forks_that_were_held_back),

@@ -61,6 +61,70 @@ static void many_guests_share_a_pool(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- what is counted ---- */
+
+typedef struct {
+    fib_frame frame;
+    pthread_t owner;
+} watched_fork;
+
+static atomic_ullong moved;
+
+static void watched_branch(void *raw);
+
+static long watched_fib(long n)
+{
+    if (n < 2)
+        return n;
+    watched_fork right = {{n - 2, 0}, pthread_self()};
+    od_fork_slot *branch = od_fork(watched_branch, &right);
+    long left = watched_fib(n - 1);
+    od_join(branch, watched_branch, &right);
+    return left + right.frame.result;
+}
+
+static void watched_branch(void *raw)
+{
+    watched_fork *mine = raw;
+
+    if (!pthread_equal(mine->owner, pthread_self()))
+        atomic_fetch_add(&moved, 1);
+    mine->frame.result = watched_fib(mine->frame.n);
+}
+
+static void *be_a_watched_guest(void *pool)
+{
+    od_fork_stay stay;
+
+    od_forks_enter(pool, &stay);
+    long result = watched_fib(FIB_N - 4);
+    od_forks_leave(&stay);
+    return (void *)result;
+}
+
+/* Whoever ran it: a worker that was idle, a joiner that waited, a guest. */
+static void a_fork_that_ran_elsewhere_is_counted_once(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(4);
+    od_fork_stay stay;
+
+    atomic_store(&moved, 0);
+    assert_comes_true(({
+        pthread_t other;
+        void *result;
+
+        assert_int_equal(pthread_create(&other, NULL, be_a_watched_guest, pool), 0);
+        od_forks_enter(pool, &stay);
+        assert_int_equal(watched_fib(FIB_N), FIB);
+        od_forks_leave(&stay);
+        pthread_join(other, &result);
+        atomic_load(&moved) > 100;
+    }));
+    assert_int_equal(metrics_of(pool).forks_stolen, atomic_load(&moved));
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* ---- a joiner runs no stranger's job ---- */
 
 static struct {
@@ -403,6 +467,7 @@ int main(void)
         cmocka_unit_test(without_membarrier_loops_are_divided_only_where_somebody_asks),
         cmocka_unit_test(guests_and_workers_get_the_right_answer),
         cmocka_unit_test(many_guests_share_a_pool),
+        cmocka_unit_test(a_fork_that_ran_elsewhere_is_counted_once),
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),
         cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),

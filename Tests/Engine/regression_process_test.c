@@ -130,7 +130,8 @@ static void a_handler_for_one_fault_is_called_once(void **state)
     outcome it = in_a_child(fault_with_a_handler_for_one, NULL, 30);
 
     assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
-    assert_string_equal(it.said, "came\n");
+    assert_int_equal(strncmp(it.said, "came\n", 5), 0);
+    assert_null(strstr(it.said + 5, "came")); /* an emulator says something of the end itself */
 }
 
 CHILDREN_MAY_START_THREADS

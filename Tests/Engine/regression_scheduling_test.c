@@ -134,7 +134,7 @@ static void a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each(v
 
     (void)state;
     memset(&flood, 0, sizeof flood);
-    flood.pool = pool_of(1);
+    flood.pool = lone_worker();
     flood.queue = od_queue_create(flood.pool, OD_BAND_USER_INITIATED, 1, "flood");
     flood.watched = submit_in_the_lowest_band;
     for (int i = 0; i < 100; i++)

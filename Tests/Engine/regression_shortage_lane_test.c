@@ -259,6 +259,59 @@ static void what_is_kept_in_its_own_room_runs_once_and_alone(void **state)
     close_lanes(pool);
 }
 
+/* ---- on a stop's thread ---- */
+
+static struct {
+    od_queue *held, *upon;
+    atomic_ullong ran;
+    atomic_bool submitted;
+} late;
+
+static void submit_late_without_memory(void *unused)
+{
+    (void)unused;
+    atomic_store(&grants, 0);
+    od_queue_async(late.upon, NULL, OD_QUEUE_BAND, count_job, &late.ran);
+    atomic_store(&grants, -1);
+    atomic_store(&late.submitted, true);
+}
+
+/* Found by reading: the stop waited for the turn of what it was to give up, behind the job that it
+ * had reported as stuck. */
+static void what_a_stops_notification_submits_without_memory_is_given_up(void **state)
+{
+    od_stop_report report;
+    gate door = {0};
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    memset(&late, 0, sizeof late);
+    od_pool *pool = lone_worker();
+    od_queue *last = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
+    od_group *group = od_group_create();
+    late.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
+    late.upon = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = late.held});
+    od_queue_async(late.held, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_async(last, group, OD_QUEUE_BAND, count_job, &late.ran);
+    od_group_notify(group, submit_late_without_memory, NULL);
+    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
+    assert_true(atomic_load(&late.submitted));
+    assert_int_equal(atomic_load(&late.ran), 0);
+    assert_int_equal(report.stuck, 1);
+    assert_int_equal(report.ran, 0);
+    assert_int_equal(report.cancelled, 2);
+    gate_open(&door);
+    assert_comes_true(all_done(pool) == 3); /* it has left the gate */
+    od_group_release(group);
+    od_queue_release(last);
+    od_queue_release(late.upon);
+    od_queue_release(late.held);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
@@ -268,6 +321,7 @@ int main(void)
         MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue),
         MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
+        MEMORY_TEST(what_a_stops_notification_submits_without_memory_is_given_up),
         cmocka_unit_test(what_is_kept_in_its_own_room_runs_once_and_alone),
     };
     return run_guarded(tests);

@@ -194,6 +194,45 @@ static void a_notification_that_stops_the_pool_during_its_stop_does_not_hang(voi
     assert_int_equal(od_pool_free(second_stop.pool), OD_OK);
 }
 
+static struct {
+    od_queue *held;
+    atomic_ullong ran;
+} notified;
+
+static void submit_when_notified(void *unused)
+{
+    (void)unused;
+    od_queue_async(notified.held, NULL, OD_QUEUE_BAND, count_job, &notified.ran);
+}
+
+/* The queue was cancelled before the notification came: what it submitted lay behind the stuck job, and
+ * was neither run nor cancelled nor stuck. */
+static void a_report_counts_what_a_notification_submits_during_the_stop(void **state)
+{
+    od_pool *pool = lone_worker();
+    od_queue *last = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
+    od_group *group = od_group_create();
+    od_stop_report report;
+    gate door = {0};
+
+    (void)state;
+    atomic_store(&notified.ran, 0);
+    notified.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
+    od_queue_async(notified.held, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_async(last, group, OD_QUEUE_BAND, no_job, NULL);
+    od_group_notify(group, submit_when_notified, NULL);
+    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
+    assert_report(&report, 0, 2, 1);
+    gate_open(&door);
+    assert_comes_true(all_done(pool) == 3); /* it has left the gate */
+    assert_int_equal(atomic_load(&notified.ran), 0);
+    od_group_release(group);
+    od_queue_release(last);
+    od_queue_release(notified.held);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static void *stop_without_a_deadline(void *report)
 {
     assert_int_equal(od_pool_stop(second_stop.pool, INT64_MAX, report), OD_OK);
@@ -379,6 +418,7 @@ int main(void)
         cmocka_unit_test(a_stop_past_its_deadline_begins_no_job_itself),
         cmocka_unit_test(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop),
         cmocka_unit_test(a_notification_that_stops_the_pool_during_its_stop_does_not_hang),
+        cmocka_unit_test(a_report_counts_what_a_notification_submits_during_the_stop),
         cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_one_without),
         cmocka_unit_test(a_stop_without_a_deadline_runs_what_a_job_waits_for),
         cmocka_unit_test(no_submission_is_cancelled_by_a_stop_without_a_deadline),

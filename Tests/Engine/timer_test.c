@@ -155,6 +155,24 @@ static void a_time_is_not_counted_from_the_start(void **state)
     od_timer_release(timer);
 }
 
+/* Its further times are whole intervals from there: nothing overflows on the way. */
+static void a_time_before_the_clocks_beginning_is_that_beginning(void **state)
+{
+    (void)state;
+    probe past = {0};
+    od_timer_options options = {.interval_ns = SECONDS(1), .call = keep_when, .context = &past,
+                                .due_ns = INT64_MIN};
+    od_timer *timer = od_timer_create(queue, &options);
+    int64_t before = od_timer_now() / SECONDS(1);
+
+    od_timer_start(timer);
+    assert_comes_true(atomic_load(&past.calls) >= 1);
+    od_timer_cancel(timer);
+    od_timer_release(timer);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_in_range(atomic_load(&past.missed), before, od_timer_now() / SECONDS(1));
+}
+
 static void a_suspended_queue_keeps_it(void **state)
 {
     (void)state;
@@ -400,6 +418,29 @@ static void far_timers_wake_nobody(void **state)
     od_timer_release(near.timer);
 }
 
+/* Of an hour, of more than the keeper's word holds (146 years), and for ever. */
+static void a_keeper_is_roused_for_what_comes_before_it_looks_and_for_nothing_else(void **state)
+{
+    (void)state;
+    enum { KEEPER = 3 };
+    const int64_t later[] = {INT64_MAX, INT64_MAX - SECONDS(1), INT64_MAX / 3 * 2};
+    odi_alarm alarms[3] = {{.state = ODI_ALARM_IDLE}}, soon = {.state = ODI_ALARM_IDLE};
+    odi_agenda agenda = {0};
+    int slot = -1;
+
+    assert_true(odi_agenda_init(&agenda, 1));
+    assert_true(odi_agenda_keep(&agenda, KEEPER) == ODI_FOREVER);
+    for (int i = 0; i < 3; i++) {
+        assert_int_not_equal(odi_agenda_arm(&agenda, &alarms[i], later[i], SECONDS(1)),
+                             ODI_ARM_REFUSED);
+        assert_int_equal(odi_agenda_watch(&agenda, &slot), ODI_WATCHED);
+    }
+    assert_int_equal(odi_agenda_arm(&agenda, &soon, SECONDS(3600), SECONDS(1)), ODI_ARM_FIRST);
+    assert_int_equal(odi_agenda_watch(&agenda, &slot), ODI_KEEPER_LATE);
+    assert_int_equal(slot, KEEPER);
+    odi_agenda_free(&agenda);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +451,7 @@ int main(void)
         ON_TWO(what_is_due_sooner_wakes_the_keeper),
         ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times),
         ON_TWO(a_time_is_not_counted_from_the_start),
+        ON_TWO(a_time_before_the_clocks_beginning_is_that_beginning),
         ON_TWO(a_suspended_queue_keeps_it),
         ON_ONE(blocked_workers_do_not_keep_a_timer_from_coming),
         ON_TWO(blocked_workers_do_not_keep_a_timer_from_coming),
@@ -419,6 +461,7 @@ int main(void)
         ON_ONE(a_timer_may_be_delivered_to_another_thread),
         ON_TWO(a_million_come_once_each_and_never_early),
         ON_TWO(far_timers_wake_nobody),
+        cmocka_unit_test(a_keeper_is_roused_for_what_comes_before_it_looks_and_for_nothing_else),
     };
     return run_guarded(tests);
 }

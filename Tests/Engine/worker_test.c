@@ -46,7 +46,7 @@ typedef struct {
 
 static void hold(held_pool *it)
 {
-    it->pool = pool_of(1);
+    it->pool = lone_worker();
     it->door = (gate){0};
     od_pool_submit(it->pool, OD_BAND_USER_INTERACTIVE, gate_job, &it->door);
     assert_comes_true(atomic_load(&it->door.waiting) == 1);
@@ -169,7 +169,7 @@ static void run_flood(uint32_t band, uint32_t watch, void (*submit)(int band))
 {
     memset(&flood, 0, sizeof flood);
     memset(&watched, 0, sizeof watched);
-    flood.pool = pool_of(1);
+    flood.pool = lone_worker();
     flood.left = 20000;
     flood.band = band;
     watched_bands = watch;

@@ -83,7 +83,7 @@ struct run {
     bool never_waits;      /* nobody but closures of "lanes" waits: the pool is stopped in its midst */
     atomic_bool over;      /* for whoever runs beside the workload */
     atomic_bool busy;      /* who runs beside the workload is not done */
-    atomic_ullong events;  /* how often the fault struck, for the report */
+    atomic_ullong events;  /* how often the fault struck: the driver wants to know */
     void *extra;           /* the fault's own */
     ledger book;
 };
@@ -137,8 +137,17 @@ void await_group(run *it, od_group *group, const char *what);
 typedef enum {
     COMPLETES, /* the run ends well: what was accepted ran once, or was cancelled */
     TRAPS,     /* the process aborts, and says why */
-    OVERFLOWS  /* the process is killed by SIGSEGV */
+    OVERFLOWS  /* the process is killed by SIGSEGV, and nothing is said but `says` */
 } outcome;
+
+/* A run in which the fault did not happen proves nothing about it. */
+typedef enum {
+    STRIKES_EVERY_RUN,
+    STRIKES_SOME_RUN, /* one run at least of a cell that has MANY_RUNS */
+    STRIKES_NEVER     /* nothing is done to the run */
+} certainty;
+
+enum { MANY_RUNS = 10 };
 
 typedef struct fault {
     const char *name;
@@ -147,6 +156,7 @@ typedef struct fault {
     outcome ends;
     const char *says;    /* one of these two must be said */
     const char *or_says;
+    certainty strikes; /* a run that ends by its fault has been struck */
 
     void (*before_exec)(int number, pid_t pid); /* in the new process, before the program */
     void (*prepare)(run *it);                   /* before the first pool */
@@ -178,15 +188,26 @@ typedef struct {
     atomic_int nth;    /* this call fails, counted from the arming; INJECT_NEVER */
     atomic_int from;   /* this one and all that follow */
     atomic_int one_in; /* so many, at random */
-    atomic_int calls, refused;
+    atomic_bool paused; /* refuses nothing for a while */
+    atomic_int calls;
+    atomic_int refused; /* by us or by the kernel, since they were last taken */
 } injection;
 
-extern injection of_threads, of_heap, of_maps;
+/* Pins and other system calls are refused by the kernel alone. */
+extern injection of_threads, of_heap, of_maps, of_pins, of_calls;
 extern atomic_int futex_lies;  /* one in so many futex calls returns early or late */
+extern atomic_uint futex_lied; /* times that one did */
 extern atomic_uint wall_reads; /* times that the engine asked for the wall clock */
 
 void injection_arm(injection *it, int nth, int from, int one_in);
 void injection_end(injection *it);
+void injection_pause(injection *it, bool paused);
+
+/* How many were refused since the last call. */
+unsigned injection_take(injection *it);
+
+/* What is refused at random follows from the run's seed. Before anything is. */
+void injection_seed(uint64_t seed);
 
 int __real_pthread_create(void *thread, const void *attributes, void *(*body)(void *),
                           void *argument);

@@ -13,7 +13,8 @@ FAULT_JOBS     ?= 2
 FAULT_RESULTS  ?=
 FAULT_CFLAGS   := -std=c11 -O2 -g -fno-omit-frame-pointer -fno-builtin-malloc -D_GNU_SOURCE -DODI_CHECKED \
                   -ICScheduler -ICScheduler/include -ITests -Wall -Wextra -Wconversion -Werror
-FAULT_WRAPS    := pthread_create malloc calloc aligned_alloc mmap syscall clock_gettime clock_nanosleep
+FAULT_WRAPS    := pthread_create malloc calloc realloc aligned_alloc mmap mprotect numa_available mbind \
+                  syscall clock_gettime clock_nanosleep
 FAULT_LIBS     := -pthread -lurcu-memb -lurcu-common -lnuma
 
 FAULT_SOURCES  := $(sort $(wildcard Tests/Faults/*.c)) $(shell find CScheduler -name '*.c' | sort)

@@ -20,13 +20,15 @@ static struct {
     int runs, at_once;
     uint64_t seed;
     const char *only_fault, *only_workload, *resume;
-    bool keep_hung;
+    bool keep_hung, fresh;
     FILE *results;
     char self[4096];
 } options = {.runs = 2, .at_once = 2, .seed = 1};
 
 typedef struct {
     int passed, failed, skipped;
+    int failed_earlier; /* of the failed: the results file says so, and no later run takes it back */
+    unsigned long long struck;
     int64_t longest_ns;
     char reason[REASON];
 } cell;
@@ -165,7 +167,8 @@ static verdict judge(slot *it, int status, bool hung, char *reason)
         return PASSED;
     if (which->ends == TRAPS && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && said_it)
         return PASSED;
-    if (which->ends == OVERFLOWS && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
+    if (which->ends == OVERFLOWS && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV &&
+        strcmp(it->said, says) == 0)
         return PASSED;
     if (WIFSIGNALED(status))
         snprintf(reason, REASON, "crashed by signal %d; %.160s", WTERMSIG(status),
@@ -175,9 +178,21 @@ static verdict judge(slot *it, int status, bool hung, char *reason)
     return FAILED;
 }
 
+/* How often the fault struck, as a run that has passed says. What ends a run has struck it. */
+static unsigned long long strikes_of(const slot *it)
+{
+    const char *word = strstr(it->said, "passed: struck ");
+    unsigned long long times = 0;
+
+    if (faults[it->fault].ends != COMPLETES)
+        return 1;
+    return word != NULL && sscanf(word, "passed: struck %llu", &times) == 1 ? times : 0;
+}
+
 static void finish(slot *it, int status, bool hung)
 {
     char reason[REASON] = "";
+    unsigned long long struck = 0;
     cell *sum = &cells[it->fault][it->workload];
     int64_t took = odi_clock_now() - it->began;
 
@@ -185,6 +200,9 @@ static void finish(slot *it, int status, bool hung)
     close(it->output);
     cgroup_remove_all(it->pid);
     verdict what = judge(it, status, hung, reason);
+    if (what == PASSED)
+        struck = strikes_of(it);
+    sum->struck += struck;
     sum->passed += what == PASSED;
     sum->failed += what == FAILED;
     sum->skipped += what == SKIPPED_RUN;
@@ -201,9 +219,9 @@ static void finish(slot *it, int status, bool hung)
     if (options.results != NULL) {
         static const char *const words[] = {"passed", "failed", "skipped"};
 
-        fprintf(options.results, "%s %s %d %s %lld %s\n", faults[it->fault].name,
+        fprintf(options.results, "%s %s %d %s %lld %llu %s\n", faults[it->fault].name,
                 workloads[it->workload].name, it->number, words[what],
-                (long long)(took / ODI_MILLISECOND), reason);
+                (long long)(took / ODI_MILLISECOND), struck, reason);
         fflush(options.results);
     }
     it->pid = 0;
@@ -255,7 +273,10 @@ static slot *await_slot(bool all)
     }
 }
 
-/* ---- the results file: one line per run ---- */
+/* ---- the results file: one line per run ----
+ *
+ * A run that passed is done, and one that was skipped is tried again. One that failed is done and
+ * counts for good: what failed once and not again is no less of a failure. */
 
 static size_t run_index(int fault, int workload, int number)
 {
@@ -286,21 +307,25 @@ static void take_over(const char *line)
     char fault_name[64], workload_name[64], what[16], reason[REASON] = "";
     int number;
     long long took_ms;
+    unsigned long long struck;
 
-    if (sscanf(line, "%63s %63s %d %15s %lld %239[^\n]", fault_name, workload_name, &number,
-               what, &took_ms, reason) < 5)
+    if (sscanf(line, "%63s %63s %d %15s %lld %llu %239[^\n]", fault_name, workload_name,
+               &number, what, &took_ms, &struck, reason) < 6)
         return;
     int fault = fault_named(fault_name), workload = workload_named(workload_name);
-    if (fault < 0 || workload < 0 || number < 0 || number >= options.runs)
+    bool failed = strcmp(what, "failed") == 0;
+    if (fault < 0 || workload < 0 || number < 0 || strcmp(what, "skipped") == 0)
         return;
-    if (strcmp(what, "failed") == 0)
-        return; /* done again */
+    if (number >= options.runs && !failed)
+        return;
     cell *sum = &cells[fault][workload];
-    if (done[run_index(fault, workload, number)]++)
+    if (number < options.runs && done[run_index(fault, workload, number)]++ && !failed)
         return;
-    sum->passed += strcmp(what, "passed") == 0;
-    sum->skipped += strcmp(what, "skipped") == 0;
-    if (sum->reason[0] == '\0')
+    sum->passed += !failed;
+    sum->failed += failed;
+    sum->failed_earlier += failed;
+    sum->struck += struck;
+    if (failed || sum->reason[0] == '\0')
         snprintf(sum->reason, sizeof sum->reason, "%s", reason);
     if (took_ms * ODI_MILLISECOND > sum->longest_ns)
         sum->longest_ns = took_ms * ODI_MILLISECOND;
@@ -312,12 +337,12 @@ static void open_results(void)
 
     if (options.resume == NULL)
         return;
-    FILE *before = fopen(options.resume, "re");
+    FILE *before = options.fresh ? NULL : fopen(options.resume, "re");
     while (before != NULL && fgets(line, sizeof line, before) != NULL)
         take_over(line);
     if (before != NULL)
         fclose(before);
-    options.results = fopen(options.resume, "ae");
+    options.results = fopen(options.resume, options.fresh ? "we" : "ae");
     if (options.results == NULL) {
         fprintf(stderr, "faults: %s cannot be written: %s\n", options.resume,
                 strerror(errno));
@@ -340,18 +365,44 @@ static void list(void)
            fault_count * WORKLOADS);
 }
 
-static void tell_cell(const cell *sum)
+typedef enum { NOT_RUN, CELL_PASSED, CELL_FAILED, CELL_SKIPPED } cell_verdict;
+
+static bool never_struck(int fault, const cell *sum)
 {
+    return faults[fault].strikes == STRIKES_SOME_RUN && sum->passed >= MANY_RUNS &&
+           sum->struck == 0;
+}
+
+/* A cell of which a run was skipped has not been passed, whatever the others did. */
+static cell_verdict verdict_on(int fault, int workload)
+{
+    const cell *sum = &cells[fault][workload];
+
+    if (sum->failed > 0 || never_struck(fault, sum))
+        return CELL_FAILED;
+    if (sum->skipped > 0)
+        return CELL_SKIPPED;
+    return sum->passed > 0 ? CELL_PASSED : NOT_RUN;
+}
+
+static void tell_cell(int fault, int workload)
+{
+    const cell *sum = &cells[fault][workload];
     char text[32];
 
-    if (sum->failed > 0)
+    if (never_struck(fault, sum))
+        snprintf(text, sizeof text, "NEVER STRUCK");
+    else if (sum->failed > 0)
         snprintf(text, sizeof text, "%d FAILED of %d", sum->failed,
                  sum->passed + sum->failed);
+    else if (sum->skipped > 0)
+        snprintf(text, sizeof text, "skipped %d of %d", sum->skipped,
+                 sum->passed + sum->skipped);
     else if (sum->passed > 0)
         snprintf(text, sizeof text, "%d ok %4.1f s", sum->passed,
                  (double)sum->longest_ns / 1e9);
     else
-        snprintf(text, sizeof text, "%s", sum->skipped > 0 ? "skipped" : "-");
+        snprintf(text, sizeof text, "-");
     printf(" %-15s", text);
 }
 
@@ -367,9 +418,24 @@ static bool was_run(int fault)
     return runs > 0;
 }
 
+static void tell_why(int fault, int workload)
+{
+    const cell *sum = &cells[fault][workload];
+    const char *names[] = {faults[fault].name, workloads[workload].name};
+
+    if (sum->failed > 0 || sum->skipped > 0)
+        printf("%s/%s: %s\n", names[0], names[1], sum->reason);
+    if (sum->failed_earlier > 0)
+        printf("%s/%s: %d of the failures are from earlier, and only --fresh forgets them\n",
+               names[0], names[1], sum->failed_earlier);
+    if (never_struck(fault, sum))
+        printf("%s/%s: the fault struck in none of %d runs\n", names[0], names[1],
+               sum->passed);
+}
+
 static int tell(void)
 {
-    int passed = 0, failed = 0, skipped = 0, runs = 0;
+    int of[CELL_SKIPPED + 1] = {0}, runs = 0, runs_failed = 0, runs_skipped = 0, earlier = 0;
 
     printf("%-20s", "fault");
     for (int i = 0; i < WORKLOADS; i++)
@@ -382,33 +448,31 @@ static int tell(void)
         for (int workload = 0; workload < WORKLOADS; workload++) {
             const cell *sum = &cells[fault][workload];
 
-            tell_cell(sum);
+            tell_cell(fault, workload);
+            of[verdict_on(fault, workload)]++;
             runs += sum->passed + sum->failed;
-            failed += sum->failed > 0;
-            passed += sum->failed == 0 && sum->passed > 0;
-            skipped += sum->failed == 0 && sum->passed == 0 && sum->skipped > 0;
+            runs_failed += sum->failed;
+            runs_skipped += sum->skipped;
+            earlier += sum->failed_earlier;
         }
         printf(" %s\n", faults[fault].expect);
     }
     for (int fault = 0; fault < fault_count; fault++) {
-        for (int workload = 0; workload < WORKLOADS; workload++) {
-            const cell *sum = &cells[fault][workload];
-
-            if (sum->reason[0] != '\0' && (sum->failed > 0 || sum->skipped > 0))
-                printf("%s/%s: %s\n", faults[fault].name, workloads[workload].name,
-                       sum->reason);
-        }
+        for (int workload = 0; workload < WORKLOADS; workload++)
+            tell_why(fault, workload);
     }
-    printf("%d runs; %d cells skipped\n%d passed, %d failed\n", runs, skipped, passed,
-           failed);
-    return failed > 0;
+    printf("%d runs, of which %d failed, %d of those earlier; %d more skipped\n", runs,
+           runs_failed, earlier, runs_skipped);
+    printf("%d passed, %d failed, %d skipped\n", of[CELL_PASSED], of[CELL_FAILED],
+           of[CELL_SKIPPED]);
+    return of[CELL_FAILED] > 0 || of[CELL_PASSED] == 0; /* where nothing ran, nothing holds */
 }
 
 /* ---- the program ---- */
 
 static const char usage[] =
     "usage: faults [--runs N] [--jobs N] [--fault NAME] [--workload NAME] [--seed N]\n"
-    "              [--resume FILE] [--keep-hung] | --list | --again FAULT WORKLOAD RUN SEED\n";
+    "              [--resume FILE [--fresh]] [--keep-hung] | --list | --again FAULT WORKLOAD RUN SEED\n";
 
 static int refuse_arguments(const char *problem)
 {
@@ -456,8 +520,9 @@ static int read_options(int count, char **words)
         {"runs", required_argument, NULL, 'r'},   {"jobs", required_argument, NULL, 'j'},
         {"fault", required_argument, NULL, 'f'},  {"workload", required_argument, NULL, 'w'},
         {"seed", required_argument, NULL, 's'},   {"resume", required_argument, NULL, 'R'},
-        {"keep-hung", no_argument, NULL, 'k'},    {"list", no_argument, NULL, 'l'},
-        {"again", no_argument, NULL, 'a'},        {NULL, 0, NULL, 0},
+        {"fresh", no_argument, NULL, 'F'},        {"keep-hung", no_argument, NULL, 'k'},
+        {"list", no_argument, NULL, 'l'},         {"again", no_argument, NULL, 'a'},
+        {NULL, 0, NULL, 0},
     };
     int letter;
 
@@ -469,6 +534,7 @@ static int read_options(int count, char **words)
         case 'w': options.only_workload = optarg; break;
         case 's': options.seed = strtoull(optarg, NULL, 10); break;
         case 'R': options.resume = optarg; break;
+        case 'F': options.fresh = true; break;
         case 'k': options.keep_hung = true; break;
         case 'l': list(); exit(0);
         case 'a': exit(again(words + optind, count - optind));

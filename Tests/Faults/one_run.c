@@ -207,6 +207,7 @@ static bool make_pool(run *it)
     if (status == OD_OK)
         return true;
     run_expects(status == OD_NO_MEMORY && it->fault->may_refuse, "no pool: %s", message);
+    it->fault->disarm(it); /* of those that may be without a pool none asks it */
     return false;
 }
 
@@ -268,6 +269,7 @@ int one_run(const fault *which, const workload *work, int number, uint64_t seed)
     it.world.first_index = INT64_MAX - 3;
 
     setvbuf(stdout, NULL, _IOLBF, 1024);
+    injection_seed(seed);
     make_helpers();
     int rounds = which->rounds > 0 ? which->rounds : 1;
     for (it.round = 0; it.round < rounds; it.round++) {
@@ -277,6 +279,8 @@ int one_run(const fault *which, const workload *work, int number, uint64_t seed)
     }
     if (which->verify != NULL)
         which->verify(&it);
+    run_expects(which->strikes != STRIKES_EVERY_RUN || atomic_load(&it.events) > 0,
+                "the fault never struck");
     printf("passed: struck %llu times\n", (unsigned long long)atomic_load(&it.events));
     fflush(stdout);
     _exit(0);

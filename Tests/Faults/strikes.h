@@ -10,7 +10,10 @@ void thread_from_kth(run *it);
 void thread_always(run *it);
 void thread_at_random(run *it);
 void threads_again(run *it);
+void threads_again_after_none(run *it);
+void threads_again_after_few(run *it);
 void some_threads_refused(run *it);
+void room_was_kept(run *it);
 void process_limit(run *it);
 void pids_group(run *it);
 void memory_nth(run *it);
@@ -21,14 +24,19 @@ void heap_always(run *it);
 void memory_windows(run *it);
 void memory_and_resize(run *it);
 void memory_again(run *it);
+void memory_was_short(run *it);
 void address_space(run *it);
 void descriptors(run *it);
 void nothing_in_proc(int number, pid_t pid);
+void proc_is_empty(run *it);
 void no_membarrier(int number, pid_t pid);
 void membarrier_gone(run *it);
 void two_nodes(run *it);
 void no_affinity(run *it);
 void no_policy(run *it);
+void pins_from_here(run *it);
+void pins_refused(run *it);
+void calls_refused(run *it);
 
 /* strikes_time.c: what happens beside the workload */
 void futex_lie(run *it);
@@ -50,7 +58,6 @@ void signal_storm(run *it);
 void affinity_churn(run *it);
 void resize(run *it);
 void fork_again_and_again(run *it);
-void struck(run *it); /* the fault must have happened */
 
 /* strikes_ends.c: runs that end in their own way */
 void stop_with_a_stuck_job(run *it);

@@ -2,6 +2,7 @@
  * and a stack that is used up. */
 #include "Faults/strikes.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -175,6 +176,31 @@ static bool is_settled(run *it, const od_stop_report *report, account now)
            (report->stuck == 0 || is_accepted(it, now.begun + metrics.cancelled, now));
 }
 
+enum { LINGERING = 200 };
+
+static void linger(job *entry)
+{
+    (void)entry;
+    odi_clock_sleep(300 * ODI_MICROSECOND);
+}
+
+/* More than any number of workers has done by the latest deadline. */
+static void launch_lingering(run *it)
+{
+    for (int i = 0; i < LINGERING; i++)
+        od_queue_async(it->open, NULL, OD_QUEUE_BAND, run_job, ledger_job(it, linger, i));
+}
+
+/* What the report calls stuck is about to begin, or has begun. */
+static void expect_nothing_began(run *it, const od_stop_report *report, unsigned begun)
+{
+    unsigned most = report->stuck == 0 ? begun : (unsigned)(report->ran + report->stuck);
+    account end = take_account(it);
+
+    run_expects(end.begun <= most, "%u jobs began after the stop had returned; %llu were stuck",
+                end.begun - most, (unsigned long long)report->stuck);
+}
+
 void stop_under_load(run *it)
 {
     od_stop_report report;
@@ -182,8 +208,11 @@ void stop_under_load(run *it)
 
     it->never_waits = true;
     it->work->launch(it);
+    if (it->round % 2) /* otherwise all of a wave may be done by then */
+        launch_lingering(it);
     run_expects(od_pool_stop(it->pool, deadline, &report) == OD_OK, "the stop was refused");
 
+    unsigned begun = take_account(it).begun;
     account now = take_account(it);
     for (int i = 0; i < 2000 && !is_settled(it, &report, now); i++) {
         odi_clock_sleep(ODI_MILLISECOND);
@@ -205,8 +234,9 @@ void stop_under_load(run *it)
     }
     if (it->work->stopped != NULL)
         it->work->stopped(it);
-    atomic_fetch_add(&it->events, report.cancelled);
+    atomic_fetch_add(&it->events, report.cancelled + report.stuck);
     run_expects(od_pool_free(it->pool) == OD_OK, "the pool cannot be freed");
+    expect_nothing_began(it, &report, begun);
 }
 
 /* ---- a stack that is used up ---- */
@@ -225,10 +255,45 @@ static __attribute__((noinline)) void descend(volatile char *above)
     above[0] = frame[0];
 }
 
+/* Whether the fault lies in the guard of this thread's stack is looked at before the engine's
+ * own handler looks, which runs next and has the last word. */
+static _Thread_local uintptr_t guard_from, guard_to;
+static struct sigaction engines;
+
+static void say_where(int signal, siginfo_t *info, void *machine)
+{
+    static const char in[] = "the fault lies in the guard\n", out[] = "the fault lies elsewhere\n";
+    uintptr_t address = (uintptr_t)info->si_addr;
+    bool is_in = address >= guard_from && address < guard_to;
+
+    (void)machine;
+    if (write(STDOUT_FILENO, is_in ? in : out, is_in ? sizeof in - 1 : sizeof out - 1) < 0)
+        _exit(1);
+    sigaction(signal, &engines, NULL); /* the access is tried again */
+}
+
+static void find_guard(void)
+{
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t size = 0, guard = 0;
+
+    run_expects(pthread_getattr_np(pthread_self(), &attributes) == 0, "a stack is nowhere");
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_getguardsize(&attributes, &guard);
+    pthread_attr_destroy(&attributes);
+    run_expects(guard > 0, "a worker's stack has no guard");
+    guard_from = (uintptr_t)lowest - guard;
+    guard_to = (uintptr_t)lowest + guard; /* where the guard counts as a part of the stack */
+}
+
 static void descend_for_ever(job *entry)
 {
     volatile char frame[1] = {(char)entry->number};
+    struct sigaction ours = {.sa_sigaction = say_where, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
+    find_guard();
+    sigaction(SIGSEGV, &ours, &engines);
     descend(frame);
 }
 

@@ -44,25 +44,91 @@ void thread_at_random(run *it)
     injection_arm(&of_threads, 0, 0, 2 + it->round % 3);
 }
 
+/* A thread is tried with smaller and smaller stacks, and missed once. */
+static od_metrics expect_missed(run *it, unsigned refused)
+{
+    od_metrics metrics;
+
+    od_pool_metrics(it->pool, &metrics);
+    run_expects(metrics.thread_failures <= refused + (unsigned)atomic_load(&of_threads.refused),
+                "the pool says that it missed %llu threads, of which %u were refused",
+                (unsigned long long)metrics.thread_failures, refused);
+    return metrics;
+}
+
 void threads_again(run *it)
 {
-    atomic_fetch_add(&it->events, (unsigned long long)atomic_load(&of_threads.refused));
+    unsigned refused = injection_take(&of_threads);
+
+    (void)expect_missed(it, refused);
+    atomic_fetch_add(&it->events, refused);
+    injection_end(&of_threads);
+}
+
+/* All that was tried was refused, and the pool knows. */
+void threads_again_after_none(run *it)
+{
+    unsigned refused = injection_take(&of_threads);
+    od_metrics metrics = expect_missed(it, refused);
+
+    run_expects(metrics.threads_started == 0 && metrics.active == 0,
+                "%llu threads were started where none can be had",
+                (unsigned long long)metrics.threads_started);
+    run_expects(metrics.executed == metrics.ran_on_callers,
+                "of %llu jobs only %llu ran on submitters, and there was no thread",
+                (unsigned long long)metrics.executed,
+                (unsigned long long)metrics.ran_on_callers);
+    atomic_fetch_add(&it->events, refused);
+    injection_end(&of_threads);
+}
+
+void threads_again_after_few(run *it)
+{
+    unsigned refused = injection_take(&of_threads);
+    od_metrics metrics = expect_missed(it, refused);
+    int few = atomic_load(&of_threads.from) - 1;
+
+    run_expects(metrics.threads_started <= (unsigned)few, "%llu threads were started instead of %d",
+                (unsigned long long)metrics.threads_started, few);
+    atomic_fetch_add(&it->events, refused);
     injection_end(&of_threads);
 }
 
 void some_threads_refused(run *it)
 {
-    od_metrics metrics;
+    unsigned refused = injection_take(&of_threads);
 
-    od_pool_metrics(it->pool, &metrics);
-    atomic_fetch_add(&it->events, metrics.thread_failures);
+    (void)expect_missed(it, refused);
+    atomic_fetch_add(&it->events, refused);
+}
+
+/* ---- room for none, one or two more threads ---- */
+
+static int room(const run *it)
+{
+    return it->number % 3;
+}
+
+/* Those that were there before are the helpers and the main thread. */
+static int room_in_all(const run *it)
+{
+    return HELPERS + 1 + room(it);
+}
+
+void room_was_kept(run *it)
+{
+    int ids[16], threads = engine_threads(ids, 16);
+
+    some_threads_refused(it);
+    run_expects(threads <= room(it), "%d threads where there is room for %d", threads, room(it));
+    run_expects(room(it) > 0 || atomic_load(&it->events) > 0,
+                "no thread was refused where there is room for none");
 }
 
 /* A user of its own, so that nobody else's threads count. */
 void process_limit(run *it)
 {
-    struct rlimit limit = {(rlim_t)(HELPERS + 2 + it->number % 3),
-                           (rlim_t)(HELPERS + 2 + it->number % 3)};
+    struct rlimit limit = {(rlim_t)room_in_all(it), (rlim_t)room_in_all(it)};
     uid_t user = 60000 + (uid_t)getpid() % 5000;
 
     if (geteuid() != 0)
@@ -71,6 +137,7 @@ void process_limit(run *it)
         run_skips("no change of user: %s", strerror(errno));
     if (setrlimit(RLIMIT_NPROC, &limit) != 0)
         run_skips("no RLIMIT_NPROC: %s", strerror(errno));
+    it->options.workers = 4; /* more than there is room for */
 }
 
 void pids_group(run *it)
@@ -80,8 +147,9 @@ void pids_group(run *it)
     cgroup_make("pids", getpid());
     snprintf(text, sizeof text, "%d", (int)getpid());
     cgroup_write("pids", getpid(), "cgroup.procs", text);
-    snprintf(text, sizeof text, "%d", HELPERS + 1 + it->number % 3);
+    snprintf(text, sizeof text, "%d", room_in_all(it));
     cgroup_write("pids", getpid(), "pids.max", text);
+    it->options.workers = 4;
 }
 
 /* ---- memory ---- */
@@ -138,19 +206,32 @@ void memory_and_resize(run *it)
     memory_at_random(it);
     while (!atomic_load(&it->over)) {
         (void)od_pool_set_workers(it->pool, 1 + (int)prng_below(&random, 6));
-        atomic_fetch_add(&it->events, 1);
         odi_clock_sleep(400 * ODI_MICROSECOND);
     }
 }
 
 void memory_again(run *it)
 {
-    atomic_fetch_add(&it->events, (unsigned long long)(atomic_load(&of_heap.refused) +
-                                                       atomic_load(&of_maps.refused)));
-    atomic_store(&of_heap.refused, 0);
-    atomic_store(&of_maps.refused, 0);
+    atomic_fetch_add(&it->events, injection_take(&of_heap) + injection_take(&of_maps));
     injection_end(&of_heap);
     injection_end(&of_maps);
+}
+
+/* By the kernel: stacks are memory, too. */
+void memory_was_short(run *it)
+{
+    atomic_fetch_add(&it->events, injection_take(&of_threads));
+    memory_again(it);
+}
+
+/* A first thread's stack grows when it is touched, and where a limit keeps it from growing that is a
+ * crash, of which no code of any program can learn before: it has its size when the limit comes. */
+static void touch_the_stack(void)
+{
+    volatile char room[1 << 20];
+
+    for (size_t at = 0; at < sizeof room; at += 4096)
+        room[at] = 0;
 }
 
 /* Room for what there is and a little more: the default stacks of 256 MiB do not fit. */
@@ -158,6 +239,8 @@ void address_space(run *it)
 {
     static const unsigned long more_mib[] = {200, 96, 48, 24};
     unsigned long pages = 0;
+
+    touch_the_stack();
     FILE *file = fopen("/proc/self/statm", "r");
 
     if (file == NULL || fscanf(file, "%lu", &pages) != 1)
@@ -195,6 +278,13 @@ void nothing_in_proc(int number, pid_t pid)
         run_skips("nothing can be mounted over /sys: %s", strerror(errno));
     if (number % 3 != 2 && mount("none", "/proc", "tmpfs", 0, "size=64k") != 0)
         run_skips("nothing can be mounted over /proc: %s", strerror(errno));
+}
+
+void proc_is_empty(run *it)
+{
+    run_expects(access("/sys/devices", F_OK) != 0, "/sys is not empty");
+    run_expects(it->number % 3 == 2 || access("/proc/self", F_OK) != 0, "/proc is not empty");
+    atomic_fetch_add(&it->events, 1);
 }
 
 /* ---- system calls ---- */
@@ -250,4 +340,33 @@ void no_policy(run *it)
 
     two_nodes(it);
     refuse_calls(calls, 4, it->number % 2 ? EPERM : ENOSYS);
+}
+
+void pins_from_here(run *it)
+{
+    (void)it;
+    (void)injection_take(&of_pins);
+}
+
+/* A worker that could not be pinned says so at once, behind the call that was refused. */
+void pins_refused(run *it)
+{
+    int64_t give_up = odi_clock_after(LOST_NS);
+    od_metrics metrics;
+    unsigned refused;
+
+    do {
+        refused = (unsigned)atomic_load(&of_pins.refused);
+        od_pool_metrics(it->pool, &metrics);
+        if (metrics.warnings != refused)
+            odi_clock_sleep(ODI_MILLISECOND);
+    } while (metrics.warnings != refused && odi_clock_now() < give_up);
+    run_expects(metrics.warnings == refused, "%u pins were refused, and %llu were warned of",
+                refused, (unsigned long long)metrics.warnings);
+    atomic_fetch_add(&it->events, injection_take(&of_pins) + injection_take(&of_calls));
+}
+
+void calls_refused(run *it)
+{
+    atomic_fetch_add(&it->events, injection_take(&of_calls));
 }

@@ -17,11 +17,6 @@
 
 enum { MOST_THREADS = 256 };
 
-void struck(run *it)
-{
-    run_expects(atomic_load(&it->events) > 0, "the fault never struck");
-}
-
 /* ---- futexes and clocks ---- */
 
 void futex_lie(run *it)
@@ -31,8 +26,8 @@ void futex_lie(run *it)
 
 void futex_honest(run *it)
 {
-    (void)it;
     atomic_store(&futex_lies, 0);
+    atomic_fetch_add(&it->events, atomic_exchange(&futex_lied, 0));
 }
 
 void wall_clock(run *it)
@@ -43,10 +38,14 @@ void wall_clock(run *it)
 
 void wall_clock_verify(run *it)
 {
+    struct timespec now;
+
     (void)it;
     run_expects(atomic_load(&wall_reads) == 0,
                 "the engine asked for the wall clock %u times, which may jump",
                 atomic_load(&wall_reads));
+    clock_gettime(CLOCK_REALTIME, &now); /* as the engine would */
+    run_expects(atomic_load(&wall_reads) == 1, "who asks for the wall clock is not noted");
 }
 
 /* ---- limits that change ---- */
@@ -109,11 +108,32 @@ void quota_changes(run *it)
     await_workers(it, 2, "the quota is lifted");
 }
 
+/* No thread of the engine is on, or may go to, a CPU that is not there. */
+static void expect_within(run *it, const cpu_set_t *there)
+{
+    int threads[MOST_THREADS], count = engine_threads(threads, MOST_THREADS);
+
+    for (int i = 0; i < count; i++) {
+        cpu_set_t may, both;
+
+        if (sched_getaffinity(threads[i], sizeof may, &may) != 0)
+            continue; /* it has left */
+        CPU_AND(&both, &may, there);
+        run_expects(CPU_EQUAL(&both, &may), "a thread of the engine may run on a missing CPU");
+    }
+    run_expects(count > 0 || atomic_load(&it->over), "there is no thread of the engine");
+}
+
 void cpuset_changes(run *it)
 {
+    cpu_set_t first;
+
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
     await_workers(it, 2, "two CPUs");
     cgroup_write("cpuset", getpid(), "cpuset.cpus", "0");
     await_workers(it, 1, "a cpuset of one CPU");
+    expect_within(it, &first);
     cgroup_write("cpuset", getpid(), "cpuset.cpus", "0-1");
     await_workers(it, 2, "both CPUs again");
 }

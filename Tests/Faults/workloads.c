@@ -3,6 +3,7 @@
  * when it ends. */
 #include "Faults/faults.h"
 #include "Faults/lanes.h"
+#include "Faults/roll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,7 @@ static void flood_from(run *it, int helper)
             od_pool_submit(it->pool, (od_band)(i / 16 % 5), run_job, entry);
         }
     }
+    roll_call(helper);
 }
 
 static void flood_launch(run *it)
@@ -298,8 +300,8 @@ static void mix_await(run *it)
 }
 
 const workload workloads[WORKLOADS] = {
-    {"flood", "four threads submit 500 jobs each, with groups, bands and a serial queue",
-     .launch = flood_launch, .await = flood_await},
+    {"flood", "four threads submit 500 jobs each, with groups, bands and a serial queue; three fill a roster",
+     .launch = flood_launch, .await = flood_await, .open = roll_open, .close = roll_close},
     {"tree", "jobs submit jobs: bursts that grow deques, a serial and a limited queue",
      .launch = tree_launch, .await = tree_await},
     {"mix", "jobs that block or wait for jobs; cancel, suspend, resume, sync, set width",
@@ -311,13 +313,17 @@ const workload workloads[WORKLOADS] = {
 
 /* ---- queues and groups ---- */
 
+static void give_memory(bool given)
+{
+    injection_pause(&of_heap, given);
+    injection_pause(&of_maps, given);
+}
+
 /* Memory may be short for these too; a caller tries again, and so do we. */
 void memory_is_short(int tries, const char *what)
 {
-    if (tries == 50) { /* it stays short: nothing can be submitted anyway */
-        injection_end(&of_heap);
-        injection_end(&of_maps);
-    }
+    if (tries == 50) /* it stays short: nothing can be submitted anyway */
+        give_memory(true);
     run_expects(tries < 100, "no memory for %s, though nothing refuses it", what);
 }
 
@@ -355,6 +361,7 @@ void workload_open(run *it)
         it->groups[i] = group_for();
     if (it->work->open != NULL)
         it->work->open(it);
+    give_memory(false); /* the work is what is to go without */
 }
 
 void workload_close(run *it)

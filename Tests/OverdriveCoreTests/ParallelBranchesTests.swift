@@ -64,6 +64,7 @@ struct ParallelBranchesTests {
             #expect(correct)
         }
         #expect(census.alive == 0)
+        #expect(scheduler.metrics.stolenForks == 40 * (count - 1))
     }
 
     @Test("invoke calls each number once", arguments: Caller.allCases)

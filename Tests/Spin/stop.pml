@@ -1,22 +1,26 @@
-/* stop.pml — submit against stop with a deadline: pool/stop.c, pool/submit.c, worker/day.c.
+/* stop.pml — submit against stop: pool/stop.c, pool/submit.c, worker/day.c.
  *
- * A pool of two workers, one submitter outside, one job that submits another from inside, and
+ * A pool of two workers (WORKERS), one submitter outside, one job that submits another from inside, and
  * a job that may be stuck for ever. The stopper announces STOPPING, waits for the workers to
  * leave until its deadline (which may pass at any moment), announces CANCELLING, gives those
  * between two jobs a moment to leave (which may pass at any moment too), discards what waits,
- * and reports.
+ * and reports. With FOREVER it has no deadline, and no job is stuck: it waits until the last worker has
+ * left, runs what came meanwhile, and what came while it announced CANCELLING.
  *
  * Submissions are buffered stores, as in sleep.pml; flags are read-modify-writes followed by a
  * heavy fence. Waking is left to sleep.pml: workers here look again and again.
  *
  * Checked   - each accepted job ends as exactly one of ran, cancelled, ran on its caller, stuck
  *           - nothing waits anywhere once stop has returned and the submitters are through
- *           - stop returns, under weak fairness, whatever the jobs do
+ *           - stop returns, under weak fairness, whatever the jobs do; without a deadline only because the
+ *             workers leave, and then nothing is cancelled
  */
 #ifndef OUTSIDE
 #define OUTSIDE 2
 #endif
+#ifndef WORKERS
 #define WORKERS 2
+#endif
 #define INSIDE 1 /* the job with number 0 submits number OUTSIDE */
 #define TOTAL (OUTSIDE + INSIDE)
 
@@ -73,21 +77,25 @@ inline write_out_slots()
 
 inline begin(j, as)
 {
+#ifdef FOREVER
+    assert(as != CANCELLED);
+#endif
     job[j] = as;
     executions[j]++;
     assert(executions[j] == 1)
 }
 
-/* Takes the oldest published slot, or what lies in the deque. A claim goes by ticket order:
- * a slot that is not written yet holds back what came after it. */
-inline find(got)
+/* Takes the oldest published slot, or what lies in the deque, which its owner sees before it is written
+ * out. A claim goes by ticket order: a slot that is not written yet holds back what came after it. */
+inline find(got, who)
 {
     if
     :: slots[0] && !claimed[0] -> claimed[0] = true; got = 0
 #if OUTSIDE > 1
     :: claimed[0] && slots[1] && !claimed[1] -> claimed[1] = true; got = 1
 #endif
-    :: in_deque -> in_deque = false; got = OUTSIDE
+    :: in_deque || (in_deque_stored && owner == who) ->
+        in_deque = false; in_deque_stored = false; got = OUTSIDE
     :: else -> got = TOTAL
     fi
 }
@@ -105,7 +113,7 @@ proctype worker(byte w)
         :: else
         fi;
         atomic {
-            find(got);
+            find(got, w);
             if
             :: got < TOTAL -> running[w] = got; in_job[w] = true; begin(got, RUNS)
             :: else
@@ -122,17 +130,23 @@ proctype worker(byte w)
                     in_deque_stored = true
                 fi
             :: got == 1 -> /* this one may never end */
+#ifndef FOREVER
                 if
                 :: true
                 :: STUCK_FOR_EVER = true;
 end_stuck:          false
                 fi
+#else
+                skip
+#endif
             :: else
             fi;
             atomic { job[got] = RAN; in_job[w] = false; got = TOTAL }
         :: else ->
             if
+#ifndef MUTANT_STAYS
             :: stopping -> break /* found nothing, and had seen STOPPING before the look */
+#endif
             :: else
             fi
         fi
@@ -146,7 +160,33 @@ end_stuck:          false
         fi
     };
 #endif
-    atomic { present--; in_deque = in_deque || in_deque_stored; in_deque_stored = false }
+    atomic {
+#ifdef MUTANT_LEAVES_UNCOUNTED
+        if
+        :: w > 0 -> present--
+        :: else
+        fi;
+#else
+        present--;
+#endif
+        in_deque = in_deque || in_deque_stored; in_deque_stored = false
+    }
+}
+
+/* What waits, run by a thread that is no worker, one by one; and so is what job 0 submits there. */
+inline help()
+{
+    do
+    :: atomic { slots[0] && !claimed[0] -> claimed[0] = true; begin(0, RAN_ON_CALLER) };
+        if
+        :: job[OUTSIDE] == NOWHERE -> atomic { begin(OUTSIDE, RAN_ON_CALLER) }
+        :: else
+        fi
+#if OUTSIDE > 1
+    :: atomic { claimed[0] && slots[1] && !claimed[1] -> claimed[1] = true; begin(1, RAN_ON_CALLER) }
+#endif
+    :: atomic { nothing_claimable -> break }
+    od
 }
 
 /* odi_pool_submit from a thread that is no worker. */
@@ -163,18 +203,7 @@ active proctype submitter()
 #ifndef MUTANT_NO_HELP
         :: stopping -> /* help: run what waits, here */
             atomic { write_out_slots() }; /* its own buffer is its own to read */
-            do
-            :: atomic { slots[0] && !claimed[0] -> claimed[0] = true; begin(0, RAN_ON_CALLER) };
-                if /* job 0 submits from a thread that is no worker */
-                :: job[OUTSIDE] == NOWHERE -> atomic { begin(OUTSIDE, RAN_ON_CALLER) }
-                :: else
-                fi
-#if OUTSIDE > 1
-            :: atomic { claimed[0] && slots[1] && !claimed[1] -> claimed[1] = true;
-                        begin(1, RAN_ON_CALLER) }
-#endif
-            :: atomic { nothing_claimable -> break }
-            od
+            help()
 #endif
         :: else
         fi;
@@ -187,7 +216,7 @@ active proctype submitter()
 inline discard_one()
 {
     /* claims and steals, like anyone */
-    find(discarded);
+    find(discarded, 255);
     if
     :: discarded < TOTAL -> begin(discarded, CANCELLED)
     :: else
@@ -199,9 +228,16 @@ active proctype stopper()
     byte discarded;
 
     STOPPING = true;
-#ifndef MUTANT_NO_HEAVY_STOPPING
+#ifndef NO_HEAVY_STOPPING /* holds all the same: the second announcement's fence makes up for it */
     fence_heavy();
 #endif
+#ifdef FOREVER
+    present == 0; /* await_departures */
+    help();       /* close_if_empty: nobody starts a worker here, so nobody has come meanwhile */
+    CANCELLING = true;
+    fence_heavy();
+    help();
+#else
     if
     :: present == 0
     :: true /* the deadline */
@@ -221,19 +257,28 @@ active proctype stopper()
         fi
     }
     od;
+#endif
 returned:
     stopped = true
 }
 
+#define left_is_stuck(w) (!in_job[w] || running[w] == 1)
+#if WORKERS > 2
+#define in_jobs (in_job[0] + in_job[1] + in_job[2])
+#define stuck_are_left (left_is_stuck(0) && left_is_stuck(1) && left_is_stuck(2))
+init { atomic { run worker(0); run worker(1); run worker(2) } }
+#else
+#define in_jobs (in_job[0] + in_job[1])
+#define stuck_are_left (left_is_stuck(0) && left_is_stuck(1))
 init { atomic { run worker(0); run worker(1) } }
+#endif
 
 active proctype watch()
 {
 end:
     atomic {
-        stopped && finished_submitting && any_waits && present == in_job[0] + in_job[1] &&
-            (!in_job[0] || running[0] == 1) && (!in_job[1] || running[1] == 1) &&
-            (!(in_job[0] || in_job[1]) || STUCK_FOR_EVER) -> /* who is left is stuck */
+        stopped && finished_submitting && any_waits && present == in_jobs && stuck_are_left &&
+            (in_jobs == 0 || STUCK_FOR_EVER) -> /* who is left is stuck */
         assert(false) /* accepted, and neither run nor cancelled */
     }
 }

@@ -127,10 +127,11 @@ extension Closures where S: LimitedQueues {
     @inlinable
     public static var limitedEntries: [Harness.Entry] { [("limited", limited)] }
 
-    /// Closures of which so many at a time may run; none of them may see more than that.
+    /// Closures of which one fewer may run at a time than there are workers, or the limit would never bind; none of them may
+    /// see more than that. A pass follows in which they take long enough to meet.
     @inlinable
     static func limited() {
-        let (limit, n) = (Harness.value("limit", 4), Harness.value("n", 100_000))
+        let (limit, n) = (max(1, Harness.workers - 1), Harness.value("n", 100_000))
         let queue = S.makeQueue(limit: limit)
         let group = S.makeGroup(for: queue)
         let (inside, ran) = (AtomicCount(), AtomicCount())
@@ -145,5 +146,15 @@ extension Closures where S: LimitedQueues {
             S.wait(for: group)
             return UInt64(ran.value)
         }
+        ran.set(0)
+        for i in 0..<n {
+            S.submit(to: queue, in: group) {
+                if inside.addAndCount() <= limit { ran.add() }
+                wl_nothing(wl_spin(UInt64(i), 1000))
+                _ = inside.takeOne()
+            }
+        }
+        S.wait(for: group)
+        Harness.check(UInt64(ran.value))
     }
 }

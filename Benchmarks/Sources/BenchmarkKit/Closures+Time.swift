@@ -4,7 +4,8 @@ extension Closures where S: TimedQueues {
     @inlinable
     public static var timedEntries: [Harness.Entry] { [("group", groups), ("group-pairs", groupPairs), ("timers", timers), ("timer-arm", timerArm)] }
 
-    /// Many small groups, each with a notification.
+    /// Many small groups, each with a notification; a pass follows in which the closures take a while and count, and the
+    /// notification looks whether all of its group have.
     @inlinable
     static func groups() {
         let (queue, n, ran) = (S.makeQueue(), Harness.value("n", 10_000), AtomicCount())
@@ -23,20 +24,38 @@ extension Closures where S: TimedQueues {
             S.wait(for: all)
             return UInt64(10 * ran.value)
         }
+        ran.set(0)
+        for _ in 0..<n / 10 {
+            let (group, inGroup) = (S.makeGroup(for: queue), AtomicCount())
+            for _ in 0..<10 {
+                S.submit(to: queue, in: group) {
+                    wl_nothing(wl_spin(0, 1000))
+                    inGroup.add()
+                }
+            }
+            S.enter(all)
+            S.whenEmpty(group, submitTo: queue) {
+                if inGroup.value == 10 { ran.add(10) }
+                S.leave(all)
+            }
+        }
+        S.wait(for: all)
+        Harness.check(UInt64(ran.value))
     }
 
-    /// Timers that are due within a tenth of a second, all armed at once.
+    /// Timers that are due within a tenth of a second, all armed at once; one that comes early is not counted.
     @inlinable
     static func timers() {
         let (queue, n, ran) = (S.makeQueue(), Harness.value("n", 10_000), AtomicCount())
         let group = S.makeGroup(for: queue)
         Harness.measure {
             ran.set(0)
-            let start = S.now
+            let (began, start) = (Harness.now, S.now)
             for i in 0..<n {
+                let microseconds = Int(wl_random(UInt64(i)) % 100_000)
                 S.enter(group)
-                S.submit(to: queue, microseconds: Int(wl_random(UInt64(i)) % 100_000), after: start) {
-                    ran.add()
+                S.submit(to: queue, microseconds: microseconds, after: start) {
+                    if Harness.now - began >= 1000 * microseconds { ran.add() }
                     S.leave(group)
                 }
             }

@@ -1,6 +1,7 @@
 public import CWorkloads
 
-/// What a loop does with each index: a type of its own, so that every contender's loop has it inlined.
+/// What a loop does with each index: a type of its own, and no closure, so that a contender's loop over a part, which is
+/// generic over it, has it inlined whatever thread runs the part.
 public protocol LoopBody: Sendable {
     func run(_ index: Int)
 }

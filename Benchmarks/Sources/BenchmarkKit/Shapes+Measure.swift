@@ -72,10 +72,10 @@ extension Shapes {
         [
             ("loop-flops", {
                 let body = FlopsBody(Harness.value("n", 1_000_000))
-                loop(body.x.count, body)
+                loopInParts(body.x.count, body)
                 body.check()
             }),
-            ("loop-empty", { loop(Harness.value("n", 1_000_000), EmptyBody()) }),
+            ("loop-empty", { loopInParts(Harness.value("n", 1_000_000), EmptyBody()) }),
             ("loop-imbalanced", {
                 let n = Harness.value("n", 20_000)
                 loop(n, ImbalancedBody(n))
@@ -84,15 +84,27 @@ extension Shapes {
         ]
     }
 
-    /// A pass that marks every index comes after the timed ones.
+    // A pass that marks every index comes after the timed ones.
+
     @inlinable
     static func loop<Body: LoopBody>(_ n: Int, _ body: Body) {
         Harness.measure {
-            S.loop(n) { body.run($0) }
+            S.loop(n, body)
             return 0
         }
         let marks = MarkBody(n)
-        S.loop(n) { marks.run($0) }
+        S.loop(n, marks)
+        Harness.check(marks.once)
+    }
+
+    @inlinable
+    static func loopInParts<Body: LoopBody>(_ n: Int, _ body: Body) {
+        Harness.measure {
+            S.loopInParts(n, body)
+            return 0
+        }
+        let marks = MarkBody(n)
+        S.loopInParts(n, marks)
         Harness.check(marks.once)
     }
 }

@@ -7,8 +7,11 @@ public protocol ForkJoin: SendableMetatype {
     static func two<A: Sendable, B: Sendable>(_ a: @Sendable () -> A, _ b: @Sendable () -> B) -> (A, B)
     /// The sum of `body(0)` to `body(count - 1)`, each of which may run elsewhere.
     static func sum(_ count: Int, _ body: @Sendable (Int) -> UInt64) -> UInt64
-    /// `body(i)` for each i of a loop, with the library's own way of splitting.
-    static func loop(_ count: Int, _ body: @Sendable (Int) -> Void)
+    /// `body.run(i)` for each i of a loop, with the library's own way of splitting.
+    static func loop<Body: LoopBody>(_ count: Int, _ body: Body)
+    /// The same for bodies of a nanosecond or so: where the library has a form that gives parts, and says to take it
+    /// for such bodies, in that one.
+    static func loopInParts<Body: LoopBody>(_ count: Int, _ body: Body)
     /// Runs `body` where the others may be called.
     static func root<R: Sendable>(_ body: @Sendable () -> R) -> R
 }
@@ -27,6 +30,9 @@ extension ForkJoin {
         let (a, b) = two({ sumOfHalves(first, middle, body) }, { sumOfHalves(middle, end, body) })
         return a &+ b
     }
+
+    @inlinable
+    public static func loopInParts<Body: LoopBody>(_ count: Int, _ body: Body) { loop(count, body) }
 
     @inlinable
     public static func root<R: Sendable>(_ body: @Sendable () -> R) -> R { body() }

@@ -63,11 +63,28 @@ public final class Gate: @unchecked Sendable {
     }
 }
 
-/// Something for closures to capture, and to count with.
-public final class Ballast: Sendable {
-    private let atomic = AtomicCount()
+/// Passes when `take` has been called so many times: what stands in for a group where there is none.
+public final class Countdown: Sendable {
+    @usableFromInline let left: AtomicCount
+    @usableFromInline let gate = Gate()
 
-    public init() {}
-    public var count: Int { atomic.value }
-    public func add() { atomic.add() }
+    public init(_ count: Int) { left = AtomicCount(count) }
+
+    @inlinable public func take() { if left.takeOne() == 0 { gate.open() } }
+
+    public func wait() { gate.pass() }
+}
+
+/// Something for closures to capture beside their number. Where it does not count, it looks at the number and no more:
+/// a count that all closures add to would be most of what is measured.
+public final class Ballast: Sendable {
+    @usableFromInline let ran = AtomicCount()
+    @usableFromInline let left: Int
+
+    /// - Parameter counts: Whether every closure is counted, or only number 0.
+    public init(counts: Bool) { left = counts ? 0 : .max }
+
+    public var count: Int { ran.value }
+
+    @inlinable public func add(_ number: Int) { if number & left == 0 { ran.add() } }
 }

@@ -18,6 +18,12 @@ public struct CountGate: Sendable {
     let units: @Sendable (Workload.Parameters) -> Double
     /// At most so many per unit.
     public let limit: Double
+
+    /// One worker, a run to warm up, one sample, and no pass after it that checks.
+    func arguments(_ parameters: Workload.Parameters) -> [String] {
+        let settings = ["workers": 1, "least": 1, "most": 1, "warmup_ms": 0, "budget_ms": 0, "check": 0]
+        return [word] + parameters.merging(settings) { own, _ in own }.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+    }
 }
 
 /// Counts, and judges.
@@ -52,8 +58,7 @@ public struct CountGates: Sendable {
     private func total(
         _ gate: CountGate, _ parameters: Workload.Parameters, _ program: String, _ problem: inout String
     ) -> Double? {
-        let arguments = [gate.word] + parameters.merging(["workers": 1, "least": 1, "most": 1, "warmup_ms": 0, "budget_ms": 0]) { own, _ in own }
-            .sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        let arguments = gate.arguments(parameters)
         if !gate.count.isByValgrind {
             guard let library = programs.file("counting.so") else {
                 problem = "counting.so is not built"
@@ -77,7 +82,7 @@ public struct CountGates: Sendable {
         problem = outcome.errors
         guard outcome.status == 0 else { return nil }
         let callgrind = Callgrind(File.read(counts))
-        // The warm-up ran too: each unit twice.
+        // The warm-up ran too: each unit twice. (No pass that checks: it would be a third, with closures that capture.)
         return Double(gate.count == .instructions ? callgrind.instructions : callgrind.locked { File.bytes($0) }) / 2
     }
 }

@@ -32,10 +32,10 @@ extension CountGate {
         perClosure("spawn with captures", "spawn-captures", .allocations, 1.01),
         perClosure("spawn from inside", "spawn-inside", .allocations, 0.01),
         // Batches and wakes differ from run to run: these two have room for it.
-        perClosure("spawn from outside", "spawn-outside", .locked, 7.0),
+        perClosure("spawn from outside", "spawn-outside", .locked, 3.5),
         perClosure("serial queue", "serial-queue", .locked, 8.6),
-        perClosure("spawn from inside", "spawn-inside", .locked, 3.5),
-        perClosure("spawn from inside", "spawn-inside", .instructions, 730),
+        perClosure("spawn from inside", "spawn-inside", .locked, 1.5),
+        perClosure("spawn from inside", "spawn-inside", .instructions, 485),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
         perClosure("chain", "chain", .allocations, 1.01),
         perClosure("chain", "chain", .locked, 9.5),

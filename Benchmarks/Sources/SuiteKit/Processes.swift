@@ -4,13 +4,16 @@ internal import Glibc
 public struct Processes: Sendable {
     /// One process.
     struct One: Sendable {
+        let round: Int
         let minimum: Double
         /// CPUs that others kept busy meanwhile.
         let others: Double
         /// What the machine's fixed piece of work took around it; nil in results of former times.
         let pace: Double?
+        /// What was counted of it, per sample.
+        let facts: [String: Double]
         /// CPUs that it kept busy itself: whether the kernel put its threads on one or on several.
-        let cpus: Double?
+        var cpus: Double? { facts["cpus"] }
     }
 
     /// From the fastest to the slowest.
@@ -20,7 +23,7 @@ public struct Processes: Sendable {
 
     init(_ runs: [Run], goodPace: Double? = nil) {
         self.init(runs.filter { !$0.isCounting }.compactMap { run in
-            run.samples.min().map { One(minimum: $0, others: run.others, pace: run.pace, cpus: run.facts["cpus"]) }
+            run.samples.min().map { One(round: run.round, minimum: $0, others: run.others, pace: run.pace, facts: run.facts) }
         }, goodPace)
     }
 
@@ -28,6 +31,12 @@ public struct Processes: Sendable {
         all = processes.sorted { $0.minimum < $1.minimum }
         self.goodPace = goodPace
     }
+
+    /// The rounds that they are of.
+    var rounds: Set<Int> { Set(all.map(\.round)) }
+
+    /// Those of some rounds only.
+    func of(_ rounds: Set<Int>) -> Processes { Processes(all.filter { rounds.contains($0.round) }, goodPace) }
 
     static func + (a: Processes, b: Processes) -> Processes { Processes(a.all + b.all, nil) }
 
@@ -37,8 +46,9 @@ public struct Processes: Sendable {
         return paces.isEmpty ? nil : paces[paces.count / 10]
     }
 
-    /// How close to the minimum a process has to come to confirm it, and how many have to: where three of n do, a
-    /// second series of n misses it once in twenty times.
+    /// How close to the minimum a process has to come to confirm it, and how many have to. Were processes lots from one urn,
+    /// of which three in n come near, then n more would miss it once in twenty times; but the machine's pace, and where
+    /// the kernel puts threads, change from one series to the next.
     static let (close, enough) = (1.05, 3)
 
     /// The processes that found the minimum, or nearly.
@@ -143,7 +153,7 @@ public struct Processes: Sendable {
         } else if !high.isSettled {
             words = "the \(higher) run had not settled: \(high.near.count) of \(high.all.count) processes came near \(Decimals.short(high.all[0].minimum))"
         } else {
-            words = "each of the two settled, on a time of its own" + Processes.placing(low.near, high.near)
+            words = "each of the two settled" + Processes.placing(low.near, high.near) + Processes.counting(low.near, high.near, lower, higher)
         }
         if let fast = low.medianPace, let slow = high.medianPace, slow > 1.05 * fast {
             words += "; the machine was \(Decimals.short(slow / fast)) times as slow in the \(higher)"
@@ -151,6 +161,23 @@ public struct Processes: Sendable {
         if max(low.others, high.others) > 0.2 {
             words += "; neighbours kept \(Decimals.short(others)) CPUs busy in the first, \(Decimals.short(later.others)) in the second"
         }
+        if words == "each of the two settled" { words += ", and nothing that was recorded differs: pace, CPUs, neighbours, switches, memory" }
         return words
+    }
+
+    /// What is counted of a process and may tell why it took longer.
+    private static let telling = [
+        ("switches", "times fell asleep"), ("preemptions", "times preempted"), ("steals", "steals"), ("stolen_forks", "stolen forks"), ("parks", "parks"),
+        ("useful_wakes", "useful wakes"), ("spurious_wakes", "spurious wakes"), ("rss_kib", "KiB of memory"),
+    ]
+
+    /// What one group did half as often again as the other, a sample: at most the three that differ most.
+    private static func counting(_ low: ArraySlice<One>, _ high: ArraySlice<One>, _ lower: String, _ higher: String) -> String {
+        let differing = telling.compactMap { name, words -> (by: Double, text: String)? in
+            guard let a = middle(low.compactMap { $0.facts[name] }), let b = middle(high.compactMap { $0.facts[name] }), max(a, b) >= 1 else { return nil }
+            let by = max(a, b) / max(min(a, b), 0.1)
+            return by < 1.5 ? nil : (by, "\(Decimals.short(a)) \(words) a sample in the \(lower), \(Decimals.short(b)) in the \(higher)")
+        }
+        return differing.sorted { $0.by > $1.by }.prefix(3).map { "; \($0.text)" }.joined()
     }
 }

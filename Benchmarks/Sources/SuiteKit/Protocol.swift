@@ -48,9 +48,9 @@ public struct Protocol: Sendable {
     func measure(_ run: inout Run, _ workload: Workload, _ contender: Contender) {
         var arguments = run.parameters.merging(contender.extra) { own, _ in own }
         arguments["workers"] = run.workers
-        // More processes say more than more samples of one: where time is short, each has half of it.
+        // More processes say more than more samples of one: where time is short, each has half of it, but three samples at least,
+        // so that nobody's minimum is of far fewer.
         arguments["budget_ms"] = arguments["budget_ms"] ?? budget ?? (size == .quick ? workload.budget / 2 : workload.budget)
-        if size == .quick { arguments["least"] = arguments["least"] ?? 1 }
         guard let program = programs.path(of: contender) else { return }
         run.units = workload.units(run.parameters)
         let expected = workload.oracle(run.parameters)
@@ -121,6 +121,9 @@ public struct Programs: Sendable {
         folders.map { "\($0)/\(contender.program)" }.first { access($0, X_OK) == 0 }
     }
 
+    /// The files of some contenders' programs, each once.
+    public func files(of contenders: [Contender]) -> [String] { Set(contenders.compactMap(path)).sorted() }
+
     /// A file that is no program.
     func file(_ name: String) -> String? {
         folders.map { "\($0)/\(name)" }.first { access($0, R_OK) == 0 }
@@ -138,30 +141,47 @@ public struct Programs: Sendable {
 public struct Journal: Sendable {
     public let path: String
     public let runs: [Run]
+    /// What its runs are of; the date is that of the first of them.
+    public let fingerprint: Fingerprint
 
-    /// What is there already goes on, unless it was taken with other settings.
+    /// The last line of one to which nothing more comes.
+    private static let end = "{\"end\":true}"
+
+    /// What is there already goes on, unless it was taken with other settings, of another state or by other programs, or has ended.
     public init(path: String, continuing fingerprint: Fingerprint) {
         self.path = path
-        let header = Journal.line(fingerprint)
-        let lines = File.read(path).split(separator: "\n")
-        if let first = lines.first, Journal.settings(String(first)) == Journal.settings(header) {
+        let text = File.read(path)
+        let lines = text.split(separator: "\n")
+        let header = lines.first.flatMap { try? JSONDecoder().decode(Fingerprint.self, from: Data($0.utf8)) }
+        if let header, Journal.settings(header) == Journal.settings(fingerprint), !lines.contains(Journal.end[...]) {
             runs = lines.dropFirst().compactMap { try? JSONDecoder().decode(Run.self, from: Data($0.utf8)) }
+            var first = fingerprint
+            first.date = header.date
+            self.fingerprint = first
+            // A line that was cut off is nobody's beginning.
+            if !text.hasSuffix("\n") { File.write("\n", to: path, appending: true) }
         } else {
             runs = []
-            File.write(header + "\n", to: path)
+            self.fingerprint = fingerprint
+            File.write(Journal.line(fingerprint) + "\n", to: path)
         }
+    }
+
+    /// All was measured: the next series begins anew.
+    public func complete() {
+        File.write(Journal.end + "\n", to: path, appending: true)
     }
 
     func append(_ run: Run) {
         File.write(Journal.line(run) + "\n", to: path, appending: true)
     }
 
-    /// The date is when the first was made; everything else must be the same.
-    private static func settings(_ header: String) -> Fingerprint? {
-        var fingerprint = try? JSONDecoder().decode(Fingerprint.self, from: Data(header.utf8))
-        fingerprint?.date = ""
-        fingerprint?.rounds = 0
-        fingerprint?.settle = nil
+    /// What has to be the same for a journal to go on.
+    private static func settings(_ fingerprint: Fingerprint) -> Fingerprint {
+        var fingerprint = fingerprint
+        fingerprint.date = ""
+        fingerprint.rounds = 0
+        fingerprint.settle = nil
         return fingerprint
     }
 

@@ -51,6 +51,13 @@ public struct Fingerprint: Codable, Sendable, Equatable {
     /// How all contenders went before their neighbours or behind them, such as "nice -5"; empty: as everybody.
     public var priority: String
     public var workers: [Int]
+    /// Absent in results of former times, or where the machine does not tell: the CPU's family, model and stepping, its caches,
+    /// what its clock does, whether memory comes in large pages.
+    public var family, caches, governor, hugePages: String?
+    /// What other peers were made with.
+    public var go, rustc, rayon, nio: String?
+    /// A hash of the contenders' programs: whoever builds them from edited sources measures something else.
+    public var programs: String?
 }
 
 /// A result: what `suite run` leaves behind.
@@ -118,7 +125,7 @@ public struct Figure: Sendable {
 
     /// What is counted beside the timed samples, and what by a preloaded library in a process of its own.
     public static let (counted, preloaded) = (
-        ["switches", "preemptions", "steals", "failed_steals", "useful_wakes", "spurious_wakes", "parks"],
+        ["switches", "preemptions", "steals", "failed_steals", "stolen_forks", "useful_wakes", "spurious_wakes", "parks"],
         ["allocations", "futexes", "syscalls"]
     )
 }

@@ -54,8 +54,8 @@ struct Series {
         }
     }
 
-    /// Again and again whatever minimum fewer than three processes came near, and Overdrive beside it, until all have
-    /// settled or the time is over.
+    /// Again and again whatever minimum, or whatever ratio's two, fewer than three processes came near, and Overdrive beside
+    /// it, as a ratio is of the rounds that both have; until all have settled or the time is over.
     mutating func takeWhatHasNotSettled() {
         var round = plan.rounds
         goodPace = Processes.goodPace(of: runs)
@@ -64,12 +64,10 @@ struct Series {
             let count = open.reduce(0) { $0 + $1.count }
             guard count > 0 else { break }
             for (group, open) in zip(pairs, open) where !open.isEmpty {
-                let wanted = Set(open.map(\.figure))
-                let counts = Set(open.map(\.workers))
+                let wanted = Set(open.map(\.figure) + open.compactMap { own(beside: $0)?.figure })
                 for pair in turned(group, by: round) {
                     guard spent < Double(plan.settle) else { break }
-                    let isBeside = pair.contender.id == "overdrive" && counts.contains(pair.workers)
-                    if wanted.contains(pair.figure) || isBeside { take(pair, round) }
+                    if wanted.contains(pair.figure) { take(pair, round) }
                     if isTimeToSpeak() {
                         progress("\(count) figures have not settled, at most \(Series.time(Double(plan.settle) - spent)) to go")
                     }
@@ -109,7 +107,19 @@ struct Series {
     private var spent: Double { runs.reduce(0) { $0 + ($1.seconds ?? 0) } }
 
     private func isOpen(_ pair: Pair) -> Bool {
-        !isWithoutAnswer(pair) && !Processes(figures[pair.figure] ?? [], goodPace: goodPace).isSettled
+        guard !isWithoutAnswer(pair) else { return false }
+        let processes = processes(of: pair)
+        guard let own = own(beside: pair), !isWithoutAnswer(own) else { return !processes.isSettled }
+        return !(Ratio(processes, self.processes(of: own))?.isSettled ?? false)
+    }
+
+    private func processes(of pair: Pair) -> Processes { Processes(figures[pair.figure] ?? [], goodPace: goodPace) }
+
+    /// Overdrive's, with which a contender's ratio is formed; its own figures have none.
+    private func own(beside pair: Pair) -> Pair? {
+        guard pair.contender.id != "overdrive" else { return nil }
+        let workers = pair.contender.isSerial ? plan.workers.max() ?? 1 : pair.workers
+        return pairs.joined().first { $0.workload.id == pair.workload.id && $0.contender.id == "overdrive" && $0.workers == workers }
     }
 
     /// It does not do that, or fails at it: once more would change nothing.

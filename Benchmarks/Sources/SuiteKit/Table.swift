@@ -3,31 +3,34 @@ public struct Table: Sendable {
     let results: Results
     let contenders: [Contender]
     let workers: Int
+    private let ratios: [Ratio.Key: Ratio]
+    /// Ratios that another run contradicts.
+    private let apart: Set<Ratio.Key>
 
     /// With the contenders that have anything to say.
-    public init(_ results: Results, workers: Int, all: Bool = false) {
+    public init(_ results: Results, workers: Int, all: Bool = false, apart: Set<Ratio.Key> = []) {
         self.results = results
         self.workers = workers
+        self.apart = apart
+        ratios = results.ratios(most: workers)
         let present = Set(results.runs.map(\.contender))
         contenders = Contender.all.filter { ($0.isHeadline || all) && present.contains($0.id) }
     }
 
-    /// A figure and its ratio to Overdrive's, in Swift or else in C.
+    /// A figure, and its ratio to Overdrive's over the rounds of both.
     struct Cell {
         let minimum: Double
         let ratio: Double?
-        /// Whether both minima were found by several processes.
+        /// Whether both of the ratio's minima were found by several processes, and no other run has another ratio.
         let isSettled: Bool
     }
 
     func cells(of workload: Workload, _ figures: [String: Figure]) -> [Cell?] {
-        let own = figures["overdrive"] ?? figures["overdrive-c"]
-        return contenders.map { contender in
+        contenders.map { contender in
             guard let figure = figures[contender.id], figure.minimum.isFinite else { return nil }
-            let isOwn = contender.id.hasPrefix("overdrive")
-            return Cell(
-                minimum: figure.minimum, ratio: isOwn ? nil : own.map { figure.minimum / $0.minimum },
-                isSettled: figure.processes.isSettled && (isOwn || own?.processes.isSettled ?? false))
+            let key = Ratio.Key(workload: workload.id, contender: contender.id, workers: figure.workers)
+            let ratio = contender.id == "overdrive-c" ? nil : ratios[key]
+            return Cell(minimum: figure.minimum, ratio: ratio?.value, isSettled: ratio?.isSettled ?? false && !apart.contains(key))
         }
     }
 
@@ -85,8 +88,11 @@ public struct Table: Sendable {
         let print = results.fingerprint
         let counts = results.processes
         let processes = counts.lowerBound == counts.upperBound ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
-        var text = "Minimum of \(processes) processes in interleaved rounds, \(workers) workers; ×: times as long as Overdrive (below 1 it loses); "
-            + "~: fewer than three processes came within 5 % of one of the two minima. "
+        var text = "Times are minima of all processes, \(processes) for each, in interleaved rounds, \(workers) workers; ×: times as long as "
+            + "Overdrive (below 1 it loses), both minima over the rounds that both have; ~: may not be found again: fewer than three processes came "
+            + "within 5 % of one of these two minima, or they did so only while the machine was slower than it can be"
+            + (apart.isEmpty ? ". " : ", or a second run was more than 15 % away. ") + smaller
+            + (workers > print.cpus ? "These are more workers than CPUs: no speed-up can be read from them. " : "")
             + "\(print.cpu), \(print.cpus) CPUs, \(print.os), \(print.kernel), \(print.date), commit \(print.commit). \(results.caveat)"
         let failed = results.runs.filter { $0.failure != nil }
         if !failed.isEmpty {
@@ -94,5 +100,19 @@ public struct Table: Sendable {
                 + Set(failed.map { "\($0.workload) by \($0.contender) (\($0.failure ?? ""))" }).sorted().joined(separator: ", ") + "."
         }
         return text
+    }
+
+    /// Which contenders had smaller jobs than Overdrive.
+    private var smaller: String {
+        let parameters = Dictionary(
+            results.runs.map { ("\($0.workload) \($0.contender)", $0.parameters) }, uniquingKeysWith: { first, _ in first })
+        let lists = contenders.compactMap { contender -> String? in
+            let theirs = Workload.all.map(\.id).filter { workload in
+                guard let own = parameters["\(workload) overdrive"], let other = parameters["\(workload) \(contender.id)"] else { return false }
+                return own != other
+            }
+            return theirs.isEmpty ? nil : "\(contender.title) in " + theirs.joined(separator: ", ")
+        }
+        return lists.isEmpty ? "" : "Smaller jobs, as their costs are per unit, had " + lists.joined(separator: "; ") + ". "
     }
 }

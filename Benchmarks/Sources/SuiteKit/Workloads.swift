@@ -89,18 +89,18 @@ extension Workload {
     static let loops: [Workload] = [
         Workload(
             id: "loop-flops", word: "loop-flops", question: "y = 1.5 x² + 0.5 x + 2 over an array of doubles.",
-            caution: "Bound by memory, and by how well a compiler makes vectors of the loop inside.",
+            caution: "Bound by memory, and by how well a compiler makes vectors of the loop inside. A body of a nanosecond: by parts, with the loop over a part written out, in every contender.",
             unit: .iteration, family: .loops, quick: ["n": 1_000_000], full: ["n": 10_000_000],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "loop-empty", word: "loop-empty", question: "A loop whose body is empty.",
-            caution: "Below a nanosecond the shape of the compiled loop decides, not the scheduler.",
+            caution: "By parts, as loop-flops. Below a nanosecond the shape of the compiled loop decides, not the scheduler.",
             unit: .iteration, family: .loops, quick: ["n": 1_000_000], full: ["n": 1_000_000],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
         Workload(
             id: "loop-imbalanced", word: "loop-imbalanced",
             question: "Iterations of up to 999 steps; those of the last hundredth take fifty times as long.",
-            caution: "Static schedules lose by construction.",
+            caution: "Static schedules lose by construction. Bodies that are long for the loop around them: each contender's usual form, which is Overdrive's for single numbers and the others' for parts, as above.",
             unit: .iteration, family: .loops, quick: ["n": 20_000], full: ["n": 100_000],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
     ] + [10, 100, 1000, 10_000, 100_000, 1_000_000].map { steps in
@@ -108,7 +108,7 @@ extension Workload {
         return Workload(
             id: "loop-grain-\(steps)", word: "loop-grain",
             question: "\(n) iterations of \(steps) dependent multiplications, about 1.3 ns each.",
-            caution: "Libraries that see cheap bodies cut the range in larger parts.",
+            caution: "By each contender's usual form, as loop-imbalanced. Libraries that see cheap bodies cut the range in larger parts.",
             unit: .iteration, family: .loops, quick: ["n": n, "steps": steps], full: ["n": n, "steps": steps],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false)
     }
@@ -161,7 +161,7 @@ extension Workload {
     static let latency: [Workload] = [
         Workload(
             id: "wake-hot", word: "wake", question: "One closure is submitted and waited for, again and again; the median.",
-            caution: "Workers still spin: the price is paid in CPU time, see the cpus column.",
+            caution: "Workers still spin: the price is paid in CPU time; the report says how many CPUs were busy.",
             unit: .trip, family: .latency, quick: ["trips": 2000], full: ["trips": 20_000],
             units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }),
         Workload(
@@ -211,8 +211,8 @@ extension Workload {
             unit: .call, family: .order, quick: ["n": 100_000], full: ["n": 1_000_000],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
-            id: "limited", word: "limited", question: "Closures on a queue that runs four at a time; none of them sees a fifth.",
-            caution: "Swift Concurrency has no such queue: a group that waits for a child before it adds the next.",
+            id: "limited", word: "limited", question: "Closures on a queue that runs one fewer at a time than there are workers, and one at least; none of them sees more.",
+            caution: "With two workers that is one at a time. Swift Concurrency has no such queue: a group that waits for a child before it adds the next.",
             unit: .closure, family: .order, quick: ["n": 20_000], full: ["n": 100_000],
             slower: ["operations": ["n": 10_000]],
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
@@ -224,7 +224,7 @@ extension Workload {
             units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0] / $0["every", default: 1]) }),
         Workload(
             id: "timers", word: "timers", question: "Timers that are due within a tenth of a second, all armed at once.",
-            caution: "Most of the 100 ms is waiting: see the cpus column.",
+            caution: "Most of the 100 ms is waiting; the report says how many CPUs were busy.",
             unit: .whole, family: .order, quick: ["n": 10_000, "least": 1, "warmup_ms": 0], full: ["n": 100_000],
             units: { _ in 1_000_000 }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(

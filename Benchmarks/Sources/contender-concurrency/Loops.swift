@@ -34,10 +34,14 @@ enum Loops {
         let strides = min(count, 64 * Harness.workers)
         await withDiscardingTaskGroup { group in
             for stride in 0..<strides {
-                group.addTask {
-                    for i in count * stride / strides..<count * (stride + 1) / strides { body.run(i) }
-                }
+                group.addTask { run(count * stride / strides..<count * (stride + 1) / strides, body) }
             }
         }
+    }
+
+    /// A function of its own, because the optimiser makes no vectors of a loop in an asynchronous one.
+    @inline(never)
+    private static func run<Body: LoopBody>(_ part: Range<Int>, _ body: Body) {
+        for i in part { body.run(i) }
     }
 }

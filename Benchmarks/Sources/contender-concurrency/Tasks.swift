@@ -17,30 +17,49 @@ enum Tasks {
     static func spawnOutside() {
         let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
         Harness.measure {
-            let (gate, left) = (Gate(), AtomicCount(n / submitters * submitters))
+            let all = Countdown(n / submitters * submitters)
             JoinableThread.each(of: submitters) {
-                for _ in 0..<n / submitters { Task.detached { if left.takeOne() == 0 { gate.open() } } }
+                for _ in 0..<n / submitters { Task.detached { all.take() } }
             }
-            gate.pass()
-            return UInt64(n / submitters * submitters)
+            all.wait()
+            return 0
         }
+        let (all, ran) = (Countdown(n / submitters * submitters), AtomicCount())
+        JoinableThread.each(of: submitters) {
+            for _ in 0..<n / submitters {
+                Task.detached {
+                    ran.add()
+                    all.take()
+                }
+            }
+        }
+        all.wait()
+        Harness.check(UInt64(ran.value))
     }
 
+    /// A number, a reference, and the count that stands in for a group.
     static func spawnCaptures() {
-        let (n, submitters, ballast) = (Harness.value("n", 100_000), Harness.value("submitters", 1), Ballast())
-        Harness.measure {
-            let (gate, left, before) = (Gate(), AtomicCount(n / submitters * submitters), ballast.count)
+        let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
+        func submit(_ ballast: Ballast) {
+            let all = Countdown(n / submitters * submitters)
             JoinableThread.each(of: submitters) {
                 for number in 0..<n / submitters {
                     Task.detached {
-                        if number >= 0 { ballast.add() }
-                        if left.takeOne() == 0 { gate.open() }
+                        ballast.add(number)
+                        all.take()
                     }
                 }
             }
-            gate.pass()
-            return UInt64(ballast.count - before)
+            all.wait()
         }
+        let ballast = Ballast(counts: false)
+        Harness.measure {
+            submit(ballast)
+            return 0
+        }
+        let counting = Ballast(counts: true)
+        submit(counting)
+        Harness.check(UInt64(counting.count))
     }
 
     /// A discarding group, which frees each child as it ends.
@@ -133,8 +152,9 @@ enum Tasks {
         }
     }
 
+    /// A pass follows in which the children count, as in `Closures.groups`.
     static func groups() {
-        let n = Harness.value("n", 10_000)
+        let (n, full) = (Harness.value("n", 10_000), AtomicCount())
         blocking {
             await Harness.measure {
                 let ran = AtomicCount()
@@ -150,21 +170,33 @@ enum Tasks {
                 }
                 return UInt64(10 * ran.value)
             }
+            await withDiscardingTaskGroup { all in
+                for _ in 0..<n / 10 {
+                    all.addTask {
+                        let inGroup = AtomicCount()
+                        await withDiscardingTaskGroup { group in
+                            for _ in 0..<10 { group.addTask { inGroup.add() } }
+                        }
+                        if inGroup.value == 10 { full.add(10) }
+                    }
+                }
+            }
         }
+        Harness.check(UInt64(full.value))
     }
 
-    /// Sleeps that are due within a tenth of a second, all begun at once.
+    /// Sleeps that are due within a tenth of a second, all begun at once; one that ends early is not counted.
     static func timers() {
         let n = Harness.value("n", 10_000)
         blocking {
             await Harness.measure {
-                let (ran, start) = (AtomicCount(), ContinuousClock.now)
+                let (ran, began, start) = (AtomicCount(), Harness.now, ContinuousClock.now)
                 await withDiscardingTaskGroup { group in
                     for i in 0..<n {
                         group.addTask {
-                            let due = Int64(wl_random(UInt64(i)) % 100_000)
-                            try? await Task.sleep(until: start + .microseconds(due))
-                            ran.add()
+                            let microseconds = Int(wl_random(UInt64(i)) % 100_000)
+                            try? await Task.sleep(until: start + .microseconds(microseconds))
+                            if Harness.now - began >= 1000 * microseconds { ran.add() }
                         }
                     }
                 }
@@ -222,21 +254,21 @@ enum Tasks {
     /// A binary tree of tasks, each of which awaits both its children.
     static func dependencyTree() {
         let n = Harness.value("n", 1023)
+        let nodes = TreeNode.tree(of: n)
         blocking {
-            await Harness.measure {
-                let ran = AtomicCount()
+            await Harness.measure(prepare: { TreeNode.clear(nodes) }) {
                 var tasks = [Task<Void, Never>?](repeating: nil, count: n)
                 for node in (0..<n).reversed() {
                     let (left, right) = (2 * node + 1, 2 * node + 2)
                     let children = (left < n ? tasks[left] : nil, right < n ? tasks[right] : nil)
-                    tasks[node] = Task.detached {
+                    tasks[node] = Task.detached { [node = nodes[node]] in
                         await children.0?.value
                         await children.1?.value
-                        ran.add()
+                        node.run()
                     }
                 }
                 await tasks[0]?.value
-                return UInt64(ran.value)
+                return nodes[0].count
             }
         }
     }
@@ -246,7 +278,7 @@ enum Tasks {
         let (side, steps) = (Harness.value("side", 64), UInt64(Harness.value("steps", 100)))
         let cells = SharedBuffer<UInt64>(side * side, 0)
         blocking {
-            await Harness.measure {
+            await Harness.measure(prepare: { cells.clear() }) {
                 var tasks: [Task<Void, Never>] = []
                 for at in 0..<side * side {
                     let neighbours = (at >= side ? tasks[at - side] : nil, at % side > 0 ? tasks[at - 1] : nil)
@@ -295,20 +327,21 @@ enum Tasks {
     }
 
     static func idle() {
+        let ran = AtomicCount()
         blocking {
             await withDiscardingTaskGroup { group in
-                for _ in 0..<10_000 { group.addTask {} }
+                for _ in 0..<10_000 { group.addTask { ran.add() } }
             }
         }
         Harness.sleep(microseconds: 100_000)
         let before = Harness.cpu
         Harness.sleep(microseconds: Harness.value("ms", 1000) * 1000)
-        Harness.sample(Harness.cpu - before, 10_000)
+        Harness.sample(Harness.cpu - before, UInt64(ran.value))
     }
 
     /// A group that takes the next child when one is done.
     static func limited() {
-        let (limit, n) = (Harness.value("limit", 4), Harness.value("n", 100_000))
+        let (limit, n) = (max(1, Harness.workers - 1), Harness.value("n", 100_000))
         blocking {
             let inside = AtomicCount()
             await Harness.measure {

@@ -20,15 +20,15 @@ enum Graphs {
 
     /// A binary tree: each inner node has a group that both its children leave.
     static func tree() {
-        let (queue, n, ran) = (Queues.makeQueue(), Harness.value("n", 1023), AtomicCount())
-        Harness.measure {
-            ran.set(0)
+        let (queue, n) = (Queues.makeQueue(), Harness.value("n", 1023))
+        let nodes = TreeNode.tree(of: n)
+        Harness.measure(prepare: { TreeNode.clear(nodes) }) {
             let inner = (n - 1) / 2
             let groups = (0..<inner).map { _ in DispatchGroup() }
             let done = DispatchGroup()
             for _ in 0..<n { done.enter() }
             @Sendable func run(_ node: Int) {
-                ran.add()
+                nodes[node].run()
                 if node > 0 { groups[(node - 1) / 2].leave() }
                 done.leave()
             }
@@ -39,7 +39,7 @@ enum Graphs {
             }
             for leaf in inner..<n { queue.async { run(leaf) } }
             done.wait()
-            return UInt64(ran.value)
+            return nodes[0].count
         }
     }
 }

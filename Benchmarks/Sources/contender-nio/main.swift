@@ -5,16 +5,6 @@ internal import NIOPosix
 let pool = NIOThreadPool(numberOfThreads: Harness.workers)
 pool.start()
 
-/// Passes when `take` has been called so many times.
-final class Countdown: Sendable {
-    private let left: AtomicCount
-    private let gate = Gate()
-
-    init(_ count: Int) { left = AtomicCount(count) }
-    func take() { if left.takeOne() == 0 { gate.open() } }
-    func wait() { gate.pass() }
-}
-
 func spawnOutside() {
     let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
     Harness.measure {
@@ -23,26 +13,44 @@ func spawnOutside() {
             for _ in 0..<n / submitters { pool.submit { _ in all.take() } }
         }
         all.wait()
-        return UInt64(n / submitters * submitters)
+        return 0
     }
+    let (all, ran) = (Countdown(n / submitters * submitters), AtomicCount())
+    JoinableThread.each(of: submitters) {
+        for _ in 0..<n / submitters {
+            pool.submit { _ in
+                ran.add()
+                all.take()
+            }
+        }
+    }
+    all.wait()
+    Harness.check(UInt64(ran.value))
 }
 
+/// A number, a reference, and the count that stands in for a group.
 func spawnCaptures() {
-    let (ballast, n, submitters) = (Ballast(), Harness.value("n", 100_000), Harness.value("submitters", 1))
-    Harness.measure {
+    let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
+    func submit(_ ballast: Ballast) {
         let all = Countdown(n / submitters * submitters)
-        let before = ballast.count
         JoinableThread.each(of: submitters) {
             for number in 0..<n / submitters {
                 pool.submit { _ in
-                    if number >= 0 { ballast.add() }
+                    ballast.add(number)
                     all.take()
                 }
             }
         }
         all.wait()
-        return UInt64(ballast.count - before)
     }
+    let ballast = Ballast(counts: false)
+    Harness.measure {
+        submit(ballast)
+        return 0
+    }
+    let counting = Ballast(counts: true)
+    submit(counting)
+    Harness.check(UInt64(counting.count))
 }
 
 func spawnInside() {
@@ -53,8 +61,19 @@ func spawnInside() {
             for _ in 0..<n { pool.submit { _ in all.take() } }
         }
         all.wait()
-        return UInt64(n)
+        return 0
     }
+    let (all, ran) = (Countdown(n), AtomicCount())
+    pool.submit { _ in
+        for _ in 0..<n {
+            pool.submit { _ in
+                ran.add()
+                all.take()
+            }
+        }
+    }
+    all.wait()
+    Harness.check(UInt64(ran.value))
 }
 
 func wake() {

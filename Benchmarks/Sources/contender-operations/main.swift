@@ -53,13 +53,13 @@ func dependencyChain() {
 
 /// A binary tree of operations, each after both its children.
 func dependencyTree() {
-    let (queue, n, ran) = (Queues.makeQueue(), Harness.value("n", 1023), AtomicCount())
-    Harness.measure {
-        ran.set(0)
-        let operations = (0..<n).map { _ in BlockOperation { ran.add() } }
+    let (queue, n) = (Queues.makeQueue(), Harness.value("n", 1023))
+    let nodes = TreeNode.tree(of: n)
+    Harness.measure(prepare: { TreeNode.clear(nodes) }) {
+        let operations = nodes.map { node in BlockOperation { node.run() } }
         for i in 1..<n { operations[(i - 1) / 2].addDependency(operations[i]) }
         queue.addOperations(operations, waitUntilFinished: true)
-        return UInt64(ran.value)
+        return nodes[0].count
     }
 }
 
@@ -67,7 +67,7 @@ func dependencyTree() {
 func wavefront() {
     let (queue, side, steps) = (Queues.makeQueue(), Harness.value("side", 32), UInt64(Harness.value("steps", 100)))
     let cells = SharedBuffer<UInt64>(side * side, 0)
-    Harness.measure {
+    Harness.measure(prepare: { cells.clear() }) {
         let operations = (0..<side * side).map { at in
             BlockOperation { cells.fillCell(at, side, steps) }
         }

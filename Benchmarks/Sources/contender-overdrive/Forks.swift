@@ -14,8 +14,19 @@ enum Forks: ForkJoin {
     }
 
     @inline(__always)
-    static func loop(_ count: Int, _ body: @Sendable (Int) -> Void) {
-        Parallel.forEach(0..<count, body)
+    static func loop<Body: LoopBody>(_ count: Int, _ body: Body) {
+        Parallel.forEach(0..<count) { body.run($0) }
+    }
+
+    static func loopInParts<Body: LoopBody>(_ count: Int, _ body: Body) {
+        Parallel.forEachChunk(0..<count) { run($0, body) }
+    }
+
+    /// A function of its own: in a closure that is handed to another module's inlinable function, the compiler leaves
+    /// calls of C's inline functions as they are.
+    @inline(never)
+    private static func run<Body: LoopBody>(_ part: Range<Int>, _ body: Body) {
+        for i in part { body.run(i) }
     }
 
     /// This thread is a guest of the shared scheduler, whose number of workers the environment sets.
@@ -23,10 +34,12 @@ enum Forks: ForkJoin {
         setenv("OVERDRIVE_WORKERS", "\(Harness.workers)", 1)
         let asked = CommandLine.arguments.dropFirst().first
         guard (Shapes<Forks>.trees + Shapes<Forks>.loops).contains(where: { $0.name == asked }) else { return }
-        // Forks that were stolen are not among the scheduler's metrics.
         Harness.counters = {
             let metrics = Scheduler.shared.metrics
-            return [("parks", metrics.parks), ("useful_wakes", metrics.usefulWakes), ("spurious_wakes", metrics.spuriousWakes)]
+            return [
+                ("stolen_forks", metrics.stolenForks), ("parks", metrics.parks), ("useful_wakes", metrics.usefulWakes),
+                ("spurious_wakes", metrics.spuriousWakes),
+            ]
         }
     }
 }

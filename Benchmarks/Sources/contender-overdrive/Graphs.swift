@@ -22,14 +22,14 @@ enum Graphs {
 
     /// A binary tree of tasks, each after both its children.
     static func tree() {
-        let (queue, n, ran) = (Queues.makeQueue(), Harness.value("n", 1023), AtomicCount())
-        Harness.measure {
-            ran.set(0)
-            let tasks = (0..<n).map { _ in Task.inline { ran.add() } }
+        let (queue, n) = (Queues.makeQueue(), Harness.value("n", 1023))
+        let nodes = TreeNode.tree(of: n)
+        Harness.measure(prepare: { TreeNode.clear(nodes) }) {
+            let tasks = nodes.map { node in Task.inline { node.run() } }
             for i in 1..<n { tasks[(i - 1) / 2].add(dependency: tasks[i]) }
             queue.add(tasks: tasks)
             tasks[0].waitUntilFinished()
-            return UInt64(ran.value)
+            return nodes[0].count
         }
     }
 
@@ -37,7 +37,7 @@ enum Graphs {
     static func wavefront() {
         let (queue, side, steps) = (Queues.makeQueue(), Harness.value("side", 64), UInt64(Harness.value("steps", 100)))
         let cells = SharedBuffer<UInt64>(side * side, 0)
-        Harness.measure {
+        Harness.measure(prepare: { cells.clear() }) {
             let tasks = (0..<side * side).map { at in Task.inline { cells.fillCell(at, side, steps) } }
             for at in tasks.indices {
                 if at % side > 0 { tasks[at].add(dependency: tasks[at - 1]) }

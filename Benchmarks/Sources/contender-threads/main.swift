@@ -69,16 +69,14 @@ enum Threads: ForkJoin {
     // Not called: the trees are not among the entries, because this pool has no join.
     static func two<A: Sendable, B: Sendable>(_ a: @Sendable () -> A, _ b: @Sendable () -> B) -> (A, B) { (a(), b()) }
 
-    static func loop(_ count: Int, _ body: @Sendable (Int) -> Void) {
+    static func loop<Body: LoopBody>(_ count: Int, _ body: Body) {
         let parts = Harness.workers
-        withoutActuallyEscaping(body) { body in
-            for part in 0..<parts {
-                pool.submit {
-                    for i in count * part / parts..<count * (part + 1) / parts { body(i) }
-                }
+        for part in 0..<parts {
+            pool.submit {
+                for i in count * part / parts..<count * (part + 1) / parts { body.run(i) }
             }
-            pool.wait()
         }
+        pool.wait()
     }
 }
 

@@ -13,6 +13,9 @@ struct NotesCommand: ParsableCommand {
     @Argument(help: "Where the notes go: PATH.json.")
     var out: String
 
+    @Option(help: "What compare said of two runs: ratios that were apart are in doubt.")
+    var repeated: String?
+
     struct Doubt: Codable {
         let workload, contender, why: String
         let workers: Int
@@ -27,17 +30,22 @@ struct NotesCommand: ParsableCommand {
 
     struct Notes: Codable {
         let caveat: String
-        let doubts: [Doubt]
+        /// Of minima over all processes, and of ratios.
+        let doubts, ratios: [Doubt]
         let counts: [Counts]
     }
 
     func run() throws {
         let results = try Results(contentsOf: result)
         let figures = results.figures
+        let apart = repeated.map { Comparison.apart(in: File.read($0)) } ?? [:]
         let notes = Notes(
             caveat: results.caveat,
             doubts: figures.compactMap { figure in
                 figure.processes.doubt.map { Doubt(workload: figure.workload, contender: figure.contender, why: $0, workers: figure.workers) }
+            },
+            ratios: results.doubts(apart: apart).map { key, why in
+                Doubt(workload: key.workload, contender: key.contender, why: why, workers: key.workers)
             },
             counts: figures.filter { !$0.counts.isEmpty }.map {
                 Counts(workload: $0.workload, contender: $0.contender, workers: $0.workers, counts: $0.counts.mapValues(Decimals.fourDigits))

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FoundationEssentials
 internal import Glibc
 internal import SuiteKit
 
@@ -8,7 +9,7 @@ struct Suite: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suite",
         abstract: "Measures Overdrive beside other schedulers, and says how it stands.",
-        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, NotesCommand.self, ListCommand.self])
+        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, NotesCommand.self, ListCommand.self, FingerprintCommand.self])
 }
 
 /// `suite run`.
@@ -47,7 +48,7 @@ struct RunCommand: ParsableCommand {
     @Option(help: "Folders with contenders' programs, separated by colons.")
     var programs: String?
 
-    @Flag(help: "Every workload, not only those of the table.")
+    @Flag(help: "Every workload and contender, not only those of the table.")
     var all = false
 
     @Flag(help: "Starts anew, whatever the journal has.")
@@ -67,9 +68,15 @@ struct RunCommand: ParsableCommand {
         }
         guard !workloads.isEmpty, !chosen.isEmpty else { throw ValidationError("nothing to measure: see `suite list`.") }
 
+        let cpus = Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        if let more = counts.first(where: { $0 > cpus }) {
+            say("\(more) workers are more than the \(cpus) CPUs: what they measure is crowding, not speed-up")
+        }
         makeFolder(of: out)
-        let seconds = settle ?? (size == .quick ? 240 : 3600)
-        let fingerprint = Fingerprint.current(size: size, rounds: rounds, settle: seconds, budget: budget, workers: counts)
+        let seconds = settle ?? (size == .quick ? 300 : 3600)
+        let fingerprint = Fingerprint.current(
+            size: size, rounds: rounds, settle: seconds, budget: budget, workers: counts, programs: Programs(folders).files(of: chosen),
+            build: Fingerprint.build(beside: own))
         if fresh { File.remove(out + ".jsonl") }
         let journal = Journal(path: out + ".jsonl", continuing: fingerprint)
         if !journal.runs.isEmpty { say("going on after \(journal.runs.count) runs of \(out).jsonl") }
@@ -78,10 +85,11 @@ struct RunCommand: ParsableCommand {
             programs: Programs(folders), limit: limit, budget: budget, settle: seconds, alone: self.workers == nil
         ).run(journal: journal, progress: say)
 
-        let results = Results(fingerprint: fingerprint, runs: measured)
+        let results = Results(fingerprint: journal.fingerprint, runs: measured)
         guard File.write(try results.json(), to: out + ".json"), File.write(results.tsv, to: out + ".tsv") else {
             throw ValidationError("cannot write \(out).json")
         }
+        journal.complete()
         for count in counts { print(Table(results, workers: count, all: everything).text) }
         if measured.contains(where: { $0.failure != nil }) { throw ExitCode.failure }
     }
@@ -96,8 +104,13 @@ struct RunCommand: ParsableCommand {
 
     private var folders: [String] {
         if let programs { return programs.split(separator: ":").map(String.init) }
+        return [own, own + "/peers"]
+    }
+
+    /// Where this program is.
+    private var own: String {
         let own = CommandLine.arguments[0].split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-        return [own.isEmpty ? "." : own, (own.isEmpty ? "." : own) + "/peers"]
+        return own.isEmpty ? "." : own
     }
 }
 
@@ -120,9 +133,13 @@ struct TableCommand: ParsableCommand {
     @Flag(help: "With every contender.")
     var all = false
 
+    @Option(help: "What compare said of two runs: ratios that were apart get a ~.")
+    var repeated: String?
+
     func run() throws {
         let results = try Results(contentsOf: result)
-        let table = Table(results, workers: workers ?? results.fingerprint.workers.max() ?? 1, all: all)
+        let apart = repeated.map { Comparison.apart(in: File.read($0)) } ?? [:]
+        let table = Table(results, workers: workers ?? results.fingerprint.workers.max() ?? 1, all: all, apart: Set(apart.keys))
         print(brief ? table.brief : markdown ? table.markdown : table.text, terminator: "")
     }
 }
@@ -162,6 +179,24 @@ struct CompareCommand: ParsableCommand {
         let comparison = Comparison(try Results(contentsOf: before), try Results(contentsOf: after))
         print(comparison.text(tolerance: Double(tolerance) / 100), terminator: "")
         if comparison.rows.contains(where: { $0.difference > Double(tolerance) / 100 }) { throw ExitCode.failure }
+    }
+}
+
+/// `suite fingerprint`.
+struct FingerprintCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fingerprint", abstract: "Writes commit and compilers, to go along with programs that run elsewhere (build.json beside the suite).")
+
+    @Argument(help: "Where it goes: PATH.json.")
+    var out: String
+
+    func run() throws {
+        let fingerprint = Fingerprint.current(size: .quick, rounds: 0, settle: 0, budget: nil, workers: [])
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        guard File.write(String(decoding: try encoder.encode(fingerprint), as: UTF8.self) + "\n", to: out) else {
+            throw ValidationError("cannot write \(out)")
+        }
     }
 }
 

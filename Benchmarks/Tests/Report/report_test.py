@@ -12,12 +12,13 @@ import unittest
 REPORT = pathlib.Path(__file__).resolve().parents[2] / "Report" / "report.py"
 
 
-def result(workers, times):
+def result(workers, times, cpus=None, round=0, parameters=None):
     """A result with one process for each of {(workload, contender, workers): ns}."""
-    runs = [{"workload": w, "contender": c, "workers": n, "round": 0, "unit": "ns per fork", "units": 1, "samples": [t, 1.5 * t], "facts": {"cpus": 1.25},
-             "others": 0, "load": 0, "parameters": {}} for (w, c, n), t in times.items()]
+    runs = [{"workload": w, "contender": c, "workers": n, "round": round, "unit": "ns per fork", "units": 1, "samples": [t, 1.5 * t],
+             "facts": {"cpus": 1.25, "rss_kib": 10240, **({"p99_ns": 7300} if w == "wake-hot" else {})},
+             "others": 0, "load": 0, "parameters": (parameters or {}).get((w, c), {})} for (w, c, n), t in times.items()]
     return {"format": 1, "runs": runs, "fingerprint": {
-        "cpu": "A CPU of some length & a name", "cpus": max(workers), "os": "An OS (of a name)", "kernel": "Linux 6", "date": "2026-01-02T03:04:05Z",
+        "cpu": "A CPU of some length & a name", "cpus": cpus or max(workers), "os": "An OS (of a name)", "kernel": "Linux 6", "date": "2026-01-02T03:04:05Z",
         "commit": "abcdef0", "workers": workers}}
 
 
@@ -46,7 +47,9 @@ class Report(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         out = pathlib.Path(folder.name)
         notes = {"caveat": "The machine was quiet.", "doubts": [{"workload": "fib", "contender": "onetbb", "workers": 2, "why": "one lucky process"}],
-                 "counts": [{"workload": "fib", "contender": "overdrive", "workers": 2, "counts": {"allocations": 1, "futexes": 2, "syscalls": 5}}]}
+                 "ratios": [{"workload": "fib", "contender": "onetbb", "workers": 2, "why": "two runs had 0.75× and 1.2×"}],
+                 "counts": [{"workload": "fib", "contender": "overdrive", "workers": 2, "counts": {
+                     "allocations": 1, "futexes": 2, "syscalls": 5, "stolen_forks": 5.1e-6, "parks": 0.03, "useful_wakes": 0}}]}
         for name, value in (("result", made), ("simulation", simulation()), ("notes", notes)):
             (out / f"{name}.json").write_text(json.dumps(value))
         (out / "counts.txt").write_text("[  PASSED  ] fork: 79 instructions each, at most 80\n1 passed, 0 failed\n")
@@ -96,6 +99,39 @@ class Report(unittest.TestCase):
         self.assertIn("<li>fib: serial 1, Overdrive 2 ns per fork (0.50×)", page)
         self.assertNotIn("<li>fib: libdispatch", page)
 
+    def test_a_ratio_is_of_the_rounds_that_both_have(self):
+        """Overdrive's one process more has a lower minimum, which wins it nothing; its own figure it is."""
+        made = self.two()
+        made["runs"] += result([2], {("fib", "overdrive", 2): 1.6}, round=1)["runs"]
+        page, figures = self.draw_anew(made)
+        self.assertIn("<li>fib: oneTBB 1.5, Overdrive 1.6 ns per fork (~0.75×)", page)
+        self.assertIn("2.00×", [text.get_text() for figure in figures for ax in figure.axes for text in ax.texts])  # the speed-up: 4.0 to 2.0
+        marks = [tuple(line.get_xdata()) for line in figures[0].axes[0].lines]
+        self.assertIn((30.0,), marks)
+        self.assertNotIn((37.5,), marks)
+
+    def test_what_may_not_be_found_again_is_hollow(self):
+        page, figures = self.draw("two", self.two())
+        hollow = [line.get_xdata()[0] for line in figures[0].axes[0].lines if line.get_markerfacecolor() == "white"]
+        self.assertEqual(hollow, [0.75])
+        self.assertIn("<li>fib, oneTBB, 2 workers: two runs had 0.75× and 1.2×", page)
+
+    def test_more_workers_than_cpus_have_no_speed_up(self):
+        times = {("fib", "overdrive", n): 4.0 / n for n in (1, 2, 4)} | {("fib", "libdispatch", 4): 30.0}
+        page, figures = self.draw_anew(result([1, 2, 4], times, cpus=2))
+        self.assertIn("There are 2 CPUs: of 4 workers no speed-up is drawn.", page)
+        self.assertIn("These are more workers than CPUs.", page)
+        self.assertIn("times as fast with 2 workers as with 1", page)
+        page, _ = self.draw("two", self.two())
+        self.assertNotIn("no speed-up is drawn", page)
+
+    def test_memory_tails_and_smaller_jobs_are_told(self):
+        times = {("fib", "overdrive", 2): 2.0, ("fib", "overdrive", 1): 4.0, ("fib", "concurrency", 2): 900.0, ("wake-hot", "overdrive", 2): 1.0}
+        page, _ = self.draw_anew(result([2], times, parameters={("fib", "overdrive"): {"n": 30}, ("fib", "concurrency"): {"n": 20}}))
+        self.assertIn("<li>Swift Concurrency: fib (n=20 instead of n=30)", page)
+        self.assertIn("MiB, medians:</p><table><tr><th>workload<th><th>Overdrive<th>Swift Concurrency</tr><tr><td>fib<td><td>10<td>10</tr>", page)
+        self.assertIn("µs, medians:</p><table><tr><th>workload<th><th>Overdrive<th>Swift Concurrency</tr><tr><td>wake-hot<td><td>7.3<td>–</tr></table>", page)
+
     def test_the_simulation_says_what_it_is_and_assumes(self):
         page, _ = self.draw("two", self.two())
         for sentence in ("A model, not a measurement", "fib: measured 4, simulated 4", "nothing &lt; all", "1,024 workers, 8 nodes", "attempt 60 / 160 / 260"):
@@ -109,6 +145,10 @@ class Report(unittest.TestCase):
         page, _ = self.draw("two", self.two())
         self.assertIn("<td>1 · 2 · 3 · –", page)
         self.assertIn("fork: 79 instructions each", page)
+
+    def test_what_is_rare_is_told_as_once_in_so_many(self):
+        page, _ = self.draw("two", self.two())
+        self.assertIn("<tr><td>fib<td>fork<td>–<td>–<td>1 in 200,000<td>0<td>–<td>0.03", page)
 
     def test_nothing_lies_on_anything_with_two_workers(self):
         page, figures = self.draw("two", self.two())

@@ -41,28 +41,72 @@ import Testing
         #expect(run("", status: 69).failure == nil)
     }
 
-    /// After two rounds of the contender in Fixtures nothing has settled, after five processes it has. What is there already is
-    /// not measured again.
+    private let fixtures = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/Fixtures"
+
+    /// After two rounds of the contenders in Fixtures Overdrive has not settled, after five processes it has. What is there already
+    /// is not measured again. Who agrees with itself all the time goes on beside it, as a ratio is of the rounds of both.
     @Test func whatHasNotSettledGoesOn() throws {
         let folder = NSTemporaryDirectory() + "/suite-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         setenv("SUITE_TEST_COUNT", folder + "/count", 1)
-        let fixtures = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/Fixtures"
         func runs(settle: Int) -> [Run] {
             let fingerprint = Fingerprint.current(size: .quick, rounds: 2, settle: settle, budget: nil, workers: [1])
             return Protocol(
                 size: .quick, workers: [1], rounds: 2, workloads: [Workload.named("fib")].compactMap { $0 },
-                contenders: [Contender.named("overdrive")].compactMap { $0 }, programs: Programs([fixtures]), limit: 60, budget: nil, settle: settle
+                contenders: ["overdrive", "libdispatch"].compactMap(Contender.named), programs: Programs([fixtures]), limit: 60, budget: nil, settle: settle
             ).run(journal: Journal(path: folder + "/journal.jsonl", continuing: fingerprint), progress: { _ in })
         }
-        #expect(runs(settle: 0).count == 2)
-        let all = runs(settle: 20)
-        // More than five only where the machine was slow during those three.
+        #expect(runs(settle: 0).count == 4)
+        let both = runs(settle: 20)
+        let all = both.filter { $0.contender == "overdrive" }
+        // More than five only where the machine was slow during the three that agree.
         #expect(all.count >= 5)
         #expect(all.prefix(5).map(\.round) == [0, 1, 2, 3, 4])
-        #expect(Processes(all).near.count == 3)
+        #expect(Processes(all).near.count == all.count - 2)
         #expect(try String(contentsOfFile: folder + "/count", encoding: .utf8) == "\(all.count)\n")
+        // Side by side, but for a last round that the time cut off.
+        let beside = both.filter { $0.contender == "libdispatch" }.map(\.round)
+        #expect(beside.prefix(5) == [0, 1, 2, 3, 4])
+        #expect(abs(beside.count - all.count) <= 1)
+        // Three samples at least, which is a contender's own custom: nobody asks for fewer.
+        #expect(try String(contentsOfFile: folder + "/count.asked", encoding: .utf8) == "fib budget_ms=50 n=30 workers=1\n")
+    }
+
+    /// An interrupted series goes on with the date of its beginning; nothing that was taken otherwise goes on, nor what has ended.
+    @Test func aJournalGoesOnOnlyWithItsOwn() throws {
+        let path = NSTemporaryDirectory() + "/journal-\(getpid()).jsonl"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var fingerprint = Fingerprint.current(size: .quick, rounds: 2, settle: 0, budget: nil, workers: [1], programs: [fixtures + "/contender-dispatch"])
+        (fingerprint.commit, fingerprint.date) = ("abc", "yesterday")
+        func begun() -> Journal {
+            try? FileManager.default.removeItem(atPath: path)
+            let journal = Journal(path: path, continuing: fingerprint)
+            journal.append(run("sample 100 7\nend\n"))
+            return journal
+        }
+        func goesOn(_ change: (inout Fingerprint) -> Void) -> Bool {
+            var other = fingerprint
+            change(&other)
+            return Journal(path: path, continuing: other).runs.count == 1
+        }
+        _ = begun()
+        var later = fingerprint
+        (later.date, later.rounds, later.settle) = ("today", 4, 100)
+        let resumed = Journal(path: path, continuing: later)
+        #expect(resumed.runs.map(\.samples) == [[10]])
+        #expect(resumed.fingerprint.date == "yesterday")
+        #expect(resumed.fingerprint.rounds == 4)
+        #expect(!goesOn { $0.commit += "-dirty" })
+        _ = begun()
+        #expect(!goesOn { $0.programs = "0" })
+        // A line that was cut off is lost, and no other.
+        _ = begun()
+        File.write("{\"contender\":", to: path, appending: true)
+        Journal(path: path, continuing: fingerprint).append(run("sample 200 7\nend\n"))
+        #expect(Journal(path: path, continuing: fingerprint).runs.map(\.samples) == [[10], [20]])
+        begun().complete()
+        #expect(!goesOn { $0.date = "today" })
     }
 
     @Test func aChildIsEndedAtItsLimit() {
@@ -71,7 +115,76 @@ import Testing
     }
 }
 
+@Suite struct FingerprintTests {
+    private func current(programs: [String] = [], build: Fingerprint? = nil) -> Fingerprint {
+        .current(size: .quick, rounds: 1, settle: 0, budget: nil, workers: [1], programs: programs, build: build)
+    }
+
+    @Test func programsAreKnownByTheirContents() throws {
+        let path = NSTemporaryDirectory() + "/program-\(getpid())"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        File.write("one", to: path)
+        let one = current(programs: [path]).programs
+        #expect(one != nil && one == current(programs: [path]).programs)
+        File.write("two", to: path)
+        #expect(current(programs: [path]).programs != one)
+        #expect(current().programs == nil)
+    }
+
+    /// What was built elsewhere has the compilers of there, and this machine's CPUs.
+    @Test func aBuildFromElsewhereIsNamed() throws {
+        let folder = NSTemporaryDirectory() + "/build-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        #expect(Fingerprint.build(beside: folder) == nil)
+        var elsewhere = current()
+        (elsewhere.commit, elsewhere.swift, elsewhere.rustc, elsewhere.cpu) = ("there", "Swift of there", "rustc of there", "CPU of there")
+        try JSONEncoder().encode(elsewhere).write(to: URL(fileURLWithPath: folder + "/build.json"))
+        let print = current(build: Fingerprint.build(beside: folder))
+        #expect(print.commit == "there")
+        #expect(print.swift == "Swift of there")
+        #expect(print.rustc == "rustc of there")
+        #expect(print.cpu != "CPU of there")
+    }
+
+    @Test func theGroupsWeightIsReadInBothVersions() {
+        func weight(_ groups: String, _ files: [String: String]) -> String? { Fingerprint.weight(groups: groups) { files[$0] ?? "" } }
+        let first = "7:memory:/a\n4:cpu,cpuacct:/a/b\n0::/c\n"
+        #expect(weight(first, ["/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.shares": "262144\n"]) == "cpu.shares 262144")
+        #expect(weight(first, ["/sys/fs/cgroup/cpu/a/b/cpu.shares": "2048\n"]) == "cpu.shares 2048")
+        #expect(weight("3:cpuset:/x\n4:cpu:/\n", ["/sys/fs/cgroup/cpu/cpu.shares": "512\n", "/sys/fs/cgroup/cpuset/x/cpu.shares": "7"]) == "cpu.shares 512")
+        #expect(weight("0::/user.slice/a\n", ["/sys/fs/cgroup/user.slice/a/cpu.weight": "10000\n"]) == "cpu.weight 10000")
+        #expect(weight("0::/a\n", ["/sys/fs/cgroup/a/cpu.weight": "100\n"]) == nil)
+        #expect(weight(first, ["/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.shares": "1024\n"]) == nil)
+        #expect(weight("", [:]) == nil)
+    }
+
+    /// What was stored before a fingerprint had as much in it.
+    @Test(arguments: ["result", "full"]) func storedResultsCanBeRead(_ name: String) throws {
+        let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4).joined(separator: "/")
+        let results = try Results(contentsOf: "\(root)/docs/benchmarks/\(name).json")
+        #expect(results.ratios().count > 100)
+        #expect(results.fingerprint.cpus > 0)
+    }
+}
+
 @Suite struct CountTests {
+    /// The gate counts a whole process: the pass that checks, whose closures capture, is not of what it counts.
+    @Test func theGateHasNoPassThatChecks() throws {
+        let gate = try #require(CountGate.all.first { $0.word == "spawn-inside" })
+        #expect(gate.arguments(["n": 5]) == ["spawn-inside", "budget_ms=0", "check=0", "least=1", "most=1", "n=5", "warmup_ms=0", "workers=1"])
+        // The contender stands beside these tests.
+        let folder = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            .split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        func lines(_ arguments: [String]) -> [String] {
+            Child.run([folder + "/contender-overdrive"] + arguments, seconds: 60).output.split(separator: "\n")
+                .map { line in line.split(separator: " ").first.map(String.init) ?? "" }.filter { $0 != "fact" }
+        }
+        let arguments = gate.arguments(["n": 5])
+        #expect(lines(arguments) == ["sample", "end"])
+        #expect(lines(arguments.filter { $0 != "check=0" }) == ["sample", "check", "end"])
+    }
+
     @Test func callgrindsLinesAddUpWithoutWhatCalleesCost() {
         let text = """
             positions: instr line
@@ -138,23 +251,74 @@ import Testing
         #expect(same.rows.count == 1)
         #expect(same.rows[0].difference < 0.06)
         let other = Comparison(result(10, 100), result(10, 130))
-        #expect(other.text(tolerance: 0.15).contains("30 % apart: libdispatch 100, then 130 (each of the two settled, on a time of its own)"))
+        #expect(other.text(tolerance: 0.15).contains("30 % apart: libdispatch 100, then 130 (each of the two settled, and nothing that was recorded differs: "))
+        #expect(other.text(tolerance: 0.15).hasSuffix("\n0 of 1 ratios agree within 15 %, 0 of the 1 that had settled in both runs\n"))
     }
 
     @Test func aMinimumThatOneProcessFoundIsDoubtful() {
-        let before = result(own: [10, 10, 10], other: [100, 160, 161, 162, 163])
+        let before = result(own: [10, 10, 10, 10, 10], other: [100, 160, 161, 162, 163])
         #expect(Table(before, workers: 2).text.contains("100 (~10×)"))
         #expect(before.figures.first { $0.contender == "libdispatch" }?.processes.doubt == "1 of 5 processes came near 100, the middle one took 161")
-        let after = result(own: [10, 10, 10], other: [158, 160, 161, 162, 163])
+        let after = result(own: [10, 10, 10, 10, 10], other: [158, 160, 161, 162, 163])
         #expect(Table(after, workers: 2).text.contains("158 (15.8×)"))
         let text = Comparison(before, after).text(tolerance: 0.15)
         #expect(text.contains("58 % apart: libdispatch 100, then 158 (only 1 of 5 processes of the first run came near 100, the middle one took 161)"))
         #expect(text.contains("0 of 1 ratios agree"))
     }
 
+    /// The fourth process of Overdrive's has no counterpart, and wins it nothing; its figure it is.
+    @Test func aRatioIsOfTheRoundsThatBothHave() {
+        let result = result(own: [10, 10, 10, 8], other: [100, 100, 100])
+        #expect(Table(result, workers: 2).text.contains("  8          100 (10×)"))
+        #expect(Table(result, workers: 2).brief.contains("| 8 | 10× |"))
+        #expect(Comparison(result, result).rows.map(\.before) == [10])
+        // All of Overdrive's agree thrice, but only one of those that stand beside the other's.
+        let lucky = self.result(own: [10, 20, 20, 10, 10], other: [100, 100, 100])
+        #expect(lucky.figures.first { $0.contender == "overdrive" }?.processes.isSettled == true)
+        #expect(Table(lucky, workers: 2).brief.contains("| ~10× |"))
+        #expect(lucky.doubts(apart: [:]).map(\.why) == ["overdrive: 1 of 3 processes came near 10, the middle one took 20"])
+        // No round of both: no ratio.
+        var strangers = self.result(own: [10], other: [100])
+        strangers.runs[1].round = 1
+        #expect(strangers.ratios().isEmpty)
+        #expect(Table(strangers, workers: 2).brief.contains("| 10 | 100 |"))
+    }
+
+    @Test func whatTwoRunsDisagreeOnIsMarked() {
+        let text = Comparison(result(10, 100), result(10, 130)).text(tolerance: 0.15)
+        let apart = Comparison.apart(in: "Two runs\n\n" + text)
+        let key = Ratio.Key(workload: "fib", contender: "libdispatch", workers: 2)
+        #expect(apart == [key: "two runs had 10× and 13×"])
+        #expect(Table(result(10, 100), workers: 2, apart: Set(apart.keys)).brief.contains("| ~10× |"))
+        #expect(Table(result(10, 100), workers: 2, apart: Set(apart.keys)).brief.contains("or a second run was more than 15 % away"))
+        #expect(Table(result(10, 100), workers: 2).brief.contains("| 10× |"))
+        #expect(result(10, 100).doubts(apart: apart).map(\.why) == ["two runs had 10× and 13×"])
+        #expect(Comparison.apart(in: Comparison(result(10, 100), result(10, 101)).text(tolerance: 0.15)).isEmpty)
+    }
+
+    /// Where both settled apart, what was counted of the processes tells what they did otherwise.
+    @Test func whatProcessesDidOtherwiseIsNamed() {
+        let before = result(10, 100)
+        var after = result(10, 130)
+        for index in after.runs.indices where after.runs[index].contender == "libdispatch" { after.runs[index].facts["switches"] = 40 }
+        #expect(Comparison(before, after).text(tolerance: 0.15)
+            .contains("(each of the two settled; 5 times fell asleep a sample in the first, 40 in the second)"))
+    }
+
+    @Test func theFooterTellsOfSmallerJobsAndOfMoreWorkersThanCPUs() {
+        var result = result(10, 100)
+        #expect(!Table(result, workers: 2).text.contains("Smaller jobs"))
+        for index in result.runs.indices where result.runs[index].contender == "libdispatch" { result.runs[index].parameters = ["n": 2] }
+        result.fingerprint.cpus = 2
+        #expect(Table(result, workers: 2).text.contains(" had libdispatch in fib. "))
+        #expect(!Table(result, workers: 2).text.contains("more workers than CPUs"))
+        result.fingerprint.cpus = 1
+        #expect(Table(result, workers: 2).text.contains("more workers than CPUs"))
+    }
+
     @Test func twoModesAreSeen() {
-        let before = result(own: [10, 10, 10], other: [100, 101, 300, 302, 310])
-        let after = result(own: [10, 10, 10], other: [300, 301, 302, 303, 310])
+        let before = result(own: [10, 10, 10, 10, 10], other: [100, 101, 300, 302, 310])
+        let after = result(own: [10, 10, 10, 10, 10], other: [300, 301, 302, 303, 310])
         #expect(before.figures.first { $0.contender == "libdispatch" }?.processes.doubt == "two modes, 100 to 101 (2 of 5 processes) and 300 to 310")
         let text = Comparison(before, after).text(tolerance: 0.15)
         #expect(text.contains("two modes, 100 to 101 (2 of 5 processes of the first run, 0 of 5 of the second) and 300 to 310"))
@@ -196,7 +360,9 @@ import Testing
         #expect(figure?.counts["switches"] == 0.5)
         #expect(figure?.processes.all.count == 3)
         let widths: [Int] = result.tsv.split(separator: "\n").map { line in line.split(separator: "\t", omittingEmptySubsequences: false).count }
-        #expect(widths == [25, 25, 25])
+        // Each figure's line has a column for each name in the first.
+        #expect(widths.count == 3 && Set(widths).count == 1)
+        #expect(result.tsv.split(separator: "\n")[0].hasSuffix("\tparks_each"))
     }
 
     @Test func figuresAreMinima() {

@@ -65,7 +65,7 @@ int explore(const model_scenario *scenario, const Limits &limits, bool outcomes)
         print_outcomes();
     if (verdict == Verdict::Passed && search().counts().complete == 0) {
         printf("  no execution was complete: this proves nothing\n");
-        return 1;
+        return 2; // not 1: nothing failed either, and a mutant is not killed by it
     }
     if (verdict == Verdict::Failed) {
         const Graph &graph = search().failing_graph();

@@ -1,6 +1,11 @@
 /* forked_branch.c — the word of a branch that may be abandoned, transcribed from
  * Sources/OverdriveCore/Parallel/ForkedBranch.swift (`run`, `abandon`, `end`): a thief's branch
  * does not begin after the joiner has given it up, or the joiner finds what to cancel, whole.
+ *
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:run ba112819
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:abandon 10f582fc
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:end 0bd5dad4
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:cancel 837b08fa
  */
 #include "base/atomic.h"
 #include "model/scenario.h"

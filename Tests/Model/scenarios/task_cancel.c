@@ -4,6 +4,10 @@
  * Word is left among the task's rarely needed things, which whoever needs them first makes. Who cancels says so in
  * the task's word, then looks there; who leaves word looks whether it was cancelled. One of them sees the other,
  * and an asynchronous body or a handler hears of the cancel once.
+ *
+ * transcribes: Sources/Overdrive/Task.swift:tellCancelled e13d71c9
+ * transcribes: Sources/Overdrive/Task+Forms.swift:launch 0ea76f39
+ * transcribes: Sources/Overdrive/Task+Handlers.swift:onCancel f54014bf
  */
 #include "base/atomic.h"
 #include "model/scenario.h"

@@ -4,6 +4,21 @@
  * events that meet without a lock. The rules themselves are a pure function, which StateMachineTests explores
  * over all its states; here is explored what its exchanges order: who owns the outcome, the handler's slot, the
  * dependents' list and the place on the roster, and that each is handed over once.
+ *
+ * transcribes: Sources/Overdrive/TaskState.swift:after f0700e17
+ * transcribes: Sources/Overdrive/TaskState.swift:take 3259bcbb
+ * transcribes: Sources/Overdrive/TaskState.swift:takeOutcome c48cecad
+ * transcribes: Sources/Overdrive/TaskState.swift:takeLeave b497cc7c
+ * transcribes: Sources/Overdrive/TaskState.swift:takeCancel c38e54ac
+ * transcribes: Sources/Overdrive/AnyTask.swift:step fbabb875
+ * transcribes: Sources/Overdrive/AnyTask.swift:publishOutcome c5d3bd7b
+ * transcribes: Sources/Overdrive/AnyTask.swift:endPublishing 2c9d90de
+ * transcribes: Sources/Overdrive/AnyTask.swift:enqueue 9324134d
+ * transcribes: Sources/Overdrive/Task.swift:publish a6d80cc5
+ * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:attach 094baa2b
+ * transcribes: Sources/Overdrive/QueueTasks.swift:register 107c3dac
+ * transcribes: Sources/Overdrive/QueueTasks.swift:unregister 2c144fc8
+ * transcribes: Sources/Overdrive/Task.swift:add b4250d30
  */
 #include "base/atomic.h"
 #include "model/scenario.h"
