@@ -39,6 +39,7 @@
     X(L3, "start <-> cancel: the starter sees the flag, or the canceller the start")      \
     X(L4, "end of a run -> cancel: the ledger was told before the run's word went")       \
     X(L5, "create -> use: a record's fields are readable")                                \
+    X(L6, "start -> pending: who sees a job held by a run sees it begun")                 \
     X(M1, "signal -> wait: what the signaller wrote is readable by who got the permit")   \
     /* worker */                                                                          \
     X(W1, "change -> steal: the table's workers are readable")                            \

@@ -283,15 +283,14 @@ uint64_t od_queue_cancel_all(od_queue *queue)
 
 uint64_t od_queue_pending(od_queue *queue)
 {
-    uint64_t pending, untold = 0;
+    uint64_t pending = 0;
 
     odi_lane_end_credits(queue);
     odi_lock_acquire(&queue->watch.lock);
-    pending = odi_records_outstanding(queue->records, odi_record_next_of_queue);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
-        untold += odi_record_finished_untold(&queue->pool->crew, record);
+        pending += odi_record_pending(&queue->pool->crew, record);
     odi_lock_release(&queue->watch.lock);
-    return pending > untold ? pending - untold : 0;
+    return pending;
 }
 
 /* What is waited for: a set of records, and what is known beside. */

@@ -12,7 +12,7 @@
 
 /* A run is told to the ledger at the latest after this many jobs: pending counts stay near
  * the truth. */
-enum { LONGEST_RUN = 512, CREDITS = 64, SPINS_BEFORE_YIELD = 100 };
+enum { LONGEST_RUN = 512, CREDITS = 64, SPINS_BEFORE_YIELD = 100, LOOKS = 16 };
 
 /* Orders cancels with the starts and ends that meet them. */
 static odi_lock cancel_lock;
@@ -122,6 +122,20 @@ bool odi_worker_draw_credits(odi_worker *worker)
 
 /* ---- starts ---- */
 
+/* relaxed load: the owner's word. The release makes a report's count carry the bodies, and what is
+ * running. */
+static void toggle_in_job(odi_worker *worker)
+{
+    odi_store_release(&worker->jobs, odi_load_relaxed(&worker->jobs) + 1, W2);
+}
+
+/* Takes a toggle back: the job is not run. */
+static void is_in_no_job(odi_worker *worker)
+{
+    /* relaxed, both: the owner's word, which says what it said before */
+    odi_store_relaxed(&worker->jobs, odi_load_relaxed(&worker->jobs) - 1);
+}
+
 /* The record has flags. Decides whether the job that the run's word already holds may start.
  * False: the job was discarded or diverted, and the word no longer holds it. */
 ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry job)
@@ -136,6 +150,7 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
 
     if (starts)
         return true; /* a canceller took it for a start, so it is one */
+    is_in_no_job(worker);
     if (cancelled) {
         odi_job_discard(job);
         odi_record_complete(record, 1);
@@ -156,12 +171,6 @@ static void begin_run(odi_worker *worker, odi_record *record)
     odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
 }
 
-/* relaxed load: the owner's word. The release makes a report's count carry the bodies. */
-static void toggle_in_job(odi_worker *worker)
-{
-    odi_store_release(&worker->jobs, odi_load_relaxed(&worker->jobs) + 1, W2);
-}
-
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
@@ -174,7 +183,8 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
             begin_run(worker, record);
             word = place_of(record);
         }
-        odi_store_relaxed(&worker->run, word + HELD_ONE); /* relaxed: L3's fence follows */
+        toggle_in_job(worker);
+        odi_store_release(&worker->run, word + HELD_ONE, L6);
         odi_fence_light(L3);
         /* relaxed: the fence stands before it */
         if (ODI_UNLIKELY((odi_load_relaxed(&record->flags) & heed) != 0) &&
@@ -186,9 +196,9 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
     } else {
         odi_worker_end_run(worker);
         odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
+        toggle_in_job(worker);
     }
 
-    toggle_in_job(worker);
     odi_job_run(job);
     toggle_in_job(worker);
 }
@@ -289,47 +299,83 @@ void odi_run_discard(odi_crew *crew, odi_entry job)
     odi_add_relaxed(&crew->cancelled, !counted); /* relaxed: a counter */
 }
 
-/* ---- cancelling ---- */
+/* ---- counting, from outside ---- */
 
-/* How many jobs of `record` the worker's run holds, and the mark that says they count as
- * started. */
-static uint64_t count_started(odi_worker *worker, odi_record *record)
+/* The word of the worker's run, if it is one of `record`: 0 otherwise. Never FLUSHING. */
+static uint64_t run_of(odi_worker *worker, const odi_record *record)
 {
     for (int spins = 0;; spins++) {
         uint64_t word = odi_load_acquire(&worker->run, L4);
 
         if (word >> PLACE_SHIFT != place_of(record) >> PLACE_SHIFT)
             return 0;
-        if (word & FLUSHING) { /* ended by: the owner, two stores on */
-            if (spins < SPINS_BEFORE_YIELD)
-                odi_spin_pause();
-            else
-                odi_thread_give_way(spins - SPINS_BEFORE_YIELD);
-            continue;
-        }
-        if (odi_cas_acqrel(&worker->run, &word, word | COUNTED, L4))
-            return held(word);
+        if (!(word & FLUSHING))
+            return word;
+        if (spins < SPINS_BEFORE_YIELD) /* ended by: the owner, two stores on */
+            odi_spin_pause();
+        else
+            odi_thread_give_way(spins - SPINS_BEFORE_YIELD);
     }
 }
 
-uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record)
+/* What the runs' words hold of the record and is not running: done, and counted in no ledger yet, or
+ * credits. The word before the mark of a job that runs, which its start writes before the word: never
+ * one too many. */
+static uint64_t held_by_runs(odi_crew *crew, const odi_record *record)
 {
-    uint64_t finished = 0;
+    uint64_t sum = 0;
 
-    /* relaxed: a hint. There may be thousands of records without jobs. */
-    if (odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0)
-        return 0;
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
 
         if (worker == NULL)
             continue;
-        uint64_t word = odi_load_acquire(&worker->run, L4);
+        uint64_t word = run_of(worker, record);
         uint64_t in_job = odi_load_acquire(&worker->jobs, W2) & 1;
-        if (word >> PLACE_SHIFT == place_of(record) >> PLACE_SHIFT && held(word) > in_job)
-            finished += held(word) - in_job;
+        if (held(word) > in_job)
+            sum += held(word) - in_job;
     }
-    return finished;
+    return sum;
+}
+
+/* All that a ledger was ever told of as done, in 30 bits. */
+static uint64_t told(uint64_t ledger)
+{
+    return ((ledger >> 32) - odi_ledger_outstanding(ledger)) & ODI_LEDGER_OUTSTANDING;
+}
+
+/* Between two looks at the ledger that differ by submissions alone no run was told. */
+uint64_t odi_record_pending(odi_crew *crew, odi_record *record)
+{
+    uint64_t ledger = odi_load_acquire(&record->ledger, L1), before, done = 0;
+
+    for (int looks = 0; looks < LOOKS; looks++) {
+        if (odi_ledger_outstanding(ledger) == 0) /* there may be thousands of records without jobs */
+            return 0;
+        before = told(ledger);
+        done = held_by_runs(crew, record);
+        ledger = odi_load_acquire(&record->ledger, L1);
+        if (told(ledger) == before)
+            break;
+    }
+    uint64_t outstanding = odi_ledger_outstanding(ledger);
+    return outstanding > done ? outstanding - done : 0;
+}
+
+/* ---- cancelling ---- */
+
+/* How many jobs of `record` the worker's run holds, and the mark that says they count as
+ * started. */
+static uint64_t count_started(odi_worker *worker, odi_record *record)
+{
+    uint64_t word;
+
+    do {
+        word = run_of(worker, record);
+        if (word == 0)
+            return 0;
+    } while (!odi_cas_acqrel(&worker->run, &word, word | COUNTED, L4));
+    return held(word);
 }
 
 uint64_t odi_record_cancel(odi_crew *crew, odi_record *record)

@@ -10,8 +10,9 @@
  * is held like a job that has started, until it is spent on a submission.
  *
  *     word     record's place in the table (18) | held (44) | FLUSHING | COUNTED
- *     start    owner: held + 1 -> light fence -> flags. CANCELLED seen: the cancel lock
- *              decides: COUNTED there means that the canceller took this start for one.
+ *     start    owner: marked as in a job -> held + 1 (L6) -> light fence -> flags. CANCELLED
+ *              seen: the cancel lock decides: COUNTED there means that the canceller took this
+ *              start for one.
  *     end      owner: FLUSHING -> light fence -> flags. CANCELLED seen: under the lock.
  *              Otherwise: ledger - held, then word = 0 (L4).
  *     draw     owner: FLUSHING -> light fence -> flags. Any seen: no credit. Otherwise:
@@ -20,12 +21,15 @@
  *              held - 1, and the job is pushed.
  *     cancel   flag -> heavy fence -> each word: wait while FLUSHING, mark COUNTED and add
  *              its held -> close the ledger. What is outstanding and not held never runs.
+ *     pending  ledger -> each word, while not FLUSHING, then its owner's mark -> ledger; again
+ *              if runs were told meanwhile. Held and not in a job is done.
  *
  * Edges    L3  start, end <-> cancel   light/heavy fence   the starter sees the flag, or the
  *                                                          canceller the start
- *          L4  end -> cancel           release/acquire     the ledger knows of the run
+ *          L4  end -> cancel, pending  release/acquire     the ledger knows of the run
+ *          L6  start -> pending        release/acquire     who sees a job held sees it begun
  *
- * How the canceller's wait ends: by the owner, a few instructions after it set FLUSHING.
+ * How the wait of who cancels or asks ends: by the owner, a few instructions after it set FLUSHING.
  */
 #ifndef ODI_WORKER_RUN_H
 #define ODI_WORKER_RUN_H
@@ -70,9 +74,11 @@ void odi_worker_end_run(odi_worker *worker);
  * will never have run. The record accepts no further ones. Anyone. */
 uint64_t odi_record_cancel(odi_crew *crew, odi_record *record);
 
-/* Jobs of the record that are done and still in their run's word: what its ledger says too
- * much. A hint. */
-uint64_t odi_record_finished_untold(odi_crew *crew, odi_record *record);
+/* Jobs of the record that are not done: what its ledger says, less what is done and still in a
+ * run's word. Never 0 while one is; what it counts as done is seen by who asks. It may be one too
+ * many for each worker that begins a job, and a run's length too many (LONGEST_RUN) if runs end
+ * sixteen times while it looks. Anyone. */
+uint64_t odi_record_pending(odi_crew *crew, odi_record *record);
 
 /* Jobs of a chain of records that run outside of runs at this moment. */
 uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next);

@@ -256,3 +256,28 @@ static void report(void)
         model_check(written[0] == 1);
 }
 MODEL_SCENARIO(runs_are_reported, prepare_one, NULL, first_runs_one, report)
+
+/* What is asked for from outside while jobs begin, end and are told: nothing is pending when all had
+ * been done before (L1, L4), something is while one of them is not, and what is no longer pending is
+ * seen (L6, W2). */
+static void ask(void)
+{
+    uint64_t done = odi_worker_executed(&workers[0]), pending = odi_record_pending(&crew, record);
+
+    model_check(done < 2 || pending == 0);
+    if (pending == 0)
+        model_check(written[0] == 1 && written[1] == 1);
+}
+static void ask_with_one_left(void)
+{
+    model_check(odi_record_pending(&crew, record) >= 1);
+}
+static void verify_after_the_second(void)
+{
+    second_runs_other();
+    verify();
+}
+MODEL_SCENARIO(runs_pending, prepare_two, verify, first_runs_two, ask)
+MODEL_SCENARIO(runs_pending_apart, prepare_two, verify, first_runs_two_apart, ask)
+MODEL_SCENARIO(runs_pending_rest, prepare_two, verify_after_the_second, first_runs_one,
+               ask_with_one_left)
