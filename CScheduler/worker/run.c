@@ -347,19 +347,19 @@ static uint64_t told(uint64_t ledger)
 /* Between two looks at the ledger that differ by submissions alone no run was told. */
 uint64_t odi_record_pending(odi_crew *crew, odi_record *record)
 {
-    uint64_t ledger = odi_load_acquire(&record->ledger, L1), before, done = 0;
+    uint64_t ledger = odi_load_acquire(&record->ledger, L1);
 
     for (int looks = 0; looks < LOOKS; looks++) {
         if (odi_ledger_outstanding(ledger) == 0) /* there may be thousands of records without jobs */
             return 0;
-        before = told(ledger);
-        done = held_by_runs(crew, record);
+        uint64_t before = told(ledger), done = held_by_runs(crew, record);
         ledger = odi_load_acquire(&record->ledger, L1);
-        if (told(ledger) == before)
-            break;
+        if (told(ledger) == before) {
+            odi_invariant(odi_ledger_outstanding(ledger) >= done);
+            return odi_ledger_outstanding(ledger) - done;
+        }
     }
-    uint64_t outstanding = odi_ledger_outstanding(ledger);
-    return outstanding > done ? outstanding - done : 0;
+    return odi_ledger_outstanding(ledger);
 }
 
 /* ---- cancelling ---- */
