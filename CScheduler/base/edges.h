@@ -37,9 +37,8 @@
     X(L1, "complete -> wait: what the bodies wrote is readable by who waited")            \
     X(L2, "count <-> flag: the submitter sees the flag, or its setter the count")         \
     X(L3, "start <-> cancel: the starter sees the flag, or the canceller the start")      \
-    X(L4, "end of a run -> cancel: the ledger was told before the run's word went")       \
+    X(L4, "start, end -> pending, cancel: a job held is begun, a word gone is told")      \
     X(L5, "create -> use: a record's fields are readable")                                \
-    X(L6, "start -> pending: who sees a job held by a run sees it begun")                 \
     X(M1, "signal -> wait: what the signaller wrote is readable by who got the permit")   \
     /* worker */                                                                          \
     X(W1, "change -> steal: the table's workers are readable")                            \

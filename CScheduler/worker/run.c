@@ -184,7 +184,7 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
             word = place_of(record);
         }
         toggle_in_job(worker);
-        odi_store_release(&worker->run, word + HELD_ONE, L6);
+        odi_store_release(&worker->run, word + HELD_ONE, L4);
         odi_fence_light(L3);
         /* relaxed: the fence stands before it */
         if (ODI_UNLIKELY((odi_load_relaxed(&record->flags) & heed) != 0) &&

@@ -10,7 +10,7 @@
  * is held like a job that has started, until it is spent on a submission.
  *
  *     word     record's place in the table (18) | held (44) | FLUSHING | COUNTED
- *     start    owner: marked as in a job -> held + 1 (L6) -> light fence -> flags. CANCELLED
+ *     start    owner: marked as in a job -> held + 1 (L4) -> light fence -> flags. CANCELLED
  *              seen: the cancel lock decides: COUNTED there means that the canceller took this
  *              start for one.
  *     end      owner: FLUSHING -> light fence -> flags. CANCELLED seen: under the lock.
@@ -26,8 +26,8 @@
  *
  * Edges    L3  start, end <-> cancel   light/heavy fence   the starter sees the flag, or the
  *                                                          canceller the start
- *          L4  end -> cancel, pending  release/acquire     the ledger knows of the run
- *          L6  start -> pending        release/acquire     who sees a job held sees it begun
+ *          L4  start, end -> pending,  release/acquire     who sees a job held sees it begun; who
+ *              cancel                                      sees the word gone, the ledger told
  *
  * How the wait of who cancels or asks ends: by the owner, a few instructions after it set FLUSHING.
  */
