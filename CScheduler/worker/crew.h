@@ -166,6 +166,14 @@ void odi_crew_publish_waiting(odi_crew *crew);
 /* Makes the table anew after workers changed. False: memory is short, and it stays. Lock held. */
 bool odi_crew_list_workers(odi_crew *crew);
 
+/* Whether a worker that searches, or has been woken, looks for what was just pushed. After a stop's
+ * deadline it leaves: the stop sees the push, or its submitter the stop. A publisher's fence stands
+ * before it. */
+ODI_HOT_INLINE bool odi_crew_stays(odi_crew *crew)
+{
+    return !(odi_load_relaxed(&crew->attention) & ODI_CANCELLING); /* relaxed: the fence (S4) */
+}
+
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site);
 
 ODI_HOT_INLINE bool odi_crew_publish_as(odi_crew *crew, odi_site *site, bool counted)
@@ -182,7 +190,7 @@ ODI_HOT_INLINE bool odi_crew_publish_as(odi_crew *crew, odi_site *site, bool cou
         if (signal == ODI_SIGNAL_WOKE)
             odi_woke_a_sleeper = true;
         if (signal != ODI_SIGNAL_NOBODY)
-            return true;
+            return odi_crew_stays(crew);
     }
     return odi_crew_publish_slow(crew, site);
 }

@@ -190,7 +190,7 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
 
     for (int rank = 1; rank < crew->site_count; rank++) {
         if (odi_idle_signal(&crew->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
-            return true;
+            return odi_crew_stays(crew);
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);

@@ -3,6 +3,7 @@
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
+#include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -407,6 +408,55 @@ static void what_a_resumed_queue_runs_on_its_caller_after_a_stop_is_counted(void
     }
 }
 
+/* ---- a worker that comes late ---- */
+
+static gate late_start;
+static _Thread_local od_pool *first_pool;
+
+/* A worker's, which the submitter starts: the reclaimer is started under the crew's lock. */
+static int thread_comes_late(void)
+{
+    if (first_pool != NULL && odi_load_relaxed(&first_pool->crew.lock.word) == 0)
+        gate_job(&late_start);
+    return 0;
+}
+
+static void *submit_first(void *raw)
+{
+    static atomic_ullong ignored;
+
+    first_pool = raw;
+    od_pool_submit(raw, OD_BAND_DEFAULT, count_job, &ignored);
+    return NULL;
+}
+
+/* It was called to search, and its thread gets no CPU before the stop has given everything up: what is
+ * submitted then was left to it, and it leaves without a look. */
+static void what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    atomic_ullong ran = 0;
+    od_stop_report report;
+    pthread_t submitter;
+
+    (void)state;
+    late_start = (gate){0};
+    atomic_store(&before_thread, thread_comes_late);
+    assert_int_equal(pthread_create(&submitter, NULL, submit_first, pool), 0);
+    assert_comes_true(atomic_load(&late_start.waiting) == 1);
+    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
+    assert_report(&report, 0, 1, 0);
+    od_queue_async(serial, NULL, OD_QUEUE_BAND, count_job, &ran);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_int_equal(atomic_load(&ran), 2);
+    gate_open(&late_start);
+    pthread_join(submitter, NULL);
+    assert_comes_true(all_done(pool) == 3);
+    od_queue_release(serial);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -424,6 +474,8 @@ int main(void)
         cmocka_unit_test(no_submission_is_cancelled_by_a_stop_without_a_deadline),
         cmocka_unit_test(what_a_cancel_discarded_before_a_stop_is_in_its_report),
         cmocka_unit_test(what_a_resumed_queue_runs_on_its_caller_after_a_stop_is_counted),
+        cmocka_unit_test_teardown(what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late,
+                                  threads_again),
     };
     return run_guarded(tests);
 }

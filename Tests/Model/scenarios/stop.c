@@ -146,6 +146,30 @@ MODEL_SCENARIO(stop_now_against_a_job_that_submits, prepare_waiting, verify_coun
 MODEL_SCENARIO(stop_now_against_submit, prepare_stopping, verify_counted, submitter, stopper_now,
                worker)
 
+/* A worker that was called for a search and gets no CPU before the grace after the deadline is over:
+ * the token is out, and whoever held it leaves without a look. */
+static void prepare_called(void)
+{
+    prepare_worker();
+    worker_itself->searching = true;
+    model_check(odi_idle_try_search(&site.idle));
+    clock_stands_at = INT64_MAX;
+}
+static void verify_after_the_late_worker(void)
+{
+    worker();
+    verify_counted();
+}
+MODEL_SCENARIO(stop_now_with_a_late_worker, prepare_called, verify_after_the_late_worker, submitter,
+               stopper_now)
+/* The same after the stop: it leaves while somebody submits, who runs it himself. */
+static void prepare_leaving(void)
+{
+    prepare_called();
+    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CANCELLING);
+}
+MODEL_SCENARIO(stop_is_over_with_a_late_worker, prepare_leaving, verify_all_ran, submitter, worker)
+
 /* Two stops: one of them does it, the other waits for it and reads its report (P2). */
 static od_stop_report reports[2];
 static od_status statuses[2];
