@@ -1,4 +1,3 @@
-import Foundation
 import OverdriveCore
 import Testing
 
@@ -135,15 +134,5 @@ struct BackPressureTests {
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("TaskQueue(pendingLimit: 0): choose 1 or more"))
-    }
-
-    /// Runs `body` on a thread that is no worker, without waiting for it.
-    private func onThread(_ body: @escaping @Sendable () -> Void) {
-        let started = Gate()
-        Thread.detachNewThread {
-            started.open()
-            body()
-        }
-        started.pass()
     }
 }

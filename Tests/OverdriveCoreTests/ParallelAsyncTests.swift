@@ -69,31 +69,29 @@ struct ParallelAsyncTests {
 
     @Test("the task's cancellation ends a loop")
     func cancelled() async {
-        let started = Counter()
+        let (started, unaware) = (Counter(), Counter())
         let task = Task {
             try await Parallel.forEach(0..<1_000_000, grain: 1) { _ in
                 started.add()
-                _ = eventually { Cancellation.isRequested }
+                waitForCancellation(unaware)
             }
         }
-        // Without blocking: the task may need this thread to begin.
-        while started.count == 0 { await Task.yield() }
-        task.cancel()
+        cancel(task, when: started)
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(started.count < 1_000_000)
+        #expect(unaware.count == 0)
     }
 
     @Test("a blocking loop with a token ends with its task")
     func cancelledHere() async {
-        let started = Counter()
+        let (started, unaware) = (Counter(), Counter())
         let task = Task {
-            try Self.loop(started)
+            try Self.loop(started, unaware)
         }
-        // Without blocking: the task may need this thread to begin.
-        while started.count == 0 { await Task.yield() }
-        task.cancel()
+        cancel(task, when: started)
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(started.count < 1_000_000)
+        #expect(unaware.count == 0)
     }
 
     @Test("what a shutdown discards runs on the caller's thread, is told so, and arrays come back")
@@ -128,10 +126,10 @@ struct ParallelAsyncTests {
         gate.open()
     }
 
-    private static func loop(_ started: Counter) throws {
+    private static func loop(_ started: Counter, _ unaware: Counter) throws {
         try Parallel.forEach(0..<1_000_000, grain: 1, token: CancellationToken()) { _ in
             started.add()
-            _ = eventually { Cancellation.isRequested }
+            waitForCancellation(unaware)
         }
     }
 

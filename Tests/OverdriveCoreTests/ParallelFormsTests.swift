@@ -184,13 +184,13 @@ struct ParallelFormsTests {
     @Test("a task's cancellation ends a sort that suspends, and gives all elements back")
     func cancelledTask() async {
         let numbers = scrambled(50_000)
-        let begun = Counter()
+        let (begun, unaware) = (Counter(), Counter())
         let task = Task {
             var array = numbers
             do {
                 try await Parallel.sort(&array) { a, b in
                     begun.add()
-                    _ = eventually { Cancellation.isRequested }
+                    waitForCancellation(unaware)
                     return a < b
                 }
                 return (false, array)
@@ -198,11 +198,10 @@ struct ParallelFormsTests {
                 return (error is CancellationError, array)
             }
         }
-        // Without blocking: the task may need this thread to begin.
-        while begun.count == 0 { await Task.yield() }
-        task.cancel()
+        cancel(task, when: begun)
         let (isCancelled, array) = await task.value
         #expect(isCancelled)
+        #expect(unaware.count == 0)
         #expect(array.sorted() == numbers.sorted())
     }
 

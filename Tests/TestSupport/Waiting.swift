@@ -40,23 +40,27 @@ package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) 
     let start = Gate()
     let done = DispatchGroup()
     for index in 0..<count {
-        let work = Box {
+        done.enter()
+        onThread {
             start.pass()
             body(index)
             done.leave()
         }
-        done.enter()
-        var thread = pthread_t()
-        let failed = pthread_create(&thread, nil, { context in
-            guard let context else { return nil }
-            Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
-            return nil
-        }, Unmanaged.passRetained(work).toOpaque())
-        guard failed == 0 else { fatalError("a test's thread could not be created") }
-        pthread_detach(thread)
     }
     start.open()
     done.wait()
+}
+
+/// Runs `body` on a thread of its own, and does not wait for it.
+package func onThread(_ body: @escaping @Sendable () -> Void) {
+    var thread = pthread_t()
+    let failed = pthread_create(&thread, nil, { context in
+        guard let context else { return nil }
+        Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
+        return nil
+    }, Unmanaged.passRetained(Box(body)).toOpaque())
+    guard failed == 0 else { fatalError("a test's thread could not be created") }
+    pthread_detach(thread)
 }
 
 private final class Box: Sendable {
