@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import Synchronization
 
 #if canImport(Glibc)
     internal import Glibc
@@ -24,12 +25,19 @@ package final class Gate: Sendable {
 
 /// Hang detection: far beyond what anything here takes, also where a thousand tests wait for one of two threads.
 private let patience = 240.0
+/// Once something has not come, the run has failed: what waits in a loop of hundreds is not to take hours.
+private let patienceAfterFailure = 10.0
+private let hasFailed = Atomic(false)
 
 /// Waits until `condition` holds. False: it never did.
 package func eventually(_ condition: () -> Bool) -> Bool {
-    let deadline = ContinuousClock.now + .seconds(patience)
+    let begin = ContinuousClock.now
     while !condition() {
-        guard ContinuousClock.now < deadline else { return false }
+        let limit = hasFailed.load(ordering: .relaxed) ? patienceAfterFailure : patience
+        if ContinuousClock.now >= begin + .seconds(limit) {
+            hasFailed.store(true, ordering: .relaxed)
+            return false
+        }
         usleep(200)
     }
     return true
