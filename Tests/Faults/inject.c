@@ -188,7 +188,8 @@ long __wrap_mbind(void *at, unsigned long bytes, int policy, const unsigned long
     long status = __real_mbind(at, bytes, policy, nodes, most, flags);
 
     /* Not that there is no such node, which is another fault's doing. */
-    atomic_fetch_add(&of_calls.refused, status != 0 && (errno == EPERM || errno == ENOSYS));
+    atomic_fetch_add(&of_calls.refused,
+                     status != 0 && (errno == EPERM || errno == ENOSYS || errno == ENOMEM));
     return status;
 }
 

@@ -80,6 +80,10 @@ const fault faults[] = {
     {"refused-policy", "mbind, set_mempolicy, get_mempolicy, getcpu fail: seccomp",
      "completes with memory wherever it comes from", .prepare = no_policy,
      .disarm = calls_refused},
+    {"refused-binding", "mbind fails with ENOMEM, from the start or once there is a pool: seccomp",
+     "completes on workers, with memory wherever it comes from: no thread is missed, and nothing "
+     "warned of", .prepare = no_binding, .arm = no_binding_from_here,
+     .disarm = bindings_refused},
     {"refused-membarrier", "membarrier fails with EPERM or ENOSYS from the start: seccomp",
      "completes with full fences on both sides", .before_exec = no_membarrier,
      .disarm = calls_refused, .rounds = 2},

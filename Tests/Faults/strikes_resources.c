@@ -342,6 +342,46 @@ void no_policy(run *it)
     refuse_calls(calls, 4, it->number % 2 ? EPERM : ENOSYS);
 }
 
+static void refuse_bindings(void)
+{
+    static const int calls[] = {SYS_mbind};
+
+    refuse_calls(calls, 1, ENOMEM);
+}
+
+/* The memory itself can be had: what fails is to say where it shall lie, as where a mapping may not be
+ * split any more. Every other run has bound something before. */
+void no_binding(run *it)
+{
+    two_nodes(it);
+    it->options.placement = OD_PLACEMENT_NONE; /* no pin is refused */
+    if (it->number % 2 == 0)
+        refuse_bindings();
+}
+
+void no_binding_from_here(run *it)
+{
+    if (it->number % 2)
+        refuse_bindings();
+}
+
+/* Nobody took it for a want of memory. */
+void bindings_refused(run *it)
+{
+    od_metrics metrics;
+
+    od_pool_metrics(it->pool, &metrics);
+    run_expects(metrics.thread_failures == 0, "%llu threads were missed although there is memory",
+                (unsigned long long)metrics.thread_failures);
+    /* A few do where a worker is wanted the moment that another one comes. */
+    run_expects(metrics.ran_on_callers <= metrics.executed / 2,
+                "%llu of %llu jobs ran on their submitters although there is memory",
+                (unsigned long long)metrics.ran_on_callers, (unsigned long long)metrics.executed);
+    run_expects(metrics.warnings == 0, "%llu warnings, and nothing but a place was refused",
+                (unsigned long long)metrics.warnings);
+    calls_refused(it);
+}
+
 void pins_from_here(run *it)
 {
     (void)it;
