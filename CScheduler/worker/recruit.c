@@ -142,14 +142,19 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
     say_failure(crew, strerror(error));
 }
 
-bool odi_crew_start_one(odi_crew *crew, odi_site *site)
+/* FULL: as many run as may, and one of them comes to what waits, or starts another when it blocks.
+ * MISSED: none is to be had now. */
+typedef enum { STARTED, FULL, MISSED } outcome;
+
+static outcome start_one(odi_crew *crew, odi_site *site)
 {
     odi_worker *worker = NULL;
     bool called_back = false, short_of_memory = false;
 
     odi_lock_acquire(&crew->lock);
+    bool full = crew->active >= odi_crew_limit(crew);
     /* relaxed: a stop that has seen the last worker leave sets it under the lock */
-    bool may = crew->active < odi_crew_limit(crew) &&
+    bool may = !full &&
                !(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) &&
                (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns);
     if (may) {
@@ -161,25 +166,32 @@ bool odi_crew_start_one(odi_crew *crew, odi_site *site)
     odi_lock_release(&crew->lock);
     if (short_of_memory)
         say_failure(crew, "memory is short");
+    if (full)
+        return FULL;
     if (worker == NULL)
-        return may && !short_of_memory; /* the token is out: somebody searches */
+        return may && !short_of_memory ? STARTED : MISSED; /* the token is out: somebody searches */
 
     if (called_back) {
         odi_store_release(&worker->bench_word, 1, S3);
         odi_futex_wake(&worker->bench_word, 1);
-        return true;
+        return STARTED;
     }
     char name[16];
     snprintf(name, sizeof name, "%.10s-%d", crew->name, worker->slot);
     int error = odi_thread_start(odi_worker_main, worker, crew->stack_bytes, name);
     if (error != 0) {
         start_failed(crew, worker, error);
-        return false;
+        return MISSED;
     }
     odi_add_relaxed(&crew->starts, 1); /* relaxed: a counter */
     if (odi_load_relaxed(&crew->attention) & ODI_NO_THREADS) /* relaxed: rechecked by use */
         odi_crew_set_attention(crew, ODI_NO_THREADS, false);
-    return true;
+    return STARTED;
+}
+
+bool odi_crew_start_one(odi_crew *crew, odi_site *site)
+{
+    return start_one(crew, site) == STARTED;
 }
 
 /* ---- publishing ---- */
@@ -194,9 +206,12 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);
-    bool covered = attention & ODI_CAN_START && !(attention & ODI_CANCELLING);
-    if (covered) {
-        covered = odi_crew_start_one(crew, site);
+    bool covered = false, missed = false;
+    if (attention & ODI_CAN_START && !(attention & ODI_CANCELLING)) {
+        outcome came = start_one(crew, site);
+
+        covered = came == STARTED;
+        missed = came == MISSED;
         odi_woke_a_sleeper = covered;
         attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
     }
@@ -206,8 +221,9 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     if (!covered && attention & ODI_MONITOR_OFF &&
         !(attention & (ODI_CANCELLING | ODI_NO_THREADS)))
         crew->arm_monitor(crew);
-    /* A worker is wanted and not to be had: better the submitter runs it than nobody. */
-    bool short_of_workers = !covered && attention & ODI_CAN_START;
+    /* A worker is wanted and not to be had: better the submitter runs it than nobody. (Not where there
+     * were enough a moment ago, and one has blocked since.) */
+    bool short_of_workers = missed && attention & ODI_CAN_START;
     return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }
 
