@@ -41,7 +41,7 @@ public enum Closures<S: ClosureQueues> {
         let (queue, n) = (S.makeQueue(), Harness.value("n", 100_000))
         let group = S.makeGroup(for: queue)
         let submitters = Harness.value("submitters", 1)
-        func submit(_ ballast: Ballast) {
+        Ballast.measure { ballast in
             JoinableThread.each(of: submitters) {
                 for number in 0..<n / submitters {
                     S.submit(to: queue, in: group) { ballast.add(number) }
@@ -49,14 +49,6 @@ public enum Closures<S: ClosureQueues> {
             }
             S.wait(for: group)
         }
-        let ballast = Ballast(counts: false)
-        Harness.measure {
-            submit(ballast)
-            return 0
-        }
-        let counting = Ballast(counts: true)
-        submit(counting)
-        Harness.check(UInt64(counting.count))
     }
 
     @inlinable

@@ -87,4 +87,18 @@ public final class Ballast: Sendable {
     public var count: Int { ran.value }
 
     @inlinable public func add(_ number: Int) { if number & left == 0 { ran.add() } }
+
+    /// Measures `submit`, whose closures all add their numbers to what it is given, with one that does not count; and
+    /// checks it with one that does.
+    @inlinable
+    public static func measure(_ submit: (Ballast) -> Void) {
+        let light = Ballast(counts: false)
+        Harness.measure {
+            submit(light)
+            return 0
+        }
+        let counting = Ballast(counts: true)
+        submit(counting)
+        Harness.check(UInt64(counting.count))
+    }
 }

@@ -31,7 +31,7 @@ func spawnOutside() {
 /// A number, a reference, and the count that stands in for a group.
 func spawnCaptures() {
     let (n, submitters) = (Harness.value("n", 100_000), Harness.value("submitters", 1))
-    func submit(_ ballast: Ballast) {
+    Ballast.measure { ballast in
         let all = Countdown(n / submitters * submitters)
         JoinableThread.each(of: submitters) {
             for number in 0..<n / submitters {
@@ -43,14 +43,6 @@ func spawnCaptures() {
         }
         all.wait()
     }
-    let ballast = Ballast(counts: false)
-    Harness.measure {
-        submit(ballast)
-        return 0
-    }
-    let counting = Ballast(counts: true)
-    submit(counting)
-    Harness.check(UInt64(counting.count))
 }
 
 func spawnInside() {
