@@ -1,5 +1,5 @@
 // oneTBB: task groups with one shared context (a context of their own costs nearly twice as much), the
-// last child run by run_and_wait, and parallel_for's own partitioner.
+// last child run by run_and_wait, parallel_for's own partitioner, and flow graphs for tasks that depend on tasks.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
+#include "onetbb_graphs.hpp"
 #include "shapes.hpp"
 
 namespace {
@@ -210,7 +211,10 @@ void wavefront() {
 const harness_entry entries[] = {SHAPES_TREES(OneTBB),           SHAPES_LOOPS(OneTBB),
                                  {"spawn-outside", spawn_outside}, {"spawn-captures", spawn_captures},
                                  {"spawn-inside", spawn_inside},   {"wake", wake},
-                                 {"chain", chain},                 {"wavefront-counted", wavefront}};
+                                 {"chain", chain},                 {"wavefront-counted", wavefront},
+                                 {"dag-chain", [] { onetbb_graphs::chain(*context); }},
+                                 {"dag-tree", [] { onetbb_graphs::tree(*context); }},
+                                 {"wavefront", [] { onetbb_graphs::wavefront(*context); }}};
 
 }  // namespace
 

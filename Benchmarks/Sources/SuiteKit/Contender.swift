@@ -41,7 +41,7 @@ public struct Contender: Sendable {
             note: "A hand-made pool: one mutex, one condition, a list.", isHeadline: false),
         Contender(
             id: "onetbb", title: "oneTBB", program: "onetbb",
-            note: "g++ -O3; task groups with one shared context, run_and_wait for the last child."),
+            note: "g++ -O3; task groups with one shared context, run_and_wait for the last child; flow graphs for dependencies."),
         Contender(
             id: "openmp", title: "OpenMP", program: "openmp",
             note: "gcc's libgomp, g++ -O3. Above 64 tasks per thread it runs new ones at once; its barriers spin."),

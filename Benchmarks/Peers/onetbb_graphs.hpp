@@ -1,0 +1,87 @@
+// What oneTBB has for tasks that depend on tasks: a flow graph, a node for each, which runs when all before it have sent their
+// message. Nodes and edges are made within what is measured, as everywhere.
+#ifndef ONETBB_GRAPHS_HPP
+#define ONETBB_GRAPHS_HPP
+
+#include <deque>
+
+#include <tbb/flow_graph.h>
+
+#include "shapes.hpp"
+
+namespace onetbb_graphs {
+
+using Message = tbb::flow::continue_msg;
+
+struct Graph {
+    tbb::flow::graph graph;
+    std::deque<tbb::flow::continue_node<Message>> nodes;  // their addresses are their edges'
+
+    explicit Graph(tbb::task_group_context &context) : graph(context) {}
+
+    template <class Body> void add(Body body) { nodes.emplace_back(graph, [body](const Message &) { body(); }); }
+    void order(int64_t before, int64_t after) { tbb::flow::make_edge(at(before), at(after)); }
+    void start(int64_t node) { at(node).try_put(Message()); }
+    void wait() { graph.wait_for_all(); }
+
+  private:
+    tbb::flow::continue_node<Message> &at(int64_t node) { return nodes[static_cast<size_t>(node)]; }
+};
+
+// Tasks in a row, each depending on the one before.
+inline void chain(tbb::task_group_context &context) {
+    const int64_t n = harness_value("n", 1000);
+    int64_t ran = 0;
+    shapes::measure([&] { ran = 0; }, [&] {
+        Graph graph(context);
+        for (int64_t i = 0; i < n; i++) graph.add([&ran, i] { ran += ran == i; });
+        for (int64_t i = 1; i < n; i++) graph.order(i - 1, i);
+        graph.start(0);
+        graph.wait();
+        return static_cast<uint64_t>(ran);
+    });
+}
+
+// A binary tree of tasks, each after both its children.
+inline void tree(tbb::task_group_context &context) {
+    const int64_t n = harness_value("n", 1023);
+    // What a node and all below it have counted; behind the last, zeros for the children of leaves.
+    std::vector<uint64_t> counts(static_cast<size_t>(2 * n + 1));
+    shapes::measure([&] { std::fill(counts.begin(), counts.end(), 0); }, [&] {
+        Graph graph(context);
+        uint64_t *const node = counts.data();
+        for (int64_t i = 0; i < n; i++) graph.add([node, i] { node[i] += 1 + node[2 * i + 1] + node[2 * i + 2]; });
+        for (int64_t i = 1; i < n; i++) graph.order(i, (i - 1) / 2);
+        for (int64_t i = n / 2; i < n; i++) graph.start(i);
+        graph.wait();
+        return counts[0];
+    });
+}
+
+// A square of cells, each after its upper and left neighbours.
+inline void wavefront(tbb::task_group_context &context) {
+    const int64_t side = harness_value("side", 64);
+    const uint64_t steps = static_cast<uint64_t>(harness_value("steps", 100));
+    std::vector<uint64_t> cells(static_cast<size_t>(side * side));
+    // Cleared, or what the last sample left would hide a neighbour that came too late.
+    shapes::measure([&] { std::fill(cells.begin(), cells.end(), 0); }, [&] {
+        Graph graph(context);
+        uint64_t *const cell = cells.data();
+        for (int64_t i = 0; i < side * side; i++) {
+            graph.add([cell, side, steps, i] {
+                cell[i] = wl_spin((i >= side ? cell[i - side] : 1) + (i % side > 0 ? cell[i - 1] : 1), steps);
+            });
+        }
+        for (int64_t i = 0; i < side * side; i++) {
+            if (i % side > 0) graph.order(i - 1, i);
+            if (i >= side) graph.order(i - side, i);
+        }
+        graph.start(0);
+        graph.wait();
+        return cells.back();
+    });
+}
+
+}  // namespace onetbb_graphs
+
+#endif
