@@ -21,8 +21,9 @@
  *              held - 1, and the job is pushed.
  *     cancel   flag -> heavy fence -> each word: wait while FLUSHING, mark COUNTED and add
  *              its held -> close the ledger. What is outstanding and not held never runs.
- *     pending  ledger -> each word, while not FLUSHING, then its owner's mark -> ledger; again
- *              if runs were told meanwhile. Held and not in a job is done.
+ *     pending  ledger -> under the cancel lock each word, while not FLUSHING, then its owner's
+ *              mark -> ledger; again if runs were told meanwhile, or jobs have ended. Held and not
+ *              in a job is done, or a credit.
  *
  * Edges    L3  start, end <-> cancel   light/heavy fence   the starter sees the flag, or the
  *                                                          canceller the start
@@ -75,9 +76,9 @@ void odi_worker_end_run(odi_worker *worker);
 uint64_t odi_record_cancel(odi_crew *crew, odi_record *record);
 
 /* Jobs of the record that are not done: what its ledger says, less what is done and still in a
- * run's word. Never 0 while one is; what it counts as done is seen by who asks. It may be one too
- * many for each worker that begins a job, and a run's length too many (LONGEST_RUN) if runs end
- * sixteen times while it looks. Anyone. */
+ * run's word. Never too few; what it counts as done is seen by who asks. Too many: one for each worker
+ * that begins a job, and as many as end while it looks; where runs are told each time that it does,
+ * what the runs' words hold. Anyone. */
 uint64_t odi_record_pending(odi_crew *crew, odi_record *record);
 
 /* Jobs of a chain of records that run outside of runs at this moment. */

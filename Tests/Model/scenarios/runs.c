@@ -281,3 +281,74 @@ MODEL_SCENARIO(runs_pending, prepare_two, verify, first_runs_two, ask)
 MODEL_SCENARIO(runs_pending_apart, prepare_two, verify, first_runs_two_apart, ask)
 MODEL_SCENARIO(runs_pending_rest, prepare_two, verify_after_the_second, first_runs_one,
                ask_with_one_left)
+
+/* Job 0 runs on worker 0 all the time and spends credits, which are held there; what it submits on them
+ * runs on worker 1: nothing is taken for done twice. */
+static void prepare_running(void)
+{
+    prepare_drawn();
+    toggle_in_job(&workers[0]);
+    odi_store_relaxed(&workers[0].run, odi_load_relaxed(&workers[0].run) + HELD_ONE);
+}
+static void spends_and_the_other_runs(void)
+{
+    if (odi_worker_spend_credit(&workers[0], record))
+        run_job(&workers[1], 1);
+}
+static void spends_two_and_the_other_runs(void)
+{
+    spends_and_the_other_runs();
+    if (odi_worker_spend_credit(&workers[0], record))
+        run_job(&workers[1], 0);
+}
+MODEL_SCENARIO(runs_pending_credit, prepare_running, NULL, spends_and_the_other_runs, ask_with_one_left)
+MODEL_SCENARIO(runs_pending_credits, prepare_running, NULL, spends_two_and_the_other_runs,
+               ask_with_one_left)
+
+/* The only job is diverted: it waits in the lane all the time. */
+static void diverts(odi_record *of, odi_entry entry)
+{
+    (void)of;
+    (void)entry;
+}
+static const odi_record_owner diverting = {.drained = queue_drained, .divert = diverts};
+
+static void prepare_diverted(void)
+{
+    prepare_one();
+    record->owner = &diverting;
+    odi_store_relaxed(&record->flags, ODI_RECORD_DIVERTED);
+}
+static void first_meets_it(void)
+{
+    run_job(&workers[0], 0);
+}
+MODEL_SCENARIO(runs_pending_diverted, prepare_diverted, NULL, first_meets_it, ask_with_one_left)
+
+/* The record is cancelled: worker 0 ends a run, of one or of two, while worker 1 is in the last job. */
+static void prepare_cancelled(void)
+{
+    (void)count_one();
+    first_starts();
+    workers[1].run_record = record;
+    toggle_in_job(&workers[1]);
+    odi_store_relaxed(&workers[1].run, place_of(record) + HELD_ONE);
+    cancel();
+}
+static void prepare_cancelled_after_one(void)
+{
+    prepare_one();
+    prepare_cancelled();
+}
+static void prepare_cancelled_after_two(void)
+{
+    prepare_two();
+    first_starts();
+    prepare_cancelled();
+}
+static void first_ends(void)
+{
+    odi_worker_end_run(&workers[0]);
+}
+MODEL_SCENARIO(runs_pending_end_of_one, prepare_cancelled_after_one, NULL, first_ends, ask_with_one_left)
+MODEL_SCENARIO(runs_pending_end_of_two, prepare_cancelled_after_two, NULL, first_ends, ask_with_one_left)
