@@ -142,7 +142,7 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
     say_failure(crew, strerror(error));
 }
 
-/* FULL: as many run as may, and one of them comes to what waits, or starts another when it blocks.
+/* FULL: as many run as may; who makes room for another looks at what waits (S4).
  * MISSED: none is to be had now. */
 typedef enum { STARTED, FULL, MISSED } outcome;
 

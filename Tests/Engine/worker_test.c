@@ -273,27 +273,29 @@ static void thieves_take_all_that_a_busy_worker_has(void **state)
 
 static void on_four_nodes_everything_runs_and_distances_are_told_apart(void **state)
 {
-    enum { ROUNDS = 20, JOBS = 500 };
+    enum { ROUNDS = 20, MOST_ROUNDS = 1000, JOBS = 500 };
     od_pool *pool = pool_with(options_for(8), (odi_pool_world){
                                                   .topology = odi_topology_synthetic(4, 2, 1)});
     uint64_t far = 0;
+    od_metrics metrics;
+    int round;
 
     (void)state;
     memset(&theft, 0, sizeof theft);
     theft.pool = pool;
     assert_int_equal(pool->crew.site_count, 4);
-    for (int round = 0; round < ROUNDS; round++) {
+    /* Where other programs have the CPUs the neighbour takes all, round after round. */
+    for (round = 0; round < ROUNDS || (far == 0 && round < MOST_ROUNDS); round++) {
         atomic_store(&theft.on_others, 0);
         od_pool_submit(pool, OD_BAND_DEFAULT, spawn_and_stay, numbered(JOBS));
         assert_comes_true(all_done(pool) == (uint64_t)(round + 1) * (JOBS + 1));
+        metrics = metrics_of(pool);
+        far = metrics.stolen[1] + metrics.stolen[2];
     }
-    od_metrics metrics = metrics_of(pool);
-    for (int distance = 0; distance < 3; distance++) {
-        far += distance > 0 ? metrics.stolen[distance] : 0;
+    for (int distance = 0; distance < 3; distance++)
         assert_true(metrics.steals[distance] <= metrics.stolen[distance]);
-    }
     assert_true(far > 0);
-    assert_int_equal(atomic_load(&theft.ran), ROUNDS * JOBS);
+    assert_int_equal(atomic_load(&theft.ran), round * JOBS);
     od_pool_free(pool);
 }
 
