@@ -230,28 +230,46 @@ static void newer_jobs_do_not_pass_over_what_is_in_hand_for_ever(void **state)
     }
 }
 
+/* A wide lane with forty jobs whose two drainers wait at a gate each. */
+typedef struct {
+    od_queue *queue;
+    gate doors[2];
+    atomic_ullong ran;
+} standstill;
+
+/* Returns how many of the jobs have not run. */
+static unsigned long long stand_still(standstill *it)
+{
+    *it = (standstill){.queue = wide_queue(2)};
+    for (int each = 0; each < 2; each++) {
+        add(it->queue, gate_job, &it->doors[each]);
+        for (int job = 0; job < 20; job++)
+            add(it->queue, count_job, &it->ran);
+    }
+    od_queue_resume(it->queue);
+    assert_comes_true(atomic_load(&it->doors[0].waiting) == 1);
+    assert_comes_true(atomic_load(&it->doors[1].waiting) == 1);
+    return 40 - atomic_load(&it->ran);
+}
+
+static void go_on(standstill *it)
+{
+    gate_open(&it->doors[0]);
+    gate_open(&it->doors[1]);
+    end_wide_queue(it->queue);
+}
+
 static void a_cancel_counts_what_blocked_drainers_of_a_wide_lane_took(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
-        od_queue *queue = wide_queue(2);
-        gate doors[2] = {{0}};
-        atomic_ullong ran = 0;
+        standstill it;
+        unsigned long long left = stand_still(&it);
 
-        for (int each = 0; each < 2; each++) {
-            add(queue, gate_job, &doors[each]);
-            for (int job = 0; job < 20; job++)
-                add(queue, count_job, &ran);
-        }
-        od_queue_resume(queue);
-        assert_comes_true(atomic_load(&doors[0].waiting) + atomic_load(&doors[1].waiting) == 2);
-        unsigned long long left = 40 - atomic_load(&ran);
-        size_t cancelled = od_queue_cancel_all(queue);
-        gate_open(&doors[0]);
-        gate_open(&doors[1]);
-        end_wide_queue(queue);
+        size_t cancelled = od_queue_cancel_all(it.queue);
+        go_on(&it);
         assert_int_equal(cancelled, left);
-        assert_int_equal(atomic_load(&ran), 40 - left);
+        assert_int_equal(atomic_load(&it.ran), 40 - left);
     }
 }
 
@@ -262,25 +280,13 @@ static void what_blocked_drainers_took_is_lent_to_with_the_rest(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
-        od_queue *queue = wide_queue(2);
-        gate doors[2] = {{0}};
-        atomic_ullong ran = 0;
+        standstill it;
+        unsigned long long left = stand_still(&it);
 
-        for (int each = 0; each < 2; each++) {
-            add(queue, gate_job, &doors[each]);
-            for (int job = 0; job < 20; job++)
-                add(queue, count_job, &ran);
-        }
-        od_queue_resume(queue);
-        assert_comes_true(atomic_load(&doors[0].waiting) == 1);
-        assert_comes_true(atomic_load(&doors[1].waiting) == 1);
-        unsigned long long left = 40 - atomic_load(&ran);
-        odi_lane_raise_all(queue, OD_BAND_USER_INTERACTIVE);
-        uint32_t lent = LOOK(queue, queue->lent[OD_BAND_USER_INTERACTIVE]);
-        int32_t offered = LOOK(queue, odi_lane_offered(queue));
-        gate_open(&doors[0]);
-        gate_open(&doors[1]);
-        end_wide_queue(queue);
+        odi_lane_raise_all(it.queue, OD_BAND_USER_INTERACTIVE);
+        uint32_t lent = LOOK(it.queue, it.queue->lent[OD_BAND_USER_INTERACTIVE]);
+        int32_t offered = LOOK(it.queue, odi_lane_offered(it.queue));
+        go_on(&it);
         assert_int_equal(lent, left);
         assert_int_equal(offered, 0);
     }
