@@ -11,17 +11,23 @@
 /* The place that the thread had last time, and what the monitor is told of the thread. */
 static _Thread_local int last_place, own_id, own_clock;
 
-/* The place is the calling thread's. */
-static odi_forks *settle(odi_forks *guest)
+/* Says whose place it is: before the monitor can see it, to whom a clock that is not set, 0, is the wall's. */
+static void introduce(odi_forks *guest)
 {
     if (ODI_UNLIKELY(own_id == 0)) {
         own_id = odi_thread_id();
         own_clock = odi_thread_cpu_clock();
     }
-    /* relaxed, all: for the monitor, which thinks again where another guest has entered */
+    /* relaxed, both: for the monitor, which thinks again where another guest has entered */
     odi_store_relaxed(&guest->thread_id, own_id);
     odi_store_relaxed(&guest->cpu_clock, own_clock);
-    /* relaxed, all: as above */
+}
+
+/* The place is the calling thread's. */
+static odi_forks *settle(odi_forks *guest)
+{
+    introduce(guest);
+    /* relaxed, all: for the monitor, as above */
     odi_store_relaxed(&guest->says_blocking, false);
     odi_store_relaxed(&guest->visits, odi_load_relaxed(&guest->visits) + 1);
     guest->blocking_depth = guest->depth = 0;
@@ -47,6 +53,7 @@ ODI_COLD static odi_forks *make_place(odi_crew *crew)
         (guest = odi_pages_new(sizeof *guest, ODI_ANY_NODE)) != NULL) {
         if (odi_forks_make(guest, crew, NULL, GUEST_STACK)) {
             odi_store_relaxed(&guest->taken, 1); /* relaxed: not shared yet */
+            introduce(guest);
             odi_store_release(&crew->guests[place], guest, W1);
             odi_store_release(&crew->guests_seen, place + 1, W1);
             last_place = place;
