@@ -2,10 +2,20 @@
  * caller's code. Unlike a pthread mutex it is valid when zeroed, and can be reset in a forked
  * child.
  *
- * Drepper, "Futexes are tricky" (2011), section 5, mutex 2.
+ * Drepper, "Futexes are tricky" (2011), section 5, mutex 2. There whoever is awake takes a lock that
+ * is free, and a thread that takes it again and again keeps it from all that sleep. Here a sleeper
+ * that was woken for nothing ODI_LOCK_PATIENCE times says so, and the next release hands the lock
+ * over: only who has slept may take it then.
+ *
+ *     FREE     acquire -> HELD       woken -> AWAITED, who held the lock may have left others asleep
+ *     HELD     release -> FREE       a sleeper -> AWAITED, without patience -> STARVED
+ *     AWAITED  release -> FREE, wakes one          a sleeper without patience -> STARVED
+ *     STARVED  release -> HANDED, wakes one
+ *     HANDED   one that has slept -> AWAITED
  *
  * Edges    K1  unlock -> lock   release/acquire   what the section before wrote
- * How a wait ends: by the holder's unlock.
+ * How a wait ends: by the holder's unlock. A lock is handed over only while the one that starves is
+ * on its way to take it; each release wakes one, and whoever is woken may take it.
  */
 #ifndef ODI_SLEEP_LOCK_H
 #define ODI_SLEEP_LOCK_H
@@ -19,10 +29,16 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct {
-    odi_atomic(uint32_t) word; /* FREE, HELD, or HELD with sleepers */
+    odi_atomic(uint32_t) word;
 } odi_lock;
 
-enum { ODI_LOCK_FREE, ODI_LOCK_HELD, ODI_LOCK_AWAITED };
+enum {
+    ODI_LOCK_FREE,
+    ODI_LOCK_HELD,    /* nobody sleeps, or somebody is awake who will say AWAITED */
+    ODI_LOCK_AWAITED, /* held, with sleepers */
+    ODI_LOCK_STARVED, /* held, and a sleeper has lost patience */
+    ODI_LOCK_HANDED,  /* released to those who have slept */
+};
 
 /* Where a thread wants it noted that it sleeps for a lock and not for anything of its own; NULL
  * where it does not care. */
@@ -42,7 +58,9 @@ static inline void odi_lock_acquire(odi_lock *lock)
 
 static inline void odi_lock_release(odi_lock *lock)
 {
-    if (ODI_UNLIKELY(odi_swap_release(&lock->word, ODI_LOCK_FREE, K1) == ODI_LOCK_AWAITED))
+    uint32_t held = ODI_LOCK_HELD;
+
+    if (ODI_UNLIKELY(!odi_cas_release(&lock->word, &held, ODI_LOCK_FREE, K1)))
         odi_lock_release_slow(lock);
 }
 

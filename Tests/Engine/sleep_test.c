@@ -211,7 +211,7 @@ static void no_wake_is_lost_between_submitters_and_sleepers(void **state)
 
 static odi_lock lock; /* zeroed is valid */
 static long guarded;
-enum { LOCKERS = 4, TURNS = 50000, TURNS_SANITIZED = 10000 };
+enum { LOCKERS = 4, TURNS = 50000, TURNS_SANITIZED = 10000, FALLING_ASLEEP_NS = 50000 };
 
 static void *count_under_the_lock(void *unused)
 {
@@ -240,6 +240,45 @@ static void the_lock_admits_one_at_a_time_and_wakes_who_waits(void **state)
     assert_int_equal(odi_load_relaxed(&lock.word), ODI_LOCK_FREE);
 }
 
+static atomic_bool hogging;
+static atomic_long rounds;
+
+/* Gives the lock back whenever somebody sleeps for it, and takes it before anybody is awake. */
+static void *hog_the_lock(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&hogging)) {
+        odi_lock_acquire(&lock);
+        while (atomic_load(&hogging) && odi_load_relaxed(&lock.word) == ODI_LOCK_HELD)
+            sched_yield(); /* relaxed: a look */
+        for (int64_t asleep = odi_clock_after(FALLING_ASLEEP_NS); odi_clock_now() < asleep;)
+            odi_spin_pause();
+        odi_lock_release(&lock);
+        atomic_fetch_add(&rounds, 1);
+    }
+    return NULL;
+}
+
+/* Once who asked again and again what a queue runs kept its workers from the queue's lock for good. */
+static void who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait(void **state)
+{
+    pthread_t hog;
+
+    (void)state;
+    atomic_store(&hogging, true);
+    pthread_create(&hog, NULL, hog_the_lock, NULL);
+    for (int i = 0; i < 100; i++) {
+        assert_comes_true(odi_load_relaxed(&lock.word) == ODI_LOCK_HELD); /* relaxed: a look */
+        long before = atomic_load(&rounds);
+        odi_lock_acquire(&lock);
+        long meanwhile = atomic_load(&rounds) - before;
+        odi_lock_release(&lock);
+        assert_in_range(meanwhile, 0, 6); /* those of its patience, its own, and one under way */
+    }
+    atomic_store(&hogging, false);
+    pthread_join(hog, NULL);
+}
+
 int main(void)
 {
 #define IDLE_TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -253,6 +292,7 @@ int main(void)
         IDLE_TEST(waking_all_turns_back_who_is_on_the_way_to_sleep),
         IDLE_TEST(no_wake_is_lost_between_submitters_and_sleepers),
         cmocka_unit_test(the_lock_admits_one_at_a_time_and_wakes_who_waits),
+        cmocka_unit_test(who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait),
     };
     return run_guarded(tests);
 }
