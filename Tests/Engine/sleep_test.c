@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "os/futex.h"
 #include "os/membarrier.h"
 #include "sleep/idle.h"
 #include "sleep/lock.h"
@@ -211,7 +212,7 @@ static void no_wake_is_lost_between_submitters_and_sleepers(void **state)
 
 static odi_lock lock; /* zeroed is valid */
 static long guarded;
-enum { LOCKERS = 4, TURNS = 50000, TURNS_SANITIZED = 10000, FALLING_ASLEEP_NS = 50000 };
+enum { LOCKERS = 4, TURNS = 50000, TURNS_SANITIZED = 10000 };
 
 static void *count_under_the_lock(void *unused)
 {
@@ -240,43 +241,46 @@ static void the_lock_admits_one_at_a_time_and_wakes_who_waits(void **state)
     assert_int_equal(odi_load_relaxed(&lock.word), ODI_LOCK_FREE);
 }
 
-static atomic_bool hogging;
-static atomic_long rounds;
+static atomic_bool was_in;
 
-/* Gives the lock back whenever somebody sleeps for it, and takes it before anybody is awake. */
-static void *hog_the_lock(void *unused)
+static void *wait_for_the_lock(void *unused)
 {
     (void)unused;
-    while (atomic_load(&hogging)) {
-        odi_lock_acquire(&lock);
-        while (atomic_load(&hogging) && odi_load_relaxed(&lock.word) == ODI_LOCK_HELD)
-            sched_yield(); /* relaxed: a look */
-        for (int64_t asleep = odi_clock_after(FALLING_ASLEEP_NS); odi_clock_now() < asleep;)
-            odi_spin_pause();
-        odi_lock_release(&lock);
-        atomic_fetch_add(&rounds, 1);
-    }
+    odi_lock_acquire(&lock);
+    atomic_store(&was_in, true);
+    odi_lock_release(&lock);
     return NULL;
+}
+
+/* The lock as its sleeper finds it when somebody else was there first. */
+static void release_and_take_before_the_sleeper_does(void)
+{
+    odi_store_release(&lock.word, ODI_LOCK_HELD, K1);
+    odi_futex_wake(&lock.word, 1);
 }
 
 /* Once who asked again and again what a queue runs kept its workers from the queue's lock for good. */
 static void who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait(void **state)
 {
-    pthread_t hog;
+    pthread_t waiter;
 
     (void)state;
-    atomic_store(&hogging, true);
-    pthread_create(&hog, NULL, hog_the_lock, NULL);
-    for (int i = 0; i < 100; i++) {
-        assert_comes_true(odi_load_relaxed(&lock.word) == ODI_LOCK_HELD); /* relaxed: a look */
-        long before = atomic_load(&rounds);
-        odi_lock_acquire(&lock);
-        long meanwhile = atomic_load(&rounds) - before;
-        odi_lock_release(&lock);
-        assert_in_range(meanwhile, 0, 6); /* those of its patience, its own, and one under way */
+    atomic_store(&was_in, false);
+    odi_lock_acquire(&lock);
+    pthread_create(&waiter, NULL, wait_for_the_lock, NULL);
+    for (int in_vain = 0;; in_vain++) {
+        /* relaxed, both: looks */
+        assert_comes_true(odi_load_relaxed(&lock.word) != ODI_LOCK_HELD);
+        if (odi_load_relaxed(&lock.word) == ODI_LOCK_STARVED)
+            break;
+        assert_in_range(in_vain, 0, 3);
+        release_and_take_before_the_sleeper_does();
     }
-    atomic_store(&hogging, false);
-    pthread_join(hog, NULL);
+    odi_lock_release(&lock);
+    odi_lock_acquire(&lock);
+    assert_true(atomic_load(&was_in));
+    odi_lock_release(&lock);
+    pthread_join(waiter, NULL);
 }
 
 int main(void)
