@@ -163,7 +163,7 @@ uint64_t od_queue_pending(od_queue *queue);
 uint64_t od_queue_running(od_queue *queue);
 
 /* Sleeps until nothing is pending. False: the deadline (nanoseconds from now; INT64_MAX:
- * none) came first. */
+ * none; 0 or less: it only looks) came first. */
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns);
 
 /* Calls function(context) once, on whichever thread finds nothing pending first. */
@@ -202,7 +202,7 @@ void od_group_leave(od_group *group); /* traps when entered less often */
 uint64_t od_group_pending(od_group *group);
 
 /* Sleeps until everything entered has left. False: the deadline (nanoseconds from now;
- * INT64_MAX: none) came first. A worker that waits hands its place over. */
+ * INT64_MAX: none; 0 or less: it only looks) came first. A worker that waits hands its place over. */
 bool od_group_wait(od_group *group, int64_t deadline_ns);
 
 /* The same for a group that was entered by hand for a job of `queue`, submitted in `band` or

@@ -332,9 +332,11 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
 
     if (odi_watch_is_empty(set->watch, set->first, set->next))
         return true;
+    if (deadline_ns <= 0)
+        return false; /* it only asks: nobody is to come in its place */
     while (!empty && !over) {
         odi_loan loan = odi_loan_of(odi_band_of_thread());
-        bool lends = deadline_ns > 0 && lend(set, &loan);
+        bool lends = lend(set, &loan);
 
         if (on_worker && !begun) {
             od_blocking_begin(); /* who comes in its place finds what is lent already */

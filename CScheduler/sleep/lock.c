@@ -24,18 +24,21 @@ static void note_sleep(bool sleeps)
 }
 
 /* Takes the lock, or marks it as awaited by one that has slept `slept` times. Returns FREE if the
- * caller has it, otherwise the word that it is to sleep on. */
+ * caller has it, otherwise the word that it is to sleep on. A patient one that takes what was handed
+ * over for another leaves it to be handed over again: the kernel wakes who sleeps longest, and who
+ * starves has only just gone to sleep again. */
 static uint32_t take_or_mark(odi_lock *lock, int slept)
 {
     uint32_t mark = slept < ODI_LOCK_PATIENCE ? ODI_LOCK_AWAITED : ODI_LOCK_STARVED;
     uint32_t word = slept == 0 ? ODI_LOCK_HELD : ODI_LOCK_FREE; /* a guess: spares a load */
 
     for (;;) { /* ended by: a word that changed says of its new state */
-        bool takes = word == ODI_LOCK_FREE || (word == ODI_LOCK_HANDED && slept > 0);
+        bool handed = word == ODI_LOCK_HANDED && slept > 0, takes = word == ODI_LOCK_FREE || handed;
+        uint32_t taken = handed && mark == ODI_LOCK_AWAITED ? ODI_LOCK_STARVED : ODI_LOCK_AWAITED;
 
         if (!takes && word >= mark)
             return word;
-        if (odi_cas_acquire(&lock->word, &word, takes ? ODI_LOCK_AWAITED : mark, K1))
+        if (odi_cas_acquire(&lock->word, &word, takes ? taken : mark, K1))
             return takes ? ODI_LOCK_FREE : mark;
     }
 }

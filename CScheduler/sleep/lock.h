@@ -4,18 +4,18 @@
  *
  * Drepper, "Futexes are tricky" (2011), section 5, mutex 2. There whoever is awake takes a lock that
  * is free, and a thread that takes it again and again keeps it from all that sleep. Here a sleeper
- * that was woken for nothing ODI_LOCK_PATIENCE times says so, and the next release hands the lock
- * over: only who has slept may take it then.
+ * that came back ODI_LOCK_PATIENCE times and found the lock taken says so, and from then on releases
+ * hand the lock down the line of those who have slept, until one without patience has it.
  *
- *     FREE     acquire -> HELD       woken -> AWAITED, who held the lock may have left others asleep
+ *     FREE     acquire -> HELD; on the way to sleep, or woken -> AWAITED: others may be asleep
  *     HELD     release -> FREE       a sleeper -> AWAITED, without patience -> STARVED
- *     AWAITED  release -> FREE, wakes one          a sleeper without patience -> STARVED
+ *     AWAITED  release -> FREE, wakes one        a sleeper without patience -> STARVED
  *     STARVED  release -> HANDED, wakes one
- *     HANDED   one that has slept -> AWAITED
+ *     HANDED   one that has slept -> STARVED, without patience -> AWAITED
  *
  * Edges    K1  unlock -> lock   release/acquire   what the section before wrote
- * How a wait ends: by the holder's unlock. A lock is handed over only while the one that starves is
- * on its way to take it; each release wakes one, and whoever is woken may take it.
+ * How a wait ends: by the holder's unlock. Who says STARVED stays until it has the lock, so one that is
+ * handed over is taken: whoever is woken may, and who has not slept yet cannot come before.
  */
 #ifndef ODI_SLEEP_LOCK_H
 #define ODI_SLEEP_LOCK_H
@@ -32,7 +32,7 @@ typedef struct {
     odi_atomic(uint32_t) word;
 } odi_lock;
 
-enum {
+enum { /* in the order in which a holder's word may rise */
     ODI_LOCK_FREE,
     ODI_LOCK_HELD,    /* nobody sleeps, or somebody is awake who will say AWAITED */
     ODI_LOCK_AWAITED, /* held, with sleepers */
@@ -58,9 +58,9 @@ static inline void odi_lock_acquire(odi_lock *lock)
 
 static inline void odi_lock_release(odi_lock *lock)
 {
-    uint32_t held = ODI_LOCK_HELD;
+    uint32_t is_held = ODI_LOCK_HELD;
 
-    if (ODI_UNLIKELY(!odi_cas_release(&lock->word, &held, ODI_LOCK_FREE, K1)))
+    if (ODI_UNLIKELY(!odi_cas_release(&lock->word, &is_held, ODI_LOCK_FREE, K1)))
         odi_lock_release_slow(lock);
 }
 

@@ -576,7 +576,7 @@ static void a_job_that_comes_meanwhile_is_not_taken_for_a_listed_barrier(void **
         odi_store_relaxed(&inbox->waiting, 1); /* relaxed: a hint, which makes it look */
         atomic_store(&listed.may_end, true);
         /* relaxed, both: nothing follows from it */
-        WAIT_AWAKE(odi_load_relaxed(&inbox->lock.word) != ODI_LOCK_AWAITED, sched_yield());
+        WAIT_AWAKE(odi_load_relaxed(&inbox->lock.word) < ODI_LOCK_AWAITED, sched_yield());
         odi_lock_release(&inbox->lock);
         WAIT_AWAKE(odi_load_relaxed(&inbox->waiting) != 0, odi_spin_pause());
         add(queue, run_beside, NULL);

@@ -318,6 +318,49 @@ static void notifications_of_a_queue_come_when_it_is_empty(void **state)
     od_queue_release(queue);
 }
 
+static struct {
+    od_queue *suspended;
+    uint64_t threads_before, threads_after;
+} asks;
+
+static void ask_again_and_again(void *unused)
+{
+    (void)unused;
+    asks.threads_before = metrics_of(pool).threads_started;
+    for (int i = 0; i < 100; i++)
+        asks.suspended = od_queue_wait(asks.suspended, 0) ? NULL : asks.suspended;
+    asks.threads_after = metrics_of(pool).threads_started;
+}
+
+/* Once a worker that asked so gave its place away and took it again, each time. */
+static void a_wait_without_time_only_looks(void **state)
+{
+    od_pool *three = pool;
+    atomic_ullong ran = 0;
+
+    (void)state;
+    pool = pool_of(1);
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    asks.suspended = queue_of(1);
+    od_queue_suspend(asks.suspended);
+    add(asks.suspended, count_job, &ran);
+    od_queue_suspend(queue);
+    add(queue, ask_again_and_again, NULL);
+    for (int i = 0; i < 10; i++)
+        add(queue, count_job, &ran); /* for who comes in its place */
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_non_null(asks.suspended);
+    assert_int_equal(asks.threads_after, asks.threads_before);
+    od_queue_resume(asks.suspended);
+    assert_true(od_queue_wait(asks.suspended, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 11);
+    od_queue_release(asks.suspended);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    pool = three;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +375,7 @@ int main(void)
         LANE_TEST(a_job_runs_in_its_queues_band_or_a_higher_one),
         LANE_TEST(a_long_label_is_cut),
         LANE_TEST(notifications_of_a_queue_come_when_it_is_empty),
+        LANE_TEST(a_wait_without_time_only_looks),
     };
     return run_guarded(tests);
 }

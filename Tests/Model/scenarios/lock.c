@@ -1,5 +1,5 @@
 /* lock.c — one thread at a time, what the last one wrote is readable, and who was woken in vain too
- * often is the next.
+ * often comes before all that have not slept.
  *
  * A turn of the bounded spin is cut (README.md, "Waiting"), so the sleeping path is explored
  * only from where the spin ends: odi_lock_acquire_slow with ODI_LOCK_SPINS at 0. A sleeper loses
@@ -8,7 +8,7 @@
 #define ODI_LOCK_SPINS 0
 #define ODI_LOCK_PATIENCE patience
 
-static int patience;
+static _Thread_local int patience;
 
 #include "sleep/lock.c"
 
@@ -17,19 +17,10 @@ static int patience;
 
 static odi_lock lock;
 static int inside, entered;
+static bool one_starves, has_starved;
 
-static void wait_for_ever(void)
+static void hold(void)
 {
-    patience = INT32_MAX;
-}
-static void bear_nothing(void)
-{
-    patience = 0;
-    odi_lock_acquire(&lock);
-}
-static void bear_one(void)
-{
-    patience = 1;
     odi_lock_acquire(&lock);
 }
 
@@ -41,16 +32,31 @@ static void stay(void)
     inside = 0;
 }
 
-static void section(void)
+static void section(int bears)
 {
+    patience = bears;
     odi_lock_acquire(&lock);
     stay();
     odi_lock_release(&lock);
 }
 
+static void patient(void)
+{
+    section(INT32_MAX);
+}
+static void without_patience(void)
+{
+    section(0);
+}
+static void bears_one(void)
+{
+    section(1);
+}
+
 /* The lock is held at the beginning. Once and again, and not before the one that starves meanwhile. */
 static void release_and_come_again(void)
 {
+    patience = INT32_MAX;
     stay();
     bool starves = odi_load_relaxed(&lock.word) == ODI_LOCK_STARVED; /* relaxed: it stays so */
     int before = entered;
@@ -64,6 +70,8 @@ static void release_and_come_again(void)
 
 static void release(void)
 {
+    /* relaxed: it stays so */
+    one_starves = odi_load_relaxed(&lock.word) == ODI_LOCK_STARVED;
     odi_lock_release(&lock);
 }
 
@@ -72,6 +80,26 @@ static void come_three_times(void)
     odi_lock_release(&lock);
     odi_lock_acquire(&lock);
     release_and_come_again();
+}
+
+static void starve(void)
+{
+    patience = 0;
+    odi_lock_acquire(&lock);
+    has_starved = true;
+    stay();
+    odi_lock_release(&lock);
+}
+
+/* What it gets before the one that starves it is to hand on. */
+static void patient_between(void)
+{
+    patience = INT32_MAX;
+    odi_lock_acquire(&lock);
+    /* relaxed: it stays so */
+    model_check(!one_starves || has_starved || odi_load_relaxed(&lock.word) == ODI_LOCK_STARVED);
+    stay();
+    odi_lock_release(&lock);
 }
 
 static void verify_two(void)
@@ -83,8 +111,10 @@ static void verify_three(void)
     model_check(entered == 3);
 }
 
-MODEL_SCENARIO(lock_two, wait_for_ever, verify_two, section, section)
-MODEL_SCENARIO(lock_three, wait_for_ever, verify_three, section, section, section)
-MODEL_SCENARIO(lock_is_handed_over, bear_nothing, verify_three, release_and_come_again, section)
-MODEL_SCENARIO(lock_is_handed_to_one_of_two, bear_nothing, verify_two, release, section, section)
-MODEL_SCENARIO(lock_is_handed_after_a_wake_in_vain, bear_one, verify_three, come_three_times, section)
+MODEL_SCENARIO(lock_two, NULL, verify_two, patient, patient)
+MODEL_SCENARIO(lock_three, NULL, verify_three, patient, patient, patient)
+MODEL_SCENARIO(lock_is_handed_over, hold, verify_three, release_and_come_again, without_patience)
+MODEL_SCENARIO(lock_is_handed_to_one_of_two, hold, verify_two, release, without_patience,
+               without_patience)
+MODEL_SCENARIO(lock_is_handed_down_the_line, hold, verify_two, release, starve, patient_between)
+MODEL_SCENARIO(lock_is_handed_after_a_wake_in_vain, hold, verify_three, come_three_times, bears_one)
