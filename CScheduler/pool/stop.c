@@ -30,6 +30,14 @@ static int workers_present(od_pool *pool)
     return pool->crew.present - pool->monitor_present;
 }
 
+static bool all_have_left(od_pool *pool)
+{
+    odi_lock_acquire(&pool->crew.lock);
+    bool gone = workers_present(pool) == 0;
+    odi_lock_release(&pool->crew.lock);
+    return gone;
+}
+
 /* Of several stops under way the earliest deadline holds: who comes with one while another sleeps
  * until a later one, or for ever, is not kept longer than it has asked for. */
 static void bring_forward(od_pool *pool, int64_t deadline)
@@ -58,10 +66,7 @@ static bool await_departures(od_pool *pool, bool in_grace)
         /* relaxed: as above */
         int64_t deadline = in_grace ? look : odi_load_relaxed(&pool->stop_deadline);
 
-        odi_lock_acquire(&crew->lock);
-        bool gone = workers_present(pool) == 0;
-        odi_lock_release(&crew->lock);
-        if (gone)
+        if (all_have_left(pool))
             return true;
         if (odi_futex_wait(&crew->departures, seen, deadline) == ODI_FUTEX_TIMED_OUT)
             return false;
@@ -202,13 +207,24 @@ static void write_report(od_pool *pool, od_stop_report *report)
     report->cancelled = odi_load_relaxed(&crew->cancelled);
 }
 
-/* Runs what came while the last worker left. True: nobody has come meanwhile, and nobody will:
- * from here on submitters run their own work without help. */
+/* What came while the last worker left is another worker's: run here, it might last beyond the deadline.
+ * False: none is to be had. */
+static bool leave_to_a_worker(odi_crew *crew)
+{
+    odi_lock_acquire(&crew->lock);
+    odi_crew_counts_changed(crew); /* who departs does not say that there is room */
+    odi_lock_release(&crew->lock);
+    return odi_crew_publish(crew, &crew->sites[0]);
+}
+
+/* True: nobody has come meanwhile, and nobody will: from here on submitters run their own work without
+ * help. */
 static bool close_if_empty(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
 
-    odi_pool_help(crew);
+    if (odi_crew_has_work(crew) && !leave_to_a_worker(crew) && all_have_left(pool))
+        odi_pool_help(crew);
     odi_lock_acquire(&crew->lock); /* workers are recruited under it */
     bool empty = workers_present(pool) == 0;
     if (empty)
@@ -249,7 +265,6 @@ static void stop(od_pool *pool)
     while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
         gone = await_departures(pool, true);
     if (in_time) {
-        odi_pool_help(crew); /* what came while the last look was on runs: it was in time */
         if (odi_cancel_above != NULL)
             odi_cancel_above(pool, false);
     } else

@@ -457,12 +457,61 @@ static void what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_la
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- what comes while the last worker leaves ---- */
+
+static struct {
+    od_pool *pool;
+    atomic_bool on;
+    atomic_int on_stopper;
+} feed;
+
+static _Thread_local bool is_stopper;
+
+static void last_a_while(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&feed.on_stopper, is_stopper);
+    odi_clock_sleep(MILLISECONDS(2));
+}
+
+static void *keep_feeding(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&feed.on)) {
+        od_pool_submit(feed.pool, OD_BAND_DEFAULT, last_a_while, NULL);
+        odi_clock_sleep(20000);
+    }
+    return NULL;
+}
+
+/* Once a stop began itself what came while its last worker left, and lasted as long as that did. */
+static void a_stop_runs_nothing_itself_while_a_worker_is_to_be_had(void **state)
+{
+    pthread_t feeder;
+
+    (void)state;
+    is_stopper = true;
+    for (int round = 0; round < 100; round++) {
+        feed.pool = pool_of(2);
+        atomic_store(&feed.on, true);
+        assert_int_equal(pthread_create(&feeder, NULL, keep_feeding, NULL), 0);
+        odi_clock_sleep(MILLISECONDS(1));
+        assert_int_equal(od_pool_stop(feed.pool, MILLISECONDS(20), NULL), OD_OK);
+        atomic_store(&feed.on, false);
+        pthread_join(feeder, NULL);
+        assert_comes_true(od_pool_free(feed.pool) == OD_OK);
+    }
+    is_stopper = false;
+    assert_int_equal(atomic_load(&feed.on_stopper), 0);
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_counts_what_a_drainer_has_in_hand),
+        cmocka_unit_test(a_stop_runs_nothing_itself_while_a_worker_is_to_be_had),
         cmocka_unit_test(
             a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it),
         cmocka_unit_test(a_stop_past_its_deadline_begins_no_job_itself),

@@ -233,10 +233,9 @@ active proctype stopper()
 #endif
 #ifdef FOREVER
     present == 0; /* await_departures */
-    help();       /* close_if_empty: nobody starts a worker here, so nobody has come meanwhile */
+    help();       /* close_if_empty: no worker is to be had, so nobody has come meanwhile */
     CANCELLING = true;
     fence_heavy();
-    help();
 #else
     if
     :: present == 0

@@ -9,7 +9,7 @@
 
 static unsigned ran[MODEL_ROWS][JOBS], submitted[MODEL_ROWS][JOBS];
 static od_stop_report first_report;
-static bool submits_more;
+static bool submits_more, only_on_workers;
 
 static void submit(unsigned n)
 {
@@ -22,6 +22,7 @@ static void body(void *context)
     unsigned n = (unsigned)(uintptr_t)context;
 
     ran[model_thread()][n]++;
+    model_check(!only_on_workers || odi_worker_self != NULL);
     if (submits_more && n == 0)
         submit(1);
 }
@@ -87,10 +88,15 @@ static void verify_all_ran(void)
 }
 
 /* No worker could be started: submitters run their own work. */
+static void no_thread_is_to_be_had(void)
+{
+    pool.crew.next_start_ns = INT64_MAX;
+}
 static void prepare_nobody(void)
 {
     prepare();
     odi_store_relaxed(&pool.crew.attention, ODI_NO_THREADS);
+    no_thread_is_to_be_had();
 }
 MODEL_SCENARIO(stop_without_workers, prepare_nobody, verify_all_ran, submitter, stopper)
 
@@ -103,6 +109,7 @@ static void prepare_stopping(void)
 {
     prepare_worker();
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
+    no_thread_is_to_be_had();
 }
 MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_all_ran, submitter, stopper, worker)
 
@@ -115,6 +122,28 @@ static void prepare_waiting(void)
     (void)odi_site_push(&site, 0, job(0));
 }
 MODEL_SCENARIO(stop_against_a_job_that_submits, prepare_waiting, verify_all_ran, stopper, worker)
+
+/* The last worker has left, and there is work: what the stop runs itself it cannot end at a deadline,
+ * so a worker comes for it. */
+static void prepare_left_behind(void)
+{
+    prepare();
+    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
+    submitted[MODEL_ROWS - 1][0]++;
+    only_on_workers = true;
+    (void)odi_site_push(&site, 0, job(0));
+}
+MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper,
+               model_started_thread)
+/* One that is submitted then: by the stop, by its submitter, or by whom either of them has started. */
+static void prepare_left(void)
+{
+    prepare();
+    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
+    model_hint(&pool.crew.starts, sizeof pool.crew.starts); /* for reports */
+}
+MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_all_ran, stopper, submitter,
+               model_started_thread, model_second_started_thread)
 
 /* The deadline is over: what has not started is counted, once, and nothing else is. */
 static void verify_counted(void)
@@ -216,12 +245,17 @@ MODEL_SCENARIO(stop_twice_one_now, prepare_stuck, verify_two_stops_of_a_stuck_po
 
 /* The flag itself against a submission that may not see it: the worker, awake, sees it first
  * and is gone when the job comes (S4). */
+static void prepare_worker_alone(void)
+{
+    prepare_worker();
+    no_thread_is_to_be_had();
+}
 static void worker_that_sees_it(void)
 {
     model_assume(odi_load_relaxed(&pool.crew.attention) & ODI_STOPPING);
     worker();
 }
-MODEL_SCENARIO(stop_flag_against_submit, prepare_worker, verify_all_ran, submitter, stopper,
+MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_all_ran, submitter, stopper,
                worker_that_sees_it)
-MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker, verify_counted, submitter,
+MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stopper_now, worker_that_sees_it)
