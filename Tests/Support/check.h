@@ -17,6 +17,21 @@
 
 #include <cmocka.h>
 
+/* Said at once: cmocka tells it when the test's tear-down has ended, and whoever uses what stood on the
+ * failed test's stack may keep that from ever ending. */
+static inline bool check_holds(bool holds, const char *condition, const char *file, int line)
+{
+    if (!holds)
+        fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+    return holds;
+}
+
+#define assert_holds(holds, condition)                                                    \
+    _assert_true(check_holds(holds, condition, __FILE__, __LINE__), condition, __FILE__, __LINE__)
+
+#undef assert_true
+#define assert_true(condition) assert_holds(!!(condition), #condition)
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define UNDER_TSAN 1

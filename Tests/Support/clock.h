@@ -25,7 +25,7 @@
         holds_;                                                                           \
     })
 
-#define assert_comes_true(condition) assert_true(COMES_TRUE(condition))
+#define assert_comes_true(condition) assert_holds(COMES_TRUE(condition), #condition)
 
 /* A door that threads and jobs wait at, asleep, until the main thread opens it. */
 typedef struct {

@@ -2,6 +2,8 @@
 #ifndef SUPPORT_LANES_H
 #define SUPPORT_LANES_H
 
+#include <unistd.h>
+
 #include "Support/looks.h"
 #include "Support/pools.h"
 #include "lane/queue.h"
@@ -21,9 +23,18 @@ static inline int set_up(void **state)
     return 0;
 }
 
+/* What is stuck may use a failed test's stack, and the next test's: nothing comes after it. */
 static inline int tear_down(void **state)
 {
+    od_stop_report report = {0};
+
     (void)state;
+    od_pool_stop(pool, HANG_NS, &report);
+    if (report.stuck > 0) {
+        fprintf(stderr, "the test that ends here left %llu jobs that do not end\n",
+                (unsigned long long)report.stuck);
+        _exit(1);
+    }
     return od_pool_free(pool) == OD_OK ? 0 : -1;
 }
 
