@@ -364,6 +364,8 @@ static void *change_widths(void *unused)
         od_queue_suspend(place.target);
         sched_yield();
         od_queue_resume(place.target);
+        if (prng_one_in(&random, 16))
+            odi_clock_sleep(100 * ODI_MICROSECOND); /* those that it holds back get through */
     }
     return unused;
 }

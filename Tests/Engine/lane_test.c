@@ -76,6 +76,8 @@ static void *suspend_and_resume(void *queue)
         od_queue_resume(queue);
         for (uint32_t i = prng_below(&random, 100); i > 0; i--)
             odi_spin_pause();
+        if (prng_one_in(&random, 16))
+            odi_clock_sleep(100 * ODI_MICROSECOND); /* what it holds back gets through */
     }
     return NULL;
 }
