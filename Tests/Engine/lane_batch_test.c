@@ -150,10 +150,11 @@ static void each_job_of_racing_batches_runs_or_is_cancelled_once(void **state)
         uint64_t cancelled = 0;
         for (int t = 0; t < 2; t++)
             pthread_create(&threads[t], NULL, submit_batches, NULL);
-        while (atomic_load(&race.submitters) > 0) {
+        for (int turn = 0; atomic_load(&race.submitters) > 0; turn++) {
             od_queue_suspend(race.queue);
             cancelled += od_queue_cancel_all(race.queue);
             od_queue_resume(race.queue);
+            yield_now_and_then(turn);
         }
         for (int t = 0; t < 2; t++)
             pthread_join(threads[t], NULL);

@@ -87,9 +87,10 @@ static void *watch_the_limit(void *raw)
 {
     uintptr_t most = 0;
 
-    while (atomic_load(&watching)) {
+    for (int look = 0; atomic_load(&watching); look++) {
         uint64_t waits = waiting(raw);
         most = waits > most ? waits : most;
+        yield_now_and_then(look);
     }
     return (void *)most;
 }
@@ -396,10 +397,11 @@ static void each_submission_ends_once_while_cancels_and_suspensions_race(void **
         pthread_create(&producer, NULL, produce, NULL);
         for (int t = 0; t < 2; t++)
             pthread_create(&triers[t], NULL, try_to_produce, flow.queue);
-        while (atomic_load(&flow.submitted) < flow.jobs) {
+        for (int turn = 0; atomic_load(&flow.submitted) < flow.jobs; turn++) {
             od_queue_suspend(flow.queue);
             cancelled += od_queue_cancel_all(flow.queue);
             od_queue_resume(flow.queue);
+            yield_now_and_then(turn);
         }
         pthread_join(producer, NULL);
         for (int t = 0; t < 2; t++)

@@ -153,13 +153,14 @@ static void *toggle(void *raw)
 {
     prng random = prng_for(5, 5);
 
-    while (atomic_load(&toggling)) {
+    for (int turn = 0; atomic_load(&toggling); turn++) {
         od_queue *queue = ((od_queue **)raw)[prng_below(&random, 4)];
 
         od_queue_suspend(queue);
         if (prng_one_in(&random, 2))
             sched_yield();
         od_queue_resume(queue);
+        yield_now_and_then(turn);
     }
     return NULL;
 }

@@ -212,6 +212,8 @@ static void *keep_submitting(void *unused)
 {
     while (!atomic_load(&flow.ends)) {
         add(flow.queue, notice, NULL);
+        if (od_queue_pending(flow.queue) > 2000)
+            sched_yield(); /* the workers come too */
         odi_spin_pause();
     }
     return unused;

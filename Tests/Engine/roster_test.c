@@ -1,5 +1,5 @@
 /* lane/roster: who is there, places that are used again, and threads that come, go and look. */
-#include "Support/check.h"
+#include "Support/clock.h"
 #include "Support/prng.h"
 #include "Support/watchdog.h"
 
@@ -146,9 +146,10 @@ static void threads_come_go_and_look(void **state)
     pthread_barrier_init(&crowd.start, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, come_and_go, (void *)(intptr_t)i);
-    while (atomic_load(&crowd.going) > 0) {
+    for (int look = 0; atomic_load(&crowd.going) > 0; look++) {
         od_roster_each(crowd.roster, touch, NULL);
         assert_true(od_roster_count(crowd.roster) <= THREADS * OWN);
+        yield_now_and_then(look);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -169,11 +170,12 @@ static void *bring_the_next(void *raw)
     uint64_t place = *(uint64_t *)raw;
     prng random = prng_for(2, 0);
 
-    while (!atomic_load(&relay_is_over)) {
+    for (int turn = 0; !atomic_load(&relay_is_over); turn++) {
         uint64_t next = od_roster_add(crowd.roster, &crowd.objects[prng_below(&random, RELAY)]);
 
         (void)od_roster_remove(crowd.roster, place);
         place = next;
+        yield_now_and_then(turn);
     }
     (void)od_roster_remove(crowd.roster, place);
     return NULL;
@@ -192,9 +194,11 @@ static void never_empty_while_one_brings_the_next(void **state)
     first = od_roster_add(crowd.roster, &crowd.objects[0]);
     atomic_store(&relay_is_over, false);
     pthread_create(&thread, NULL, bring_the_next, &first);
-    for (int i = 0; i < LOOKS; i++)
+    for (int i = 0; i < LOOKS; i++) {
         if (od_roster_is_empty(crowd.roster))
             fail_msg("empty at look %d", i);
+        yield_now_and_then(i);
+    }
     atomic_store(&relay_is_over, true);
     pthread_join(thread, NULL);
     assert_true(od_roster_is_empty(crowd.roster));

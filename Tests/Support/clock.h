@@ -27,6 +27,14 @@
 
 #define assert_comes_true(condition) assert_holds(COMES_TRUE(condition), #condition)
 
+/* In a loop that takes a lock again and again: whoever waits for it has its turn, on a machine whose CPUs
+ * are busy with something else too. */
+static inline void yield_now_and_then(int turn)
+{
+    if (turn % 64 == 0)
+        sched_yield();
+}
+
 /* A door that threads and jobs wait at, asleep, until the main thread opens it. */
 typedef struct {
     atomic_int waiting;
