@@ -94,15 +94,6 @@ static void a_target_lives_as_long_as_what_is_on_it(void **state)
     }
 }
 
-/* Whether its memory serves another queue. */
-static bool is_over(od_queue *queue)
-{
-    od_queue *next = queue_of(2);
-
-    od_queue_release(next);
-    return next == queue;
-}
-
 /* A lane that nobody has entered ends no drainer that could end the queue's life. */
 static void a_target_is_over_with_queues_that_never_ran_anything(void **state)
 {
@@ -115,11 +106,11 @@ static void a_target_is_over_with_queues_that_never_ran_anything(void **state)
         od_queue_set_target(moved, target);
         od_queue_set_target(moved, NULL);
         od_queue_release(target);
-        assert_false(is_over(target));
+        assert_false(serves_again(target));
         od_queue_release(unused);
-        assert_false(is_over(target));
+        assert_false(serves_again(target));
         od_queue_release(idle);
-        assert_true(is_over(target));
+        assert_true(serves_again(target));
         od_queue_release(moved);
     }
 }

@@ -68,6 +68,24 @@ static inline od_queue *inactive_queue(int32_t width, const char *label)
     return queue_with((od_queue_options){.width = width, .label = label, .inactive = true});
 }
 
+/* Whether its memory serves again. What was given back last serves first, and others may be given back
+ * after it: those that are taken are kept until it has come. */
+static inline bool serves_again(od_queue *queue)
+{
+    enum { MANY = 1000 };
+    od_queue *taken[MANY];
+    bool came = false;
+    int count = 0;
+
+    while (!came && count < MANY) {
+        taken[count] = queue_of(2);
+        came = taken[count++] == queue;
+    }
+    while (count > 0)
+        od_queue_release(taken[--count]);
+    return came;
+}
+
 static inline void add(od_queue *queue, void (*function)(void *), void *context)
 {
     od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
