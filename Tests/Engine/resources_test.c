@@ -131,22 +131,31 @@ static void memory_does_not_grow_with_what_has_passed_through(void **state)
 
 enum { WATCH_S = 2 };
 
-/* What the whole process does in WATCH_S seconds, one second after its last work, in which
- * this thread sleeps once. Other tests of this file must not have left threads behind. */
-static void assert_idle(void)
+/* Whether the whole process does nothing in WATCH_S seconds, in which this thread sleeps once. Other tests
+ * of this file must not have left threads behind. */
+static bool is_idle(void)
 {
     struct rusage before, after;
 
-    odi_clock_sleep(SECONDS(1));
     getrusage(RUSAGE_SELF, &before);
     odi_clock_sleep(SECONDS(WATCH_S));
     getrusage(RUSAGE_SELF, &after);
     long switches = after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw;
     int64_t cpu = cpu_microseconds(&after) - cpu_microseconds(&before);
-    if (SANITIZED)
-        return; /* TSan has a thread that ticks */
-    assert_in_range(switches, 0, 10);
-    assert_in_range(cpu, 0, 500); /* the two calls of getrusage themselves */
+    print_message("in %d s: %ld switches, %lld µs\n", WATCH_S, switches, (long long)cpu);
+    return SANITIZED || /* TSan has a thread that ticks */
+           (switches <= 10 && cpu <= 500); /* the two calls of getrusage themselves */
+}
+
+/* One second after its last work, or later where the machine is busy with something else. */
+static void assert_idle(void)
+{
+    bool idle = false;
+
+    odi_clock_sleep(SECONDS(1));
+    for (int window = 0; window < 5 && !idle; window++)
+        idle = is_idle();
+    assert_true(idle);
 }
 
 static void after_work_of_every_kind_the_process_is_idle(void **state)
