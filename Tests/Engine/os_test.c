@@ -4,6 +4,7 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -323,7 +324,8 @@ static void reserved_pages_cost_memory_where_they_are_touched(void **state)
 
 /* ---- the asymmetric fence ---- */
 
-enum { FENCE_ROUNDS = 10000, FENCE_ROUNDS_SANITIZED = 2000 };
+/* So many rounds; fewer where a heavy fence, or the other thread's turn, takes long. */
+enum { FENCE_ROUNDS = UNLESS_SANITIZED(10000, 2000), FEWEST_ROUNDS = 500, FENCE_SECONDS = 5 };
 
 static struct {
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) x;
@@ -331,23 +333,25 @@ static struct {
     ODI_PAIR_ALIGNED atomic_int round;
     ODI_PAIR_ALIGNED atomic_int done;
     uint32_t light_saw;
-    int rounds;
 } litmus;
+
+enum { NO_MORE_ROUNDS = INT_MAX };
 
 static void *light_side(void *unused)
 {
     (void)unused;
-    for (int round = 1; round <= litmus.rounds; round++) {
+    for (int round = 1;; round++) {
         for (int spins = 0; atomic_load(&litmus.round) < round; spins++) {
             if (spins > 1000)
                 sched_yield();
         }
+        if (atomic_load(&litmus.round) == NO_MORE_ROUNDS)
+            return NULL;
         odi_store_relaxed(&litmus.x, 1);
         odi_fence_light(none);
         litmus.light_saw = odi_load_relaxed(&litmus.y);
         atomic_store(&litmus.done, round);
     }
-    return NULL;
 }
 
 /* Store buffering: at least one side sees what the other wrote. Returns the failures. */
@@ -355,12 +359,14 @@ static int store_buffering(void)
 {
     pthread_t light;
     int neither = 0;
+    int64_t enough = odi_clock_now() + SECONDS(FENCE_SECONDS);
 
-    litmus.rounds = UNLESS_SANITIZED(FENCE_ROUNDS, FENCE_ROUNDS_SANITIZED);
     atomic_store(&litmus.round, 0);
     atomic_store(&litmus.done, 0);
     pthread_create(&light, NULL, light_side, NULL);
-    for (int round = 1; round <= litmus.rounds; round++) {
+    for (int round = 1; round <= FENCE_ROUNDS; round++) {
+        if (round > FEWEST_ROUNDS && odi_clock_now() > enough)
+            break;
         odi_store_relaxed(&litmus.x, 0);
         odi_store_relaxed(&litmus.y, 0);
         atomic_store(&litmus.round, round);
@@ -373,6 +379,7 @@ static int store_buffering(void)
         }
         neither += heavy_saw == 0 && litmus.light_saw == 0;
     }
+    atomic_store(&litmus.round, NO_MORE_ROUNDS);
     pthread_join(light, NULL);
     return neither;
 }
