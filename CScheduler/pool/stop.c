@@ -223,7 +223,7 @@ static bool close_if_empty(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
 
-    if (odi_crew_has_work(crew) && !leave_to_a_worker(crew) && all_have_left(pool))
+    if (odi_crew_has_jobs(crew) && !leave_to_a_worker(crew) && all_have_left(pool))
         odi_pool_help(crew);
     odi_lock_acquire(&crew->lock); /* workers are recruited under it */
     bool empty = workers_present(pool) == 0;
