@@ -207,23 +207,15 @@ static void write_report(od_pool *pool, od_stop_report *report)
     report->cancelled = odi_load_relaxed(&crew->cancelled);
 }
 
-/* What came while the last worker left is another worker's: run here, it might last beyond the deadline.
- * False: none is to be had. */
-static bool leave_to_a_worker(odi_crew *crew)
-{
-    odi_lock_acquire(&crew->lock);
-    odi_crew_counts_changed(crew); /* who departs does not say that there is room */
-    odi_lock_release(&crew->lock);
-    return odi_crew_publish(crew, &crew->sites[0]);
-}
-
 /* True: nobody has come meanwhile, and nobody will: from here on submitters run their own work without
- * help. */
+ * help. What came while the last worker left is another worker's: run here, it might last beyond the
+ * deadline. Only where none is to be had it is run here. Started, not published: who departs does not say
+ * that there is room for another. */
 static bool close_if_empty(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
 
-    if (odi_crew_has_jobs(crew) && !leave_to_a_worker(crew) && all_have_left(pool))
+    if (odi_crew_has_jobs(crew) && !odi_crew_start_one(crew, &crew->sites[0]) && all_have_left(pool))
         odi_pool_help(crew);
     odi_lock_acquire(&crew->lock); /* workers are recruited under it */
     bool empty = workers_present(pool) == 0;

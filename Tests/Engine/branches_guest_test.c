@@ -104,6 +104,37 @@ static void *be_in_the_way(void *raw)
     return NULL;
 }
 
+static void *hold_a_branch_back(void *unused)
+{
+    od_fork_stay stay;
+
+    od_forks_enter(room.pool, &stay);
+    od_fork_slot *branch = od_fork(no_job, unused);
+    atomic_store(&room.here, 1);
+    compute_until(&room.may_go);
+    od_join(branch, no_job, unused);
+    od_forks_leave(&stay);
+    return NULL;
+}
+
+/* It is its guest's, which runs it when nobody else does: a stop that looked for it would start one worker
+ * after another for it, none of which may have it. */
+static void a_stop_starts_no_workers_for_a_guests_branch(void **state)
+{
+    pthread_t guest;
+
+    (void)state;
+    memset(&room, 0, sizeof room);
+    room.pool = pool_without_monitor(1);
+    assert_int_equal(pthread_create(&guest, NULL, hold_a_branch_back, NULL), 0);
+    assert_comes_true(atomic_load(&room.here) == 1);
+    assert_int_equal(od_pool_stop(room.pool, MILLISECONDS(100), NULL), OD_OK);
+    assert_in_range(metrics_of(room.pool).threads_started, 0, 2);
+    atomic_store(&room.may_go, 1);
+    pthread_join(guest, NULL);
+    assert_int_equal(od_pool_free(room.pool), OD_OK);
+}
+
 static void note_room(void *unused)
 {
     (void)unused;
@@ -415,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_guest_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(a_guest_that_blocks_is_noticed),
         cmocka_unit_test(a_guest_that_says_that_it_blocks_makes_room),
+        cmocka_unit_test(a_stop_starts_no_workers_for_a_guests_branch),
         cmocka_unit_test(a_pool_that_is_freed_under_its_guest_says_so),
         cmocka_unit_test(a_stay_without_room_lasts_until_it_is_left),
         cmocka_unit_test(a_child_comes_back_from_a_stay_within_a_stay),

@@ -135,14 +135,22 @@ static void prepare_left_behind(void)
 }
 MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper,
                model_started_thread)
-/* One that is submitted then: by the stop, by its submitter, or by whom either of them has started. */
+/* One that is submitted then runs on its submitter, or on a worker that the stop has started; where there
+ * was room for one in the crew, on one that its submitter has. */
 static void prepare_left(void)
 {
     prepare();
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
     model_hint(&pool.crew.starts, sizeof pool.crew.starts); /* for reports */
 }
+static void prepare_left_with_room(void)
+{
+    prepare_left();
+    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CAN_START);
+}
 MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_all_ran, stopper, submitter,
+               model_started_thread)
+MODEL_SCENARIO(stop_and_submit_start_workers, prepare_left_with_room, verify_all_ran, stopper, submitter,
                model_started_thread, model_second_started_thread)
 
 /* The deadline is over: what has not started is counted, once, and nothing else is. */
