@@ -479,7 +479,7 @@ static void *keep_feeding(void *unused)
     (void)unused;
     while (atomic_load(&feed.on)) {
         od_pool_submit(feed.pool, OD_BAND_DEFAULT, last_a_while, NULL);
-        odi_clock_sleep(20000);
+        odi_clock_sleep(20 * ODI_MICROSECOND);
     }
     return NULL;
 }

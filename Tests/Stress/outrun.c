@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { LIMIT = 10000, STEPS_OF_A_JOB = 300, LOOKS = 50, PERCENT = 5, SLACK_KIB = 1024, END_MEANWHILE = 1000 };
+enum { LIMIT = 10000, STEPS_OF_A_JOB = 300, LOOKS = 50, PERCENT = 5, SLACK_KIB = 1024, END_MEANWHILE = 100 };
 
 /* One bit for each job, touched before memory is measured. */
 static struct {

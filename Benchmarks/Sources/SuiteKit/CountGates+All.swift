@@ -15,7 +15,7 @@ extension CountGate {
         perFork("contender-overdrive", .locked, 0.02),
         perFork("contender-overdrive", .instructions, 79),
         perFork("overdrive-c", .allocations, 0.001),
-        perFork("overdrive-c", .locked, 0.05),
+        perFork("overdrive-c", .locked, 0.02),
         perFork("overdrive-c", .instructions, 48),
     ]
 
