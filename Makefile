@@ -117,6 +117,9 @@ include Tests/Numa/numa.mk
 verify-quick verify verify-full: prerequisites
 	@scripts/verify $(patsubst verify-%,--%,$(filter-out verify,$@))
 
+museum: prerequisites
+	@Tests/Museum/run $(if $(ONLY),--only "$(ONLY)")
+
 # ---- Overdrive beside others on this machine: docs/benchmarks.md -----------------------------------
 
 .PHONY: bench-full bench-static bench-report bench-store bench-micro
