@@ -128,8 +128,9 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
         ODI_ORDER(edge, ODI_END_RMW, memory_order_seq_cst, memory_order_acq_rel),         \
         memory_order_relaxed)
 
-/* Stand-alone fences. ThreadSanitizer does not model them: there a read-modify-write of a
- * private word stands in, which is at least as strong for everything TSan can see. */
+/* ThreadSanitizer does not model stand-alone fences: to it they order nothing, so a fence never
+ * hides a race from it. Where one does order plain memory, the pair that it makes is told to it on the
+ * very word: odi_tsan_release beside the store that carries the edge, odi_tsan_acquire beside the load. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define ODI_TSAN 1
@@ -140,23 +141,22 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #endif
 
 #ifdef ODI_TSAN
-static inline void odi_fence_for_tsan(memory_order order)
-{
-    static _Atomic(int) word;
-    atomic_fetch_add_explicit(&word, 0, order == memory_order_relaxed ? memory_order_relaxed
-                                                                       : memory_order_seq_cst);
-}
-#define ODI_FENCE(order) odi_fence_for_tsan(order)
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#define odi_tsan_acquire(p) __tsan_acquire((void *)(uintptr_t)(p))
+#define odi_tsan_release(p) __tsan_release((void *)(uintptr_t)(p))
 #else
-#define ODI_FENCE(order) atomic_thread_fence(order)
+#define odi_tsan_acquire(p) ((void)(p))
+#define odi_tsan_release(p) ((void)(p))
 #endif
 
+/* Stand-alone fences. */
 #define odi_fence_seqcst(edge)                                                            \
-    ODI_FENCE(ODI_ORDER(edge, ODI_END_FENCE, memory_order_seq_cst, memory_order_acq_rel))
+    atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, memory_order_seq_cst, memory_order_acq_rel))
 #define odi_fence_acquire(edge)                                                           \
-    ODI_FENCE(ODI_ORDER(edge, ODI_END_FENCE, memory_order_acquire, memory_order_relaxed))
+    atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, memory_order_acquire, memory_order_relaxed))
 #define odi_fence_release(edge)                                                           \
-    ODI_FENCE(ODI_ORDER(edge, ODI_END_FENCE, memory_order_release, memory_order_relaxed))
+    atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, memory_order_release, memory_order_relaxed))
 
 /* Orders the compiler only: the light side of an asymmetric fence (os/membarrier.h). */
 #define odi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)

@@ -1,4 +1,6 @@
 /* base/: the generator, the sentences of a broken promise, the register of edges. */
+#include <sched.h>
+
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
@@ -149,6 +151,60 @@ static void read_modify_writes_return_the_value_before(void **state)
     assert_int_equal(odi_load_relaxed(&word), 9);
 }
 
+#ifdef ODI_TSAN
+CHILDREN_MAY_START_THREADS
+
+/* What a reader and a writer of plain memory do beside the word that they meet on. */
+typedef struct {
+    bool told;
+    int plain;
+    odi_atomic(uint32_t) word;
+} meeting;
+
+static void *write_plain(void *argument)
+{
+    meeting *it = argument;
+
+    it->plain = 1;
+    odi_fence_release(none);
+    if (it->told)
+        odi_tsan_release(&it->word);
+    odi_store_relaxed(&it->word, 1);
+    return NULL;
+}
+
+static void read_behind_a_release_fence(void *argument)
+{
+    meeting *it = argument;
+    pthread_t writer;
+
+    child_expects(pthread_create(&writer, NULL, write_plain, it) == 0);
+    while (odi_load_relaxed(&it->word) == 0)
+        sched_yield();
+    if (it->told)
+        odi_tsan_acquire(&it->word);
+    odi_fence_release(none); /* not the acquire fence that it takes */
+    child_expects(it->plain == 1);
+    pthread_join(writer, NULL);
+}
+
+static void a_release_fence_in_a_reader_hides_no_race_from_the_sanitizer(void **state)
+{
+    meeting untold = {0};
+
+    (void)state;
+    assert_child_traps(read_behind_a_release_fence, &untold, "data race");
+}
+
+static void what_the_sanitizer_is_told_on_the_word_is_ordered(void **state)
+{
+    meeting told = {.told = true};
+
+    (void)state;
+    assert_child_succeeds(read_behind_a_release_fence, &told);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +217,10 @@ int main(void)
         cmocka_unit_test(a_broken_invariant_names_its_condition),
         cmocka_unit_test(every_edge_has_its_own_number_and_a_sentence),
         cmocka_unit_test(read_modify_writes_return_the_value_before),
+#ifdef ODI_TSAN
+        cmocka_unit_test(a_release_fence_in_a_reader_hides_no_race_from_the_sanitizer),
+        cmocka_unit_test(what_the_sanitizer_is_told_on_the_word_is_ordered),
+#endif
     };
     return run_guarded(tests);
 }
