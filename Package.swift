@@ -16,6 +16,8 @@ let package = Package(
     products: [
         .library(name: "Overdrive", targets: ["Overdrive"]),
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
+        .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
+        .library(name: "overdrive-global", type: .dynamic, targets: ["OverdriveGlobal"]),
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .executable(name: "overdrive", targets: ["overdrive-cli"]),
     ],
@@ -65,6 +67,12 @@ let package = Package(
             dependencies: ["OverdriveCore"],
             swiftSettings: swiftSettings
         ),
+        .target(
+            name: "OverdriveGlobal",
+            dependencies: ["OverdriveCore"],
+            exclude: ["preload"],
+            swiftSettings: swiftSettings
+        ),
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
@@ -105,6 +113,24 @@ let package = Package(
         ),
         .testTarget(
             name: "PackageTests",
+            dependencies: ["global-probe", "plain-probe"],
+            swiftSettings: swiftSettings
+        ),
+        .target(
+            name: "ProbeWork",
+            path: "Tests/GlobalProbe/Work",
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "global-probe",
+            dependencies: ["OverdriveCore", "OverdriveGlobal", "ProbeWork"],
+            path: "Tests/GlobalProbe/Installed",
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "plain-probe",
+            dependencies: ["ProbeWork"],
+            path: "Tests/GlobalProbe/Plain",
             swiftSettings: swiftSettings
         ),
     ],

@@ -133,6 +133,9 @@ typedef struct od_stop_report {
  * that came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 
+/* Whether a stop is over: what is submitted from here on runs on its submitter. */
+bool od_pool_is_stopped(od_pool *pool);
+
 /* Stops the pool if it is not (without a deadline) and gives its memory back. The memory of
  * a pool with stuck jobs stays. Not from one of this pool's jobs, on whichever thread that
  * runs: OD_INSIDE, and nothing has happened. */

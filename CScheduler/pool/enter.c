@@ -10,15 +10,28 @@
 /* A stack of one slot for threads whose forks nobody may take. They go the slow way, where
  * they run at once, and loops are not asked to divide. */
 static _Thread_local od_fork_slot only_slot[2];
-static _Thread_local odi_forks alone;
+
+/* Aligned by hand: a library that is loaded while the program runs may not have thread-local
+ * variables that want more than a cache line. */
+static _Thread_local _Alignas(ODI_CACHE_LINE) char
+    alone_room[sizeof(odi_forks) + ODI_CACHE_PAIR - ODI_CACHE_LINE];
+
+static odi_forks *alone(void)
+{
+    uintptr_t place = (uintptr_t)alone_room + ODI_CACHE_PAIR - 1;
+
+    return (odi_forks *)(place & ~(uintptr_t)(ODI_CACHE_PAIR - 1));
+}
 
 static od_forks *go_alone(void)
 {
+    odi_forks *forks = alone();
+
     /* relaxed, both: nobody else looks. The slot at head is free wherever this is called. */
-    alone.slots = only_slot;
-    odi_store_relaxed(&alone.owner.limit, ODI_FORKS_OPEN);
-    odi_store_relaxed(&alone.owner.head, only_slot);
-    return &alone.owner;
+    forks->slots = only_slot;
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_OPEN);
+    odi_store_relaxed(&forks->owner.head, only_slot);
+    return &forks->owner;
 }
 
 /* Gives the calling thread forks. */
@@ -57,7 +70,7 @@ void od_forks_enter(od_pool *pool, od_fork_stay *stay)
     if (guest != NULL)
         guest->leaves_at_root = false;
     else
-        alone.depth++; /* the stay, which no join ends */
+        alone()->depth++; /* the stay, which no join ends */
     stay->here = guest != NULL ? &guest->owner : go_alone();
     od_forks_self = stay->here;
 }
@@ -70,7 +83,7 @@ void od_forks_leave(od_fork_stay *stay)
     if (((odi_forks *)stay->here)->crew != NULL)
         odi_guest_give_up((odi_forks *)stay->here);
     else
-        alone.depth--;
+        alone()->depth--;
 }
 
 __attribute__((weak)) void *od_fork_root_work(void)

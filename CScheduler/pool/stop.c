@@ -305,3 +305,8 @@ od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *repor
         *report = pool->last_report;
     return status;
 }
+
+bool od_pool_is_stopped(od_pool *pool)
+{
+    return odi_load_acquire(&pool->stop_state, P2) == STOPPED;
+}

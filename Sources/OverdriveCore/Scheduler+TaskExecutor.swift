@@ -7,11 +7,13 @@ internal import CScheduler
 ///     }
 ///
 /// A task that waits in a scheduler whose shutdown passes its deadline is not lost: it goes on where tasks
-/// without a preference run.
+/// without a preference run. So does one that comes back to a scheduler which has been shut down.
 ///
 /// - Ordering: Jobs of one priority start in the order in which they were enqueued from one thread.
 extension Scheduler: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
+        // Whoever resumes a task may hold a lock that the task wants: it is no place to run it.
+        if od_pool_is_stopped(handle) { return globalConcurrentExecutor.enqueue(job) }
         let band = TaskQueue.QoS(job.priority.rawValue).band
         let job = UnownedJob(job)
         // The task keeps the scheduler alive, but may be over before the engine is done with the submission,

@@ -5,7 +5,7 @@
 #endif
 
 /// Says one sentence on the standard error stream, in one write.
-func warn(_ sentence: String) {
+package func warn(_ sentence: String) {
     let line = Array("overdrive: \(sentence)\n".utf8)
     // A closed stream: there is nobody to tell.
     _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -98,30 +98,3 @@ private final class Client {
         #expect(client.dependencies.flatMap(\.dependencies).map(\.identity) == [])
     }
 }
-
-/// A program, run to its end.
-private struct Tool {
-    var program: String
-    var arguments: [String]
-
-    init(_ program: String, _ arguments: [String]) {
-        self.program = program
-        self.arguments = arguments
-    }
-
-    /// Its exit code, and its output and errors as they came.
-    func run(in directory: URL) throws -> (status: Int32, output: String) {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.currentDirectoryURL = directory
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-    }
-}

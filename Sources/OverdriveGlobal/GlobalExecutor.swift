@@ -1,0 +1,60 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// The executor that every async function of the process runs on, unless it prefers another one.
+///
+///     import OverdriveGlobal
+///
+///     @main enum Main {
+///         static func main() async {
+///             GlobalExecutor.install()
+///             await serve()
+///         }
+///     }
+///
+/// Without it tasks run on libdispatch's threads, and Overdrive's workers run those that prefer a scheduler. With it
+/// tasks, actors, task groups and sleeps run on the workers of `Scheduler.shared`, beside the closures of its queues. The
+/// main actor stays on the main thread.
+///
+/// - Ordering: Jobs of one priority start in the order in which they were enqueued from one thread. Priorities are
+///   bands; see `TaskQueue.QoS`.
+public enum GlobalExecutor {
+    private static let state = Mutex(false)
+
+    /// Whether this process's tasks run on Overdrive.
+    public static var isInstalled: Bool {
+        state.withLock { $0 }
+    }
+
+    /// Has every task from now on run on `Scheduler.shared`.
+    ///
+    /// Call it first thing in `main`, or in a library's initialiser. It may come later: jobs that wait in the pool
+    /// of before run there, and their tasks come over at their next suspension.
+    ///
+    /// - Returns: Whether tasks run on Overdrive now. False leaves the program as it was and says why, in one sentence
+    ///   on the standard error stream: the Swift runtime is one that this version does not know, another executor is
+    ///   the process's, or a library has taken over the runtime's hook. A second call finds it installed and does nothing.
+    /// - Threading: Any thread. Swift's runtime reads its executors without a lock: a call while other threads enqueue is
+    ///   safe as far as a store of two words is.
+    /// - Cost: About 1 ms, once; no thread is started before the first job.
+    @discardableResult
+    public static func install() -> Bool {
+        state.withLock { isInstalled in
+            if isInstalled { return true }
+            if let obstacle = ProcessExecutor.obstacle {
+                warn("GlobalExecutor.install(): \(obstacle); tasks run where they ran before")
+                return false
+            }
+            GlobalJobs.prepare()
+            ProcessExecutor.install()
+            isInstalled = true
+            return true
+        }
+    }
+}
+
+/// For the library that programs preload.
+@_cdecl("overdrive_global_install")
+func overdriveGlobalInstall() -> Bool {
+    GlobalExecutor.install()
+}

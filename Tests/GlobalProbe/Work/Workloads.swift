@@ -1,0 +1,153 @@
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// What the probes do: async work of every kind, and a line for each thing seen.
+public enum Workload {
+    /// Runs the workload of that name; false where there is none.
+    public static func run(_ name: String) async throws -> Bool {
+        switch name {
+        case "kinds": try await kinds()
+        case "deadlock": await deadlock()
+        case "clocks": try await clocks()
+        case "hook": await hookSeesJobs()
+        default: return false
+        }
+        return true
+    }
+
+    /// One line, whole, whatever others write.
+    public static func say(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// Whose thread the caller is on: "overdrive" for a worker, "main", or "other".
+    public static func floor() -> String {
+        if isOnFirstThread { return "main" }
+        guard let file = fopen("/proc/thread-self/comm", "r") else { return "nowhere" }
+        defer { fclose(file) }
+        var name = [UInt8](repeating: 0, count: 32)
+        let count = fread(&name, 1, name.count, file)
+        return String(decoding: name.prefix(count), as: UTF8.self).hasPrefix("overdrive") ? "overdrive" : "other"
+    }
+
+    private static var isOnFirstThread: Bool {
+        var place = [UInt8](repeating: 0, count: 64)
+        let count = readlink("/proc/thread-self", &place, place.count)
+        return String(decoding: place.prefix(max(0, count)), as: UTF8.self) == "\(getpid())/task/\(getpid())"
+    }
+
+    // MARK: - Every kind of job
+
+    private actor Place {
+        func floor() -> String { Workload.floor() }
+    }
+
+    @concurrent private static func concurrent() async -> String { floor() }
+
+    private static func kinds() async throws {
+        say("task \(await Task { floor() }.value)")
+        say("detached \(await Task.detached(priority: .background) { floor() }.value)")
+        say("group " + (await withTaskGroup(of: String.self) { group in
+            for _ in 0..<100 { group.addTask { floor() } }
+            return await group.reduce(into: Set<String>()) { $0.insert($1) }.sorted().joined(separator: "+")
+        }))
+        async let child = concurrent()
+        say("async let \(await child)")
+        let places = [Place(), Place()]
+        var seen = Set<String>()
+        for round in 0..<100 { seen.insert(await Task.detached { await places[round % 2].floor() }.value) }
+        say("actor \(seen.sorted().joined(separator: "+"))")
+        say("yield \(await Task.detached { await Task.yield(); return floor() }.value)")
+        say("sleep \(try await Task.detached { try await Task.sleep(nanoseconds: 1_000); return floor() }.value)")
+        say("main actor \(await Task.detached { await MainActor.run { isOnMainQueue() ? "main queue" : floor() } }.value)")
+        say("priority \(await Task.detached(priority: .high) { Task.currentPriority == .high ? "kept" : "lost" }.value)")
+    }
+
+    private static let mainMark: DispatchSpecificKey<Bool> = {
+        let mark = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: mark, value: true)
+        return mark
+    }()
+
+    private static func isOnMainQueue() -> Bool {
+        _ = mainMark
+        return isOnFirstThread || DispatchQueue.getSpecific(key: mainMark) == true
+    }
+
+    // MARK: - Time
+
+    private static func clocks() async throws {
+        let continuous = ContinuousClock(), suspending = SuspendingClock()
+        let delay = Duration.milliseconds(5)
+        var early = 0
+        for _ in 0..<20 {
+            let start = continuous.now
+            try await Task.sleep(for: delay, tolerance: .milliseconds(1))
+            if start.duration(to: .now) < delay { early += 1 }
+            let second = suspending.now
+            try await Task.sleep(until: second.advanced(by: delay), clock: .suspending)
+            if second.duration(to: .now) < delay { early += 1 }
+            let third = continuous.now
+            try await Task.sleep(nanoseconds: 5_000_000)
+            if third.duration(to: .now) < delay { early += 1 }
+        }
+        say("early \(early)")
+        let order = await withTaskGroup(of: Int.self) { group in
+            let start = continuous.now
+            for number in [3, 1, 2] {
+                group.addTask {
+                    try? await Task.sleep(until: start.advanced(by: .milliseconds(40 * number)), clock: .continuous)
+                    return number
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        say("order \(order)")
+        let sleeper = Task { try await Task.sleep(for: .seconds(3600)) }
+        sleeper.cancel()
+        if case .failure(let error) = await sleeper.result { say("cancelled \(error is CancellationError)") }
+        try await Task.sleep(for: .seconds(-1))
+        try await Task.sleep(until: .now, clock: .continuous)
+        say("past deadlines end")
+    }
+
+    // MARK: - Blocking
+
+    /// 63 tasks that block until the 64th signals.
+    private static func deadlock() async {
+        let door = DispatchSemaphore(value: 0)
+        let start = ContinuousClock.now
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<63 { group.addTask { wait(for: door) } }
+            group.addTask { for _ in 0..<63 { door.signal() } }
+        }
+        say("deadlock probe ended after \(start.duration(to: .now))")
+    }
+
+    private static func wait(for door: DispatchSemaphore) {
+        door.wait()
+    }
+
+    // MARK: - Another library's hook
+
+    private static let taken = Atomic(0)
+
+    /// What NIO's takeover does: takes each job and hands it on, here to the executor of before.
+    public static func takeHook() {
+        typealias Original = @convention(thin) (UnownedJob) -> Void
+        typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
+        let hook: Hook = { job, original in
+            Workload.taken.add(1, ordering: .relaxed)
+            original(job)
+        }
+        guard let place = dlsym(nil, "swift_task_enqueueGlobal_hook") else { return say("no hook") }
+        place.storeBytes(of: unsafeBitCast(hook, to: UnsafeRawPointer?.self), as: UnsafeRawPointer?.self)
+    }
+
+    private static func hookSeesJobs() async {
+        let seen = await Task.detached { floor() }.value
+        say("hook \(taken.load(ordering: .relaxed) > 0 ? "takes jobs" : "idle"), they run on \(seen)")
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import Testing
+
+/// The process's executor, in processes of its own: the probes beside this test bundle.
+@Suite("GlobalExecutor", .timeLimit(.minutes(10)))
+struct GlobalExecutorTests {
+    /// Where the tests' process stands, and the probes beside it.
+    static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    /// Runs a probe and returns what it said, on both streams.
+    private func probe(_ name: String, _ steps: String..., preloading library: URL? = nil) throws -> [String] {
+        let tool = Tool(
+            Self.products.appendingPathComponent(name).path, steps, environment: ["LD_PRELOAD": library?.path])
+        let (status, output) = try tool.run(in: Self.products)
+        #expect(status == 0, "\(name) \(steps): \(output)")
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    private static let onOurs = [
+        "task overdrive", "detached overdrive", "group overdrive", "async let overdrive", "actor overdrive",
+        "yield overdrive", "sleep overdrive", "main actor main queue", "priority kept",
+    ]
+
+    // MARK: - In source
+
+    @Test("runs every kind of job on the scheduler's workers, and the main actor's where they belong")
+    func kinds() throws {
+        #expect(try probe("global-probe", "install", "kinds") == ["install true true"] + Self.onOurs)
+    }
+
+    @Test("leaves a program that does not install it as it is")
+    func notInstalled() throws {
+        let lines = try probe("global-probe", "kinds")
+        #expect(lines.first == "task other")
+        #expect(!lines.contains { $0.hasSuffix("overdrive") })
+    }
+
+    @Test("keeps time: nothing early, in order, cancelled at once")
+    func clocks() throws {
+        #expect(
+            try probe("global-probe", "install", "clocks") == [
+                "install true true", "early 0", "order [1, 2, 3]", "cancelled true", "past deadlines end",
+            ])
+    }
+
+    @Test("ends where the stock pool deadlocks: 63 tasks wait for a 64th")
+    func deadlock() throws {
+        let lines = try probe("global-probe", "install", "deadlock")
+        #expect(lines.last?.hasPrefix("deadlock probe ended after ") == true)
+    }
+
+    @Test("is installed once, however often one asks")
+    func twice() throws {
+        #expect(try probe("global-probe", "install", "install") == ["install true true", "install true true"])
+    }
+
+    @Test("takes over after tasks have run")
+    func late() throws {
+        #expect(
+            try probe("global-probe", "tasks-first", "install", "kinds")
+                == ["before other", "install true true"] + Self.onOurs)
+    }
+
+    @Test("steps back where another library has taken the runtime's hook")
+    func hookFirst() throws {
+        #expect(
+            try Set(probe("global-probe", "take-hook", "install", "hook")) == [
+                "overdrive: GlobalExecutor.install(): another library has taken over swift_task_enqueueGlobal_hook; "
+                    + "tasks run where they ran before",
+                "install false false", "hook takes jobs, they run on other",
+            ])
+    }
+
+    @Test("lets a library take the runtime's hook afterwards: that one sees each job first")
+    func hookLater() throws {
+        #expect(
+            try probe("global-probe", "install", "take-hook", "hook") == [
+                "install true true", "hook takes jobs, they run on overdrive",
+            ])
+    }
+
+    @Test("steps back where the process has an executor of somebody else's")
+    func otherExecutor() throws {
+        #expect(
+            try Set(probe("global-probe", "other-executor", "install", "kinds")).isSuperset(of: [
+                "overdrive: GlobalExecutor.install(): the process has an executor already, a OtherExecutor; "
+                    + "tasks run where they ran before",
+                "install false false", "task other",
+            ]))
+    }
+
+    @Test("goes on in a forked child, on workers of its own")
+    func forked() throws {
+        #expect(
+            try Set(probe("global-probe", "install", "fork")) == [
+                "install true true", "child overdrive", "parent overdrive, child's status 0",
+            ])
+    }
+
+    @Test("leaves the process's end alone: what is enqueued meanwhile runs or does not")
+    func exit() throws {
+        #expect(try probe("global-probe", "install", "exit").first == "install true true")
+    }
+
+    @Test("runs the tasks of a scheduler that was shut down")
+    func stoppedScheduler() throws {
+        #expect(
+            try probe("global-probe", "install", "stopped-scheduler") == [
+                "install true true", "stopped scheduler's task overdrive",
+            ])
+    }
+
+    // MARK: - Preloaded
+
+    /// What `scripts/build-preload` makes, of the tests' own build.
+    private static let preload = Result {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-preload-\(getpid())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let tool = Tool(
+            ClientTests.package.appendingPathComponent("scripts/build-preload").path, ["--from", products.path, directory.path])
+        let (status, output) = try tool.run(in: ClientTests.package)
+        #expect(status == 0, "\(output)")
+        return directory.appendingPathComponent("liboverdrive-preload.so")
+    }
+
+    @Test("preloaded, runs a program that knows nothing of it, and steps back before who takes the hook")
+    func preloaded() throws {
+        let library = try Self.preload.get()
+        #expect(try probe("plain-probe", "kinds", preloading: library) == Self.onOurs)
+        #expect(
+            try probe("plain-probe", "take-hook", "hook", preloading: library)
+                == ["hook takes jobs, they run on overdrive"])
+    }
+
+    @Test("preloaded into a program that links it, leaves that one alone, in one sentence")
+    func preloadedAndLinked() throws {
+        let lines = try probe("global-probe", "install", "kinds", preloading: try Self.preload.get())
+        #expect(
+            Set(lines) == Set(
+                [
+                    "overdrive: the program carries Overdrive itself, so the preloaded one steps back; call "
+                        + "GlobalExecutor.install() in its source", "install true true",
+                ] + Self.onOurs))
+    }
+
+    @Test("preloaded into programs without Swift, is not there, also where the Swift part cannot be found")
+    func preloadedElsewhere() throws {
+        let alone = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-alone-\(getpid())")
+        try FileManager.default.createDirectory(at: alone, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: alone) }
+        let library = alone.appendingPathComponent("liboverdrive-preload.so")
+        try FileManager.default.copyItem(at: try Self.preload.get(), to: library)
+        let shell = Tool(
+            "/usr/bin/env", ["bash", "-c", "git --version | cut -c1-11; /bin/true && echo yes"],
+            environment: ["LD_PRELOAD": library.path])
+        let (status, output) = try shell.run(in: alone)
+        #expect(status == 0)
+        #expect(output == "git version\nyes\n")
+        let lines = try probe("plain-probe", "kinds", preloading: library)
+        #expect(lines.contains("task other"))
+        #expect(
+            lines.contains {
+                $0.hasPrefix("overdrive: the program's tasks run where they ran before: \(alone.path)/liboverdrive-global.so: ")
+            })
+    }
+
+    @Test("needs no Swift library to be loaded")
+    func needs() throws {
+        let (status, output) = try Tool("/usr/bin/env", ["readelf", "-d", try Self.preload.get().path])
+            .run(in: Self.products)
+        #expect(status == 0)
+        #expect(output.split(separator: "\n").filter { $0.contains("(NEEDED)") }.allSatisfy { $0.contains("[libc.so") })
+    }
+}
