@@ -13,6 +13,7 @@ struct OverdriveCommand: ParsableCommand {
 
             \(ExitStatus.help)
             """,
+        version: "0.1.0",
         subcommands: [ChecksumCommand.self, MachineCommand.self, BenchCommand.self]
     )
 }
@@ -25,12 +26,23 @@ enum Main {
             exit(ExitStatus.output.rawValue)
         }
         do {
-            var command = try OverdriveCommand.parseAsRoot(RawArgument.ofProcess)
+            let arguments = RawArgument.ofProcess
+            try refuseDashedNames(arguments)
+            var command = try OverdriveCommand.parseAsRoot(arguments)
             try command.run()
         } catch let code as ExitCode {
             exit(code.rawValue)
         } catch {
             exit(report(error))
+        }
+    }
+
+    /// Several letters after one dash are a file's name that lacks its `./`: there are no such options, and the
+    /// parser would take each letter for one, `h` for a request of help.
+    private static func refuseDashedNames(_ arguments: [String]) throws {
+        for argument in arguments.prefix(while: { $0 != "--" })
+        where argument.first == "-" && argument.count > 2 && !argument.hasPrefix("--") {
+            throw ValidationError("there is no option '\(argument)': a file of that name is written ./\(argument)")
         }
     }
 

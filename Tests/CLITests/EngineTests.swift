@@ -4,6 +4,33 @@ import Testing
 
 @testable import overdrive_cli
 
+@Suite("Slots")
+struct SlotsTests {
+    @Test("hand out as many as there are, and again what came back")
+    func bounded() {
+        let slots = Slots(2)
+        #expect(slots.take() && slots.take() && !slots.take())
+        slots.giveBack()
+        #expect(slots.take() && !slots.take())
+    }
+
+    @Test("never go over their number, whoever takes them")
+    func contended() {
+        let slots = Slots(3)
+        let holders = Atomic<Int>(0)
+        let most = Atomic<Int>(0)
+        Parallel.forEach(0..<100_000) { _ in
+            guard slots.take() else { return }
+            let now = holders.add(1, ordering: .relaxed).newValue
+            most.max(now, ordering: .relaxed)
+            holders.subtract(1, ordering: .relaxed)
+            slots.giveBack()
+        }
+        #expect(most.load(ordering: .relaxed) <= 3)
+        #expect(slots.take() && slots.take() && slots.take() && !slots.take())
+    }
+}
+
 @Suite("Engines")
 struct EngineTests {
     private static func engines() throws -> [any Engine] {

@@ -106,6 +106,8 @@ final class CheckUnit: WorkUnit, @unchecked Sendable {
     }
 
     override func perform(with reader: FileReader) {
-        outcome = reader.digest(expected.name, links: .followed)
+        outcome =
+            expected.name == Roots.standardInput
+            ? reader.digestOfStandardInput() : reader.digest(expected.name, links: .followed)
     }
 }

@@ -24,10 +24,7 @@ struct ChecksumJob {
     /// Prints a line for every file under `paths`.
     func list(_ paths: [Bytes]) -> ExitStatus {
         let roots = Roots(paths)
-        for link in roots.links {
-            StandardError.say(
-                link, "a symbolic link, not followed; for what it points to, end it with a slash")
-        }
+        for (path, sentence) in roots.passedOver { StandardError.say(path, sentence) }
         let survey = showsProgress ? Survey(roots) : nil
         survey?.start(on: engine, until: reader.stop)
         let run = ChecksumRun(TreePlan(roots), on: engine, reader: reader, wakeup: wakeup)
@@ -89,6 +86,11 @@ struct ChecksumJob {
             StandardError.say("interrupted: \(summary.sentence)")
             // At once: workers may still be inside a system call that takes its time.
             _exit(ExitStatus.interrupted.rawValue)
+        case .outputFailed(EPIPE):
+            // The reader has what it wanted, as `head` has: the end that every other command comes to then.
+            signal(SIGPIPE, SIG_DFL)
+            raise(SIGPIPE)
+            _exit(ExitStatus.output.rawValue)
         case .outputFailed(let number):
             StandardError.say("cannot write the results: \(sentence(forError: number))")
             _exit(ExitStatus.output.rawValue)

@@ -40,7 +40,7 @@ final class ChecksumRun<Work: Plan>: Sendable {
         self.engine = engine
         self.reader = reader
         self.wakeup = wakeup
-        unitLimit = 16 + 4 * engine.workerCount
+        unitLimit = 8 + 4 * engine.workerCount
         state = Mutex(State(plan: plan))
     }
 

@@ -1,8 +1,17 @@
 /// A file or directory that could not be read, and why.
 struct Failure: Error {
     var path: Bytes
-    /// The `errno` of the call that failed.
+    /// The `errno` of the call that failed, or `specialFile`.
     var number: Int32
+
+    /// A file that the user named and that is neither a file to read nor a directory.
+    static let specialFile: Int32 = -1
+
+    var sentence: String {
+        number == Self.specialFile
+            ? "no regular file, so not read; what it gives is summed by: overdrive checksum - <FILE"
+            : overdrive_cli.sentence(forError: number)
+    }
 }
 
 /// The failures of a run: the first ones in full, the rest as a count, so that memory stays bounded.
@@ -20,7 +29,7 @@ struct FailureList {
     /// One line for each, in the order of their paths.
     func report() {
         for failure in kept.sorted(by: { $0.path.lexicographicallyPrecedes($1.path) }) {
-            StandardError.say(failure.path, sentence(forError: failure.number))
+            StandardError.say(failure.path, failure.sentence)
         }
         if count > kept.count {
             StandardError.say("\(count - kept.count) more could not be read")

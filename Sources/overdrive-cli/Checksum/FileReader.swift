@@ -20,12 +20,17 @@ final class FileReader: Sendable {
     /// Small enough for a core's own cache, large enough to make the calls cheap.
     static let pieceSize = 128 * 1024
 
+    /// How many reads at a time may have another thread take their place: as deep a queue as a disk makes use
+    /// of, and not a thread for each file under way.
+    static let mostReplaced = 12
+
     let stop = StopFlag()
     private let fileTally = Atomic<Int>(0)
     private let byteTally = Atomic<Int>(0)
     private let engine: any Engine
     private let hash: any StreamingHash.Type
     private let spare = Mutex<[Piece]>([])
+    private let replaced = Slots(FileReader.mostReplaced)
 
     init(engine: any Engine, hash: any StreamingHash.Type) {
         self.engine = engine
@@ -52,6 +57,15 @@ final class FileReader: Sendable {
             return .failure(SystemError(number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL))
         }
 
+        return digest(of: descriptor)
+    }
+
+    /// The digest of what standard input holds up to its end.
+    func digestOfStandardInput() -> Result<Digest, SystemError> {
+        digest(of: STDIN_FILENO)
+    }
+
+    private func digest(of descriptor: Int32) -> Result<Digest, SystemError> {
         let piece = spare.withLock { $0.popLast() } ?? Piece(size: Self.pieceSize)
         defer { spare.withLock { $0.append(piece) } }
         return digest(of: descriptor, through: piece.bytes, by: hash)
@@ -84,20 +98,56 @@ final class FileReader: Sendable {
         if cached >= 0 { return cached }
         switch errno {
         case EAGAIN:
-            var number: Int32 = 0
-            let count = engine.blocking {
-                let count = Glibc.read(descriptor, piece.baseAddress, piece.count)
-                number = errno
-                return count
-            }
-            errno = number
-            return count
+            return waitingRead(descriptor, into: piece)
         case EOPNOTSUPP, ENOSYS, EINVAL:
             return Glibc.read(descriptor, piece.baseAddress, piece.count)
         default:
             return cached
         }
     }
+
+    /// As read(2), of what has to be waited for.
+    private func waitingRead(_ descriptor: Int32, into piece: UnsafeMutableRawBufferPointer) -> Int {
+        var number: Int32 = 0
+        func wait() -> Int {
+            var count = Glibc.read(descriptor, piece.baseAddress, piece.count)
+            // Whoever started this process may have made the pipe one that does not wait.
+            while count < 0, errno == EAGAIN, !stop.isSet {
+                var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&ready, 1, 50)
+                count = Glibc.read(descriptor, piece.baseAddress, piece.count)
+            }
+            number = errno
+            return count
+        }
+        let isReplaced = replaced.take()
+        let count = isReplaced ? engine.blocking(wait) : wait()
+        if isReplaced { replaced.giveBack() }
+        errno = number
+        return count
+    }
+}
+
+/// Room for a bounded number of holders, for those who can do without.
+final class Slots: Sendable {
+    private let free: Atomic<Int>
+
+    init(_ count: Int) {
+        free = Atomic(count)
+    }
+
+    /// Takes a slot where there is one. Relaxed: a count, with which nothing is published.
+    func take() -> Bool {
+        var seen = free.load(ordering: .relaxed)
+        while seen > 0 {
+            let (isTaken, now) = free.weakCompareExchange(expected: seen, desired: seen - 1, ordering: .relaxed)
+            if isTaken { return true }
+            seen = now
+        }
+        return false
+    }
+
+    func giveBack() { free.add(1, ordering: .relaxed) }
 }
 
 /// Asks every worker to stop at the next opportunity. Set once.

@@ -5,7 +5,11 @@ internal import Glibc
 /// A directory's name carries a slash at its end. So the names of a path, one after another, are the
 /// path; and comparing names byte by byte compares whole paths, as the slash takes part.
 struct Listing: Sendable {
-    enum Kind: UInt8 { case file, directory }
+    enum Kind: UInt8 {
+        case file, directory
+        /// A symbolic link to a file, or standard input, which are read only where the user named them.
+        case linkedFile, standardInput
+    }
 
     struct Entry {
         var offset: UInt32

@@ -6,28 +6,44 @@ struct Roots {
     /// The entries whose path the user ended with a slash.
     private(set) var followed: Set<Int> = []
     private(set) var failures = FailureList()
-    /// The paths that are symbolic links, which are not followed.
-    private(set) var links: [Bytes] = []
+    /// What was named and is not read, and why.
+    private(set) var passedOver: [(path: Bytes, sentence: String)] = []
+
+    /// The path that stands for standard input.
+    static let standardInput = Bytes(ascii: "-")
 
     /// Looks at each path once. A path under another one of `paths` is left out, as its files are met
     /// there.
     init(_ paths: [Bytes]) {
         var kinds: [Bytes: Listing.Kind] = [:]
         for path in Set(paths) {
+            if path == Self.standardInput {
+                kinds[path] = .standardInput
+                continue
+            }
             var status = stat()
             guard path.withCString({ lstat($0, &status) }) == 0 else {
                 failures.append(Failure(path: path, number: errno))
                 continue
             }
-            if let kind = Listing.Kind(mode: status.st_mode) {
-                kinds[path] = kind
-            } else if status.st_mode & S_IFMT == S_IFLNK {
-                links.append(path)
+            let isLink = status.st_mode & S_IFMT == S_IFLNK
+            guard !isLink || path.withCString({ stat($0, &status) }) == 0 else {
+                failures.append(Failure(path: path, number: errno))
+                continue
+            }
+            switch Listing.Kind(mode: status.st_mode) {
+            case .directory? where isLink:
+                passedOver.append(
+                    (path, "a symbolic link to a directory, not followed; for what is in there, end it with a slash"))
+            case let kind?: kinds[path] = isLink ? .linkedFile : kind
+            case nil:
+                // Not opened: a FIFO would wait for its writer, and a terminal for somebody to type.
+                failures.append(Failure(path: path, number: Failure.specialFile))
             }
         }
 
         let directories = Set(kinds.lazy.filter { $0.value == .directory }.map { Self.withSlash($0.key) })
-        for (path, kind) in kinds where !Self.isCovered(path, by: directories) {
+        for (path, kind) in kinds where kind != .file && kind != .directory || !Self.isCovered(path, by: directories) {
             if path.last == .slash, path.count > 1, kinds[Bytes(path.dropLast())] == .directory { continue }
             path.withUnsafeBytes { listing.append($0, kind: kind) }
         }

@@ -19,9 +19,9 @@ final class Survey: Sendable {
             let path = Bytes(roots.listing.name(of: entry))
             switch entry.kind {
             case .directory: directories.append(path)
-            case .file:
+            case .file, .linkedFile, .standardInput:
                 fileCount += 1
-                byteCount += Self.size(path)
+                byteCount += entry.kind == .file ? Self.size(path) : 0
             }
         }
         waiting = Mutex(directories)
@@ -59,7 +59,7 @@ final class Survey: Sendable {
             let path = directory + listing.name(of: entry)
             switch entry.kind {
             case .directory: subdirectories.append(path)
-            case .file:
+            case .file, .linkedFile, .standardInput:
                 fileCount += 1
                 byteCount += Self.size(path)
             }

@@ -48,7 +48,7 @@ final class TreePlan: Plan {
                 in: directory, at: index,
                 keepsSlash: directory === root && followedRoots.contains(index)
             )
-        case .file:
+        case .file, .linkedFile, .standardInput:
             held += 1
             peakHeld = max(peakHeld, held)
             unit = FileUnit(in: directory, entry)
@@ -106,17 +106,22 @@ final class TreePlan: Plan {
 final class FileUnit: WorkUnit, @unchecked Sendable {
     private let directory: Directory
     private let name: Range<Int>
+    private let kind: Listing.Kind
     /// The file's line, once `perform` is through.
     private(set) var outcome: Result<Bytes, Failure> = .success([])
 
     init(in directory: Directory, _ entry: Listing.Entry) {
         self.directory = directory
         name = entry.range
+        kind = entry.kind
     }
 
     override func perform(with reader: FileReader) {
         let path = directory.path(of: name)
-        outcome = reader.digest(path, links: .refused).map { digest in
+        let digest =
+            kind == .standardInput
+            ? reader.digestOfStandardInput() : reader.digest(path, links: kind == .file ? .refused : .followed)
+        outcome = digest.map { digest in
             var line = Bytes()
             line.reserveCapacity(path.count + Digest.byteCount * 2 + 4)
             ChecksumLine(digest: digest, name: path).write(to: &line)

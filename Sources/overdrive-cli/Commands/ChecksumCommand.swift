@@ -8,8 +8,9 @@ struct ChecksumCommand: ParsableCommand {
         commandName: "checksum",
         abstract: "Prints the SHA-256 of every file under the paths, as sha256sum does, in order of path.",
         discussion: """
-            Files are the ones that `find PATH -type f` names: symbolic links are not followed, unless a PATH \
-            that is one ends with a slash, and special files are passed over. Each file is listed once. \
+            Files are the ones that `find PATH -type f` names: under a PATH, symbolic links are not followed and \
+            special files are passed over. A PATH that is a link to a file is read; one that is a link to a \
+            directory is followed when it ends with a slash. - is standard input. Each file is listed once. \
             A file that cannot be read is reported at the end; all others are done. File names may be any \
             bytes; paths may be of any length.
 
@@ -23,7 +24,7 @@ struct ChecksumCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The files and directories to read.")
+    @Argument(help: "The files and directories to read; - is standard input.")
     var paths: [PathArgument] = []
 
     @Option(

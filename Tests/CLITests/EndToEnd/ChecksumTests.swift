@@ -118,8 +118,73 @@ struct ChecksumTests {
         let tree = try TemporaryTree.odd()
         let outcome = try Command.overdrive(["checksum", "\(tree.path)/link to directory"]).run()
         #expect(outcome.output == [])
-        #expect(outcome.errors.contains("symbolic link, not followed"))
+        #expect(outcome.errors.contains("symbolic link to a directory, not followed"))
         #expect(outcome.status == 0)
+    }
+
+    @Test("reads a link to a file that is named, as sha256sum does")
+    func namedLinkToFile() throws {
+        let tree = try TemporaryTree.odd()
+        let link = "\(tree.path)/link to file"
+        let outcome = try Command.overdrive(["checksum", link]).run()
+        #expect(outcome.output == (try Command("sha256sum", [link]).run().output))
+        #expect(outcome.errors == "")
+        #expect(outcome.status == 0)
+        // Beside the directory that it is in, too, where the walk passes over it.
+        let both = try Command.overdrive(["checksum", tree.path, link]).run()
+        #expect(both.lines.count { $0.hasSuffix("link to file") } == 1)
+    }
+
+    @Test(
+        "says what is wrong with a named link that leads nowhere, a FIFO and a device",
+        arguments: [("dangling", "No such file"), ("pipe", "no regular file"), ("/dev/null", "no regular file")])
+    func namedSpecialFile(name: String, sentence: String) throws {
+        let tree = try TemporaryTree.odd()
+        var command = Command.overdrive(["checksum", name, "plain"])
+        command.directory = tree.path
+        let outcome = try command.run()
+        #expect(outcome.errors.hasPrefix("overdrive: \(name): \(sentence)"), "\(outcome.errors)")
+        #expect(outcome.lines.count == 1)
+        #expect(outcome.status == 1)
+    }
+
+    @Test("sums standard input under the name -, among other files and in a list to check")
+    func standardInput() throws {
+        let tree = try TemporaryTree.odd()
+        var command = Command.overdrive(["checksum", "plain", "-", "a.txt"])
+        command.directory = tree.path
+        command.input = .file("\(tree.path)/with space", flags: O_RDONLY)
+        let outcome = try command.run()
+        var reference = Command("sha256sum", ["-", "a.txt", "plain"])
+        reference.directory = tree.path
+        reference.input = command.input
+        #expect(outcome.output == (try reference.run().output))
+
+        try tree.write("list".utf8.map { $0 }, outcome.output)
+        var check = Command.overdrive(["checksum", "--check", "list"])
+        check.directory = tree.path
+        check.input = command.input
+        #expect(try check.run().lines == ["-: OK", "a.txt: OK", "plain: OK"])
+    }
+
+    @Test("sums what a pipe brings, also one that does not wait")
+    func pipedInput() throws {
+        let script = "(printf one; sleep 0.2; printf two) | \"$0\" checksum -"
+        let outcome = try Command("bash", ["-c", script, Command.overdrivePath]).run()
+        #expect(outcome.text == (try Command("bash", ["-c", "printf onetwo | sha256sum -"]).run().text))
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        var command = Command.overdrive(["checksum", "-"])
+        command.input = .descriptor(ends[0])
+        // The program must not hold the end that it waits for.
+        _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
+        let running = try command.start()
+        close(ends[0])
+        usleep(50_000)
+        _ = write(ends[1], "onetwo", 6)
+        close(ends[1])
+        #expect(try running.wait().text == outcome.text)
     }
 
     @Test("survives a tree that goes away meanwhile", arguments: engines)

@@ -44,6 +44,25 @@ struct UsageTests {
         }
     }
 
+    @Test("a file whose name begins with a dash is not taken for a request of help")
+    func dashedName() throws {
+        for arguments in [["checksum", "-dash"], ["checksum", "--jobs", "2", "-hosts"]] {
+            let outcome = try Command.overdrive(arguments).run()
+            let name = arguments.last ?? ""
+            #expect(outcome.output == [])
+            #expect(
+                outcome.errors == "overdrive: there is no option '\(name)': a file of that name is written ./\(name)\n")
+            #expect(outcome.status == 64)
+        }
+    }
+
+    @Test("is not needed: the version is printed")
+    func version() throws {
+        let outcome = try Command.overdrive(["--version"]).run()
+        #expect(outcome.text == "0.1.0\n")
+        #expect(outcome.status == 0)
+    }
+
     @Test(
         "is not needed: help is printed on standard output, with code 0",
         arguments: [
@@ -83,17 +102,19 @@ struct StreamTests {
         #expect(outcome.status == 74)
     }
 
-    @Test("a reader that goes away is one sentence and code 74")
-    func brokenPipe() throws {
+    @Test(
+        "a reader that goes away, as head does, ends it as it ends every command: by SIGPIPE, without a word",
+        arguments: [["checksum", "/etc/hostname"], ["machine"]])
+    func brokenPipe(arguments: [String]) throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
         close(ends[0])
-        var command = Command.overdrive(["checksum", "/etc/hostname"])
+        var command = Command.overdrive(arguments)
         command.output = .descriptor(ends[1])
         let outcome = try command.run()
         close(ends[1])
-        #expect(outcome.errors == "overdrive: cannot write the results: Broken pipe\n")
-        #expect(outcome.status == 74)
+        #expect(outcome.errors == "")
+        #expect(outcome.status == 128 + SIGPIPE)
     }
 
     @Test("a closed standard error or input hinders nothing")
