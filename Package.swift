@@ -133,6 +133,12 @@ let package = Package(
             path: "Tests/GlobalProbe/Plain",
             swiftSettings: swiftSettings
         ),
+        .executableTarget(
+            name: "floor-probe",
+            dependencies: ["ProbeWork"],
+            path: "Tests/GlobalProbe/Floor",
+            swiftSettings: swiftSettings
+        ),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11

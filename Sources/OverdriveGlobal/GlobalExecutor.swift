@@ -53,8 +53,9 @@ public enum GlobalExecutor {
     }
 }
 
-/// For the library that programs preload.
+/// For the library that programs preload, which finds it by this name.
+@_spi(Preload)
 @_cdecl("overdrive_global_install")
-func overdriveGlobalInstall() -> Bool {
+public func overdriveGlobalInstall() -> Bool {
     GlobalExecutor.install()
 }

@@ -4,6 +4,8 @@ internal import ProbeWork
 for name in CommandLine.arguments.dropFirst() {
     if name == "take-hook" {
         Workload.takeHook()
+    } else if let cost = try await Benchmark.measure(name) {
+        Workload.say("\(name) \(Int(cost.rounded()))")
     } else if try await !Workload.run(name) {
         Workload.say("no workload \(name)")
     }
