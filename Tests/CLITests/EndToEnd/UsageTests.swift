@@ -16,6 +16,7 @@ struct UsageTests {
             ["checksum", "--engine", "serial", "--jobs", "2", "."], ["checksum", "--unknown", "."],
             ["checksum", "--check", "list", "path"], ["checksum", "--quiet", "."], ["unknown"],
             ["machine", "extra"], ["machine", "--root"],
+            ["preload"], ["preload", "ls"], ["preload", "--library"],
         ])
     func usage(arguments: [String]) throws {
         let outcome = try Command.overdrive(arguments).run()
@@ -66,7 +67,8 @@ struct UsageTests {
     @Test(
         "is not needed: help is printed on standard output, with code 0",
         arguments: [
-            ["--help"], ["checksum", "--help"], ["machine", "--help"], ["help", "checksum"], [],
+            ["--help"], ["checksum", "--help"], ["machine", "--help"], ["preload", "--help"],
+            ["help", "checksum"], [],
         ])
     func help(arguments: [String]) throws {
         let outcome = try Command.overdrive(arguments).run()

@@ -1,0 +1,60 @@
+internal import Glibc
+
+/// Starts a program with Overdrive preloaded, in place of this process.
+struct Launch {
+    var words: [Bytes]
+    /// The library; nil looks beside this command, and where `scripts/build-preload` puts it.
+    var library: Bytes?
+
+    static let libraryName = "liboverdrive-preload.so"
+
+    /// Returns only if the program could not be started: why, in a sentence.
+    func run() -> String {
+        guard let library = library ?? Launch.nearLibrary else {
+            return "\(Launch.libraryName) is not beside this command: make it with scripts/build-preload, or name it with --library"
+        }
+        guard access(library) else {
+            return "\(printed(library)) cannot be read: make it with scripts/build-preload"
+        }
+        guard !library.contains(where: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: ":") }) else {
+            return "\(printed(library)) has a space or a colon in its path, which LD_PRELOAD takes for its end: move it elsewhere"
+        }
+        guard let program = Launch.find(words[0]) else {
+            return "\(printed(words[0])) is no program that can be found"
+        }
+        if let obstacle = ProgramFile(path: program)?.obstacle {
+            StandardError.say(program, obstacle)
+        }
+        let others = getenv("LD_PRELOAD").map { Bytes(ascii: ":" + String(cString: $0)) } ?? []
+        _ = (library + others).withCString { setenv("LD_PRELOAD", $0, 1) }
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { $0.withCString { strdup($0) } } + [nil]
+        _ = program.withCString { execv($0, &arguments) }
+        return "\(printed(program)) cannot be started: \(sentence(forError: errno))"
+    }
+
+    private func printed(_ path: Bytes) -> String {
+        String(decoding: path.printable, as: UTF8.self)
+    }
+
+    private static var nearLibrary: Bytes? {
+        var place = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &place, place.count)
+        guard count > 0, let slash = place.prefix(count).lastIndex(of: .slash) else { return nil }
+        let folder = Bytes(place[..<slash])
+        return ["/", "/../lib/", "/../../preload/"].lazy
+            .map { folder + Bytes(ascii: $0 + libraryName) }.first(where: access)
+    }
+
+    /// A program's path, as a shell would find it.
+    private static func find(_ word: Bytes) -> Bytes? {
+        if word.contains(.slash) { return word }
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        return path.utf8.split(separator: UInt8(ascii: ":")).lazy
+            .map { Bytes($0) + [.slash] + word }
+            .first { $0.withCString { Glibc.access($0, X_OK) == 0 } }
+    }
+}
+
+private func access(_ path: Bytes) -> Bool {
+    path.withCString { Glibc.access($0, R_OK) == 0 }
+}
