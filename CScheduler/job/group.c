@@ -1,5 +1,7 @@
 #include "job/group.h"
 
+#include <stdlib.h>
+
 #include "base/invariant.h"
 #include "job/arena.h"
 
@@ -25,10 +27,108 @@ static void take_off(odi_record *record)
 
 static void clear(odi_group *group)
 {
-    group->own.next_of_group = NULL;
-    group->own.link_of_group = &group->records;
-    group->records = &group->own;
+    group->records = group->unknown = NULL;
+    put(&group->unknown, &group->own);
+    group->first_bucket = NULL;
+    group->buckets = &group->first_bucket;
+    group->bucket_bits = group->newest = 0;
+    odi_store_relaxed(&group->own.group, group); /* relaxed: not shared yet, or nobody's */
 }
+
+static void move_to_unknown(odi_record *record)
+{
+    odi_group *group = odi_load_relaxed(&record->group); /* relaxed: under the group's lock */
+
+    take_off(record);
+    put(&group->unknown, record);
+}
+
+odi_set odi_group_set(odi_group *group)
+{
+    return (odi_set){&group->watch, &group->records, odi_record_next_of_group,
+                     ODI_LEDGER_KNOWN_TO_GROUP, move_to_unknown};
+}
+
+/* ---- the newest of each queue and key ---- */
+
+enum { PER_BUCKET = 4, MORE_BUCKET_BITS = 2, MOST_BUCKET_BITS = 24, HASH_BITS = 32 };
+
+static uint32_t hash_of(const void *queue, uint32_t key)
+{
+    uint64_t name = (uint64_t)(uintptr_t)queue ^ key; /* the low bits of a queue's address are zero */
+
+    return (uint32_t)((name * UINT64_C(0x9E3779B97F4A7C15)) >> HASH_BITS);
+}
+
+static odi_record **bucket_of(const odi_group *group, uint32_t hash)
+{
+    return &group->buckets[(uint64_t)hash >> (HASH_BITS - group->bucket_bits)];
+}
+
+static void put_in_bucket(odi_group *group, odi_record *record)
+{
+    odi_record **bucket = bucket_of(group, record->hash);
+
+    record->next_of_bucket = *bucket;
+    *bucket = record;
+}
+
+/* Where memory is short the buckets become longer. */
+static void grow(odi_group *group)
+{
+    uint32_t before = 1u << group->bucket_bits, bits = group->bucket_bits + MORE_BUCKET_BITS;
+    odi_record **old = group->buckets;
+    odi_record **buckets = bits > MOST_BUCKET_BITS ? NULL : calloc((size_t)1 << bits, sizeof *buckets);
+
+    if (buckets == NULL)
+        return;
+    group->buckets = buckets;
+    group->bucket_bits = bits;
+    for (uint32_t i = 0; i < before; i++) {
+        for (odi_record *record = old[i], *next; record != NULL; record = next) {
+            next = record->next_of_bucket;
+            put_in_bucket(group, record);
+        }
+    }
+    if (old != &group->first_bucket)
+        free(old);
+}
+
+static void add_newest(odi_group *group, odi_record *record)
+{
+    if (group->newest >= (uint64_t)PER_BUCKET << group->bucket_bits)
+        grow(group);
+    group->newest++;
+    /* relaxed: a record that is in use keeps its queue */
+    record->hash = hash_of(odi_load_relaxed(&record->queue), odi_record_key(record));
+    put_in_bucket(group, record);
+}
+
+/* It is one of the newest, or else nothing happens. Its queue may have done with it. */
+static void remove_newest(odi_group *group, odi_record *record)
+{
+    odi_record **link = bucket_of(group, record->hash);
+
+    while (*link != NULL && *link != record)
+        link = &(*link)->next_of_bucket;
+    if (*link != NULL) {
+        *link = record->next_of_bucket;
+        group->newest--;
+    }
+}
+
+/* The newest record for a queue and key, or NULL. */
+static odi_record *find_newest(odi_group *group, void *queue, uint32_t key)
+{
+    odi_record *record = *bucket_of(group, hash_of(queue, key));
+
+    while (record != NULL &&
+           !(odi_record_is(record, queue, group) && odi_record_key(record) == key))
+        record = record->next_of_bucket;
+    return record;
+}
+
+/* ---- life ---- */
 
 odi_group *odi_group_new(void)
 {
@@ -39,17 +139,16 @@ odi_group *odi_group_new(void)
     odi_lock_acquire(&group->watch.lock); /* who looks at its last life holds this */
     clear(group);
     group->given_up = false;
-    odi_store_relaxed(&group->own.group, group); /* relaxed, both: not shared yet */
-    odi_store_relaxed(&group->last, (odi_record *)NULL);
+    odi_store_relaxed(&group->last, (odi_record *)NULL); /* relaxed: not shared yet */
     odi_lock_release(&group->watch.lock);
     return group;
 }
 
 /* Its records have drained and are their queues' to free. Under the lock, so that none is
  * freed while it is still in the chain (odi_group_forget comes first). */
-static void disband(odi_group *group)
+static void disband_chain(odi_group *group, odi_record *record)
 {
-    odi_record *record = group->records, *next;
+    odi_record *next;
 
     for (; record != NULL; record = next) {
         next = record->next_of_group;
@@ -61,20 +160,26 @@ static void disband(odi_group *group)
         odi_store_release(&record->group, (odi_group *)NULL, L5);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
     }
+}
+
+static void disband(odi_group *group)
+{
+    disband_chain(group, group->records);
+    disband_chain(group, group->unknown);
+    if (group->buckets != &group->first_bucket)
+        free(group->buckets);
+    odi_and_acqrel(&group->own.ledger, ~ODI_LEDGER_KNOWN_TO_GROUP, L5);
     clear(group);
 }
 
 /* A group that nobody holds goes when it is empty. Whoever sees that first does it. */
 static void recycle_if_over(odi_group *group)
 {
-    bool over = false;
+    odi_set set = odi_group_set(group);
 
     odi_lock_acquire(&group->watch.lock);
-    if (group->given_up) {
-        /* Who owes the notifications comes here again. */
-        over = group->watch.notifications == NULL &&
-               odi_records_empty_or_watched(group->records, odi_record_next_of_group);
-    }
+    /* Who owes the notifications comes here again. */
+    bool over = group->given_up && group->watch.notifications == NULL && odi_set_is_empty(&set, true);
     if (over) {
         group->given_up = false;
         disband(group);
@@ -92,9 +197,32 @@ void odi_group_give_up(odi_group *group)
     recycle_if_over(group);
 }
 
+/* Far beyond what anybody counts by hand in a lifetime, and far below what the ledger has room for. */
+#define MOST_ENTERED (ODI_LEDGER_OUTSTANDING >> 1)
+
 void odi_group_enter(odi_group *group)
 {
-    (void)odi_record_add(&group->own); /* a group's own record is never closed */
+    /* L5: as odi_record_count; a group's own record is never closed. */
+    uint64_t before = odi_add_acquire(&group->own.ledger, ODI_LEDGER_ONE, L5);
+
+    if (ODI_UNLIKELY(!(before & ODI_LEDGER_KNOWN_TO_GROUP)))
+        odi_group_know(group, &group->own);
+    if (ODI_UNLIKELY(odi_ledger_outstanding(before) >= MOST_ENTERED))
+        odi_trap("WaitGroup.enter() was called %llu times more often than leave(): is leave() "
+                 "called for each?",
+                 (unsigned long long)MOST_ENTERED);
+}
+
+/* Whoever looks holds the lock, and finds the record known and not empty when this is over. */
+ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
+{
+    odi_lock_acquire(&group->watch.lock);
+    if (!(odi_or_seqcst(&record->ledger, ODI_LEDGER_KNOWN_TO_GROUP, L1) &
+          ODI_LEDGER_KNOWN_TO_GROUP)) {
+        take_off(record);
+        put(&group->records, record);
+    }
+    odi_lock_release(&group->watch.lock);
 }
 
 void odi_group_leave(odi_group *group)
@@ -116,28 +244,16 @@ bool odi_group_seems_empty(odi_group *group)
 
 bool odi_group_wait(odi_group *group, int64_t deadline_ns)
 {
-    return odi_watch_wait(&group->watch, &group->records, odi_record_next_of_group,
-                          deadline_ns);
+    odi_set set = odi_group_set(group);
+
+    return odi_watch_wait(&set, deadline_ns);
 }
 
 bool odi_group_notify(odi_group *group, odi_function *function, void *context)
 {
-    return odi_watch_notify(&group->watch, &group->records, odi_record_next_of_group,
-                            function, context);
-}
+    odi_set set = odi_group_set(group);
 
-/* The newest record for a queue and key, or NULL. It moves to the front. Lock held. */
-static odi_record *find_newest(odi_group *group, void *queue, uint32_t key)
-{
-    for (odi_record *record = group->records; record != &group->own;
-         record = record->next_of_group) {
-        if (odi_record_is(record, queue, group) && odi_record_key(record) == key) {
-            take_off(record);
-            put(&group->records, record);
-            return record;
-        }
-    }
-    return NULL;
+    return odi_watch_notify(&set, function, context);
 }
 
 /* For a newest record that a cancel or a barrier has closed: one that takes its place. Lock
@@ -150,15 +266,15 @@ static odi_record *replace(odi_group *group, odi_record *newest, odi_record_make
 
     if (heir == newest)
         return newest;
-    if (heir != NULL)
-        take_off(heir);
-    else if ((heir = make(queue, group, odi_record_key(newest))) != NULL)
+    if (heir == NULL) {
+        heir = make(queue, group, odi_record_key(newest));
+        if (heir == NULL)
+            return NULL;
         odi_record_succeed(heir, newest);
-    else
-        return NULL;
-    take_off(newest);
-    put(&group->own.next_of_group, newest);
-    put(&group->records, heir);
+        put(&group->records, heir);
+    }
+    remove_newest(group, newest);
+    add_newest(group, heir);
     return heir;
 }
 
@@ -169,8 +285,10 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
     odi_record *record = find_newest(group, queue, key);
 
     if (record == NULL) {
-        if ((record = make(queue, group, key)) != NULL)
+        if ((record = make(queue, group, key)) != NULL) {
             put(&group->records, record);
+            add_newest(group, record);
+        }
     } else if (odi_load_acquire(&record->flags, L5) & ODI_RECORD_STALE)
         record = replace(group, record, make);
     if (record != NULL)
@@ -182,8 +300,10 @@ odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
 void odi_group_forget(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
-    if (record->link_of_group != NULL) /* NULL: the group was disbanded meanwhile */
+    if (record->link_of_group != NULL) { /* NULL: the group was disbanded meanwhile */
         take_off(record);
+        remove_newest(group, record);
+    }
     if (odi_load_relaxed(&group->last) == record) /* relaxed: written under this lock */
         odi_store_relaxed(&group->last, (odi_record *)NULL);
     odi_lock_release(&group->watch.lock);
@@ -191,7 +311,9 @@ void odi_group_forget(odi_group *group, odi_record *record)
 
 void odi_group_drained(odi_group *group)
 {
-    odi_watch_changed(&group->watch, &group->records, odi_record_next_of_group);
+    odi_set set = odi_group_set(group);
+
+    odi_watch_changed(&set);
     recycle_if_over(group);
 }
 
@@ -201,8 +323,10 @@ static void forget_what_waits(void *object)
 
     group->watch.lock = (odi_lock){0};
     group->watch.notifications = NULL; /* the parent makes them */
+    group->watch.waiters = NULL;       /* and wakes these */
+    odi_store_relaxed(&group->watch.interested, 0); /* relaxed, all: one thread exists */
     clear(group);
-    odi_store_relaxed(&group->last, (odi_record *)NULL); /* relaxed, both: one thread exists */
+    odi_store_relaxed(&group->last, (odi_record *)NULL);
     odi_store_relaxed(&group->own.ledger, 0);
 }
 

@@ -1,7 +1,7 @@
 /* group.h — waiting for a number of jobs: a set of records, one of which counts what is entered
- * by hand.
+ * by hand. The record for a queue and key is found in constant time, however many queues there are.
  *
- * Owns     its chain of records. A group's memory is never unmapped or reused as anything
+ * Owns     its chains of records. A group's memory is never unmapped or reused as anything
  *          else, so a worker that drains the last job may touch it after the waiter has let
  *          it go.
  * Threads  anyone. The caller keeps the group alive during a call.
@@ -21,10 +21,14 @@
 typedef struct odi_group odi_group;
 
 struct odi_group {
-    odi_record own;                /* enter and leave; stands between those in use and others */
+    odi_record own;                /* enter and leave */
     odi_atomic(odi_record *) last; /* the record that was used last: mostly the one needed */
-    odi_record *records;           /* the chain: newest of each queue and key, own, formers */
-    odi_watch watch;               /* its lock guards the chain */
+    odi_record *records, *unknown; /* the chains: those that may have jobs, the others */
+    odi_record **buckets;          /* the newest of each queue and key, by hash */
+    odi_record *first_bucket;      /* all of them, until there are several */
+    uint32_t bucket_bits;          /* so many buckets, as a power of two */
+    uint32_t newest;               /* records in the buckets */
+    odi_watch watch;               /* its lock guards the chains and the buckets */
     bool given_up;                 /* nobody holds it: it goes when it is empty */
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
 };
@@ -43,7 +47,7 @@ void odi_group_leave(odi_group *group);
 /* A cheap look, for spinning: false may be wrong, true means "wait, it will not take long". */
 bool odi_group_seems_empty(odi_group *group);
 
-/* Sleeps until the group is empty. False: the deadline came first. */
+/* Sleeps until the group has been empty. False: the deadline came first. */
 bool odi_group_wait(odi_group *group, int64_t deadline_ns);
 
 /* See odi_watch_notify. */
@@ -54,6 +58,12 @@ bool odi_group_notify(odi_group *group, odi_function *function, void *context);
 typedef odi_record *odi_record_maker(void *queue, odi_group *group, uint32_t key);
 odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
                              odi_record_maker *make);
+
+/* Somebody counts a job on a record that the group did not know. No lock is held. */
+void odi_group_know(odi_group *group, odi_record *record);
+
+/* The group as a set to be waited for. */
+odi_set odi_group_set(odi_group *group);
 
 /* Takes a record off the group's chain; the record is its queue's alone from here on. */
 void odi_group_forget(odi_group *group, odi_record *record);

@@ -62,6 +62,8 @@ odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group 
     record->link_of_queue = record->link_of_group = NULL;
     record->next_former = record->first_former = record->last_former = NULL;
     record->outside = 0;
+    record->next_of_bucket = NULL;
+    odi_or_seqcst(&record->ledger, ODI_LEDGER_KNOWN, L5);
     odi_and_acqrel(&record->ledger, ~(ODI_LEDGER_CLOSED | ODI_LEDGER_WATCHED), L5);
     odi_store_release(&record->flags, 0, L5);
     return record;
@@ -173,53 +175,79 @@ odi_record *odi_record_next_of_group(odi_record *record)
     return record->next_of_group;
 }
 
-/* Whether jobs are outstanding. With `watching`, whoever ends the last of them tells. */
-static bool is_outstanding(odi_record *record, bool watching, uint64_t *submitted)
+/* The ledger; of one with jobs outstanding, whoever ends the last of them tells. */
+static uint64_t watched_ledger(odi_record *record)
 {
     uint64_t ledger = odi_load_acquire(&record->ledger, L1);
 
-    if (watching && odi_ledger_outstanding(ledger) > 0)
+    if (odi_ledger_outstanding(ledger) > 0)
         ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
-    *submitted += ledger >> 32;
-    return odi_ledger_outstanding(ledger) > 0;
+    return ledger;
+}
+
+bool odi_record_is_empty(odi_record *record, bool watching)
+{
+    uint64_t ledger =
+        watching ? watched_ledger(record) : odi_load_acquire(&record->ledger, L1);
+
+    return odi_ledger_outstanding(ledger) == 0;
+}
+
+bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
+{
+    do {
+        uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+
+        while (odi_ledger_outstanding(ledger) == 0) {
+            if (odi_cas_acqrel(&record->ledger, &ledger, ledger & ~known, L1))
+                return true;
+        }
+    } while (watching && odi_record_is_empty(record, true));
+    return false;
+}
+
+ODI_COLD bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,
+                                      odi_group *group, uint64_t jobs)
+{
+    bool counts = !(before & ODI_LEDGER_CLOSED) && odi_record_is(record, queue, group);
+
+    if (!counts)
+        odi_record_complete(record, jobs); /* it was cancelled or changed hands meanwhile */
+    if (counts && !(before & ODI_LEDGER_KNOWN_TO_QUEUE))
+        record->owner->know(record);
+    if (counts && !(before & ODI_LEDGER_KNOWN_TO_GROUP) && group != NULL)
+        odi_group_know(group, record);
+    return counts;
 }
 
 /* The sum of the submissions, or false if anything is outstanding. */
-static bool nothing_outstanding(odi_record *first, odi_record_walk *next, bool watching,
-                                uint64_t *submitted)
+static bool nothing_outstanding(odi_record *first, odi_record_walk *next, uint64_t *submitted)
 {
     *submitted = 0;
     for (odi_record *record = first; record != NULL; record = next(record)) {
-        if (is_outstanding(record, watching, submitted))
+        uint64_t ledger = watched_ledger(record);
+
+        if (odi_ledger_outstanding(ledger) > 0)
             return false;
+        *submitted += ledger >> ODI_LEDGER_SUBMITTED_SHIFT;
     }
     return true;
 }
 
 /* A job of a record looked at late may have submitted to one looked at early. If nothing was
- * submitted between two looks, all were empty at once in between. */
-bool odi_records_empty(odi_record *first, odi_record_walk *next)
-{
-    uint64_t before, after;
-
-    if (!nothing_outstanding(first, next, false, &before))
-        return false;
-    return first == NULL || next(first) == NULL ||
-           (nothing_outstanding(first, next, false, &after) && after == before);
-}
-
+ * submitted between two looks, all were empty at once in between. Until two looks agree, so that "no"
+ * always leaves one that is watched. */
 bool odi_records_empty_or_watched(odi_record *first, odi_record_walk *next)
 {
     uint64_t before, after;
 
-    if (!nothing_outstanding(first, next, true, &after))
+    if (!nothing_outstanding(first, next, &after))
         return false;
     if (first == NULL || next(first) == NULL)
         return true;
-    /* Until two looks agree, so that "no" always leaves one that is watched. */
     do {
         before = after;
-        if (!nothing_outstanding(first, next, true, &after))
+        if (!nothing_outstanding(first, next, &after))
             return false;
     } while (after != before);
     return true;
@@ -284,7 +312,7 @@ void odi_records_forked(void)
         /* relaxed, all: one thread exists */
         bool serves = odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) > 0;
 
-        odi_store_relaxed(&record->ledger, 0);
+        odi_store_relaxed(&record->ledger, 0); /* odi_record_new makes it known */
         record->outside = 0;
         if (!serves) {
             record->tag = i < ODI_TAG_INTERNAL ? i : 0;

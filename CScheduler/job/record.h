@@ -10,11 +10,17 @@
  * Threads  add, complete, the queries: anyone. new, free: anyone, under the lock of the
  *          queue that the record is of.
  *
- * The ledger is one word: submitted (32) | watched (1) | closed (1) | outstanding (30). One addition
- * counts a submission twice: in `outstanding`, which falls again, and in `submitted`, which
- * never does, so that two equal looks at several ledgers prove that nothing came between.
- * Closing is a read-modify-write too: it divides the submissions into those that a cancel
- * counted and those that go to the queue's next record.
+ * The ledger is one word: submitted (26) | known to the queue (1) | known to the group (1) |
+ * watched (1) | closed (1) | outstanding (34). One addition counts a submission twice: in
+ * `outstanding`, which falls again, and in `submitted`, which never does, so that two equal looks
+ * at several ledgers prove that nothing came between. Closing is a read-modify-write too: it
+ * divides the submissions into those that a cancel counted and those that go to the queue's next
+ * record.
+ *
+ * A queue (a group) is empty when no record that it knows has jobs outstanding. Who looks for that
+ * makes empty records unknown, under the queue's (the group's) lock; whoever counts a job on a record
+ * that is unknown makes it known again, under that lock, before the job is submitted. So a look that
+ * finds nothing known but one record, and that one empty, has met a moment at which all were.
  *
  * A submitter may count on a record that it found before a cancel, however late. So a
  * cancelled record serves its own queue, group and band again, where a late count is a
@@ -37,6 +43,7 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "job/job.h"
+#include "os/membarrier.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -55,6 +62,8 @@ typedef struct {
     void (*reap)(odi_record *record);
     /* Begins a cancelled record's next life (odi_record_renew). Under its group's lock. */
     bool (*renew)(odi_record *record);
+    /* Makes the record known to its queue, which somebody counts a job for. No lock is held. */
+    void (*know)(odi_record *record);
 } odi_record_owner;
 
 enum {
@@ -80,12 +89,18 @@ struct odi_record {
     ODI_LINE_ALIGNED odi_atomic(uint64_t) ledger;
     odi_record *next_of_group, **link_of_group; /* under the group's lock */
     uint32_t outside; /* jobs running on threads that are no workers; under the cancel lock */
+    uint32_t hash;    /* of queue and key, as its group finds it: see group.c */
     odi_record *next_former, *first_former, *last_former; /* see odi_record_serve_again */
+    odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c */
 };
 
-#define ODI_LEDGER_ONE ((UINT64_C(1) << 32) | 1)
-#define ODI_LEDGER_WATCHED (UINT64_C(1) << 31)
-#define ODI_LEDGER_CLOSED (UINT64_C(1) << 30)
+#define ODI_LEDGER_SUBMITTED_SHIFT 38
+#define ODI_LEDGER_ONE ((UINT64_C(1) << ODI_LEDGER_SUBMITTED_SHIFT) | 1)
+#define ODI_LEDGER_KNOWN_TO_QUEUE (UINT64_C(1) << 37)
+#define ODI_LEDGER_KNOWN_TO_GROUP (UINT64_C(1) << 36)
+#define ODI_LEDGER_KNOWN (ODI_LEDGER_KNOWN_TO_QUEUE | ODI_LEDGER_KNOWN_TO_GROUP)
+#define ODI_LEDGER_WATCHED (UINT64_C(1) << 35)
+#define ODI_LEDGER_CLOSED (UINT64_C(1) << 34)
 #define ODI_LEDGER_OUTSTANDING (ODI_LEDGER_CLOSED - 1)
 
 /* A record is for one band, and for barriers or for jobs that are none. */
@@ -144,19 +159,24 @@ static inline bool odi_record_is(odi_record *record, void *queue, struct odi_gro
            odi_load_relaxed(&record->group) == group;
 }
 
-/* Counts one submission. False: the record is closed; the caller takes the count back
- * (odi_record_complete) and looks up the queue's next record. Otherwise the caller looks at
- * the flags (L2). */
-static inline bool odi_record_add(odi_record *record)
+bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,
+                             struct odi_group *group, uint64_t jobs);
+
+/* Counts submissions to the queue and group that the record was looked up for. False: it is closed or
+ * has changed hands, nothing is counted, and the caller looks up the queue's next record. Otherwise
+ * the caller looks at the flags (L2's fence is behind it). No lock is held that is a queue's or a
+ * group's. */
+static inline bool odi_record_count(odi_record *record, void *queue, struct odi_group *group,
+                                    uint64_t jobs)
 {
     /* L5: whoever finds a new life's ledger finds that life's queue and group too. */
-    return !(odi_add_acquire(&record->ledger, ODI_LEDGER_ONE, L5) & ODI_LEDGER_CLOSED);
-}
+    uint64_t before = odi_add_acquire(&record->ledger, jobs * ODI_LEDGER_ONE, L5);
 
-/* The same for several at once; all of them are taken back if it is closed. */
-static inline bool odi_record_add_several(odi_record *record, uint64_t jobs)
-{
-    return !(odi_add_acquire(&record->ledger, jobs * ODI_LEDGER_ONE, L5) & ODI_LEDGER_CLOSED);
+    odi_fence_light(L2);
+    if (ODI_LIKELY((before & (ODI_LEDGER_CLOSED | ODI_LEDGER_KNOWN)) == ODI_LEDGER_KNOWN &&
+                   odi_record_is(record, queue, group)))
+        return true;
+    return odi_record_count_slowly(record, before, queue, group, jobs);
 }
 
 /* Counts `jobs` as done (or discarded). True: they were the last of a watched record, and
@@ -195,13 +215,18 @@ static inline void odi_record_complete(odi_record *record, uint64_t jobs)
         odi_record_drained(record, watchers);
 }
 
-/* Whether the ledgers of a set of records were all empty at one moment. `next` walks it. */
+/* Whether the ledgers of a set of records that get no further jobs, but for what somebody was late
+ * with, were all empty at one moment. If not, one with outstanding jobs is watched: whoever is told that
+ * it has drained asks again. `next` walks the set. */
 typedef odi_record *odi_record_walk(odi_record *record);
-bool odi_records_empty(odi_record *first, odi_record_walk *next);
-
-/* The same. If not, one with outstanding jobs is watched: whoever is told that it has drained
- * asks again. */
 bool odi_records_empty_or_watched(odi_record *first, odi_record_walk *next);
+
+/* Whether the record is empty. With `watching`, whoever ends its last job tells otherwise. */
+bool odi_record_is_empty(odi_record *record, bool watching);
+
+/* Makes an empty record unknown to its queue or group, `known`. False: it is not empty, and with
+ * `watching` it is watched. Under that one's lock. */
+bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching);
 
 /* Jobs outstanding on a set of records; a hint unless nothing is submitted meanwhile. */
 uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);

@@ -1,12 +1,9 @@
 #include "job/watch.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #include "os/futex.h"
 #include "sleep/idle.h"
-
-#define WAITER (UINT64_C(1) << 32)
 
 struct odi_notification {
     odi_notification *next;
@@ -14,103 +11,201 @@ struct odi_notification {
     void *context;
 };
 
-/* With `watching`: "no" leaves a record whose last job calls odi_watch_changed. */
-static bool look(odi_watch *watch, odi_record **first, odi_record_walk *next, bool watching)
+/* ---- whether it is empty: lock held ---- */
+
+/* `last` is the one record that may be known, of those looked at: it was empty when the others were
+ * unknown already. */
+bool odi_set_is_empty(const odi_set *set, bool watching)
 {
-    odi_lock_acquire(&watch->lock);
-    bool empty = watching ? odi_records_empty_or_watched(*first, next)
-                          : odi_records_empty(*first, next);
-    odi_lock_release(&watch->lock);
-    return empty;
+    odi_record *last = NULL, *next;
+
+    for (odi_record *record = *set->first; record != NULL; record = next) {
+        next = set->next(record);
+        /* relaxed: written under the lock that is held */
+        if (!(odi_load_relaxed(&record->ledger) & set->known))
+            continue;
+        if (!odi_record_is_empty(record, watching))
+            return false;
+        if (last != NULL) {
+            if (!odi_record_make_unknown(last, set->known, watching))
+                return false;
+            if (set->made_unknown != NULL)
+                set->made_unknown(last);
+        }
+        last = record;
+    }
+    return last == NULL || odi_record_is_empty(last, watching);
 }
 
-bool odi_watch_is_empty(odi_watch *watch, odi_record **first, odi_record_walk *next)
+static bool somebody_is_interested(const odi_watch *watch)
 {
-    return look(watch, first, next, false);
+    return watch->waiters != NULL || watch->notifications != NULL;
 }
 
-static bool wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                 int64_t deadline_ns)
+static void join(odi_watch_waiter **first, odi_watch_waiter *waiter)
 {
-    for (;;) {
-        uint32_t epoch = odi_load_acquire(&watch->epoch, L1);
+    waiter->next = *first;
+    waiter->link = first;
+    if (*first != NULL)
+        (*first)->link = &waiter->next;
+    *first = waiter;
+}
 
-        if (look(watch, first, next, true))
-            return true;
-        /* Ended by: odi_watch_changed, or the deadline. */
-        bool timed_out = odi_futex_wait(&watch->epoch, epoch, deadline_ns) ==
-                         ODI_FUTEX_TIMED_OUT;
-        bool empty = look(watch, first, next, false);
-        if (empty || timed_out)
-            return empty;
+static void take_off(odi_watch_waiter *waiter)
+{
+    *waiter->link = waiter->next;
+    if (waiter->next != NULL)
+        waiter->next->link = waiter->link;
+}
+
+/* ---- a moment ---- */
+
+static void notify(odi_notification *due)
+{
+    while (due != NULL) {
+        odi_notification *following = due->next;
+
+        due->function(due->context);
+        free(due);
+        due = following;
     }
 }
 
-bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                    int64_t deadline_ns)
+/* Lock held; releases it. A waiter whose deadline comes meanwhile takes itself off the chain. */
+static void release(odi_watch *watch, odi_watch_waiter **first)
 {
-    if (look(watch, first, next, false))
-        return true;
-    /* Before the records are watched: whoever drains one that is sees the interest (L1). */
-    odi_add_acqrel(&watch->interested, WAITER, L1);
-    bool empty = wait(watch, first, next, deadline_ns);
-    odi_add_relaxed(&watch->interested, -WAITER); /* relaxed: late is harmless */
+    while (*first != NULL) {
+        odi_watch_waiter *waiter = *first;
+
+        take_off(waiter);
+        bool more = *first != NULL;
+        odi_store_release(&waiter->released, 1, L1);
+        odi_lock_release(&watch->lock);
+        /* `waiter` may be gone by now; the futex call uses its address alone. */
+        if (odi_futex_wake(&waiter->released, 1) > 0)
+            odi_woke_a_sleeper = true;
+        if (!more)
+            return;
+        odi_lock_acquire(&watch->lock);
+    }
+    odi_lock_release(&watch->lock);
+}
+
+/* Lock held; releases it. Whoever is interested by now began before this moment. */
+static void meet(odi_watch *watch)
+{
+    odi_notification *due = watch->notifications;
+    odi_watch_waiter *first = watch->waiters;
+
+    watch->notifications = NULL;
+    watch->waiters = NULL;
+    odi_store_relaxed(&watch->interested, 0); /* relaxed: a hint until the lock is held */
+    for (odi_watch_waiter *each = first; each != NULL; each = each->next)
+        each->met = true;
+    if (first != NULL)
+        first->link = &first;
+    if (due != NULL) {
+        odi_lock_release(&watch->lock);
+        notify(due);
+        odi_lock_acquire(&watch->lock);
+    }
+    release(watch, &first);
+}
+
+/* Lock held; releases it. */
+static void conclude(odi_watch *watch, bool empty)
+{
+    bool interested = somebody_is_interested(watch);
+
+    if (empty && interested) {
+        meet(watch);
+        return;
+    }
+    odi_store_relaxed(&watch->interested, interested); /* relaxed: as in meet */
+    odi_lock_release(&watch->lock);
+}
+
+/* Before a record is watched: whoever drains one that is sees the interest, which its ledger's L1
+ * carries. Lock held. */
+static void show_interest(odi_watch *watch)
+{
+    odi_store_relaxed(&watch->interested, 1); /* relaxed: L1 */
+}
+
+void odi_watch_changed(const odi_set *set)
+{
+    if (odi_load_relaxed(&set->watch->interested) == 0) /* relaxed: L1 */
+        return;
+    odi_lock_acquire(&set->watch->lock);
+    conclude(set->watch, odi_set_is_empty(set, true));
+}
+
+/* ---- waiting ---- */
+
+bool odi_watch_is_empty(const odi_set *set)
+{
+    odi_lock_acquire(&set->watch->lock);
+    bool empty = odi_set_is_empty(set, false);
+    conclude(set->watch, empty);
     return empty;
 }
 
-bool odi_watch_notify(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                      odi_function *function, void *context)
+bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter)
 {
+    odi_store_relaxed(&waiter->released, 0); /* relaxed: not shared yet */
+    waiter->met = false;
+    odi_lock_acquire(&set->watch->lock);
+    show_interest(set->watch);
+    bool empty = odi_set_is_empty(set, true);
+    if (!empty)
+        join(&set->watch->waiters, waiter);
+    conclude(set->watch, empty);
+    return empty;
+}
+
+bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns)
+{
+    while (odi_load_acquire(&waiter->released, L1) == 0) { /* ended by: release, or the deadline */
+        if (odi_futex_wait(&waiter->released, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
+            return odi_load_acquire(&waiter->released, L1) != 0;
+    }
+    return true;
+}
+
+bool odi_watch_end(const odi_set *set, odi_watch_waiter *waiter)
+{
+    odi_lock_acquire(&set->watch->lock);
+    /* relaxed: written under the lock */
+    bool released = odi_load_relaxed(&waiter->released) != 0, met = waiter->met;
+    if (!released)
+        take_off(waiter);
+    odi_lock_release(&set->watch->lock);
+    return met;
+}
+
+bool odi_watch_wait(const odi_set *set, int64_t deadline_ns)
+{
+    odi_watch_waiter waiter;
+
+    return odi_watch_begin(set, &waiter) || odi_watch_sleep(&waiter, deadline_ns) ||
+           odi_watch_end(set, &waiter);
+}
+
+bool odi_watch_notify(const odi_set *set, odi_function *function, void *context)
+{
+    odi_watch *watch = set->watch;
     odi_notification *notification = malloc(sizeof *notification);
 
     if (notification == NULL)
         return false;
     *notification = (odi_notification){NULL, function, context};
-    odi_add_acqrel(&watch->interested, 1, L1);
     odi_lock_acquire(&watch->lock);
+    show_interest(watch);
     if (watch->notifications == NULL)
         watch->notifications = notification;
     else
         watch->last_notification->next = notification;
     watch->last_notification = notification;
-    odi_lock_release(&watch->lock);
-    odi_watch_changed(watch, first, next);
+    conclude(watch, odi_set_is_empty(set, true));
     return true;
-}
-
-/* Takes the notifications off if the set is empty; otherwise the records stay watched. */
-static odi_notification *take_due(odi_watch *watch, odi_record **first, odi_record_walk *next)
-{
-    odi_notification *due = NULL;
-
-    odi_lock_acquire(&watch->lock);
-    if (watch->notifications != NULL && odi_records_empty_or_watched(*first, next)) {
-        due = watch->notifications;
-        watch->notifications = NULL;
-    }
-    odi_lock_release(&watch->lock);
-    return due;
-}
-
-void odi_watch_changed(odi_watch *watch, odi_record **first, odi_record_walk *next)
-{
-    uint64_t interested = odi_load_acquire(&watch->interested, L1);
-
-    if (interested == 0)
-        return;
-    if (interested >= WAITER) {
-        odi_add_release(&watch->epoch, 1, L1);
-        if (odi_futex_wake(&watch->epoch, INT_MAX) > 0)
-            odi_woke_a_sleeper = true;
-    }
-
-    odi_notification *due = take_due(watch, first, next);
-    while (due != NULL) {
-        odi_notification *following = due->next;
-
-        odi_add_relaxed(&watch->interested, (uint64_t)-1); /* relaxed: late is harmless */
-        due->function(due->context);
-        free(due);
-        due = following;
-    }
 }

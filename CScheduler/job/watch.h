@@ -1,11 +1,14 @@
-/* watch.h — waiting until a set of records is empty, asleep or by notification.
+/* watch.h — waiting until a queue or a group is empty, asleep or by notification.
  *
- * The set is a chain of records that changes only under the watch's lock. Waiting is: read
- * the epoch, watch the first record with outstanding jobs (the last of them will call
- * odi_watch_changed), sleep on the epoch, look again. A record that drains after the look has
- * changed the epoch by then.
+ * A set is a chain of records that changes only under the watch's lock. It is empty at one moment, and
+ * whoever finds that out, under the lock, has found a moment that ends the waits that began before it,
+ * and no others: what is submitted next begins another round. A record with outstanding jobs is watched
+ * while anybody is interested; its last job calls odi_watch_changed, before that job's end is told to
+ * anybody else. So a leave() that is followed by an enter() has released who waited in between.
  *
- * How a wait ends: by odi_watch_changed, or its deadline.
+ * A moment's notifications are made before its waiters are released.
+ *
+ * How a wait ends: by who finds the moment, or its deadline.
  *
  * Edges    L1  complete -> wait, notification   release/acquire   what the bodies wrote
  */
@@ -23,29 +26,50 @@
 
 typedef struct odi_notification odi_notification;
 
+/* Somebody who waits, on the stack of who does. */
+typedef struct odi_watch_waiter {
+    odi_atomic(uint32_t) released; /* the waiter may go on, and its frame may be gone */
+    bool met;                      /* its moment has come; under the lock, as the rest */
+    struct odi_watch_waiter *next, **link;
+} odi_watch_waiter;
+
 typedef struct {
     odi_lock lock;
-    odi_atomic(uint32_t) epoch;
-    /* Waiters above, notifications below: none spares the work, and no waiter the system call. */
-    odi_atomic(uint64_t) interested;
+    odi_atomic(uint32_t) interested; /* somebody waits or is to be notified; written under the lock */
+    odi_watch_waiter *waiters;
     odi_notification *notifications, *last_notification;
 } odi_watch;
 
-/* Whether the set that begins at *first is empty now. */
-bool odi_watch_is_empty(odi_watch *watch, odi_record **first, odi_record_walk *next);
+/* The records of a queue or a group. */
+typedef struct {
+    odi_watch *watch;
+    odi_record **first;             /* those that are known, and perhaps others */
+    odi_record_walk *next;
+    uint64_t known;                 /* ODI_LEDGER_KNOWN_TO_QUEUE, or _GROUP */
+    void (*made_unknown)(odi_record *record); /* may be NULL */
+} odi_set;
 
-/* Sleeps until the set that begins at *first is empty. False: the deadline came first. */
-bool odi_watch_wait(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                    int64_t deadline_ns);
+/* Whether the set is empty now. */
+bool odi_watch_is_empty(const odi_set *set);
+
+/* The same under the lock. With `watching`, "no" leaves a record whose last job tells. */
+bool odi_set_is_empty(const odi_set *set, bool watching);
+
+/* Sleeps until the set has been empty. False: the deadline came first. */
+bool odi_watch_wait(const odi_set *set, int64_t deadline_ns);
+
+/* The same in parts: begin, sleep until released or a deadline as often as one likes, end unless released.
+ * True, all: the set was empty since the wait began. */
+bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter);
+bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns);
+bool odi_watch_end(const odi_set *set, odi_watch_waiter *waiter);
 
 /* Calls function(context) once, on the thread that finds the set empty first: on this one if
  * it is empty now. False: memory is short. */
-bool odi_watch_notify(odi_watch *watch, odi_record **first, odi_record_walk *next,
-                      odi_function *function, void *context);
+bool odi_watch_notify(const odi_set *set, odi_function *function, void *context);
 
-/* A watched record of the set has drained: waiters look again, notifications that are due
- * are made. Without the lock. */
-void odi_watch_changed(odi_watch *watch, odi_record **first, odi_record_walk *next);
+/* A watched record of the set has drained. Without the lock. */
+void odi_watch_changed(const odi_set *set);
 
 #pragma GCC visibility pop
 

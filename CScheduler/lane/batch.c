@@ -60,11 +60,8 @@ static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t ke
 
         if (record == NULL)
             return NULL;
-        bool open = odi_record_add_several(record, jobs);
-        odi_fence_light(L2);
-        if (ODI_LIKELY(open && odi_record_is(record, queue, group)))
+        if (ODI_LIKELY(odi_record_count(record, queue, group, jobs)))
             return record;
-        odi_record_complete(record, jobs); /* it was cancelled or changed hands meanwhile */
     }
 }
 

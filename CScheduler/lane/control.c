@@ -295,48 +295,47 @@ uint64_t od_queue_pending(od_queue *queue)
 
 /* What is waited for: a set of records, and what is known beside. */
 typedef struct {
-    odi_watch *watch;
-    odi_record **first;
-    odi_record_walk *next;
+    odi_set set;
     od_queue *queue; /* jobs of this one are among it, or are waited for by it; may be NULL */
     uint32_t band;   /* they are in this one */
 } awaited;
 
 /* Lends the waiter's band until odi_loan_end. False: there was nothing to lend it to. */
-static bool lend(const awaited *set, odi_loan *loan)
+static bool lend(const awaited *jobs, odi_loan *loan)
 {
-    od_queue *queue = set->queue;
+    od_queue *queue = jobs->queue;
     bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
 
     if (loan->band == OD_BAND_BACKGROUND)
         return false;
     if (diverted)
         odi_lane_raise_all(queue, loan->band);
-    if (diverted && set->watch == &queue->watch)
+    if (diverted && jobs->set.watch == &queue->watch)
         return true; /* the lane is all of it, and other queues' jobs are none of it */
     if (queue != NULL && !diverted)
-        odi_loan_name(loan, &queue->pool->crew, set->band);
-    odi_lane_lend(loan, set->watch, set->first, set->next);
+        odi_loan_name(loan, &queue->pool->crew, jobs->band);
+    odi_lane_lend(loan, jobs->set.watch, jobs->set.first, jobs->set.next);
     return diverted || loan->count > 0;
 }
 
 /* A worker hands its place over, or serves itself if nobody can take it. Who lends looks after a
  * slice what there is to lend to by then; a thread that is no worker, after longer and longer
  * ones, and only if there was anything. */
-static bool wait_for(const awaited *set, int64_t deadline_ns)
+static bool wait_for(const awaited *jobs, int64_t deadline_ns)
 {
     int64_t deadline = odi_clock_after(deadline_ns), slice_ns = ODI_WAIT_SLICE_NS;
     bool on_worker = odi_worker_self != NULL, empty = false, over = false;
     bool begun = false;
     uint64_t turns_before = 0;
+    odi_watch_waiter waiter;
 
-    if (odi_watch_is_empty(set->watch, set->first, set->next))
-        return true;
     if (deadline_ns <= 0)
-        return false; /* it only asks: nobody is to come in its place */
+        return odi_watch_is_empty(&jobs->set); /* it only asks: nobody is to come in its place */
+    if (odi_watch_begin(&jobs->set, &waiter))
+        return true;
     while (!empty && !over) {
         odi_loan loan = odi_loan_of(odi_band_of_thread());
-        bool lends = lend(set, &loan);
+        bool lends = lend(jobs, &loan);
 
         if (on_worker && !begun) {
             od_blocking_begin(); /* who comes in its place finds what is lent already */
@@ -347,12 +346,13 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
         begun = true;
         int64_t slice = odi_clock_after(slice_ns);
         over = slice >= deadline || (!on_worker && !lends);
-        empty = odi_watch_wait(set->watch, set->first, set->next, over ? deadline : slice);
+        empty = odi_watch_sleep(&waiter, over ? deadline : slice);
         odi_loan_end(&loan);
         if (!empty && !over && on_worker)
             odi_serve_own_deque();
         slice_ns += on_worker ? 0 : slice_ns;
     }
+    empty = empty || odi_watch_end(&jobs->set, &waiter);
     if (on_worker)
         od_blocking_end();
     odi_thread_end_short_turns(turns_before);
@@ -361,15 +361,16 @@ static bool wait_for(const awaited *set, int64_t deadline_ns)
 
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
 {
-    awaited jobs = {&queue->watch, &queue->records, odi_record_next_of_queue, queue, queue->band};
+    awaited jobs = {odi_queue_set(queue), queue, queue->band};
 
     return wait_for(&jobs, deadline_ns);
 }
 
 void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
 {
-    if (!odi_watch_notify(&queue->watch, &queue->records, odi_record_next_of_queue, function,
-                          context)) {
+    odi_set set = odi_queue_set(queue);
+
+    if (!odi_watch_notify(&set, function, context)) {
         (void)od_queue_wait(queue, INT64_MAX); /* memory is short: wait here instead */
         function(context);
     }
@@ -448,7 +449,7 @@ bool od_group_wait(od_group *group, int64_t deadline_ns)
 
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
 {
-    awaited jobs = {&group->watch, &group->records, odi_record_next_of_group, queue, 0};
+    awaited jobs = {odi_group_set(group), queue, 0};
 
     if (queue != NULL)
         jobs.band = band >= 0 && (uint32_t)band < queue->band ? (uint32_t)band : queue->band;

@@ -141,10 +141,12 @@ static bool have_credit(odi_inbox *inbox, odi_record *record, odi_credits *befor
     if (odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))
         return false;
     *before = odi_inbox_take_credits(inbox);
-    odi_add_relaxed(&record->ledger, CREDITS * ODI_LEDGER_ONE); /* relaxed: the lock */
     inbox->credited = record;
     inbox->credits = CREDITS;
-    return true;
+    /* relaxed: the lock. A record that its queue does not know is counted on in the ordinary way,
+     * without this lock. */
+    return (odi_add_relaxed(&record->ledger, CREDITS * ODI_LEDGER_ONE) &
+            ODI_LEDGER_KNOWN_TO_QUEUE) != 0;
 }
 
 bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
@@ -162,9 +164,10 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
         if (ODI_LIKELY(pushed)) {
             inbox->credits--;
             wants = inbox->wants;
-        } else
-            unused = odi_inbox_take_credits(inbox); /* perhaps nobody else would */
+        }
     }
+    if (ODI_UNLIKELY(!pushed))
+        unused = odi_inbox_take_credits(inbox); /* perhaps nobody else would */
     odi_lock_release(&inbox->lock);
 
     odi_credits_give_back(before);

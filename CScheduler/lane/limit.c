@@ -113,27 +113,39 @@ static void run_in_turn(od_queue *queue, bool barrier, odi_entry labelled)
     od_queue_sync_end(&stay);
 }
 
-/* Counts the job and decides, in one critical section. False: the record was closed meanwhile. */
+/* Takes the count of a job back that is refused. False: a cancel has counted it, and it is gone. */
+static bool take_back(odi_record *record, odi_entry labelled)
+{
+    if (odi_record_withdraw(record))
+        return true;
+    (void)odi_record_unlabel(&labelled);
+    odi_job_discard(labelled);
+    return false;
+}
+
+/* Counts the job and decides. False: the record was closed before. */
 static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_entry labelled,
                      od_overflow overflow, verdict *decided)
 {
     bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
-    bool counted = false, pushed = false;
+    bool pushed = false;
     uint32_t band = odi_record_band(record);
     bool urgent = band < queue->band; /* asked before the push, after which both may be over */
     where submitter = place_of_submitter(queue);
-    odi_settlement settlement = {0};
+    odi_settlement settlement;
     odi_turn mine;
 
+    if (!odi_record_count(record, queue, group, 1))
+        return false;
     odi_lock_acquire(&queue->watch.lock);
     *decided = judge(queue, overflow, submitter, barrier);
-    if (*decided != REFUSED) {
-        counted = odi_record_add(record);
-        if (!counted || !odi_record_is(record, queue, group)) {
-            odi_lock_release(&queue->watch.lock);
-            odi_record_complete(record, 1);
-            return false;
-        }
+    if (*decided == REFUSED || odi_lane_is_cancelled(labelled)) {
+        odi_lock_release(&queue->watch.lock);
+        if (*decided != REFUSED)
+            (void)odi_run_outside(&queue->pool->crew, labelled); /* a cancel has counted it */
+        else if (!take_back(record, labelled))
+            *decided = FITS;
+        return true;
     }
     if (*decided == FITS && (pushed = push(queue, labelled)))
         queue->barriers += barrier;
@@ -141,8 +153,7 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
         odi_lane_list(queue, &mine, labelled);
         queue->barriers += barrier;
     }
-    if (counted)
-        settlement = odi_lane_settle(queue);
+    settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);
 
     odi_lane_carry_out(queue, settlement);

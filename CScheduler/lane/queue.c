@@ -88,7 +88,9 @@ static void drained(void *raw, odi_record *record)
 {
     od_queue *queue = raw;
 
-    odi_watch_changed(&queue->watch, &queue->records, odi_record_next_of_queue);
+    odi_set set = odi_queue_set(queue);
+
+    odi_watch_changed(&set);
     if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
         odi_queue_before_drained(queue);
     reap_one_of(queue, record);
@@ -122,8 +124,24 @@ static bool renew_of_group(odi_record *record)
     return renewed;
 }
 
+/* Whoever looks holds the lock, and finds the record known and not empty when this is over. */
+ODI_COLD static void know(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: the count keeps it */
+
+    odi_lock_acquire(&queue->watch.lock);
+    (void)odi_or_seqcst(&record->ledger, ODI_LEDGER_KNOWN_TO_QUEUE, L1);
+    odi_lock_release(&queue->watch.lock);
+}
+
 const odi_record_owner odi_queue_owner = {odi_lane_divert, drained, reap_one,
-                                          renew_of_group};
+                                          renew_of_group, know};
+
+odi_set odi_queue_set(od_queue *queue)
+{
+    return (odi_set){&queue->watch, &queue->records, odi_record_next_of_queue,
+                     ODI_LEDGER_KNOWN_TO_QUEUE, NULL};
+}
 
 /* A new record of the queue. Lock held. */
 static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
@@ -216,11 +234,8 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
                 return;
             }
         }
-        bool open = odi_record_add(record);
-        odi_fence_light(L2);
-        if (ODI_LIKELY(open && odi_record_is(record, queue, group)))
+        if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
             break;
-        odi_record_complete(record, 1); /* it was cancelled or changed hands meanwhile */
     }
     if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled))) {
         (void)odi_run_outside_of(record, job);
@@ -284,11 +299,8 @@ bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_
                 return true;
             }
         }
-        bool open = odi_record_add(record);
-        odi_fence_light(L2);
-        if (ODI_LIKELY(open && odi_record_is(record, queue, NULL)))
+        if (ODI_LIKELY(odi_record_count(record, queue, NULL, 1)))
             break;
-        odi_record_complete(record, 1); /* it was cancelled meanwhile */
     }
     if (ODI_LIKELY(odi_record_label(record, job, &labelled))) {
         if (ODI_LIKELY(keep(queue, band, labelled, room)))
@@ -543,6 +555,8 @@ static void forget_what_waits(void *object)
 
     queue->watch.lock = (odi_lock){0};
     queue->watch.notifications = NULL; /* the parent makes them */
+    queue->watch.waiters = NULL;       /* and wakes these */
+    odi_store_relaxed(&queue->watch.interested, 0); /* relaxed: one thread exists */
     queue->inbox.lock = (odi_lock){0};
     queue->inbox.fifo = (odi_fifo){0}; /* the parent's fifos; their memory stays */
     odi_store_relaxed(&queue->inbox.waiting, 0); /* relaxed: one thread exists */

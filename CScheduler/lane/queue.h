@@ -163,6 +163,9 @@ bool odi_queue_has_record(od_queue *queue, uint32_t key);
 /* The same through the limit of a queue that has one. */
 void odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
+/* The queue as a set to be waited for. */
+odi_set odi_queue_set(od_queue *queue);
+
 /* The record to count such a job on: NULL when memory is short. It is asked again after the
  * count (odi_record_is). */
 odi_record *odi_queue_find_record(od_queue *queue, struct odi_group *group, uint32_t key);

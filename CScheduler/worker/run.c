@@ -357,10 +357,13 @@ static uint64_t held_by_runs(odi_crew *crew, const odi_record *record, uint64_t 
     return sum;
 }
 
-/* All that a ledger was ever told of as done, in 30 bits. */
+/* All that a ledger was ever told of as done, in the bits that it has for submissions. */
 static uint64_t told(uint64_t ledger)
 {
-    return ((ledger >> 32) - odi_ledger_outstanding(ledger)) & ODI_LEDGER_OUTSTANDING;
+    uint64_t submitted = ledger >> ODI_LEDGER_SUBMITTED_SHIFT;
+
+    return (submitted - odi_ledger_outstanding(ledger)) &
+           (UINT64_MAX >> ODI_LEDGER_SUBMITTED_SHIFT);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

@@ -1,5 +1,6 @@
 /* lane/: barriers, which wait for all before and hold back all after. */
 #include "Support/lanes.h"
+#include "Support/ledger.h"
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -90,7 +91,7 @@ static void a_late_submission_goes_before_the_barrier_that_waits_for_it(void **s
     add(queue, no_job, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
     odi_record *record = odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
-    assert_true(odi_record_add(record)); /* as queue.c's submit does … */
+    assert_true(add_to_ledger(record)); /* as queue.c's submit does … */
     add_barrier(queue, count_job, &alone);
     odi_clock_sleep(MILLISECONDS(5));
     assert_int_equal(atomic_load(&alone), 0);
@@ -543,7 +544,7 @@ static void list_a_barrier(od_queue *queue)
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT | ODI_KEY_BARRIER);
     odi_entry labelled;
 
-    assert_true(odi_record_add(record));
+    assert_true(add_to_ledger(record));
     assert_true(odi_record_label(record, odi_job_plain(run_listed_barrier, NULL, 0), &labelled));
     odi_lock_acquire(&queue->watch.lock);
     odi_lane_list(queue, &listed.turn, labelled);

@@ -1,5 +1,6 @@
 /* lane/ and job/: the records behind a queue's jobs, from life to life. */
 #include "Support/lanes.h"
+#include "Support/ledger.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -61,7 +62,7 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
     atomic_store(&sleeper.woken, false);
     odi_record *record = odi_group_record(sleeper.group, sleeper.queue, OD_BAND_DEFAULT,
                                           odi_queue_make_record);
-    assert_true(odi_record_add(record)); /* a job that runs … */
+    assert_true(add_to_ledger(record)); /* a job that runs … */
     pthread_create(&thread, NULL, sleep, NULL);
     assert_comes_true(odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED);
     odi_clock_sleep(MILLISECONDS(20)); /* asleep by now */
@@ -106,7 +107,7 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
 
     (void)state;
     odi_record *record = odi_queue_make_record(first, NULL, OD_BAND_DEFAULT);
-    assert_true(odi_record_add(record));
+    assert_true(add_to_ledger(record));
     assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
     odi_watchers watchers = odi_record_watchers(record);
     assert_true(odi_record_subtract(record, 1));
@@ -146,7 +147,7 @@ static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state
         assert_true(od_queue_wait(other, HANG_NS));
         assert_ptr_not_equal(other->records, record);
 
-        assert_false(odi_record_add(record)); /* late, and not yet taken back */
+        assert_false(add_to_ledger(record)); /* late, and not yet taken back */
         od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
         assert_ptr_not_equal(queue->records, record);
         odi_record_complete(record, 1);
@@ -178,7 +179,7 @@ static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **stat
     od_queue_suspend(second);
     for (int i = 0; i < 10; i++)
         add(second, no_job, NULL);
-    bool open = odi_record_add(record); /* as queue.c's submit does … */
+    bool open = add_to_ledger(record); /* as queue.c's submit does … */
     uint64_t cancelled = od_queue_cancel_all(second);
     if (!open || !odi_record_is(record, first, NULL))
         odi_record_complete(record, 1); /* … and takes back */

@@ -2,6 +2,7 @@
  * hold back, and how long a turn is. */
 #include "Support/crowd.h"
 #include "Support/lanes.h"
+#include "Support/ledger.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -268,7 +269,7 @@ static void submit_within(od_queue *queue, void (*function)(void *), void *conte
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
     odi_entry labelled;
 
-    assert_true(odi_record_add(record));
+    assert_true(add_to_ledger(record));
     assert_true(odi_record_label(record, odi_job_plain(function, context, 0), &labelled));
     assert_true(odi_inbox_push(&queue->inbox, labelled));
 }

@@ -135,6 +135,11 @@ void odi_group_drained(odi_group *group)
     (void)group;
 }
 
+void odi_group_know(odi_group *group, odi_record *record)
+{
+    (void)group, (void)record;
+}
+
 void odi_pool_wake_monitor(od_pool *whose)
 {
     (void)whose;

@@ -10,6 +10,7 @@
 
 #include "doubles/futex.h"
 #include "doubles/records.h"
+#include "../Support/ledger.h"
 #include "os/membarrier.h"
 #include "model/scenario.h"
 
@@ -27,14 +28,35 @@ void odi_group_drained(odi_group *group)
     model_check(false);
 }
 
+void odi_group_know(odi_group *group, odi_record *of)
+{
+    (void)group, (void)of;
+    model_check(false);
+}
+
+static const odi_set set = {&watch, &record, odi_record_next_of_queue, ODI_LEDGER_KNOWN_TO_QUEUE, NULL};
+
 static void drained(void *whose, odi_record *of)
 {
     (void)whose;
     (void)of;
-    odi_watch_changed(&watch, &record, odi_record_next_of_queue);
+    odi_watch_changed(&set);
 }
 
-static const odi_record_owner owner = {.drained = drained};
+/* lane/queue.c's */
+static void know(odi_record *of)
+{
+    odi_lock_acquire(&watch.lock);
+    (void)odi_or_seqcst(&of->ledger, ODI_LEDGER_KNOWN_TO_QUEUE, L1);
+    odi_lock_release(&watch.lock);
+}
+
+static const odi_record_owner owner = {.drained = drained, .know = know};
+
+static void count(odi_record *on)
+{
+    model_check(odi_record_count(on, &old_queue, NULL, 1));
+}
 
 static odi_record *make(void *queue)
 {
@@ -61,7 +83,7 @@ static void prepare_free(void)
 /* lane/queue.c, with a name that is no longer right (L5). */
 static void late_submitter(void)
 {
-    bool open = odi_record_add(record);
+    bool open = add_to_ledger(record);
 
     odi_fence_light(L2);
     if (open)
@@ -74,7 +96,7 @@ static void next_life(void)
     odi_record *reborn = make(&new_queue);
 
     model_check(reborn == record);
-    model_check(odi_record_add(reborn));
+    model_check(add_to_ledger(reborn));
 }
 
 static void verify(void)
@@ -91,7 +113,8 @@ static int results[2];
 static void prepare_two(void)
 {
     prepare();
-    model_check(odi_record_add(record) && odi_record_add(record));
+    count(record);
+    count(record);
 }
 static void first_job(void)
 {
@@ -105,13 +128,13 @@ static void second_job(void)
 }
 static void waiter(void)
 {
-    model_check(odi_watch_wait(&watch, &record, odi_record_next_of_queue, ODI_FOREVER));
+    model_check(odi_watch_wait(&set, ODI_FOREVER));
     model_check(results[0] == 1 && results[1] == 1);
 }
 MODEL_SCENARIO(record_wakes_its_waiter, prepare_two, NULL, first_job, second_job, waiter)
 
-/* The last job of one record submits to another that was looked at before: two looks, and the
- * watch goes from record to record. */
+/* The last job of one record submits to another that was looked at before: this one was made unknown
+ * while it was empty, and the watch goes from record to record. */
 static odi_record *other;
 
 static void prepare_set(void)
@@ -119,12 +142,12 @@ static void prepare_set(void)
     prepare();
     other = make(&old_queue);
     record->next_of_queue = other; /* in this order the waiter looks */
-    model_check(odi_record_add(other));
+    count(other);
 }
 static void job_of_other(void)
 {
     results[0] = 1;
-    model_check(odi_record_add(record));
+    count(record);
     odi_record_complete(other, 1);
 }
 static void job_of_first(void)
@@ -145,15 +168,91 @@ static void notified(void *context)
 }
 static void notifies(void)
 {
-    model_check(odi_watch_notify(&watch, &record, odi_record_next_of_queue, notified, NULL));
+    model_check(odi_watch_notify(&set, notified, NULL));
 }
 static void prepare_one(void)
 {
     prepare();
-    model_check(odi_record_add(record));
+    count(record);
 }
 static void verify_notified(void)
 {
     model_check(written == 1);
 }
 MODEL_SCENARIO(record_notifies_once, prepare_one, verify_notified, first_job, notifies)
+
+/* Used again at once: whoever waits by then is released in its own round, and is notified in it. */
+static bool again;
+
+static void leave_and_enter(void)
+{
+    /* relaxed: it begins when somebody watches, which says nothing about what was written */
+    model_assume((odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED) != 0);
+    results[0] = 1;
+    odi_record_complete(record, 1);
+    again = true;
+    count(record);
+}
+static void waits_for_its_round(void)
+{
+    model_check(odi_watch_wait(&set, ODI_FOREVER));
+    model_check(results[0] == 1);
+}
+MODEL_SCENARIO(record_used_again, prepare_one, NULL, leave_and_enter, waits_for_its_round)
+
+static void notified_in_its_round(void *context)
+{
+    (void)context;
+    model_check(!again);
+    written++;
+}
+static void notifies_in_its_round(void)
+{
+    model_check(odi_watch_notify(&set, notified_in_its_round, NULL));
+}
+MODEL_SCENARIO(record_used_again_notifies, prepare_one, verify_notified, leave_and_enter,
+               notifies_in_its_round)
+
+/* A waiter goes on after the notifications of its moment have been made. */
+static void waits_behind_a_notification(void)
+{
+    odi_watch_waiter waiter;
+
+    model_check(odi_watch_notify(&set, notified, NULL));
+    if (!odi_watch_begin(&set, &waiter)) {
+        model_check(odi_watch_sleep(&waiter, ODI_FOREVER));
+        model_check(written == 1);
+    }
+}
+MODEL_SCENARIO(record_notifies_first, prepare_one, NULL, first_job, waits_behind_a_notification)
+
+/* Two records, each with a job; one of them is used again when both jobs are over. */
+static odi_atomic(bool) first_is_over, waits;
+
+static void prepare_both(void)
+{
+    prepare_set();
+    count(record);
+}
+static void first_is_done(void)
+{
+    odi_record_complete(record, 1);
+    odi_store_release(&first_is_over, true, none);
+}
+static void second_is_used_again(void)
+{
+    model_assume(odi_load_relaxed(&waits)); /* relaxed: as above */
+    odi_record_complete(other, 1);
+    model_assume(odi_load_acquire(&first_is_over, none));
+    count(other);
+}
+static void waits_for_both(void)
+{
+    odi_watch_waiter waiter;
+    bool empty = odi_watch_begin(&set, &waiter);
+
+    odi_store_relaxed(&waits, true); /* relaxed: as above */
+    model_check(empty || odi_watch_sleep(&waiter, ODI_FOREVER));
+}
+MODEL_SCENARIO(record_set_used_again, prepare_both, NULL, first_is_done, second_is_used_again,
+               waits_for_both)

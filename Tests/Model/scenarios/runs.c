@@ -33,6 +33,12 @@ void odi_group_drained(odi_group *group)
     model_check(false); /* no group is watched */
 }
 
+void odi_group_know(odi_group *group, odi_record *of)
+{
+    (void)group, (void)of;
+    model_check(false);
+}
+
 void odi_run_as(odi_record *whose, odi_entry job)
 {
     (void)whose;
@@ -63,11 +69,8 @@ static odi_entry job(unsigned n)
 /* What lane/queue.c does from a thread that has no credits. */
 static bool count_one(void)
 {
-    bool open = odi_record_add(record);
+    bool open = odi_record_count(record, &queue, NULL, 1);
 
-    odi_fence_light(L2);
-    if (!open)
-        odi_record_complete(record, 1);
     accepted[model_thread()] += open;
     return open;
 }
@@ -240,7 +243,7 @@ static void prepare_watched(void)
 }
 static void look_at_ledger(void)
 {
-    if (odi_records_empty(record, odi_record_next_of_queue))
+    if (odi_record_is_empty(record, false))
         model_check(written[0] == 1 && written[1] == 1);
 }
 static void verify_drained(void)

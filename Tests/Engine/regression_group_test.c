@@ -1,0 +1,296 @@
+/* Groups and queues that went wrong once when they were used again at once, by many queues, or a great
+ * many times: waits that missed the moment at which their set was empty, notifications that came one use
+ * late, and a search that took a step for each queue. */
+#include "Support/ledger.h"
+#include "Support/lanes.h"
+#include "Support/process.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "job/group.h"
+
+enum { WAITERS = 8 };
+
+static struct {
+    od_group *group;
+    od_queue *queue;
+    atomic_int released;
+} waited;
+
+static void *wait_for_the_group(void *unused)
+{
+    (void)od_group_wait(waited.group, INT64_MAX);
+    atomic_fetch_add(&waited.released, 1);
+    return unused;
+}
+
+static void *wait_for_the_queue(void *unused)
+{
+    (void)od_queue_wait(waited.queue, INT64_MAX);
+    atomic_fetch_add(&waited.released, 1);
+    return unused;
+}
+
+static int waiters_of(odi_watch *watch)
+{
+    int count = 0;
+
+    odi_lock_acquire(&watch->lock);
+    for (odi_watch_waiter *each = watch->waiters; each != NULL; each = each->next)
+        count++;
+    odi_lock_release(&watch->lock);
+    return count;
+}
+
+static void start_waiters(pthread_t *threads, void *(*wait)(void *), odi_watch *watch)
+{
+    atomic_store(&waited.released, 0);
+    for (int i = 0; i < WAITERS; i++)
+        pthread_create(&threads[i], NULL, wait, NULL);
+    assert_comes_true(waiters_of(watch) == WAITERS);
+}
+
+static void assert_all_released(const pthread_t *threads)
+{
+    assert_comes_true(atomic_load(&waited.released) == WAITERS);
+    for (int i = 0; i < WAITERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* ---- used again at once ---- */
+
+static void a_group_that_is_entered_again_at_once_releases_all_who_waited(void **state)
+{
+    pthread_t threads[WAITERS];
+
+    (void)state;
+    waited.group = od_group_create();
+    od_group_enter(waited.group);
+    for (int round = 0; round < 20; round++) {
+        start_waiters(threads, wait_for_the_group, &waited.group->watch);
+        od_group_leave(waited.group);
+        od_group_enter(waited.group);
+        assert_all_released(threads);
+    }
+    od_group_leave(waited.group);
+    od_group_release(waited.group);
+}
+
+/* The same by jobs: the last one's end, and the next one's beginning, of two queues in turn. */
+static void a_group_whose_jobs_begin_again_at_once_releases_all_who_waited(void **state)
+{
+    od_queue *queues[] = {queue_of(OD_UNLIMITED), queue_of(1)};
+    odi_record *records[2];
+    pthread_t threads[WAITERS];
+
+    (void)state;
+    waited.group = od_group_create();
+    for (int i = 0; i < 2; i++)
+        records[i] = odi_group_record(waited.group, queues[i], OD_BAND_DEFAULT, odi_queue_make_record);
+    assert_true(odi_record_count(records[0], queues[0], waited.group, 1));
+    for (int round = 0; round < 20; round++) {
+        int ends = round % 2, begins = 1 - ends;
+
+        start_waiters(threads, wait_for_the_group, &waited.group->watch);
+        odi_record_complete(records[ends], 1);
+        assert_true(odi_record_count(records[begins], queues[begins], waited.group, 1));
+        assert_all_released(threads);
+    }
+    odi_record_complete(records[0], 1);
+    od_group_release(waited.group);
+    for (int i = 0; i < 2; i++)
+        od_queue_release(queues[i]);
+}
+
+static void a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited(void **state)
+{
+    pthread_t threads[WAITERS];
+
+    (void)state;
+    waited.queue = queue_of(OD_UNLIMITED);
+    odi_record *record = odi_queue_find_record(waited.queue, NULL, OD_BAND_DEFAULT);
+    assert_true(odi_record_count(record, waited.queue, NULL, 1));
+    for (int round = 0; round < 20; round++) {
+        start_waiters(threads, wait_for_the_queue, &waited.queue->watch);
+        odi_record_complete(record, 1);
+        assert_true(odi_record_count(record, waited.queue, NULL, 1));
+        assert_all_released(threads);
+    }
+    odi_record_complete(record, 1);
+    od_queue_release(waited.queue);
+}
+
+static struct {
+    int generation, told, late;
+    odi_watch_waiter waiters[WAITERS];
+} rounds;
+
+static void notified(void *generation)
+{
+    rounds.told++;
+    rounds.late += rounds.generation != (int)(intptr_t)generation;
+    for (int i = 0; i < WAITERS; i++) /* these go on behind it */
+        rounds.late += odi_load_relaxed(&rounds.waiters[i].released) != 0;
+}
+
+static void each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification(
+    void **state)
+{
+    enum { GENERATIONS = 100 * 1000 };
+    od_group *group = od_group_create();
+    odi_set set = odi_group_set(group);
+    int released = 0;
+
+    (void)state;
+    od_group_enter(group);
+    for (rounds.generation = 1; rounds.generation <= GENERATIONS; rounds.generation++) {
+        for (int i = 0; i < WAITERS; i++)
+            assert_false(odi_watch_begin(&set, &rounds.waiters[i]));
+        od_group_notify(group, notified, (void *)(intptr_t)rounds.generation);
+        od_group_leave(group);
+        od_group_enter(group);
+        for (int i = 0; i < WAITERS; i++)
+            released += odi_watch_sleep(&rounds.waiters[i], 0);
+    }
+    assert_int_equal(rounds.told, GENERATIONS);
+    assert_int_equal(rounds.late, 0);
+    assert_int_equal(released, GENERATIONS * WAITERS);
+    od_group_leave(group);
+    od_group_release(group);
+}
+
+/* A wait that comes to its deadline is none of those that the next moment releases. */
+static void a_wait_that_gives_up_is_gone(void **state)
+{
+    od_group *group = od_group_create();
+
+    (void)state;
+    od_group_enter(group);
+    assert_false(od_group_wait(group, MILLISECONDS(1)));
+    assert_int_equal(waiters_of(&group->watch), 0);
+    od_group_leave(group);
+    assert_true(od_group_wait(group, 0));
+    od_group_release(group);
+}
+
+/* Of a queue's records all but one are unknown to it when it has been found empty: whoever submits to one
+ * of them, on credit or not, makes it known before. */
+static void what_is_submitted_to_an_unknown_record_is_waited_for(void **state)
+{
+    static const int32_t bands[] = {OD_BAND_USER_INTERACTIVE, OD_BAND_DEFAULT};
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        int32_t band = bands[round % 2];
+
+        for (int i = 0; i < 2; i++)
+            od_queue_async(queue, NULL, bands[i], count_job, &ran);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        od_queue_suspend(queue);
+        od_queue_async(queue, NULL, band, count_job, &ran);
+        assert_false(od_queue_wait(queue, 0));
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+    }
+    assert_int_equal(atomic_load(&ran), 4 * 3);
+    od_queue_release(queue);
+}
+
+/* ---- many queues ---- */
+
+static uint32_t longest_bucket(const od_group *group)
+{
+    uint32_t longest = 0;
+
+    for (uint64_t i = 0; i < UINT64_C(1) << group->bucket_bits; i++) {
+        uint32_t length = 0;
+
+        for (odi_record *record = group->buckets[i]; record != NULL; record = record->next_of_bucket)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+static void a_group_over_many_queues_finds_each_in_a_few_steps(void **state)
+{
+    enum { QUEUES = 4096, A_FEW = 24 };
+    static od_queue *queues[QUEUES];
+    atomic_ullong ran = 0;
+
+    (void)state;
+    od_group *group = od_group_create();
+    for (int i = 0; i < QUEUES; i++) {
+        queues[i] = queue_of(1);
+        od_queue_async(queues[i], group, OD_QUEUE_BAND, count_job, &ran);
+    }
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_int_equal(atomic_load(&ran), QUEUES);
+    assert_int_equal(group->newest, QUEUES);
+    assert_in_range(longest_bucket(group), 1, A_FEW);
+    for (int i = 0; i < QUEUES; i++) {
+        odi_record *record = odi_group_record(group, queues[i], OD_BAND_DEFAULT, odi_queue_make_record);
+
+        assert_ptr_equal(odi_load_relaxed(&record->queue), queues[i]); /* found, not made */
+    }
+    assert_int_equal(group->newest, QUEUES);
+    for (int i = 0; i < QUEUES; i++)
+        od_queue_release(queues[i]);
+    assert_comes_true(group->newest == 0);
+    od_group_release(group);
+}
+
+/* ---- a great many times ---- */
+
+static void a_thousand_million_enters_are_a_thousand_million(void **state)
+{
+    const uint64_t many = UINT64_C(1) << 30;
+    od_group *group = od_group_create();
+
+    (void)state;
+    od_group_enter(group);
+    odi_add_relaxed(&group->own.ledger, (many - 1) * ODI_LEDGER_ONE); /* relaxed: one thread */
+    assert_false(od_group_wait(group, 0));
+    assert_int_equal(od_group_pending(group), many);
+    od_group_leave(group);
+    assert_int_equal(od_group_pending(group), many - 1);
+    odi_record_complete(&group->own, many - 1);
+    assert_true(od_group_wait(group, 0));
+    od_group_release(group);
+}
+
+static void enter_too_often(void *unused)
+{
+    od_group *group = od_group_create();
+
+    (void)unused;
+    od_group_enter(group);
+    odi_add_relaxed(&group->own.ledger, ODI_LEDGER_OUTSTANDING >> 1); /* relaxed: one thread */
+    od_group_enter(group);
+}
+
+static void a_count_that_would_overflow_traps_by_name(void **state)
+{
+    (void)state;
+    assert_child_traps(enter_too_often, NULL, "WaitGroup.enter()");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LANE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited),
+        LANE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited),
+        LANE_TEST(a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited),
+        LANE_TEST(each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification),
+        LANE_TEST(a_wait_that_gives_up_is_gone),
+        LANE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for),
+        LANE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps),
+        LANE_TEST(a_thousand_million_enters_are_a_thousand_million),
+        LANE_TEST(a_count_that_would_overflow_traps_by_name),
+    };
+
+    return run_guarded(tests);
+}
