@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
         .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
         .library(name: "overdrive-global", type: .dynamic, targets: ["OverdriveGlobal"]),
+        .library(name: "OverdriveDispatch", targets: ["OverdriveDispatch"]),
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .executable(name: "overdrive", targets: ["overdrive-cli"]),
     ],
@@ -73,6 +74,16 @@ let package = Package(
             exclude: ["preload"],
             swiftSettings: swiftSettings
         ),
+        .systemLibrary(
+            name: "CProcessWatching",
+            path: "Sources/OverdriveDispatch/system"
+        ),
+        .target(
+            name: "OverdriveDispatch",
+            dependencies: ["CProcessWatching", "OverdriveCore"],
+            exclude: ["system"],
+            swiftSettings: swiftSettings
+        ),
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
@@ -97,13 +108,18 @@ let package = Package(
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["Overdrive", "OverdriveCore"],
+            dependencies: ["Overdrive", "OverdriveCore", "OverdriveDispatch"],
             path: "Tests/Conformance",
             swiftSettings: swiftSettings
         ),
         .testTarget(
             name: "OverdriveTests",
             dependencies: ["Overdrive", "TestSupport"],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "OverdriveDispatchTests",
+            dependencies: ["OverdriveDispatch", "TestSupport"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

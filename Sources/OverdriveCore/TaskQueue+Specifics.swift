@@ -110,10 +110,18 @@ extension TaskQueue {
     }
 
     /// Whether the calling thread runs one of the queue's closures, however deep.
-    var isCurrent: Bool {
+    package var isCurrent: Bool {
         switch route {
         case .engine(let queue, _): od_queue_is_current(queue)
         case .dispatch(let route): route.isCurrent
+        }
+    }
+
+    /// Whether the calling thread, which is current, runs one of the queue's barriers or a closure of a serial queue.
+    package var isAlone: Bool {
+        switch route {
+        case .engine(let queue, _): od_queue_is_alone(queue)
+        case .dispatch: true
         }
     }
 

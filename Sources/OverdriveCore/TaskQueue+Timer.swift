@@ -37,6 +37,8 @@ extension TaskQueue {
         enum First {
             case after(Duration)
             case at(ContinuousClock.Instant)
+            /// By the engine's clock, CLOCK_MONOTONIC in nanoseconds; `.max` is never.
+            case due(Int64)
         }
 
         private let queue: TaskQueue
@@ -60,6 +62,7 @@ extension TaskQueue {
             switch first {
             case .after(let delay): options.delay_ns = delay.nanoseconds
             case .at(let deadline): options.due_ns = EngineTime.due(deadline)
+            case .due(let due): options.due_ns = max(due, 1)
             }
             options.interval_ns = interval
             options.call = { context, missed in Timer.of(context)?.call(missed) }

@@ -87,6 +87,16 @@ extension TaskQueue {
         timer(.after(delay ?? interval), every: interval, qos: qos, flags: flags) { _ in body() }
     }
 
+    /// Submits a closure at a time of the engine's clock, CLOCK_MONOTONIC in nanoseconds, and then every `interval`
+    /// nanoseconds; 0: only once.
+    @discardableResult
+    package func timer(
+        dueAt due: Int64, every interval: Int64 = 0, qos: QoS?, flags: Flags,
+        _ body: sending @escaping (Timer.Tick) -> Void
+    ) -> Timer {
+        Timer(on: self, first: .due(due), every: interval, qos: qos, flags: flags, body)
+    }
+
     /// The door for everything that is submitted later.
     func timer(
         _ first: Timer.First, every interval: Duration?, qos: QoS?, flags: Flags,

@@ -14,7 +14,9 @@ struct OverdriveCommand: ParsableCommand {
             \(ExitStatus.help)
             """,
         version: "0.1.0",
-        subcommands: [ChecksumCommand.self, MachineCommand.self, BenchCommand.self, PreloadCommand.self]
+        subcommands: [
+            ChecksumCommand.self, MachineCommand.self, BenchCommand.self, PreloadCommand.self, AdoptCommand.self,
+        ]
     )
 }
 

@@ -1,0 +1,45 @@
+internal import OverdriveCore
+
+/// An operation of closures, which run at the same time; it finishes when all have.
+///
+///     let thumbnails = BlockOperation { makeSmall() }
+///     thumbnails.addExecutionBlock { makeLarge() }
+///     queue.addOperation(thumbnails)
+open class BlockOperation: Operation, @unchecked Sendable {
+    private let section = CriticalSection()
+    private var blocks: [@Sendable () -> Void] = []
+
+    /// An operation without closures, which finishes at once.
+    public override init() {}
+
+    /// An operation of one closure.
+    @preconcurrency
+    public convenience init(block: @escaping @Sendable () -> Void) {
+        self.init()
+        blocks = [block]
+    }
+
+    /// Adds a closure. Traps once the operation has started.
+    @preconcurrency
+    open func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
+        if isExecuting || isFinished {
+            trap("BlockOperation.addExecutionBlock(_:) of an operation that has started: add its blocks before")
+        }
+        section { blocks.append(block) }
+    }
+
+    /// The closures, in the order of adding.
+    open var executionBlocks: [@Sendable () -> Void] { section { blocks } }
+
+    /// Runs the closures, the first one here and the others on a shared queue, and waits for them.
+    open override func main() {
+        let blocks = executionBlocks
+        guard let first = blocks.first else { return }
+        let group = WaitGroup()
+        for block in blocks.dropFirst() {
+            TaskQueue.global(qos: TaskQueue.QoS.current ?? .default).async(group: group, execute: block)
+        }
+        first()
+        if blocks.count > 1 { group.wait() }
+    }
+}

@@ -1,0 +1,147 @@
+public import Dispatch
+public import Glibc
+
+/// A channel on a file: libdispatch reads and writes, our queues run the handlers, in its order.
+///
+///     let log = DispatchIO(type: .stream, fileDescriptor: descriptor, queue: journal) { _ in close(descriptor) }
+///     log.write(offset: 0, data: line, queue: journal) { isDone, left, error in … }
+///
+/// - Threading: Safe from any thread.
+/// - Cost: libdispatch's, and one submission for each call of a handler.
+public final class DispatchIO: DispatchObject, @unchecked Sendable {
+    private let theirs: Dispatch.DispatchIO
+
+    /// How a channel reads: from front to end, or anywhere.
+    public typealias StreamType = Dispatch.DispatchIO.StreamType
+    /// How a channel ends.
+    public typealias CloseFlags = Dispatch.DispatchIO.CloseFlags
+    /// How strictly handlers are called at intervals.
+    public typealias IntervalFlags = Dispatch.DispatchIO.IntervalFlags
+
+    private init(_ theirs: Dispatch.DispatchIO) {
+        self.theirs = theirs
+    }
+
+    /// A channel on a descriptor, which belongs to it until the cleanup handler is called, on `queue`.
+    public convenience init(
+        type: StreamType, fileDescriptor: Int32, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        self.init(
+            Dispatch.DispatchIO(type: type, fileDescriptor: fileDescriptor, queue: hand.queue) { error in
+                hand.over { cleanupHandler(error) }
+            })
+    }
+
+    /// A channel on a file by its path, which is opened with the first read or write; nil when the path is not absolute.
+    public convenience init?(
+        type: StreamType, path: UnsafePointer<Int8>, oflag: Int32, mode: mode_t, queue: DispatchQueue,
+        cleanupHandler: @escaping (_ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        let made: Dispatch.DispatchIO? = Dispatch.DispatchIO(
+            type: type, path: path, oflag: oflag, mode: mode, queue: hand.queue
+        ) { error in hand.over { cleanupHandler(error) } }
+        guard let made else { return nil }
+        self.init(made)
+    }
+
+    /// A channel on the file of another channel.
+    public convenience init(
+        type: StreamType, io: DispatchIO, queue: DispatchQueue, cleanupHandler: @escaping (_ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        self.init(
+            Dispatch.DispatchIO(type: type, io: io.theirs, queue: hand.queue) { error in
+                hand.over { cleanupHandler(error) }
+            })
+    }
+
+    /// Reads once from a descriptor.
+    public static func read(
+        fromFileDescriptor: Int32, maxLength: Int, runningHandlerOn queue: DispatchQueue,
+        handler: @escaping (_ data: DispatchData, _ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        Dispatch.DispatchIO.read(
+            fromFileDescriptor: fromFileDescriptor, maxLength: maxLength, runningHandlerOn: hand.queue
+        ) { data, error in hand.over { handler(data, error) } }
+    }
+
+    /// Writes once to a descriptor.
+    public static func write(
+        toFileDescriptor: Int32, data: DispatchData, runningHandlerOn queue: DispatchQueue,
+        handler: @escaping (_ data: DispatchData?, _ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        Dispatch.DispatchIO.write(toFileDescriptor: toFileDescriptor, data: data, runningHandlerOn: hand.queue) {
+            data, error in hand.over { handler(data, error) }
+        }
+    }
+
+    /// Reads `length` bytes from `offset` on; the handler is called as they come, and once with `done`.
+    public func read(
+        offset: off_t, length: Int, queue: DispatchQueue,
+        ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        theirs.read(offset: offset, length: length, queue: hand.queue) { done, data, error in
+            hand.over { ioHandler(done, data, error) }
+        }
+    }
+
+    /// Writes `data` at `offset`; the handler is called as it goes, with what is left, and once with `done`.
+    public func write(
+        offset: off_t, data: DispatchData, queue: DispatchQueue,
+        ioHandler: @escaping (_ done: Bool, _ data: DispatchData?, _ error: Int32) -> Void
+    ) {
+        let hand = HandOver(to: queue)
+        theirs.write(offset: offset, data: data, queue: hand.queue) { done, data, error in
+            hand.over { ioHandler(done, data, error) }
+        }
+    }
+
+    /// At most so many bytes for each call of a handler.
+    public func setLimit(highWater: Int) {
+        theirs.setLimit(highWater: highWater)
+    }
+
+    /// At least so many bytes for each call of a handler, but for the last.
+    public func setLimit(lowWater: Int) {
+        theirs.setLimit(lowWater: lowWater)
+    }
+
+    /// How often handlers are called although little has come.
+    public func setInterval(interval: DispatchTimeInterval, flags: IntervalFlags = []) {
+        theirs.setInterval(interval: interval, flags: flags)
+    }
+
+    /// No more reads and writes; with `.stop` those under way end too.
+    public func close(flags: CloseFlags = []) {
+        theirs.close(flags: flags)
+    }
+
+    /// Runs `execute` between the operations asked for before and those after.
+    public func barrier(execute: @escaping () -> Void) {
+        theirs.barrier(execute: execute)
+    }
+
+    /// The channel's descriptor; -1 once it is closed.
+    public var fileDescriptor: Int32 { theirs.fileDescriptor }
+}
+
+/// Takes one operation's calls from libdispatch to a queue of ours, in their order.
+private struct HandOver {
+    private let target: DispatchQueue
+    let queue = Dispatch.DispatchQueue(label: "overdrive.watching.io")
+
+    init(to target: DispatchQueue) {
+        self.target = target
+    }
+
+    func over(_ work: @escaping () -> Void) {
+        // The closure is handed from here to the queue, once.
+        nonisolated(unsafe) let work = work
+        target.async { work() }
+    }
+}

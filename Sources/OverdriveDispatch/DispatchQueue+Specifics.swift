@@ -1,0 +1,74 @@
+internal import OverdriveCore
+
+/// Names a value that queues keep for the closures that run on them.
+public final class DispatchSpecificKey<T>: Sendable {
+    let key = TaskQueue.SpecificKey<Kept<T>>()
+
+    /// A key that no queue has a value for.
+    public init() {}
+}
+
+/// A value as its queue keeps it. Dispatch lets any type be kept, and leaves to its user what closures do with it.
+struct Kept<T>: @unchecked Sendable {
+    let value: T
+}
+
+extension DispatchQueue {
+    /// Keeps a value with the queue, in place of the one before; nil keeps none any more.
+    public func setSpecific<T>(key: DispatchSpecificKey<T>, value: T?) {
+        taskQueue.setSpecific(key: key.key, value: value.map(Kept.init))
+    }
+
+    /// The queue's own value for `key`, or nil.
+    public func getSpecific<T>(key: DispatchSpecificKey<T>) -> T? {
+        taskQueue.getSpecific(key: key.key)?.value
+    }
+
+    /// The value for `key` of the queue whose closure the calling thread runs, or of what that one is on.
+    public static func getSpecific<T>(key: DispatchSpecificKey<T>) -> T? {
+        TaskQueue.getSpecific(key: key.key)?.value
+    }
+}
+
+/// Where a caller has to be; see ``dispatchPrecondition(condition:)``.
+public enum DispatchPredicate: Sendable {
+    case onQueue(DispatchQueue)
+    case onQueueAsBarrier(DispatchQueue)
+    case notOnQueue(DispatchQueue)
+}
+
+/// Traps unless the caller is where `condition` says, in release builds too.
+///
+///     dispatchPrecondition(condition: .onQueue(journal))
+///
+/// - Cost: A few loads.
+public func dispatchPrecondition(condition: @autoclosure () -> DispatchPredicate) {
+    check(condition(), at: "")
+}
+
+/// The same for a caller that says which place in the source it checks.
+public func dispatchPrecondition(
+    condition: @autoclosure () -> DispatchPredicate, file: StaticString, line: UInt
+) {
+    check(condition(), at: " at \(file):\(line)")
+}
+
+private func check(_ condition: DispatchPredicate, at place: @autoclosure () -> String) {
+    switch condition {
+    case .onQueue(let queue) where !queue.isCurrent:
+        trap(
+            "dispatchPrecondition\(place()): this is not \"\(queue.label)\", but "
+                + (TaskQueue.currentLabel.map { "a closure of \"\($0)\"" } ?? "a thread that runs no queue's closure"))
+    case .onQueueAsBarrier(let queue) where !queue.isCurrent || !queue.taskQueue.isAlone:
+        trap("dispatchPrecondition\(place()): this is no barrier of \"\(queue.label)\"")
+    case .notOnQueue(let queue) where queue.isCurrent:
+        trap("dispatchPrecondition\(place()): this is a closure of \"\(queue.label)\"")
+    default:
+        break
+    }
+}
+
+extension DispatchQueue {
+    /// Whether the calling thread runs one of the queue's closures, however deep.
+    var isCurrent: Bool { taskQueue.isCurrent || standIn.isCurrent }
+}

@@ -1,0 +1,245 @@
+public import Dispatch
+internal import Synchronization
+public import OverdriveCore
+
+/// Dispatch's queue, run by Overdrive's workers.
+///
+///     let journal = DispatchQueue(label: "journal", qos: .utility)
+///     journal.async { append(line) }
+///
+/// It has Dispatch's shape, member by member, and is thin over ``taskQueue``. `main` is the process's main queue, which
+/// whatever runs the main thread runs.
+///
+/// - Ordering: Dispatch's. A serial queue runs its closures one at a time, in order.
+/// - Threading: Safe from any thread.
+/// - Cost: A submission costs what it costs on `TaskQueue`, and a few nanoseconds more; nothing is allocated for it.
+public final class DispatchQueue: DispatchObject, @unchecked Sendable {
+    /// The queue of the engine's that runs the closures: with it Overdrive's own calls go to the same queue.
+    public let taskQueue: TaskQueue
+
+    /// What the queue is called in reports and messages.
+    public let label: String
+
+    /// What the queue was given; `.unspecified` where that was nothing.
+    public let qos: DispatchQoS
+
+    /// The queue of libdispatch's that its closures run on, where they do: the main queue's, one that somebody else
+    /// has made, or one on such a queue.
+    let foreign: Dispatch.DispatchQueue?
+
+    /// Shared by everybody: suspending it does nothing, as in Dispatch.
+    let isShared: Bool
+
+    let isConcurrent: Bool
+
+    /// See ``underlying``.
+    let standIn = StandIn()
+
+    private let suspensions = Atomic(0)
+
+    /// What a queue is like.
+    public struct Attributes: OptionSet, Sendable {
+        public let rawValue: UInt64
+
+        public init(rawValue: UInt64) {
+            self.rawValue = rawValue
+        }
+
+        /// It runs its closures several at a time.
+        public static let concurrent = Attributes(rawValue: 2)
+        /// Nothing starts before ``DispatchQueue/activate()``.
+        public static let initiallyInactive = Attributes(rawValue: 4)
+    }
+
+    /// The older names of the shared queues.
+    public enum GlobalQueuePriority: Sendable {
+        case high, `default`, low, background
+    }
+
+    /// Means nothing on Linux, which has no autorelease pools.
+    public enum AutoreleaseFrequency: Sendable {
+        case inherit, workItem, never
+    }
+
+    /// A queue: serial, unless its attributes say otherwise.
+    ///
+    /// - Parameters:
+    ///   - label: For reports and messages.
+    ///   - qos: How much its closures matter; `.unspecified`: as much as the target's, or the default.
+    ///   - attributes: Whether it is concurrent, and whether it waits for ``activate()``.
+    ///   - autoreleaseFrequency: Means nothing on Linux.
+    ///   - target: The queue that it is on: its order and limits hold too.
+    public convenience init(
+        label: String, qos: DispatchQoS = .unspecified, attributes: Attributes = [],
+        autoreleaseFrequency: AutoreleaseFrequency = .inherit, target: DispatchQueue? = nil
+    ) {
+        let isConcurrent = attributes.contains(.concurrent)
+        let isInactive = attributes.contains(.initiallyInactive)
+        if let theirs = target?.foreign {
+            var described: Dispatch.DispatchQueue.Attributes = []
+            if isConcurrent { described.insert(.concurrent) }
+            if isInactive { described.insert(.initiallyInactive) }
+            let foreign = Dispatch.DispatchQueue(label: label, qos: qos, attributes: described, target: theirs)
+            self.init(
+                TaskQueue(dispatching: foreign), label: label, qos: qos, isConcurrent: isConcurrent, foreign: foreign,
+                isInactive: isInactive)
+            return
+        }
+        // On a shared queue there is no order to take over: its quality of service is all there is.
+        let asked = qos.asked ?? target?.taskQueue.qos
+        let queue: TaskQueue
+        if let target, !target.isShared {
+            queue =
+                isConcurrent
+                ? .concurrent(label: label, qos: asked, target: target.taskQueue, initiallyInactive: isInactive)
+                : .serial(label: label, qos: asked, target: target.taskQueue, initiallyInactive: isInactive)
+        } else {
+            queue =
+                isConcurrent
+                ? .concurrent(label: label, qos: asked ?? .default, initiallyInactive: isInactive)
+                : .serial(label: label, qos: asked ?? .default, initiallyInactive: isInactive)
+        }
+        self.init(queue, label: label, qos: qos, isConcurrent: isConcurrent, isInactive: isInactive)
+    }
+
+    /// A queue whose closures run on a queue of libdispatch's, for code that shares one with this program.
+    ///
+    ///     let delegate = DispatchQueue(underlying: connection.workQueue)
+    ///
+    /// - Parameter queue: Where closures run, in its order.
+    /// - Cost: A submission costs libdispatch's and one allocation.
+    public convenience init(underlying queue: Dispatch.DispatchQueue) {
+        self.init(
+            TaskQueue(dispatching: queue), label: queue.label, qos: queue.qos, isConcurrent: true, foreign: queue)
+    }
+
+    init(
+        _ queue: TaskQueue, label: String, qos: DispatchQoS, isConcurrent: Bool, isShared: Bool = false,
+        foreign: Dispatch.DispatchQueue? = nil, isInactive: Bool = false
+    ) {
+        taskQueue = queue
+        self.label = label
+        self.qos = qos
+        self.isConcurrent = isConcurrent
+        self.isShared = isShared
+        self.foreign = foreign
+        isActivated = Atomic(!isInactive)
+    }
+
+    deinit {
+        if suspensions.load(ordering: .acquiring) > 0 {
+            trap("DispatchQueue \"\(label)\" was released while it is suspended: resume() it before its last reference goes")
+        }
+        if !isActivated.load(ordering: .acquiring) {
+            trap("DispatchQueue \"\(label)\" was released before it was activated: activate() it once")
+        }
+    }
+
+    // MARK: - Everybody's queues
+
+    /// The queue of the process's main thread.
+    public static let main = DispatchQueue(
+        .main, label: "com.apple.main-thread", qos: .unspecified, isConcurrent: false,
+        foreign: Dispatch.DispatchQueue.main)
+
+    /// The shared concurrent queue of one quality of service.
+    public static func global(qos: DispatchQoS.QoSClass = .default) -> DispatchQueue {
+        globals[Int((qos.band ?? .default).rawValue)]
+    }
+
+    /// The shared concurrent queue by its older name.
+    public static func global(priority: GlobalQueuePriority) -> DispatchQueue {
+        switch priority {
+        case .high: global(qos: .userInitiated)
+        case .default: global(qos: .default)
+        case .low: global(qos: .utility)
+        case .background: global(qos: .background)
+        }
+    }
+
+    private static let globals = TaskQueue.QoS.allCases.map { band in
+        let (name, qos): (String, DispatchQoS) =
+            switch band {
+            case .userInteractive: ("user-interactive", .userInteractive)
+            case .userInitiated: ("user-initiated", .userInitiated)
+            case .default: ("default", .unspecified)
+            case .utility: ("utility", .utility)
+            case .background: ("background", .background)
+            }
+        return DispatchQueue(
+            .global(qos: band), label: "com.apple.root.\(name)-qos", qos: qos, isConcurrent: true, isShared: true)
+    }
+
+    // MARK: - Control
+
+    private let isActivated: Atomic<Bool>
+
+    /// Lets a queue start that was made with `.initiallyInactive`. On one that is active it does nothing.
+    public override func activate() {
+        guard !isActivated.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        foreign?.activate()
+        taskQueue.activate()
+    }
+
+    /// Keeps further closures from starting until ``resume()``. Calls nest; what runs goes on. On a shared queue it
+    /// does nothing.
+    public override func suspend() {
+        guard !isShared else { return }
+        suspensions.add(1, ordering: .acquiringAndReleasing)
+        if let foreign { foreign.suspend() } else { taskQueue.suspend() }
+    }
+
+    /// Takes one ``suspend()`` back, or activates a queue that was made inactive. Traps when there is neither.
+    public override func resume() {
+        guard !isShared else { return }
+        var count = suspensions.load(ordering: .acquiring)
+        while count > 0 {
+            let (done, now) = suspensions.compareExchange(
+                expected: count, desired: count - 1, ordering: .acquiringAndReleasing)
+            if done {
+                if let foreign { foreign.resume() } else { taskQueue.resume() }
+                return
+            }
+            count = now
+        }
+        guard !isActivated.load(ordering: .acquiring) else {
+            trap("DispatchQueue.resume() of \"\(label)\", which is not suspended: call it once for each suspend()")
+        }
+        activate()
+    }
+
+    /// Puts a queue that has not been activated on another one. Traps on one that is active, and for a queue that
+    /// runs on libdispatch (`main`, and those on it): give that one as `target` when the queue is made.
+    public override func setTarget(queue: DispatchQueue) {
+        guard !isActivated.load(ordering: .acquiring) else {
+            trap(
+                "DispatchQueue.setTarget(queue:) of \"\(label)\", which is active: give the target when the queue is made, "
+                    + "or make the queue with .initiallyInactive")
+        }
+        if let foreign {
+            foreign.setTarget(queue: queue.underlying)
+        } else if queue.foreign != nil {
+            trap(
+                "DispatchQueue.setTarget(queue:) of \"\(label)\" to \"\(queue.label)\", which runs on libdispatch: give that "
+                    + "target when the queue is made")
+        } else if !queue.isShared {
+            taskQueue.setTarget(queue.taskQueue)
+        }
+    }
+}
+
+extension DispatchQueue: Hashable {
+    /// A queue is itself alone.
+    public static func == (a: DispatchQueue, b: DispatchQueue) -> Bool { a === b }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(self))
+    }
+}
+
+extension DispatchQueue: CustomStringConvertible {
+    /// The queue in one line: label and width.
+    public var description: String {
+        "DispatchQueue \"\(label)\" (\(isConcurrent ? "concurrent" : "serial"))"
+    }
+}

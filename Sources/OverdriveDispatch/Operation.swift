@@ -1,0 +1,285 @@
+public import Foundation
+internal import OverdriveCore
+
+/// A piece of work with dependencies, a priority and a state, for an ``OperationQueue``; subclassable as Foundation's.
+///
+///     final class Download: Operation, @unchecked Sendable {
+///         override func main() { if !isCancelled { fetch() } }
+///     }
+///
+/// An asynchronous subclass overrides ``start()``, ``isExecuting`` and ``isFinished``, and announces their changes with
+/// ``willChangeValue(forKey:)`` and ``didChangeValue(forKey:)``. One that starts late overrides ``isReady`` and announces it.
+///
+/// - Ordering: What an operation did is visible to those that depend on it, to its completion block and to who waits.
+/// - Threading: Safe from any thread.
+// All variables change in the section. Nothing that can be overridden is called in it.
+open class Operation: NSObject, @unchecked Sendable {
+    private enum Stage: Int {
+        case new, waiting, starting, executing, finished
+    }
+
+    private let section = CriticalSection()
+    private var stage = Stage.new
+    private var cancelled = false
+    private var needed: [Operation] = []
+    private var missing: Set<ObjectIdentifier> = []
+    private var dependents: [Dependent] = []
+    private var completion: (@Sendable () -> Void)?
+    private var title: String?
+    private var quality: QualityOfService?
+    private var priority = QueuePriority.normal
+    private var queue: OperationQueue?
+    private var waiters: WaitGroup?
+
+    /// Not kept: who depends on an operation keeps that, not the other way round.
+    private struct Dependent {
+        weak var operation: Operation?
+    }
+
+    /// In what order a queue starts operations that are ready.
+    public enum QueuePriority: Int, Sendable {
+        case veryLow = -8
+        case low = -4
+        case normal = 0
+        case high = 4
+        case veryHigh = 8
+    }
+
+    /// An operation that does nothing until a subclass says what.
+    public override init() {}
+
+    // MARK: - What subclasses override
+
+    /// Does the work. It is over when this returns.
+    open func main() {}
+
+    /// Starts the operation: calls ``main()`` unless it was cancelled, and finishes.
+    ///
+    /// A queue calls it. Called by hand on an operation in no queue, it runs here and now; it traps when the operation
+    /// is not ready, runs, or is in a queue.
+    open func start() {
+        let isQueued = section { stage == .starting }
+        if !isQueued, section({ stage == .new }), !isReady {
+            trap("Operation.start() of \(self), which is not ready: its dependencies have not finished")
+        }
+        let begins = section {
+            switch stage {
+            case .new, .starting:
+                stage = .executing
+                return true
+            case .finished:
+                return false
+            case .executing:
+                trap("Operation.start() of an operation that is executing already")
+            case .waiting:
+                trap("Operation.start() of an operation that is in a queue, which will start it")
+            }
+        }
+        guard begins else { return }
+        if !isCancelled { whileCurrent { main() } }
+        finish()
+    }
+
+    /// Tells the operation to stop. One that has not started becomes ready, never runs ``main()``, and finishes at its
+    /// turn; one that runs finds ``isCancelled`` true.
+    open func cancel() {
+        guard !isFinished else { return }
+        let queue = section {
+            cancelled = true
+            missing = []
+            return self.queue
+        }
+        queue?.readinessMayHaveChanged(of: self)
+    }
+
+    /// Whether ``cancel()`` was called.
+    open var isCancelled: Bool { section { cancelled } }
+
+    /// Whether it has started and not finished.
+    open var isExecuting: Bool { section { stage == .executing } }
+
+    /// Whether it is over, by itself or cancelled.
+    open var isFinished: Bool { section { stage == .finished } }
+
+    /// Whether ``start()`` returns before the work is done.
+    open var isAsynchronous: Bool { false }
+
+    /// Whether it may start: its dependencies have finished, or it was cancelled.
+    open var isReady: Bool { section { missing.isEmpty } }
+
+    // MARK: - Dependencies
+
+    /// Has this operation start only after `op` has finished, in whatever queue that is. Circles are allowed and wait
+    /// until one in them is cancelled; an operation that would wait for itself traps.
+    open func addDependency(_ op: Operation) {
+        if op === self {
+            trap("Operation.addDependency(_:) of \(self) on itself: it would wait for itself")
+        }
+        let isNew = section {
+            guard !needed.contains(where: { $0 === op }) else { return false }
+            needed.append(op)
+            if !cancelled { missing.insert(ObjectIdentifier(op)) }
+            return true
+        }
+        guard isNew else { return }
+        let isOver = op.section {
+            if op.stage != .finished { op.dependents.append(Dependent(operation: self)) }
+            return op.stage == .finished
+        }
+        if isOver { dependencyIsOver(op) }
+    }
+
+    /// Has this operation wait for `op` no longer.
+    open func removeDependency(_ op: Operation) {
+        op.section { op.dependents.removeAll { $0.operation === self || $0.operation == nil } }
+        section { needed.removeAll { $0 === op } }
+        dependencyIsOver(op)
+    }
+
+    /// What it waits for, or has waited for, in the order of asking.
+    open var dependencies: [Operation] { section { needed } }
+
+    private func dependencyIsOver(_ op: Operation) {
+        let queue: OperationQueue? = section {
+            guard missing.remove(ObjectIdentifier(op)) != nil, missing.isEmpty else { return nil }
+            return self.queue
+        }
+        queue?.readinessMayHaveChanged(of: self)
+    }
+
+    // MARK: - What it is like
+
+    /// In what order its queue starts it among those that are ready. It may change while it waits.
+    open var queuePriority: QueuePriority {
+        get { section { priority } }
+        set {
+            let queue = section {
+                priority = newValue
+                return self.queue
+            }
+            queue?.priorityHasChanged(of: self)
+        }
+    }
+
+    /// How much it matters.
+    open var qualityOfService: QualityOfService {
+        get { section { quality ?? .default } }
+        set { section { quality = newValue } }
+    }
+
+    /// What it was told, and not what it has by default.
+    var givenQuality: QualityOfService? { section { quality } }
+
+    /// What to call when it has finished, cancelled or not; on a shared queue. It is called once and then let go.
+    @preconcurrency
+    open var completionBlock: (@Sendable () -> Void)? {
+        get { section { completion } }
+        set { section { completion = newValue } }
+    }
+
+    /// What it is called in reports.
+    open var name: String? {
+        get { section { title } }
+        set { section { title = newValue } }
+    }
+
+    // MARK: - Waiting
+
+    /// Waits until it has finished. On a worker, another one takes its place.
+    @available(*, noasync, message: "it blocks the thread: use completionBlock")
+    open func waitUntilFinished() {
+        let waiters: WaitGroup? = section {
+            guard stage != .finished else { return nil }
+            if let waiters = self.waiters { return waiters }
+            let new = WaitGroup()
+            new.enter()
+            self.waiters = new
+            return new
+        }
+        waiters?.wait()
+    }
+
+    // MARK: - Announcements
+
+    /// Announces a change; only what comes after it counts.
+    open func willChangeValue(forKey key: String) {}
+
+    /// Announces that `isFinished`, `isReady` or `isExecuting` has changed, and has the queue look.
+    open func didChangeValue(forKey key: String) {
+        switch key {
+        case "isFinished", "finished":
+            if isFinished { finish() }
+        case "isReady", "ready":
+            section { queue }?.readinessMayHaveChanged(of: self)
+        default:
+            break
+        }
+    }
+
+    /// Announces a change; only what comes after it counts.
+    public func willChangeValue<Value>(for keyPath: KeyPath<Operation, Value>) {}
+
+    /// Announces that `isFinished`, `isReady` or `isExecuting` has changed, and has the queue look.
+    public func didChangeValue<Value>(for keyPath: KeyPath<Operation, Value>) {
+        switch keyPath {
+        case \Operation.isFinished: didChangeValue(forKey: "isFinished")
+        case \Operation.isReady: didChangeValue(forKey: "isReady")
+        default: break
+        }
+    }
+
+    // MARK: - The queue's side
+
+    /// Puts it into a queue, which keeps it until it has finished.
+    func enter(_ new: OperationQueue) {
+        section {
+            guard stage == .new, queue == nil else {
+                trap(
+                    "OperationQueue.addOperation(_:): the operation has finished, is executing or is in a queue already: "
+                        + "make a new one")
+            }
+            stage = .waiting
+            queue = new
+        }
+    }
+
+    /// Its turn has come.
+    func startInQueue() {
+        let begins = section {
+            guard stage == .waiting else { return false }
+            stage = .starting
+            return true
+        }
+        guard begins else { return }
+        start()
+        // An overridden start() may have finished the work and announced nothing.
+        if isFinished { finish() }
+    }
+
+    /// The first time: who waits is told, and what depends on it becomes ready.
+    private func finish() {
+        var dependents: [Dependent] = []
+        var completion: (@Sendable () -> Void)?
+        var queue: OperationQueue?
+        var waiters: WaitGroup?
+        let isFirst = section {
+            guard stage != .finished else { return false }
+            stage = .finished
+            swap(&dependents, &self.dependents)
+            swap(&completion, &self.completion)
+            swap(&queue, &self.queue)
+            swap(&waiters, &self.waiters)
+            return true
+        }
+        guard isFirst else { return }
+        for dependent in dependents { dependent.operation?.dependencyIsOver(self) }
+        queue?.isOver(self)
+        waiters?.leave()
+        if let completion { DispatchQueue.global().async(execute: completion) }
+    }
+}
+
+/// Overdrive's `Cancellation.isRequested` answers in ``Operation/main()`` for the operation.
+extension Operation: CurrentWork {
+    package var isRequested: Bool { isCancelled }
+}

@@ -1,0 +1,258 @@
+public import Foundation
+internal import OverdriveCore
+internal import Synchronization
+
+/// Starts operations as they become ready, the most important first, so many at a time; as Foundation's.
+///
+///     let downloads = OperationQueue()
+///     downloads.maxConcurrentOperationCount = 4
+///     downloads.addOperations(parts, waitUntilFinished: true)
+///
+/// - Ordering: Of those that are ready the highest ``Operation/queuePriority`` starts first, and of equals the one that
+///   was added first.
+/// - Threading: Safe from any thread. The queue lives as long as it has operations.
+/// - Cost: An operation costs a few short critical sections and one submission.
+// All variables change in the section. Nothing that can be overridden is called in it.
+open class OperationQueue: NSObject, ProgressReporting, @unchecked Sendable {
+    /// As many at a time as the machine has workers for.
+    public static let defaultMaxConcurrentOperationCount = -1
+
+    private let section = CriticalSection()
+    private var plan = OperationPlan()
+    private var limit = OperationQueue.defaultMaxConcurrentOperationCount
+    private var suspended = false
+    private var title: String?
+    private var quality: QualityOfService?
+    private var given: DispatchQueue?
+    private var own: DispatchQueue?
+    private var counter: Progress?
+    private let isMain: Bool
+
+    /// Operations and barriers that have not finished.
+    private let pending = WaitGroup()
+
+    /// A queue without a limit.
+    public override init() {
+        isMain = false
+    }
+
+    private init(main: DispatchQueue) {
+        isMain = true
+        limit = 1
+        given = main
+        quality = .userInteractive
+        title = "NSOperationQueue Main Queue"
+    }
+
+    /// The queue of the process's main thread.
+    open class var main: OperationQueue { mainQueue }
+    private static let mainQueue = OperationQueue(main: .main)
+
+    /// The queue that started the operation that the caller is in; the main one on the main thread; nil elsewhere.
+    open class var current: OperationQueue? {
+        started ?? (DispatchQueue.main.isCurrent ? mainQueue : nil)
+    }
+    @TaskLocal private static var started: OperationQueue?
+
+    // MARK: - Adding
+
+    /// Adds an operation, which starts when it is ready and its turn has come. One that is in a queue already, or has
+    /// finished, traps.
+    open func addOperation(_ op: Operation) {
+        op.enter(self)
+        pending.enter()
+        section { plan.add(op) }
+        readinessMayHaveChanged(of: op)
+    }
+
+    /// Adds operations, and waits for them if asked to.
+    open func addOperations(_ ops: [Operation], waitUntilFinished wait: Bool) {
+        for op in ops { addOperation(op) }
+        if wait { for op in ops { op.waitUntilFinished() } }
+    }
+
+    /// Adds a closure as an operation.
+    @preconcurrency
+    open func addOperation(_ block: @escaping @Sendable () -> Void) {
+        addOperation(BlockOperation(block: block))
+    }
+
+    /// Runs `barrier` alone, when all that was added before has finished, and before all that is added after.
+    @preconcurrency
+    open func addBarrierBlock(_ barrier: @escaping @Sendable () -> Void) {
+        pending.enter()
+        section { plan.add(barrier: barrier) }
+        startWhatMay()
+    }
+
+    // MARK: - Control
+
+    /// How many run at a time: 1 or more, or ``defaultMaxConcurrentOperationCount``. With 0 nothing starts.
+    open var maxConcurrentOperationCount: Int {
+        get { section { limit } }
+        set {
+            guard newValue >= OperationQueue.defaultMaxConcurrentOperationCount else {
+                trap("OperationQueue.maxConcurrentOperationCount = \(newValue): choose 0 or more, or the default, -1")
+            }
+            guard !isMain else { return }
+            section { limit = newValue }
+            startWhatMay()
+        }
+    }
+
+    /// Whether operations are kept from starting; those that run go on. The main queue never is.
+    open var isSuspended: Bool {
+        get { section { suspended } }
+        set {
+            guard !isMain else { return }
+            section { suspended = newValue }
+            if !newValue { startWhatMay() }
+        }
+    }
+
+    /// Cancels all operations, also those that run, and takes barrier blocks back.
+    open func cancelAllOperations() {
+        let operations = section {
+            plan.dropBarriers()
+            return plan.operations
+        }
+        for op in operations { op.cancel() }
+        startWhatMay()
+    }
+
+    /// Waits until nothing is left. From one of the queue's own operations it would wait for itself: it traps.
+    @available(*, noasync, message: "it blocks the thread: use addBarrierBlock(_:)")
+    open func waitUntilAllOperationsAreFinished() {
+        if OperationQueue.current === self {
+            trap("OperationQueue.waitUntilAllOperationsAreFinished() from one of its own operations would wait for itself")
+        }
+        pending.wait()
+    }
+
+    // MARK: - What it is like
+
+    /// What it is called in reports.
+    open var name: String? {
+        get { section { title } ?? "" }
+        set { section { title = newValue } }
+    }
+
+    /// How much its operations matter that do not say so themselves.
+    open var qualityOfService: QualityOfService {
+        get { section { quality ?? .default } }
+        set { section { quality = newValue } }
+    }
+
+    /// The dispatch queue that runs the operations, or nil for one of its own. Traps while operations are in it.
+    open var underlyingQueue: DispatchQueue? {
+        get { section { given } }
+        set {
+            guard !isMain else { trap("OperationQueue.main.underlyingQueue cannot be changed: make a queue of your own") }
+            section {
+                guard plan.isEmpty else {
+                    trap("OperationQueue.underlyingQueue was set while operations are in the queue: set it before adding any")
+                }
+                given = newValue
+            }
+        }
+    }
+
+    /// Operations that have not finished, in the order of adding. A hint while they come and go.
+    open var operations: [Operation] { section { plan.operations } }
+
+    /// How many operations have not finished.
+    open var operationCount: Int { section { plan.count } }
+
+    /// Counts finished operations, once its `totalUnitCount` was set.
+    open var progress: Progress {
+        section {
+            if let counter { return counter }
+            let new = Progress(totalUnitCount: 0)
+            counter = new
+            return new
+        }
+    }
+
+    // MARK: - The operations' side
+
+    func readinessMayHaveChanged(of op: Operation) {
+        guard op.isReady else { return }
+        let priority = op.queuePriority
+        section { plan.isReady(op, priority: priority) }
+        startWhatMay()
+    }
+
+    func priorityHasChanged(of op: Operation) {
+        let priority = op.queuePriority
+        section { plan.setPriority(of: op, priority) }
+    }
+
+    func isOver(_ op: Operation) {
+        let counter = section {
+            plan.remove(op)
+            return self.counter
+        }
+        if let counter, counter.totalUnitCount > 0 {
+            section { counter.completedUnitCount += 1 }
+        }
+        startWhatMay()
+        pending.leave()
+    }
+
+    // MARK: - Starting
+
+    /// Submits a start for each operation that may run now. Which one it is, is decided when the start's turn has come.
+    private func startWhatMay() {
+        var queue: DispatchQueue?
+        let (starts, barrier) = section { () -> (Int, (@Sendable () -> Void)?) in
+            guard !suspended else { return (0, nil) }
+            let barrier = plan.takeBarrier()
+            let starts = plan.takeStarts(limit: limit < 0 ? .max : limit)
+            if starts > 0 || barrier != nil { queue = backing() }
+            return (starts, barrier)
+        }
+        guard let queue else { return }
+        if let barrier {
+            queue.async {
+                OperationQueue.$started.withValue(self) { barrier() }
+                self.section { self.plan.barrierIsOver() }
+                self.startWhatMay()
+                self.pending.leave()
+            }
+        }
+        for _ in 0..<starts {
+            queue.async(qos: section { plan.bestQuality ?? quality }?.dispatched ?? .unspecified) { self.startOne() }
+        }
+    }
+
+    private func startOne() {
+        let op: Operation? = section {
+            plan.startIsThere()
+            guard !suspended else { return nil }
+            return plan.takeBest(limit: limit < 0 ? .max : limit)
+        }
+        guard let op else { return startWhatMay() }
+        OperationQueue.$started.withValue(self) { op.startInQueue() }
+    }
+
+    /// In the section.
+    private func backing() -> DispatchQueue {
+        if let queue = given ?? own { return queue }
+        let new = DispatchQueue(
+            label: title ?? "OperationQueue", qos: quality?.dispatched ?? .unspecified, attributes: .concurrent)
+        own = new
+        return new
+    }
+}
+
+extension QualityOfService {
+    var dispatched: DispatchQoS {
+        switch self {
+        case .userInteractive: .userInteractive
+        case .userInitiated: .userInitiated
+        case .utility: .utility
+        case .background: .background
+        default: .default
+        }
+    }
+}

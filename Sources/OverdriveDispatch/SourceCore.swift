@@ -1,0 +1,291 @@
+internal import Dispatch
+internal import OverdriveCore
+
+/// What a source calls, and how it is submitted.
+struct SourceHandler {
+    let qos: DispatchQoS
+    let flags: DispatchWorkItemFlags
+    let work: () -> Void
+}
+
+/// What a source does; it outlives its handle by what is under way.
+///
+/// Its data grows by ``merge(_:by:)``, from wherever events come. One delivery at a time takes the data to the event
+/// handler, on the queue; what comes meanwhile waits for the next one. Everything that changes asks ``next()`` what is to
+/// be done, which is where all the rules stand.
+// Everything that changes is changed in the section; handlers run outside of it, one after another.
+final class SourceCore: @unchecked Sendable {
+    let handle: UInt
+    let mask: UInt
+
+    private let section = CriticalSection()
+    private var queue: DispatchQueue
+    private var watch: SourceWatch?
+    private var timer: TaskQueue.Timer?
+    private var times: Times?
+
+    var eventHandler: SourceHandler?
+    var cancelHandler: SourceHandler?
+    var registrationHandler: SourceHandler?
+
+    private var pending: UInt = 0
+    private var told: UInt = 0
+    private var suspensions = 0
+    private var isActive = false
+    private var isRegistered = false
+    private var wasCancelled = false
+    private var isReleased = false
+    /// A handler is on its way to the queue, waits there or runs.
+    private var isBusy = false
+    private var isOver = false
+    /// Counts the schedules, so that a tick of an older one is known.
+    private var schedule = 0
+
+    /// When a timer is due, in the engine's time.
+    private struct Times {
+        var first: Int64
+        var interval: Int64
+    }
+
+    init(on queue: DispatchQueue?, handle: UInt = 0, mask: UInt = 0, watch: SourceWatch? = nil) {
+        self.queue = queue ?? .global()
+        self.handle = handle
+        self.mask = mask
+        self.watch = watch
+        watch?.start(telling: self)
+    }
+
+    var data: UInt { section { told } }
+    var isCancelled: Bool { section { wasCancelled } }
+
+    func set(_ handler: ReferenceWritableKeyPath<SourceCore, SourceHandler?>, to new: SourceHandler?) {
+        // The old one goes outside of the section: what it captured may have a deinitialiser.
+        let old = section {
+            defer { self[keyPath: handler] = new }
+            return self[keyPath: handler]
+        }
+        _ = consume old
+    }
+
+    func setQueue(_ new: DispatchQueue) {
+        section { queue = new }
+    }
+
+    // MARK: - Events
+
+    func merge(_ data: UInt, by combine: (UInt, UInt) -> UInt) {
+        let step = section {
+            pending = combine(pending, data)
+            return next()
+        }
+        take(step)
+    }
+
+    /// A timer of the engine's is due, on the queue.
+    private func tick(_ count: Int, of schedule: Int) {
+        let step: Step? = section {
+            guard schedule == self.schedule else { return nil }
+            pending &+= UInt(count)
+            return next()
+        }
+        // It is on the queue already.
+        if case .tell(let handler)? = step { tell(handler) } else { take(step) }
+    }
+
+    // MARK: - Times
+
+    func schedule(at first: Int64, every interval: Int64?, leeway: Int64?) {
+        // A later time that many timers may share, and no later than the leeway allows.
+        var due = first
+        if let leeway, leeway > 1, first < .max / 2 {
+            let grain = Int64(1) << (63 - leeway.leadingZeroBitCount)
+            due = min((first | (grain - 1)) &+ 1, first &+ leeway)
+            if grain <= 1024 { due = first }
+        }
+        set(Times(first: due, interval: interval ?? 0), watch: nil)
+    }
+
+    func schedule(by watch: SourceWatch) {
+        set(nil, watch: watch)
+        watch.start(telling: self)
+        if section({ isActive && !wasCancelled }) { watch.activate() }
+    }
+
+    private func set(_ times: Times?, watch: SourceWatch?) {
+        let (old, oldWatch) = section {
+            defer {
+                self.times = times
+                self.watch = watch
+                timer = nil
+                schedule += 1
+                pending = 0
+            }
+            return (timer, self.watch)
+        }
+        old?.cancel()
+        oldWatch?.end()
+        arm()
+    }
+
+    /// Starts the engine's timer, if the source is active and has times.
+    private func arm() {
+        let plan: (Times, Int, DispatchQueue)? = section {
+            guard isActive, !wasCancelled, !isReleased, timer == nil, let times, times.first != .max else { return nil }
+            return (times, schedule, queue)
+        }
+        guard let (times, schedule, queue) = plan else { return }
+        let new = queue.taskQueue.timer(dueAt: times.first, every: times.interval, qos: nil, flags: []) {
+            self.tick($0.missed + 1, of: schedule)
+        }
+        // Another thread may have set other times, or ended the source, since.
+        let isStale = section {
+            guard schedule == self.schedule, !wasCancelled, !isReleased else { return true }
+            timer = new
+            return false
+        }
+        if isStale { new.cancel() }
+    }
+
+    // MARK: - Control
+
+    func activate() {
+        let begins = section {
+            defer { isActive = true }
+            return !isActive
+        }
+        guard begins else { return }
+        section { watch }?.activate()
+        arm()
+        take(section { next() })
+    }
+
+    func suspend() {
+        section { suspensions += 1 }
+    }
+
+    func resume() {
+        let step: Step?? = section {
+            if suspensions > 0 {
+                suspensions -= 1
+                return .some(next())
+            }
+            guard isActive else { return .none }
+            trap("DispatchSource.resume() of a source that is not suspended: call it once for each suspend()")
+        }
+        guard let step else { return activate() }
+        take(step)
+    }
+
+    func cancel() {
+        let (old, watch) = section {
+            defer {
+                wasCancelled = true
+                timer = nil
+            }
+            return (timer, self.watch)
+        }
+        old?.cancel()
+        watch?.end()
+        take(section { next() })
+    }
+
+    /// The last reference to the source has gone.
+    func release() {
+        let (old, watch) = section {
+            if suspensions > 0 {
+                trap("DispatchSource was released while it is suspended: resume() it before its last reference goes")
+            }
+            if !isActive {
+                trap("DispatchSource was released before it was activated: activate() it once")
+            }
+            defer {
+                isReleased = true
+                timer = nil
+            }
+            return (timer, self.watch)
+        }
+        old?.cancel()
+        watch?.end()
+        take(section { next() })
+    }
+
+    // MARK: - What is to be done
+
+    private enum Step {
+        case register(SourceHandler?)
+        case tell(SourceHandler?)
+        case over(SourceHandler?, drops: [SourceHandler?])
+    }
+
+    /// In the section. What it says has begun.
+    private func next() -> Step? {
+        guard isActive, suspensions == 0, !isBusy, !isOver else { return nil }
+        if wasCancelled || isReleased {
+            if let watch, !watch.isGone { return nil }
+            isOver = true
+            let drops = [eventHandler, registrationHandler, wasCancelled ? nil : cancelHandler]
+            let last = wasCancelled ? cancelHandler : nil
+            (eventHandler, registrationHandler, cancelHandler) = (nil, nil, nil)
+            return .over(last, drops: drops)
+        }
+        if !isRegistered {
+            isRegistered = true
+            guard let registrationHandler else { return next() }
+            isBusy = true
+            self.registrationHandler = nil
+            return .register(registrationHandler)
+        }
+        guard pending != 0 else { return nil }
+        isBusy = true
+        return .tell(eventHandler)
+    }
+
+    private func take(_ step: Step?) {
+        switch step {
+        case nil:
+            break
+        case .register(let handler):
+            submit(handler) {
+                handler?.work()
+                self.done()
+            }
+        case .tell(let handler):
+            submit(handler) { self.tell(handler) }
+        case .over(let handler, let drops):
+            _ = consume drops
+            if let handler { submit(handler, handler.work) }
+        }
+    }
+
+    private func submit(_ handler: SourceHandler?, _ work: @escaping () -> Void) {
+        // The closure is handed from here to the queue, once.
+        nonisolated(unsafe) let work = work
+        section { queue }.async(qos: handler?.qos ?? .unspecified, flags: handler?.flags ?? []) { work() }
+    }
+
+    /// On the queue: the event handler is told, unless the source was suspended or cancelled on the way.
+    private func tell(_ handler: SourceHandler?) {
+        let handler: SourceHandler? = section {
+            guard !wasCancelled, !isReleased, suspensions == 0, pending != 0 else { return nil }
+            told = pending
+            pending = 0
+            return eventHandler
+        }
+        handler?.work()
+        done()
+    }
+
+    private func done() {
+        let (watch, step) = section {
+            isBusy = false
+            return (pending == 0 ? self.watch : nil, next())
+        }
+        watch?.handled()
+        take(step)
+    }
+
+    /// The watch has ended, and knows the source's descriptor no more.
+    func watchIsGone() {
+        take(section { next() })
+    }
+}

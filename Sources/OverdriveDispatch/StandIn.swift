@@ -1,0 +1,82 @@
+public import Dispatch
+internal import OverdriveCore
+internal import Synchronization
+
+extension DispatchQueue {
+    /// The queue of libdispatch's that stands for this one where a foreign API wants one.
+    ///
+    ///     NIOThreadPool.singleton.shutdownGracefully(queue: queue.underlying) { _ in done() }
+    ///
+    /// `main`'s is the main queue, a shared queue's the shared one of its quality of service; another queue has one made
+    /// at the first look. From then on what is submitted to either queue excludes what is submitted to the other just as
+    /// it would within one: a serial queue's closures never overlap the foreign blocks, and nobody need know which of
+    /// the two a closure came by.
+    ///
+    /// - Ordering: Each of the two keeps its own order; between them it is the order in which their turns come.
+    /// - Threading: Foreign blocks run on libdispatch's threads. Take it before the queue is busy: closures that were
+    ///   submitted before are not held back by the foreign blocks.
+    /// - Cost: From then on each closure also takes libdispatch's turn, and is boxed.
+    public var underlying: Dispatch.DispatchQueue {
+        if let foreign { return foreign }
+        if isShared { return .global(qos: taskQueue.qos.theirs) }
+        return standIn.made(for: self)
+    }
+}
+
+extension TaskQueue.QoS {
+    fileprivate var theirs: DispatchQoS.QoSClass {
+        switch self {
+        case .userInteractive: .userInteractive
+        case .userInitiated: .userInitiated
+        case .default: .default
+        case .utility: .utility
+        case .background: .background
+        }
+    }
+}
+
+/// A queue of libdispatch's beside one of ours, whose turn closures of ours take too.
+final class StandIn: Sendable {
+    private struct Pair: Sendable {
+        let theirs: Dispatch.DispatchQueue
+        let route: TaskQueue
+    }
+
+    private let pair = Locked<Pair?>(nil)
+    private let there = Atomic(false)
+
+    /// Tells its queue from all others, in the blocks that run on it.
+    private static let mark = Dispatch.DispatchSpecificKey<ObjectIdentifier>()
+
+    var isThere: Bool { there.load(ordering: .acquiring) }
+
+    /// Whether the calling thread runs one of its blocks.
+    var isCurrent: Bool {
+        isThere && Dispatch.DispatchQueue.getSpecific(key: StandIn.mark) == ObjectIdentifier(self)
+    }
+
+    func made(for queue: DispatchQueue) -> Dispatch.DispatchQueue {
+        pair.withLock { pair in
+            if let pair { return pair.theirs }
+            let theirs = Dispatch.DispatchQueue(
+                label: queue.label, qos: queue.qos, attributes: queue.isConcurrent ? .concurrent : [])
+            theirs.setSpecific(key: StandIn.mark, value: ObjectIdentifier(self))
+            pair = Pair(theirs: theirs, route: TaskQueue(dispatching: theirs))
+            there.store(true, ordering: .releasing)
+            return theirs
+        }
+    }
+
+    /// `work` in the turn of both.
+    func around(_ work: @escaping () -> Void, _ flags: DispatchWorkItemFlags) -> @Sendable () -> Void {
+        // The closure is handed on to the one thread that runs it.
+        nonisolated(unsafe) let work = work
+        let terms = flags.rawValue
+        return { self.sync(DispatchWorkItemFlags(rawValue: terms), work) }
+    }
+
+    func sync<T, E: Error>(_ flags: DispatchWorkItemFlags, _ work: () throws(E) -> T) throws(E) -> T {
+        guard let route = pair.withLock({ $0?.route }), !isCurrent else { return try work() }
+        return try route.sync(flags: flags.engine.intersection(.barrier), execute: work)
+    }
+}

@@ -1,0 +1,96 @@
+public import Dispatch
+internal import OverdriveCore
+
+// Dispatch's own value types serve as they are: nothing of them knows a queue. They have names here so that a program
+// that imports this module alone has the whole vocabulary.
+public typealias DispatchTime = Dispatch.DispatchTime
+public typealias DispatchWallTime = Dispatch.DispatchWallTime
+public typealias DispatchTimeInterval = Dispatch.DispatchTimeInterval
+public typealias DispatchTimeoutResult = Dispatch.DispatchTimeoutResult
+public typealias DispatchQoS = Dispatch.DispatchQoS
+public typealias DispatchWorkItemFlags = Dispatch.DispatchWorkItemFlags
+public typealias DispatchData = Dispatch.DispatchData
+
+/// Gives the main thread to the main queue, and never returns.
+///
+/// - Threading: The main thread.
+public func dispatchMain() -> Never {
+    Dispatch.dispatchMain()
+}
+
+// MARK: - The engine's terms
+
+extension DispatchQoS {
+    /// What a submission asks for; nil: what its queue has. A relative priority has no counterpart.
+    var asked: TaskQueue.QoS? { qosClass.band }
+}
+
+extension DispatchQoS.QoSClass {
+    var band: TaskQueue.QoS? {
+        switch self {
+        case .userInteractive: .userInteractive
+        case .userInitiated: .userInitiated
+        case .default: .default
+        case .utility: .utility
+        case .background: .background
+        default: nil
+        }
+    }
+}
+
+extension DispatchWorkItemFlags {
+    /// `assignCurrentContext` has no counterpart: a closure takes over nothing but a quality of service.
+    var engine: TaskQueue.Flags {
+        guard !isEmpty else { return [] }
+        var flags: TaskQueue.Flags = []
+        if contains(.barrier) { flags.insert(.barrier) }
+        if contains(.enforceQoS) { flags.insert(.enforceQoS) }
+        if contains(.inheritQoS) { flags.insert(.inheritQoS) }
+        if contains(.detached) { flags.insert(.detached) }
+        if contains(.noQoS) { flags.insert(.noQoS) }
+        return flags
+    }
+}
+
+extension DispatchTime {
+    /// On the engine's clock, which is the same one: both are CLOCK_MONOTONIC in nanoseconds.
+    var due: Int64 { Int64(clamping: uptimeNanoseconds) }
+
+    /// How long to wait from now on; nil: for ever.
+    var fromNow: Duration? {
+        guard due != .max else { return nil }
+        return .nanoseconds(max(due - DispatchTime.now().due, 0))
+    }
+}
+
+extension DispatchWallTime {
+    /// How long to wait from now on, as the wall clock stands; nil: for ever. libdispatch's number is the nanoseconds
+    /// since 1970, negated.
+    var fromNow: Duration? {
+        guard self != .distantFuture else { return nil }
+        let left = Int64(bitPattern: DispatchWallTime.now().rawValue).subtractingReportingOverflow(
+            Int64(bitPattern: rawValue))
+        return .nanoseconds(left.overflow ? 0 : max(left.partialValue, 0))
+    }
+}
+
+extension DispatchTimeInterval {
+    /// At least 1; nil: never.
+    var nanoseconds: Int64? {
+        let (count, unit): (Int, Int) =
+            switch self {
+            case .seconds(let count): (count, 1_000_000_000)
+            case .milliseconds(let count): (count, 1_000_000)
+            case .microseconds(let count): (count, 1000)
+            case .nanoseconds(let count): (count, 1)
+            default: (.max, .max)
+            }
+        let (product, overflow) = count.multipliedReportingOverflow(by: unit)
+        if overflow { return count < 0 ? 1 : nil }
+        return product == .max ? nil : max(Int64(product), 1)
+    }
+}
+
+extension WaitGroup.WaitResult {
+    var dispatched: DispatchTimeoutResult { self == .success ? .success : .timedOut }
+}

@@ -1,0 +1,202 @@
+#if CLI
+internal import FoundationEssentials
+
+/// A package as the toolchain sees it.
+struct AdoptablePackage {
+    let path: String
+    let manifestPath: String
+    private let described: Description
+
+    /// What `swift package dump-package` says, as far as it matters.
+    private struct Description: Decodable {
+        let name: String
+        let targets: [Target]
+
+        struct Target: Decodable {
+            let name: String
+            let type: String
+            let path: String?
+            let sources: [String]?
+            let exclude: [String]?
+            let dependencies: [Dependency]
+            let settings: [Setting]?
+        }
+
+        /// A target that is depended on; nil: a product.
+        struct Dependency: Decodable {
+            let target: String?
+
+            private struct Key: CodingKey {
+                let stringValue: String
+                var intValue: Int? { nil }
+                init(stringValue: String) { self.stringValue = stringValue }
+                init?(intValue: Int) { nil }
+            }
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: Key.self)
+                var name: String?
+                for key in ["byName", "target"] {
+                    if var list = try? container.nestedUnkeyedContainer(forKey: Key(stringValue: key)) {
+                        name = try? list.decode(String.self)
+                    }
+                }
+                target = name
+            }
+        }
+
+        struct Setting: Decodable {
+            let feature: String?
+
+            private enum Key: String, CodingKey { case kind }
+            private struct Kind: Decodable {
+                let enableUpcomingFeature: Value?
+                struct Value: Decodable { let _0: String }
+            }
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: Key.self)
+                feature = (try? container.decode(Kind.self, forKey: .kind))?.enableUpcomingFeature?._0
+            }
+        }
+    }
+
+    init(_ path: String) throws(Refusal) {
+        self.path = path
+        guard Files.read(path + "/Package.swift") != nil else {
+            throw Refusal("\(path) has no Package.swift that can be read")
+        }
+        let dump = Command.run(["swift", "package", "--package-path", path, "dump-package"])
+        guard dump.status == 0, let start = dump.output.firstIndex(of: UInt8(ascii: "{")) else {
+            throw Refusal("the manifest of \(path) cannot be read: \(dump.lastLine)")
+        }
+        do {
+            described = try JSONDecoder().decode(Description.self, from: Data(dump.output[start...]))
+        } catch {
+            throw Refusal("what `swift package dump-package` says of \(path) cannot be understood: \(error)")
+        }
+        manifestPath = path + "/" + AdoptablePackage.selectedManifest(in: path)
+    }
+
+    /// Of `Package@swift-5.9.swift` and its like the newest that the toolchain is not too old for, else `Package.swift`.
+    private static func selectedManifest(in path: String) -> String {
+        let version = Command.run(["swift", "--version"])
+        let words = String(decoding: version.output, as: UTF8.self)
+        guard let match = words.firstMatch(of: #/Swift version (\d+)\.(\d+)(?:\.(\d+))?/#) else { return "Package.swift" }
+        let toolchain = [Int(match.1) ?? 0, Int(match.2) ?? 0, match.3.flatMap { Int($0) } ?? 0]
+        var best: (version: [Int], name: String)?
+        for name in Files.names(in: path) {
+            guard let match = name.wholeMatch(of: #/Package@swift-(\d+)(?:\.(\d+))?(?:\.(\d+))?\.swift/#) else { continue }
+            let parts = [match.1, match.2 ?? "", match.3 ?? ""].compactMap { Int($0) }
+            // `Package@swift-5` is for every 5.
+            guard Array(toolchain.prefix(parts.count)) == parts || parts.lexicographicallyPrecedes(toolchain) else {
+                continue
+            }
+            if let best, parts.lexicographicallyPrecedes(best.version) { continue }
+            best = (parts, name)
+        }
+        return best?.name ?? "Package.swift"
+    }
+
+    /// A file that says that the package is adopted.
+    func markedFile() -> String? {
+        if let text = Files.read(manifestPath), ManifestBlock.removed(from: text) != nil { return manifestPath }
+        return described.targets.lazy.map { self.directory(of: $0) + "/" + AliasFile.name }.first { Files.read($0) != nil }
+    }
+
+    /// The manifest with its block.
+    func adoptedManifest(targets: [AdoptedTarget], from source: PackageSource) throws(Refusal) -> String {
+        guard let text = Files.read(manifestPath) else { throw Refusal("\(manifestPath) cannot be read") }
+        guard let new = ManifestBlock.added(to: text, targets: targets.map(\.name), from: source) else {
+            throw Refusal("\(manifestPath) keeps its Package(…) in no variable: write `let package = Package(…)` first")
+        }
+        return new
+    }
+
+    /// The targets that name one of the types, and those that depend on them: there the names would be ambiguous.
+    func targetsToAdopt() throws(Refusal) -> [AdoptedTarget] {
+        var adopted: [AdoptedTarget] = []
+        var names: Set<String> = []
+        var others: [(Description.Target, String, [String])] = []
+        for target in described.targets where ["regular", "executable", "test"].contains(target.type) {
+            let directory = directory(of: target)
+            let files = files(of: target, in: directory)
+            guard !files.isEmpty else { continue }
+            let uses = try usesTypes(files)
+            if uses {
+                adopted.append(make(target, directory, files))
+                names.insert(target.name)
+            } else {
+                others.append((target, directory, files))
+            }
+        }
+        var grows = true
+        while grows {
+            grows = false
+            for (target, directory, files) in others
+            where !names.contains(target.name) && target.dependencies.contains(where: { names.contains($0.target ?? "") }) {
+                adopted.append(make(target, directory, files))
+                names.insert(target.name)
+                grows = true
+            }
+        }
+        return adopted
+    }
+
+    private func usesTypes(_ files: [String]) throws(Refusal) -> Bool {
+        var uses = false
+        for file in files {
+            guard let text = Files.read(file) else { continue }
+            let code = Source.withoutComments(text)
+            for declared in Source.topLevelTypes(of: code) where AliasFile.types.contains(declared.name) {
+                throw Refusal("\(file):\(declared.line): the target defines a \(declared.name) of its own, so nothing was changed")
+            }
+            if !uses {
+                let words = Source.words(of: code)
+                uses = AliasFile.types.contains { words.contains(Substring($0)) }
+            }
+        }
+        return uses
+    }
+
+    private func make(_ target: Description.Target, _ directory: String, _ files: [String]) -> AdoptedTarget {
+        let exports = target.settings?.contains { $0.feature == "MemberImportVisibility" } ?? false
+        // Where a manifest lists its sources the new file has to be among them.
+        let listed = target.sources?.first.map { directory + "/" + $0 }
+        let place = listed.flatMap { $0.hasSuffix(".swift") ? nil : $0 } ?? directory
+        return AdoptedTarget(
+            name: target.name, file: place + "/" + AliasFile.name,
+            aliases: AliasFile.text(isPublic: target.type == "regular", exports: exports),
+            walls: files.flatMap { file in
+                Wall.all(in: Source.withoutComments(Files.read(file) ?? ""), file: file)
+            })
+    }
+
+    private func directory(of target: Description.Target) -> String {
+        if let given = target.path { return given.hasPrefix("/") ? given : path + "/" + given }
+        let places = target.type == "test" ? ["Tests", "Sources", "Source", "src", "srcs"] : ["Sources", "Source", "src", "srcs"]
+        for place in places where Files.isDirectory(path + "/\(place)/\(target.name)") {
+            return path + "/\(place)/\(target.name)"
+        }
+        return path + "/" + (target.type == "test" ? "Tests" : "Sources")
+    }
+
+    private func files(of target: Description.Target, in directory: String) -> [String] {
+        let all = (try? Files.sources(below: directory)) ?? []
+        let excluded = (target.exclude ?? []).map { directory + "/" + $0 }
+        let included = (target.sources ?? []).map { directory + "/" + $0 }
+        func isIn(_ file: String, _ places: [String]) -> Bool {
+            places.contains { file == $0 || file.hasPrefix($0.hasSuffix("/") ? $0 : $0 + "/") }
+        }
+        return all.filter { !isIn($0, excluded) && (included.isEmpty || isIn($0, included)) }
+    }
+}
+
+/// A target that gets a file of aliases.
+struct AdoptedTarget {
+    let name: String
+    let file: String
+    let aliases: String
+    let walls: [Wall]
+}
+#endif

@@ -1,0 +1,78 @@
+#if CLI
+internal import FoundationEssentials
+
+/// Why a package was left as it is: one sentence.
+struct Refusal: Error {
+    let sentence: String
+
+    init(_ sentence: String) {
+        self.sentence = sentence
+    }
+}
+
+/// What `overdrive adopt` is to do with a package.
+struct Adoption {
+    /// Where the drop-in types come from, as the manifest names it.
+    var source: PackageSource
+    var changes = true
+    var builds = true
+
+    /// Moves the package at `path` over, and says what it did and what is left.
+    ///
+    /// - Returns: Whether nothing is left to do by hand.
+    func adopt(_ path: String, say: (String) -> Void) throws(Refusal) -> Bool {
+        let package = try AdoptablePackage(path)
+        if let marked = package.markedFile() {
+            throw Refusal("\(marked) is there already, so \(path) is adopted; --undo takes that back")
+        }
+        let targets = try package.targetsToAdopt()
+        guard !targets.isEmpty else {
+            throw Refusal("no target of \(path) uses a queue, a group or an operation, so there is nothing to adopt")
+        }
+        let manifest = try package.adoptedManifest(targets: targets, from: source)
+        for target in targets { say("\(changes ? "" : "would write ")\(target.file)") }
+        say("\(changes ? "" : "would add a block to ")\(package.manifestPath)")
+        let walls = targets.flatMap(\.walls)
+        guard changes else {
+            for wall in walls { say(wall.line) }
+            return walls.isEmpty
+        }
+        var before: Set<String> = []
+        if builds {
+            let result = Build.run(in: path)
+            guard result.succeeded else {
+                throw Refusal(
+                    "\(path) does not build as it is, so nothing was changed: \(result.errors.first ?? "swift build failed")")
+            }
+            before = Set(result.errors)
+        }
+        for target in targets { try Files.write(target.aliases, to: target.file) }
+        try Files.write(manifest, to: package.manifestPath)
+        for wall in walls { say(wall.line) }
+        guard builds else { return walls.isEmpty }
+        let after = Build.run(in: path)
+        let new = after.errors.filter { !before.contains($0) }
+        for error in new { say(error) }
+        if !after.succeeded, new.isEmpty { say("it does not build any more: \(after.lastLine)") }
+        return walls.isEmpty && after.succeeded
+    }
+
+    /// Takes out exactly what ``adopt(_:say:)`` has written.
+    static func undo(_ path: String, changes: Bool, say: (String) -> Void) throws(Refusal) {
+        var found = false
+        for file in try Files.sources(below: path) {
+            guard let text = Files.read(file) else { continue }
+            if text.hasPrefix(AliasFile.mark) {
+                found = true
+                say("\(changes ? "removed" : "would remove") \(file)")
+                if changes { try Files.remove(file) }
+            } else if let rest = ManifestBlock.removed(from: text) {
+                found = true
+                say("\(changes ? "took the block out of" : "would take the block out of") \(file)")
+                if changes { try Files.write(rest, to: file) }
+            }
+        }
+        if !found { throw Refusal("\(path) is not adopted, so there is nothing to undo") }
+    }
+}
+#endif

@@ -1,0 +1,51 @@
+#if CLI
+/// The file that gives a module Overdrive's types under Dispatch's and Foundation's names.
+enum AliasFile {
+    static let name = "OverdriveAdopted.swift"
+
+    /// How the file begins: by this it is known again.
+    static let mark = "// Written by `overdrive adopt`."
+
+    /// The types that hold or are queues. Times, intervals and quality of service are Dispatch's own.
+    static let types = [
+        "DispatchObject", "DispatchQueue", "DispatchGroup", "DispatchSemaphore", "DispatchWorkItem",
+        "DispatchSpecificKey", "DispatchPredicate", "DispatchSource", "DispatchSourceProtocol", "DispatchSourceTimer",
+        "DispatchSourceRead", "DispatchSourceWrite", "DispatchSourceSignal", "DispatchSourceUserDataAdd",
+        "DispatchSourceUserDataOr", "DispatchSourceUserDataReplace", "DispatchIO", "Operation", "BlockOperation",
+        "OperationQueue",
+    ]
+
+    /// - Parameters:
+    ///   - isPublic: Whether others see the module's declarations, which may name the types.
+    ///   - exports: Whether a file sees the members of types of those modules only that it imports itself.
+    static func text(isPublic: Bool, exports: Bool) -> String {
+        let access = isPublic ? "public " : ""
+        let aliases = types.map { "\(access)typealias \($0)\(generics(of: $0)) = OverdriveDispatch.\($0)\(generics(of: $0))" }
+        return """
+            \(mark) This module's queues and operations are Overdrive's;
+            // `overdrive adopt --undo` takes the file away again.
+            \(exports ? "@_exported \(access)import OverdriveDispatch" : "\(access)import OverdriveDispatch")
+
+            \(aliases.joined(separator: "\n"))
+
+            // As few parameters as these have, they come before Dispatch's own where both would do.
+            func dispatchPrecondition(condition: @autoclosure () -> OverdriveDispatch.DispatchPredicate) {
+                OverdriveDispatch.dispatchPrecondition(condition: condition())
+            }
+
+            func dispatchPrecondition(
+                condition: @autoclosure () -> OverdriveDispatch.DispatchPredicate, file: StaticString, line: UInt
+            ) {
+                OverdriveDispatch.dispatchPrecondition(condition: condition(), file: file, line: line)
+            }
+
+            func dispatchMain() -> Never {
+                OverdriveDispatch.dispatchMain()
+            }
+
+            """
+    }
+
+    private static func generics(of type: String) -> String { type == "DispatchSpecificKey" ? "<T>" : "" }
+}
+#endif

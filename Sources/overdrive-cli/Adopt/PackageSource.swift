@@ -1,0 +1,30 @@
+#if CLI
+/// Where a package that adopts Overdrive gets it from.
+enum PackageSource {
+    case path(String)
+    case url(String)
+
+    init(_ text: String, absolute: (String) -> String) {
+        self = text.contains("://") || text.hasPrefix("git@") ? .url(text) : .path(absolute(text))
+    }
+
+    /// By which a manifest names it: the last part of the path, without `.git`.
+    var identity: String {
+        let text =
+            switch self {
+            case .path(let path): path
+            case .url(let url): url
+            }
+        let last = text.split(separator: "/").last.map(String.init) ?? text
+        return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
+    }
+
+    /// The dependency as Swift.
+    var dependency: String {
+        switch self {
+        case .path(let path): ".package(path: \(path.debugDescription))"
+        case .url(let url): ".package(url: \(url.debugDescription), .branch(\"main\"))"
+        }
+    }
+}
+#endif

@@ -1,0 +1,59 @@
+#if CLI
+internal import ArgumentParser
+
+/// `overdrive adopt`.
+struct AdoptCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "adopt",
+        abstract: "Moves a package that uses Dispatch and OperationQueue over to Overdrive, and back.",
+        discussion: """
+            Each target that names a queue, a group or an operation gets one file, OverdriveAdopted.swift, which gives \
+            Overdrive's types those names; the manifest that the toolchain selects gets a marked block. Nothing else \
+            changes. It builds the package before and after, and reports each new error of the compiler and each place \
+            that stays with Dispatch or Foundation, with file and line.
+
+            \(ExitStatus.help)
+            """
+    )
+
+    @Argument(help: "The package's directory.")
+    var path: String
+
+    @Option(help: ArgumentHelp("Where Overdrive comes from: a checkout, or a repository.", valueName: "path|url"))
+    var from: String?
+
+    @Flag(help: "Says what would change, and changes nothing.")
+    var dryRun = false
+
+    @Flag(help: "Takes out exactly what was written before.")
+    var undo = false
+
+    @Flag(inversion: .prefixedNo, help: "Builds the package before and after.")
+    var build = true
+
+    func validate() throws {
+        if undo, from != nil { throw ValidationError("--undo takes no --from: it only removes what was written") }
+        if !undo, from == nil { throw ValidationError("say with --from where Overdrive comes from: a checkout, or a URL") }
+    }
+
+    func run() throws {
+        let say = { (line: String) in print(line) }
+        let package = Files.absolute(path)
+        do {
+            guard let from else {
+                try Adoption.undo(package, changes: !dryRun, say: say)
+                return
+            }
+            let source = PackageSource(from, absolute: Files.absolute)
+            if case .path(let checkout) = source, Files.read(checkout + "/Package.swift") == nil {
+                throw Refusal("\(from) has no Package.swift, so it is no checkout of Overdrive")
+            }
+            let adoption = Adoption(source: source, changes: !dryRun, builds: build)
+            if try !adoption.adopt(package, say: say) { throw ExitCode(ExitStatus.someFailed.rawValue) }
+        } catch let refusal as Refusal {
+            StandardError.say(refusal.sentence)
+            throw ExitCode(ExitStatus.usage.rawValue)
+        }
+    }
+}
+#endif

@@ -1,0 +1,71 @@
+import Dispatch
+import Foundation
+import FoundationNetworking
+import OverdriveDispatch
+import TestSupport
+import Testing
+
+extension DropIn {
+    @Suite("Programs with queues of both kinds")
+    struct Mixed {
+        @Test("a serial queue and what stands for it exclude each other, and each is on the queue")
+        func standIn() {
+            let queue = DispatchQueue(label: "shared")
+            let theirs = queue.underlying
+            let crowd = Crowd()
+            let group = DispatchGroup()
+            let balance = Box(0)
+            for _ in 0..<300 {
+                group.enter()
+                theirs.async {
+                    dispatchPrecondition(condition: .onQueue(queue))
+                    crowd.visit { balance.value += 1 }
+                    group.leave()
+                }
+                queue.async(group: group) { crowd.visit { balance.value += 1 } }
+                queue.sync { crowd.visit { balance.value += 1 } }
+            }
+            queue.async(group: group, execute: DispatchWorkItem { crowd.visit { balance.value += 1 } })
+            group.wait()
+            #expect(crowd.most == 1)
+            #expect(balance.value == 901)
+            #expect(queue.underlying === theirs)
+            #expect(DispatchQueue.main.underlying.label == "com.apple.main-thread")
+        }
+
+        @Test("a queue on somebody's dispatch queue keeps that one's order")
+        func onTheirs() {
+            let theirs = Dispatch.DispatchQueue(label: "theirs")
+            let queue = DispatchQueue(underlying: theirs)
+            let crowd = Crowd()
+            let group = DispatchGroup()
+            for _ in 0..<100 {
+                queue.async(group: group) { crowd.visit() }
+                theirs.async { crowd.visit() }
+            }
+            group.wait()
+            queue.sync {}
+            #expect(crowd.most == 1)
+            #expect(queue.underlying === theirs)
+        }
+
+        /// The pattern for URLSession, whose delegate queue is Foundation's.
+        @Test("a session's answers come on our queue")
+        func session() {
+            let queue = DispatchQueue(label: "answers")
+            let delegates = Foundation.OperationQueue()
+            delegates.underlyingQueue = queue.underlying
+            let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: delegates)
+            let answered = DispatchSemaphore(value: 0)
+            // Nobody listens there: the answer is an error.
+            let url = URL(string: "http://127.0.0.1:9/")!
+            session.dataTask(with: url) { _, _, error in
+                dispatchPrecondition(condition: .onQueue(queue))
+                #expect(error != nil)
+                answered.signal()
+            }.resume()
+            answered.wait()
+            session.invalidateAndCancel()
+        }
+    }
+}

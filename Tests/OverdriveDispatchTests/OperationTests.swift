@@ -1,0 +1,439 @@
+import Foundation
+import OverdriveDispatch
+import TestSupport
+import Testing
+
+/// An operation as programs write them that finish later: with states of their own, announced by name.
+private final class LateOperation: Operation, @unchecked Sendable {
+    private let state = Box("ready")
+    private let work: @Sendable (LateOperation) -> Void
+    private let keyPaths: Bool
+
+    init(keyPaths: Bool = false, _ work: @escaping @Sendable (LateOperation) -> Void) {
+        self.keyPaths = keyPaths
+        self.work = work
+    }
+
+    private func become(_ new: String) {
+        if keyPaths {
+            willChangeValue(for: \.isExecuting)
+            willChangeValue(for: \.isFinished)
+            state.value = new
+            didChangeValue(for: \.isExecuting)
+            didChangeValue(for: \.isFinished)
+        } else {
+            willChangeValue(forKey: "isExecuting")
+            willChangeValue(forKey: "isFinished")
+            state.value = new
+            didChangeValue(forKey: "isExecuting")
+            didChangeValue(forKey: "isFinished")
+        }
+    }
+
+    override var isAsynchronous: Bool { true }
+    override var isExecuting: Bool { state.value == "executing" }
+    override var isFinished: Bool { state.value == "finished" }
+
+    override func start() {
+        if isCancelled { return become("finished") }
+        become("executing")
+        work(self)
+    }
+
+    func finish() {
+        become("finished")
+    }
+}
+
+/// An operation that says itself when it is ready.
+private final class GatedOperation: Operation, @unchecked Sendable {
+    private let isOpen = Box(false)
+    override var isReady: Bool { super.isReady && isOpen.value }
+
+    func open() {
+        willChangeValue(forKey: "isReady")
+        isOpen.value = true
+        didChangeValue(forKey: "isReady")
+    }
+}
+
+extension DropIn {
+    @Suite("Operation and OperationQueue")
+    struct Operations {
+        private let queue = OperationQueue()
+
+        @Test("counts operations, and forgets those that have finished")
+        func count() {
+            #expect(queue.operationCount == 0)
+            queue.isSuspended = true
+            for _ in 0..<10 { queue.addOperation {} }
+            #expect(queue.operationCount == 10)
+            #expect(queue.operations.count == 10)
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(queue.operationCount == 0)
+        }
+
+        @Test("a queue of one starts by priority, and in the order of adding among equals")
+        func priorities() {
+            queue.maxConcurrentOperationCount = 1
+            queue.isSuspended = true
+            let log = Log<String>()
+            let added: [(Operation.QueuePriority, String)] = [
+                (.veryLow, "e"), (.low, "d"), (.normal, "c1"), (.normal, "c2"), (.high, "b"), (.veryHigh, "a"),
+            ]
+            for (priority, name) in added {
+                let op = BlockOperation { log.note(name) }
+                op.queuePriority = priority
+                queue.addOperation(op)
+            }
+            let late = BlockOperation { log.note("late") }
+            queue.addOperation(late)
+            late.queuePriority = .veryHigh
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == ["a", "late", "b", "c1", "c2", "d", "e"])
+        }
+
+        @Test("without a limit too the most important of those that are ready starts first")
+        func prioritiesUnlimited() {
+            let line = DispatchQueue(label: "one at a time")
+            queue.underlyingQueue = line
+            line.suspend()
+            let log = Log<Int>()
+            for priority in [Operation.QueuePriority.low, .normal, .veryHigh] {
+                let op = BlockOperation { log.note(priority.rawValue) }
+                op.queuePriority = priority
+                queue.addOperation(op)
+            }
+            line.resume()
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == [8, 0, -4])
+        }
+
+        @Test("an operation that finishes later holds its place until it says so", arguments: [false, true])
+        func asynchronous(keyPaths: Bool) {
+            queue.maxConcurrentOperationCount = 1
+            let log = Log<String>()
+            let began = DispatchSemaphore(value: 0)
+            let op = LateOperation(keyPaths: keyPaths) { _ in began.signal() }
+            op.completionBlock = { log.note("completed") }
+            queue.addOperation(op)
+            queue.addOperation { log.note("next") }
+            began.wait()
+            #expect(op.isExecuting)
+            #expect(log.all == [])
+            op.finish()
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(op.isFinished)
+            #expect(log.all.contains("next"))
+        }
+
+        @Test("an operation that finishes inside of start() finishes")
+        func synchronousFinish() {
+            queue.addOperations((0..<20).map { _ in LateOperation { $0.finish() } }, waitUntilFinished: true)
+            #expect(queue.operationCount == 0)
+        }
+
+        @Test("start() by hand runs here and now, once, and skips main() of a cancelled operation")
+        func startByHand() {
+            let runs = Counter()
+            let op = BlockOperation { runs.add() }
+            op.start()
+            op.start()
+            #expect(op.isFinished && runs.count == 1)
+            let cancelled = BlockOperation { runs.add() }
+            cancelled.cancel()
+            #expect(!cancelled.isFinished)
+            cancelled.start()
+            #expect(cancelled.isFinished && runs.count == 1)
+        }
+
+        @Test("dependencies order operations, across queues and added in any order")
+        func dependencies() {
+            let other = OperationQueue()
+            let log = Log<String>()
+            let a = BlockOperation { log.note("a") }
+            let b = BlockOperation { log.note("b") }
+            let c = BlockOperation { log.note("c") }
+            c.addDependency(b)
+            c.addDependency(b)
+            b.addDependency(a)
+            #expect(c.dependencies == [b])
+            #expect(!c.isReady && a.isReady)
+            queue.addOperation(c)
+            other.addOperation(b)
+            queue.addOperation(a)
+            c.waitUntilFinished()
+            #expect(log.all == ["a", "b", "c"])
+            let d = BlockOperation { log.note("d") }
+            d.addDependency(a)
+            #expect(d.isReady)
+            queue.addOperations([d], waitUntilFinished: true)
+        }
+
+        @Test("removing an unfinished dependency lets its dependent go")
+        func removeDependency() {
+            let never = Operation()
+            let op = BlockOperation {}
+            op.addDependency(never)
+            queue.addOperation(op)
+            #expect(!op.isReady)
+            op.removeDependency(never)
+            op.waitUntilFinished()
+            #expect(op.dependencies == [])
+        }
+
+        @Test("a cancelled dependency that is run counts as finished, and its body is skipped")
+        func cancelledDependency() {
+            let log = Log<String>()
+            let first = BlockOperation { log.note("first") }
+            let second = BlockOperation { log.note("second") }
+            second.addDependency(first)
+            first.cancel()
+            queue.addOperations([first, second], waitUntilFinished: true)
+            #expect(log.all == ["second"])
+        }
+
+        @Test("a cancelled operation becomes ready at once, whatever it depends on")
+        func cancelledIsReady() {
+            let never = Operation()
+            let op = BlockOperation { Issue.record("it was cancelled") }
+            op.addDependency(never)
+            let completed = DispatchSemaphore(value: 0)
+            op.completionBlock = { completed.signal() }
+            queue.addOperation(op)
+            op.cancel()
+            op.waitUntilFinished()
+            completed.wait()
+            #expect(op.isCancelled && op.isFinished)
+        }
+
+        @Test("cancelling one of a ring lets the other two run")
+        func ring() {
+            let log = Log<String>()
+            let ops = ["a", "b", "c"].map { name in BlockOperation { log.note(name) } }
+            for index in 0..<3 { ops[index].addDependency(ops[(index + 1) % 3]) }
+            for op in ops { queue.addOperation(op) }
+            #expect(queue.operationCount == 3)
+            ops[0].cancel()
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(log.all == ["c", "b"])
+        }
+
+        @Test("cancelAllOperations reaches those that wait, those in a suspended queue, and those that run")
+        func cancelAll() {
+            queue.maxConcurrentOperationCount = 1
+            let began = DispatchSemaphore(value: 0)
+            let running = LateOperation { _ in began.signal() }
+            let waiting = BlockOperation { Issue.record("it was cancelled") }
+            queue.addOperations([running, waiting], waitUntilFinished: false)
+            began.wait()
+            queue.isSuspended = true
+            queue.cancelAllOperations()
+            #expect(running.isCancelled && waiting.isCancelled)
+            #expect(!waiting.isFinished)
+            running.finish()
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(waiting.isFinished)
+        }
+
+        @Test("cancelling one operation leaves the others")
+        func cancelOne() {
+            queue.isSuspended = true
+            let runs = Log<Int>()
+            let ops = (0..<5).map { number in BlockOperation { runs.note(number) } }
+            for op in ops { queue.addOperation(op) }
+            ops[2].cancel()
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(runs.all.sorted() == [0, 1, 3, 4])
+        }
+
+        @Test("an operation that says itself when it is ready runs then")
+        func ownReadiness() {
+            let op = GatedOperation()
+            queue.addOperation(op)
+            let other = BlockOperation {}
+            queue.addOperations([other], waitUntilFinished: true)
+            #expect(!op.isFinished)
+            op.open()
+            op.waitUntilFinished()
+        }
+
+        @Test("no more run at a time than the limit says; a limit of 0 holds all back")
+        func limit() {
+            queue.maxConcurrentOperationCount = 0
+            let crowd = Crowd()
+            for _ in 0..<60 { queue.addOperation { crowd.visit { usleep(200) } } }
+            #expect(crowd.most == 0)
+            queue.maxConcurrentOperationCount = 2
+            queue.waitUntilAllOperationsAreFinished()
+            #expect((1...2).contains(crowd.most))
+            #expect(OperationQueue.defaultMaxConcurrentOperationCount == -1)
+        }
+
+        @Test("a barrier waits for what was added before and holds back what is added after, suspended or not")
+        func barriers() {
+            queue.isSuspended = true
+            let log = Log<String>()
+            queue.addBarrierBlock { log.note("first barrier") }
+            for _ in 0..<5 { queue.addOperation { log.note("before") } }
+            queue.addBarrierBlock { log.note("barrier") }
+            let cancelled = BlockOperation { log.note("never") }
+            cancelled.cancel()
+            queue.addOperation(cancelled)
+            for _ in 0..<5 { queue.addOperation { log.note("after") } }
+            #expect(log.all == [])
+            #expect(queue.operationCount == 11)
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(
+                log.all == ["first barrier"] + Array(repeating: "before", count: 5) + ["barrier"]
+                    + Array(repeating: "after", count: 5))
+        }
+
+        @Test("the blocks of a BlockOperation run at the same time, each once")
+        func blocks() {
+            let meeting = DispatchGroup()
+            let op = BlockOperation()
+            for _ in 0..<4 {
+                meeting.enter()
+                op.addExecutionBlock {
+                    // Each waits for all.
+                    meeting.leave()
+                    meeting.wait()
+                }
+            }
+            #expect(op.executionBlocks.count == 4)
+            queue.addOperations([op], waitUntilFinished: true)
+            let empty = BlockOperation()
+            queue.addOperations([empty], waitUntilFinished: true)
+        }
+
+        @Test("the current queue is the one that started the operation; main is one object")
+        func current() async {
+            let seen = Box<OperationQueue?>(nil)
+            let op = BlockOperation { [queue] in
+                seen.value = OperationQueue.current
+                queue.cancelAllOperations()
+            }
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                op.completionBlock = { continuation.resume() }
+                queue.addOperation(op)
+            }
+            #expect(seen.value === queue)
+            #expect(OperationQueue.main === OperationQueue.main)
+            #expect(!OperationQueue.main.isSuspended)
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                OperationQueue.main.addOperation {
+                    #expect(OperationQueue.current === OperationQueue.main)
+                    dispatchPrecondition(condition: .onQueue(.main))
+                    continuation.resume()
+                }
+            }
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                OperationQueue.main.addBarrierBlock {
+                    dispatchPrecondition(condition: .onQueue(.main))
+                    continuation.resume()
+                }
+            }
+        }
+
+        @Test("an underlying queue runs the operations, until it is taken away")
+        func underlying() {
+            let line = DispatchQueue(label: "underlying")
+            let key = DispatchSpecificKey<Int>()
+            line.setSpecific(key: key, value: 42)
+            queue.underlyingQueue = line
+            let seen = Box<Int?>(nil)
+            queue.addOperations([BlockOperation { seen.value = DispatchQueue.getSpecific(key: key) }], waitUntilFinished: true)
+            #expect(seen.value == 42)
+            queue.waitUntilAllOperationsAreFinished()
+            queue.underlyingQueue = nil
+            queue.addOperations([BlockOperation { seen.value = DispatchQueue.getSpecific(key: key) }], waitUntilFinished: true)
+            #expect(seen.value == nil)
+        }
+
+        @Test("a queue goes when it is drained and let go, also when its operations were cancelled")
+        func lifecycle() {
+            weak var gone: OperationQueue?
+            let started = DispatchSemaphore(value: 0)
+            do {
+                let queue = OperationQueue()
+                queue.maxConcurrentOperationCount = 1
+                gone = queue
+                let second = BlockOperation {}
+                let first = BlockOperation { started.signal() }
+                second.addDependency(first)
+                queue.addOperation(second)
+                queue.addOperation(first)
+            }
+            started.wait()
+            for _ in 0..<10_000 where gone != nil { usleep(500) }
+            #expect(gone == nil)
+        }
+
+        @Test("the completion block is called once, and let go")
+        func completion() {
+            let census = Census()
+            let op = BlockOperation {}
+            let called = DispatchSemaphore(value: 0)
+            do {
+                let tracked = census.newborn()
+                op.completionBlock = {
+                    tracked.touch()
+                    called.signal()
+                }
+            }
+            queue.addOperation(op)
+            called.wait()
+            for _ in 0..<10_000 where census.alive > 0 { usleep(500) }
+            #expect(census.alive == 0)
+            #expect(op.completionBlock == nil)
+        }
+
+        @Test("progress counts once it has a total")
+        func progress() {
+            queue.addOperations([BlockOperation {}], waitUntilFinished: true)
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(queue.progress.completedUnitCount == 0)
+            queue.progress.totalUnitCount = 4
+            for _ in 0..<4 { queue.addOperation {} }
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(queue.progress.completedUnitCount == 4)
+            #expect(queue.progress.fractionCompleted == 1)
+        }
+
+        @Test("names, quality of service and descriptions can be overridden as on Foundation's")
+        func attributes() {
+            final class Named: Operation, @unchecked Sendable {
+                override var description: String { "a named one" }
+            }
+            let op = Named()
+            op.name = "op"
+            op.qualityOfService = .utility
+            #expect("\(op)" == "a named one" && op.name == "op" && op.qualityOfService == .utility)
+            queue.name = "queue"
+            queue.qualityOfService = .background
+            #expect(queue.name == "queue" && queue.qualityOfService == .background)
+        }
+
+        @Test("ten thousand operations, each with a dependency, run once")
+        func many() {
+            let runs = Counter()
+            var last: Operation?
+            queue.isSuspended = true
+            for number in 0..<10_000 {
+                let op = BlockOperation { runs.add() }
+                if number % 100 != 0, let last { op.addDependency(last) }
+                last = op
+                queue.addOperation(op)
+            }
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(runs.count == 10_000)
+        }
+    }
+}

@@ -1,0 +1,259 @@
+import Foundation
+import OverdriveDispatch
+import TestSupport
+import Testing
+
+extension DropIn {
+    @Suite("DispatchSource")
+    struct Sources {
+        private let queue = DispatchQueue(label: "sources")
+
+        @Test("a timer ticks, is set anew, and calls its cancel handler last")
+        func timer() {
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            let log = Log<String>()
+            let over = DispatchSemaphore(value: 0)
+            let ticks = Box(0)
+            timer.setRegistrationHandler { log.note("registered") }
+            timer.setEventHandler { [unowned timer] in
+                ticks.change { $0 += 1 }
+                log.note("tick")
+                #expect(timer.data >= 1)
+                if ticks.value == 3 { timer.cancel() }
+            }
+            timer.setCancelHandler {
+                log.note("cancelled")
+                over.signal()
+            }
+            timer.schedule(deadline: .distantFuture)
+            timer.schedule(deadline: .now() + .milliseconds(5), repeating: .milliseconds(5), leeway: .milliseconds(1))
+            timer.activate()
+            timer.activate()
+            over.wait()
+            #expect(timer.isCancelled)
+            #expect(log.all == ["registered", "tick", "tick", "tick", "cancelled"])
+        }
+
+        @Test("a timer is not early, and a leeway does not make it later than that")
+        func deadline() {
+            let due = DispatchTime.now() + .milliseconds(40)
+            let fired = Box<DispatchTime?>(nil)
+            let told = DispatchSemaphore(value: 0)
+            let timer = DispatchSource.makeTimerSource(flags: .strict, queue: queue)
+            timer.setEventHandler {
+                fired.value = .now()
+                told.signal()
+            }
+            timer.schedule(deadline: due, repeating: 1000.0, leeway: .milliseconds(30))
+            timer.resume()
+            told.wait()
+            #expect(fired.value.map { $0 >= due } == true)
+            timer.cancel()
+        }
+
+        @Test("what is missed while a timer is suspended comes as one event that counts it")
+        func suspended() {
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            let counts = Log<UInt>()
+            let told = DispatchSemaphore(value: 0)
+            timer.setEventHandler { [unowned timer] in
+                counts.note(timer.data)
+                told.signal()
+            }
+            timer.schedule(deadline: .now(), repeating: .milliseconds(2))
+            timer.activate()
+            told.wait()
+            timer.suspend()
+            queue.sync {}
+            while told.wait(timeout: .now()) == .success {}
+            let before = counts.all.count
+            #expect(told.wait(timeout: .now() + .milliseconds(30)) == .timedOut)
+            #expect(counts.all.count == before)
+            timer.resume()
+            told.wait()
+            #expect(counts.all[before] >= 5)
+            timer.cancel()
+        }
+
+        @Test("a one-shot timer later than the end never fires; one on the wall clock does")
+        func oneShots() {
+            let late = DispatchSource.makeTimerSource(queue: queue)
+            late.setEventHandler { Issue.record("it was cancelled") }
+            late.schedule(deadline: .now() + .seconds(600))
+            late.activate()
+            let told = DispatchSemaphore(value: 0)
+            let wall = DispatchSource.makeTimerSource(queue: queue)
+            wall.setEventHandler { told.signal() }
+            wall.schedule(wallDeadline: .now() + .milliseconds(3), repeating: .milliseconds(3))
+            wall.activate()
+            told.wait()
+            told.wait()
+            wall.cancel()
+            late.cancel()
+        }
+
+        @Test("a source stops when it is let go, and lets go of its handlers")
+        func released() {
+            let census = Census()
+            let told = DispatchSemaphore(value: 0)
+            do {
+                let timer = DispatchSource.makeTimerSource(queue: queue)
+                let tracked = census.newborn()
+                timer.setEventHandler {
+                    tracked.touch()
+                    told.signal()
+                }
+                timer.schedule(deadline: .now(), repeating: .milliseconds(1))
+                timer.activate()
+                told.wait()
+            }
+            #expect(eventually { census.alive == 0 })
+        }
+
+        @Test("user data adds up, is joined by bits and is replaced")
+        func userData() {
+            queue.suspend()
+            let seen = Log<UInt>()
+            let told = DispatchGroup()
+            let add = DispatchSource.makeUserDataAddSource(queue: queue)
+            let or = DispatchSource.makeUserDataOrSource(queue: queue)
+            let replace = DispatchSource.makeUserDataReplaceSource(queue: queue)
+            for source in [add, or, replace] as [any DispatchSourceProtocol] {
+                told.enter()
+                source.setEventHandler { [unowned source] in
+                    seen.note(source.data)
+                    told.leave()
+                }
+                source.activate()
+            }
+            add.add(data: 1)
+            add.add(data: 4)
+            or.or(data: 1)
+            or.or(data: 5)
+            replace.replace(data: 1)
+            replace.replace(data: 9)
+            add.add(data: 0)
+            queue.resume()
+            told.wait()
+            #expect(seen.all == [5, 5, 9])
+            for source in [add, or, replace] as [any DispatchSourceProtocol] { source.cancel() }
+        }
+
+        @Test("a descriptor is told once for what comes, and closed in the cancel handler")
+        func reading() {
+            var ends: [Int32] = [0, 0]
+            #expect(pipe(&ends) == 0)
+            let reader = ends[0]
+            let source = DispatchSource.makeReadSource(fileDescriptor: reader, queue: queue)
+            let read = Box("")
+            let got = DispatchSemaphore(value: 0)
+            let closed = DispatchSemaphore(value: 0)
+            source.setEventHandler { [unowned source] in
+                dispatchPrecondition(condition: .onQueue(queue))
+                var bytes = [UInt8](repeating: 0, count: Int(source.data))
+                let count = Foundation.read(reader, &bytes, bytes.count)
+                read.change { $0 += String(decoding: bytes[..<count], as: UTF8.self) }
+                got.signal()
+            }
+            source.setCancelHandler {
+                close(reader)
+                closed.signal()
+            }
+            source.activate()
+            #expect(source.handle == UInt(reader))
+            write(ends[1], "one", 3)
+            got.wait()
+            write(ends[1], " two", 4)
+            got.wait()
+            source.cancel()
+            closed.wait()
+            #expect(read.value == "one two")
+            close(ends[1])
+        }
+
+        @Test("a descriptor that takes bytes is told")
+        func writing() {
+            var ends: [Int32] = [0, 0]
+            #expect(pipe(&ends) == 0)
+            let told = DispatchSemaphore(value: 0)
+            let source = DispatchSource.makeWriteSource(fileDescriptor: ends[1], queue: queue)
+            source.setEventHandler { told.signal() }
+            source.activate()
+            told.wait()
+            source.cancel()
+            close(ends[0])
+        }
+
+        @Test("a signal and the end of a process are told")
+        func signalsAndProcesses() throws {
+            signal(SIGUSR2, SIG_IGN)
+            let told = DispatchSemaphore(value: 0)
+            let source = DispatchSource.makeSignalSource(signal: SIGUSR2, queue: queue)
+            let registered = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { registered.signal() }
+            source.setEventHandler { told.signal() }
+            source.activate()
+            registered.wait()
+            // libdispatch registers on its own thread: the first signal may come before that.
+            while told.wait(timeout: .now() + .milliseconds(20)) == .timedOut { kill(getpid(), SIGUSR2) }
+            source.cancel()
+            let child = Process()
+            child.executableURL = URL(fileURLWithPath: "/bin/sh")
+            child.arguments = ["-c", "read line"]
+            let pipe = Pipe()
+            child.standardInput = pipe
+            try child.run()
+            let end = OverdriveDispatch.DispatchSource.makeProcessSource(
+                identifier: child.processIdentifier, eventMask: .exit, queue: queue)
+            let ended = DispatchSemaphore(value: 0)
+            end.setEventHandler { ended.signal() }
+            end.activate()
+            #expect(ended.wait(timeout: .now()) == .timedOut)
+            try pipe.fileHandleForWriting.close()
+            ended.wait()
+            end.cancel()
+        }
+
+        @Test("a channel writes and reads in its order, with handlers on our queue")
+        func channels() throws {
+            let path = NSTemporaryDirectory() + "overdrive-io-\(UUID().uuidString)"
+            defer { unlink(path) }
+            let done = DispatchGroup()
+            let descriptor = open(path, O_RDWR | O_CREAT, 0o600)
+            #expect(descriptor >= 0)
+            done.enter()
+            let channel = DispatchIO(type: .stream, fileDescriptor: descriptor, queue: queue) { error in
+                #expect(error == 0)
+                close(descriptor)
+                done.leave()
+            }
+            let log = Log<String>()
+            for word in ["one ", "two ", "three"] {
+                done.enter()
+                let data = Array(word.utf8).withUnsafeBytes { DispatchData(bytes: $0) }
+                channel.write(offset: 0, data: data, queue: queue) { isDone, _, error in
+                    dispatchPrecondition(condition: .onQueue(queue))
+                    #expect(error == 0)
+                    guard isDone else { return }
+                    log.note(word)
+                    done.leave()
+                }
+            }
+            channel.close()
+            done.wait()
+            #expect(log.all == ["one ", "two ", "three"])
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "one two three")
+            let file = try #require(
+                DispatchIO(type: .random, path: path, oflag: O_RDONLY, mode: 0, queue: queue) { _ in })
+            let text = Box("")
+            done.enter()
+            file.read(offset: 4, length: 3, queue: queue) { isDone, data, _ in
+                if let data { text.change { $0 += String(decoding: data, as: UTF8.self) } }
+                if isDone { done.leave() }
+            }
+            done.wait()
+            #expect(text.value == "two")
+            file.close(flags: .stop)
+        }
+    }
+}
