@@ -19,7 +19,6 @@ struct AdoptablePackage {
             let sources: [String]?
             let exclude: [String]?
             let dependencies: [Dependency]
-            let settings: [Setting]?
         }
 
         /// A target that is depended on; nil: a product.
@@ -42,21 +41,6 @@ struct AdoptablePackage {
                     }
                 }
                 target = name
-            }
-        }
-
-        struct Setting: Decodable {
-            let feature: String?
-
-            private enum Key: String, CodingKey { case kind }
-            private struct Kind: Decodable {
-                let enableUpcomingFeature: Value?
-                struct Value: Decodable { let _0: String }
-            }
-
-            init(from decoder: any Decoder) throws {
-                let container = try decoder.container(keyedBy: Key.self)
-                feature = (try? container.decode(Kind.self, forKey: .kind))?.enableUpcomingFeature?._0
             }
         }
     }
@@ -160,13 +144,12 @@ struct AdoptablePackage {
     }
 
     private func make(_ target: Description.Target, _ directory: String, _ files: [String]) -> AdoptedTarget {
-        let exports = target.settings?.contains { $0.feature == "MemberImportVisibility" } ?? false
         // Where a manifest lists its sources the new file has to be among them.
         let listed = target.sources?.first.map { directory + "/" + $0 }
         let place = listed.flatMap { $0.hasSuffix(".swift") ? nil : $0 } ?? directory
         return AdoptedTarget(
             name: target.name, file: place + "/" + AliasFile.name,
-            aliases: AliasFile.text(isPublic: target.type == "regular", exports: exports),
+            aliases: AliasFile.text(isPublic: target.type == "regular"),
             walls: files.flatMap { file in
                 Wall.all(in: Source.withoutComments(Files.read(file) ?? ""), file: file)
             })

@@ -15,16 +15,16 @@ enum AliasFile {
         "OperationQueue",
     ]
 
-    /// - Parameters:
-    ///   - isPublic: Whether others see the module's declarations, which may name the types.
-    ///   - exports: Whether a file sees the members of types of those modules only that it imports itself.
-    static func text(isPublic: Bool, exports: Bool) -> String {
+    /// The import is exported to all of the module's files: some see a type's members only in modules that they import.
+    ///
+    /// - Parameter isPublic: Whether others see the module's declarations, which may name the types.
+    static func text(isPublic: Bool) -> String {
         let access = isPublic ? "public " : ""
         let aliases = types.map { "\(access)typealias \($0)\(generics(of: $0)) = OverdriveDispatch.\($0)\(generics(of: $0))" }
         return """
             \(mark) This module's queues and operations are Overdrive's;
             // `overdrive adopt --undo` takes the file away again.
-            \(exports ? "@_exported \(access)import OverdriveDispatch" : "\(access)import OverdriveDispatch")
+            @_exported public import OverdriveDispatch
 
             \(aliases.joined(separator: "\n"))
 
