@@ -91,6 +91,11 @@ extension DispatchQueue {
         deadline: DispatchTime, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
         execute work: __owned @escaping @Sendable () -> Void
     ) {
+        if self === DispatchQueue.main {
+            // libdispatch's own timer comes to the main thread without a detour.
+            Dispatch.DispatchQueue.main.asyncAfter(deadline: deadline, qos: qos, flags: flags, execute: work)
+            return
+        }
         let body = standIn.isThere ? standIn.around(work, flags) : work
         taskQueue.timer(dueAt: deadline.due, qos: qos.asked, flags: flags.engine) { _ in body() }
     }
