@@ -84,12 +84,23 @@ extension Task {
     }
 
     /// A task that has nothing to do: its value is an update and the outcome.
-    public convenience init(value: T) {
+    ///
+    ///     let cached = Task(value: image)
+    ///
+    /// - Parameters:
+    ///   - before: Leave it out: it takes a closure that would else be the value, so that Swift's `Task { … }` does not
+    ///     compile here. A closure that is meant as the value is written in the parentheses.
+    ///   - value: The value.
+    ///   - after: Leave it out, too: the same for the compiler's Swift 5 mode, which looks from the end.
+    public convenience init(_ before: NoClosure? = nil, value: T, _ after: NoClosure? = nil) {
         self.init { emit in
             emit(.value(value))
             return {}
         }
     }
+
+    /// What no closure is that a program would write: see ``init(_:value:_:)``.
+    public typealias NoClosure = (Never) -> Void
 
     /// A task that has nothing to do but fail.
     public convenience init(error: any Error) {

@@ -1,4 +1,14 @@
 /// Swift's own `Task`, under a name that ours does not hide.
+///
+///     let reply = AsyncTask { await client.get(url) }
+///     func keep(_ task: AsyncTask<Data, Never>) { … }
+///
+/// A file that has more of Swift's tasks than of Overdrive's turns it round: there `Task` is Swift's, in every spelling, and
+/// ours is `Overdrive.Task`.
+///
+///     import Overdrive
+///     private typealias Task = _Concurrency.Task
+///     private typealias TaskGroup = _Concurrency.TaskGroup
 public typealias AsyncTask = _Concurrency.Task
 
 /// Swift's own `TaskGroup`, under a name that ours does not hide.

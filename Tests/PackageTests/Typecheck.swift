@@ -2,7 +2,11 @@ import Foundation
 
 /// What the compiler says of a file that uses the modules that these tests were built with.
 enum Typecheck {
-    static func errors(in source: String) throws -> String {
+    ///
+    /// - Parameters:
+    ///   - mode: The language mode of the compiler: 5 or 6.
+    ///   - flow: Whether it also looks at what goes where, which it does only in code without other errors.
+    static func errors(in source: String, mode: Int = 6, flow: Bool = false) throws -> String {
         let file = FileManager.default.temporaryDirectory
             .appendingPathComponent("overdrive-typecheck-\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
@@ -13,9 +17,10 @@ enum Typecheck {
         let pipe = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [
-            "swiftc", "-typecheck", "-swift-version", "6", "-I", modules, "-Xcc",
+            "swiftc", "-swift-version", "\(mode)", "-I", modules, "-Xcc",
             "-fmodule-map-file=\(include)/module.modulemap", "-Xcc", "-I\(include)", file.path,
         ]
+        process.arguments? += flow ? ["-emit-sil", "-o", "/dev/null"] : ["-typecheck"]
         process.standardOutput = pipe
         process.standardError = pipe
         try process.run()
