@@ -36,6 +36,9 @@ let package = Package(
         contender("concurrency"),
         contender("nio", [.product(name: "NIOPosix", package: "swift-nio")]),
         contender("threads"),
+        .executableTarget(
+            name: "parallel-serial", dependencies: [.product(name: "OverdriveCore", package: "overdrive")],
+            swiftSettings: settings),
         .target(name: "SuiteKit", dependencies: ["BenchmarkKit", "CWorkloads"], swiftSettings: settings),
         .target(name: "Simulation", swiftSettings: settings),
         .executableTarget(

@@ -69,17 +69,31 @@ enum Bounce {
         ThreadBounce.current?.assumingMemoryBound(to: Line.self)
     }
 
+    /// Whether the calling thread is at its line, and not beside it: what is run now comes later.
+    static var isAtLine: Bool {
+        guard let line else { return false }
+        return !line.pointee.isAside
+    }
+
     /// Calls `bounced.go()`: now, or where the thread is at it already, after what stands in its line.
     static func run(_ bounced: Bounced) {
+        if let line, !line.pointee.isAside { return line.pointee.append(bounced) }
+        open { bounced.go() }
+    }
+
+    /// Calls `body` at once, at the thread's line: what it runs comes when it has returned, and has come on return where the
+    /// thread was not at its line before.
+    static func atLine(_ body: () -> Void) {
+        if isAtLine { body() } else { open(body) }
+    }
+
+    /// Makes a line, calls `body`, and then what has come to stand in the line.
+    private static func open(_ body: () -> Void) {
         let outer = line
-        if let outer, !outer.pointee.isAside {
-            outer.pointee.append(bounced)
-            return
-        }
         var line = Line(depth: outer.map { $0.pointee.depth + 1 } ?? 0)
         withUnsafeMutablePointer(to: &line) { line in
             ThreadBounce.current = UnsafeMutableRawPointer(line)
-            bounced.go()
+            body()
             while let next = line.pointee.pop() { next.go() }
             ThreadBounce.current = outer.map { UnsafeMutableRawPointer($0) }
         }

@@ -63,14 +63,25 @@ final class Listener<T: Sendable>: Sendable {
 /// whose thread may be telling others of the outcome; then whoever brings it the outcome serves it first.
 final class Subscription<T: Sendable>: Sendable {
     // Handed over by its caller, and called by one thread at a time.
-    nonisolated(unsafe) let handler: (T) -> Void
+    private nonisolated(unsafe) let handler: (T) -> Void
+    /// Whether it hands updates on to another task: at the thread's line, so that a chain of tasks is no stack.
+    private let isRelay: Bool
     /// Nobody wants to hear any more. The lock of the task's handlers is around it.
     nonisolated(unsafe) var isGivenUp = false
     /// 0: it waits; 1: somebody serves it; 2: it is served.
     private let state = Atomic<UInt8>(0)
 
-    init(_ handler: sending @escaping (T) -> Void) {
+    init(isRelay: Bool, _ handler: sending @escaping (T) -> Void) {
+        self.isRelay = isRelay
         self.handler = handler
+    }
+
+    func call(with value: T) {
+        if isRelay {
+            Bounce.atLine { handler(value) }
+        } else {
+            Bounce.aside { handler(value) }
+        }
     }
 
     /// False: somebody else serves it, or has.
@@ -122,7 +133,8 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
         typedLock.withLock { _ in body(&typed) }
     }
 
-    /// Puts events into the line, and serves the line unless another thread does.
+    /// Puts events into the line, and serves the line unless another thread does: after what this thread is at, where it
+    /// hands on what it was told itself.
     func handle(_ events: Event..., for task: Task<T>) {
         let isServed = typed { typed in
             for event in events { typed.line.append(event) }
@@ -130,6 +142,14 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
             return typed.isServed
         }
         guard !isServed else { return }
+        if Bounce.isAtLine {
+            Bounce.run { self.serveLine(of: task) }
+        } else {
+            serveLine(of: task)
+        }
+    }
+
+    private func serveLine(of task: Task<T>) {
         while let event = nextEvent() {
             switch event {
             case .subscribe(let subscription):
@@ -140,7 +160,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                 }
                 // The end sees this object only if it was there before.
                 if task.isFinished { endUpdates() }
-                if let last { Bounce.aside { subscription.handler(last) } }
+                if let last { subscription.call(with: last) }
                 subscription.end()
             case .update(let value, let attempt):
                 guard task.isUnderWay(attempt) else { continue }
@@ -152,7 +172,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
                     return (typed.updateHandlers, typed.lastUpdate)
                 }
                 withExtendedLifetime(last) {}  // given up without the lock: it may be the program's object
-                Bounce.aside { for subscription in handlers { subscription.handler(value) } }
+                for subscription in handlers { subscription.call(with: value) }
             case .outcome(.success(let value), let attempt):
                 guard task.isUnderWay(attempt) else { continue }
                 end(task, withUpdate: value)
@@ -218,8 +238,8 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
 extension Task {
     /// Has `body` called with each update, and with the last one now, if there was one.
     @discardableResult
-    final func subscribe(_ body: sending @escaping (T) -> Void) -> Subscription<T> {
-        let subscription = Subscription(body)
+    final func subscribe(isRelay: Bool = false, _ body: sending @escaping (T) -> Void) -> Subscription<T> {
+        let subscription = Subscription(isRelay: isRelay, body)
         if isFinished {
             serveLate(subscription)
         } else {
@@ -236,7 +256,7 @@ extension Task {
     /// No update comes any more: the subscription's handler gets the last one, unless it has it.
     private func serveLate(_ subscription: Subscription<T>) {
         guard subscription.begin() else { return }
-        if let last = typedExtrasIfAny?.typed({ $0.lastUpdate }) { Bounce.aside { subscription.handler(last) } }
+        if let last = typedExtrasIfAny?.typed({ $0.lastUpdate }) { subscription.call(with: last) }
         subscription.end()
     }
 

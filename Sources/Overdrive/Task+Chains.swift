@@ -4,7 +4,8 @@ internal import Synchronization
 /// Tasks made of tasks. They are lazy: starting or adding one starts what it is made of, on the same queue, unless its
 /// outcome is decided before. Cancelling one cancels what it has started, or would have, and leaves alone what others
 /// had started before. An attempt of it that is repeated finds the outcomes that were there: retry what it is made of
-/// instead. An update passes through a chain in one call, whose stack grows with the chain.
+/// instead. A chain may be as long as memory allows, and so may a loop whose `then` leads to the next round: neither takes
+/// more stack than a short one.
 extension Task {
     /// A task that goes on with this one's value.
     ///
@@ -184,7 +185,7 @@ extension Task {
         updates: @escaping @Sendable (T) -> Void,
         outcome body: @escaping @Sendable (Result<T, any Error>, _ wasUpdate: Bool) -> Void
     ) {
-        let subscription = subscribe(updates)
+        let subscription = subscribe(isRelay: true, updates)
         add(.relay { [weak self] outcome in
             let wasUpdate = self?.isLastUpdateTheValue ?? false
             let hand = { Bounce.run { body(outcome, wasUpdate) } }

@@ -115,4 +115,53 @@ struct ParallelWritingTests {
         #expect(sum == 10_000 * 9_999 / 2)
         #expect(inner == [1, 2])
     }
+
+    @Test("WorkerLocal changes a value where it lies, however large it is")
+    func workerLocalInPlace() {
+        let store = WorkerLocal { [Int](repeating: 0, count: 10_000) }
+        var addresses: Set<UInt> = []
+        for i in 0..<100 {
+            store.with { numbers in
+                numbers[i] += 1
+                numbers.withUnsafeBufferPointer { _ = addresses.insert(UInt(bitPattern: $0.baseAddress)) }
+            }
+        }
+        #expect(addresses.count == 1)
+        #expect(store.values == [[Int](repeating: 1, count: 100) + [Int](repeating: 0, count: 9_900)])
+    }
+
+    @Test("forEachChunk changes its scratch where it lies")
+    func scratchInPlace() {
+        let (made, addresses) = (Counter(), WorkerLocal { Set<UInt>() })
+        let scratch: @Sendable () -> [Int] = {
+            made.add()
+            return [Int](repeating: 0, count: 10_000)
+        }
+        Parallel.forEachChunk(0..<2_000, grain: 1, scratch: scratch) { part, scratch in
+            scratch[part.lowerBound] += 1
+            let address = scratch.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+            addresses.with { _ = $0.insert(address) }
+        }
+        #expect(addresses.values.allSatisfy { $0.count == 1 })
+        #expect(addresses.values.count == made.count)
+    }
+
+    @Test("WorkerLocal's values may be looked at while they are changed: none is seen in the middle, none is made twice")
+    func workerLocalLooks() {
+        let store = WorkerLocal { (0, 0) }
+        onThreads(3) { number in
+            for _ in 0..<20_000 {
+                if number == 0 {
+                    for pair in store.values where pair.0 != pair.1 { Issue.record("\(pair) was seen in the middle") }
+                } else {
+                    store.with {
+                        $0.0 += 1
+                        $0.1 += 1
+                    }
+                }
+            }
+        }
+        #expect(store.values.count == 2)
+        #expect(store.values.reduce(0) { $0 + $1.0 } == 40_000)
+    }
 }

@@ -263,4 +263,58 @@ struct ChainTests {
             #expect(seen.last == outcome, "\(seen) and \(outcome)")
         }
     }
+
+    /// A task of so many links.
+    private static func chain(of length: Int, from source: Task<Int>) -> Task<Int> {
+        var task = source
+        for _ in 0..<length { task = task.then { $0 + 1 } }
+        return task
+    }
+
+    /// On a stack of one mebibyte: what took a frame or two for each link would be over its end.
+    private static let long = 4_000
+
+    @Test("A long chain takes a short stack")
+    func longChain() throws {
+        let results = Log<Int?>()
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 1, stackSize: 1 << 20))
+        queue.async {
+            let progressive = Self.chain(
+                of: Self.long,
+                from: Task { emit in
+                    for number in 1...3 { emit(.update(number)) }
+                    emit(.completion)
+                    return {}
+                })
+            let updates = Log<Int>()
+            progressive.onUpdate { updates.note($0) }
+            progressive.start()
+            results.note(progressive.result?.value)
+            #expect(updates.all == [1, 2, 3].map { $0 + Self.long })
+            let closure = Self.chain(of: Self.long, from: Task.inline { 4 })
+            closure.start()
+            results.note(closure.result?.value)
+            // Nobody starts this one, nor ends that.
+            withExtendedLifetime(Self.chain(of: Self.long, from: Task.inline { 6 })) {}
+            let stopped = Self.chain(of: Self.long, from: Task { _ in {} })
+            stopped.start()
+            stopped.cancel()
+            results.note(stopped.result?.value)
+        }
+        queue.waitUntilAllTasksAreFinished()
+        #expect(results.all == [3 + Self.long, 4 + Self.long, nil])
+    }
+
+    /// A round, and the rest of them.
+    private static func rounds(_ left: Int, _ round: @escaping @Sendable () -> Task<Int>) -> Task<Int> {
+        round().then { value -> Task<Int> in left == 0 ? Task(value: value) : rounds(left - 1, round) }
+    }
+
+    @Test("A loop of tasks that lead to tasks takes a short stack", arguments: [false, true])
+    func longLoop(isAsynchronous: Bool) throws {
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 1, stackSize: 1 << 20))
+        let loop = Self.rounds(Self.long) { isAsynchronous ? Task.async { 7 } : Task.inline { 7 } }
+        if isAsynchronous { queue.add(task: loop) } else { queue.async { loop.start() } }
+        #expect(try loop.wait() == 7)
+    }
 }

@@ -1,4 +1,4 @@
-internal import Synchronization
+public import Synchronization
 
 #if canImport(Glibc)
     internal import Glibc
@@ -18,17 +18,37 @@ internal import Synchronization
 ///
 /// - Threading: Safe from any thread.
 public final class WorkerLocal<Value: Sendable>: Sendable {
-    private struct Entry: Sendable {
-        let thread: UInt
-        var value: Value
+    /// One value, for good on the thread that made it. It stays where it is, and is changed there.
+    @usableFromInline
+    struct Place: ~Copyable {
+        @usableFromInline let thread: UInt
+        /// Written before the place can be found.
+        @usableFromInline var next: UnsafeMutablePointer<Place>?
+        /// ``idle``, or who has the value now.
+        @usableFromInline let holder: Atomic<UInt8>
+        @usableFromInline var value: Value
+
+        @usableFromInline
+        init(of thread: UInt, before next: UnsafeMutablePointer<Place>?, _ value: consuming Value) {
+            self.thread = thread
+            self.next = next
+            self.value = value
+            holder = Atomic(Holder.owner)
+        }
     }
 
-    /// One lock for some of the threads: two that are there at once seldom share one.
-    private final class Shard: Sendable {
-        let idle = Locked<[Entry]>([])
+    /// The places of some of the threads, newest first. They go with the store.
+    @usableFromInline
+    struct Shard: ~Copyable {
+        @usableFromInline let first = Atomic<UnsafeMutablePointer<Place>?>(nil)
+
+        init() {}
     }
 
-    private let shards = (0..<64).map { _ in Shard() }
+    private static var shardCount: Int { 64 }
+
+    // Made once, and gone with the store; what is in it says itself who may touch it.
+    @usableFromInline nonisolated(unsafe) let shards: UnsafeMutablePointer<Shard>
     private let make: @Sendable () -> Value
 
     /// Makes a store without values.
@@ -36,31 +56,127 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
     /// - Parameter make: Makes a thread's value when it first asks for one.
     public init(_ make: @escaping @Sendable () -> Value) {
         self.make = make
+        shards = .allocate(capacity: WorkerLocal.shardCount)
+        for shard in 0..<WorkerLocal.shardCount { (shards + shard).initialize(to: Shard()) }
     }
 
-    /// Calls `body` with the calling thread's value.
+    deinit {
+        forEachPlace { place in
+            place.deinitialize(count: 1)
+            UnsafeMutableRawPointer(place).deallocate()
+        }
+        shards.deinitialize(count: WorkerLocal.shardCount)
+        shards.deallocate()
+    }
+
+    /// Calls `body` with the calling thread's value, where it lies.
+    ///
+    ///     sums.with { $0 += x }
     ///
     /// - Parameter body: May change the value; nobody else sees it meanwhile. Where it asks for the value again,
     ///   itself or in work that its thread does while it waits, it gets a further one.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    /// - Cost: Two locks that are nearly always free, about 40 ns: ask once for each chunk, not for each element.
+    /// - Cost: One locked instruction on a cache line of the thread's own, less than 20 ns; nothing is copied, however large
+    ///   the value is.
+    @inlinable
     public func with<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
-        let thread = UInt(pthread_self())
-        let shard = shards[Int(truncatingIfNeeded: (UInt64(thread) &* 0x9E37_79B9_7F4A_7C15) >> 58)]
-        let own = shard.idle.withLock { idle in
-            idle.lastIndex { $0.thread == thread }.map { idle.remove(at: $0) }
+        let thread = threadWord()
+        let shard = shards + Int(truncatingIfNeeded: (UInt64(thread) &* 0x9E37_79B9_7F4A_7C15) >> 58)
+        // Acquires what the place was made of.
+        var next = shard.pointee.first.load(ordering: .acquiring)
+        while let place = next {
+            if place.pointee.thread == thread, take(place) { return try use(place, body) }
+            next = place.pointee.next
         }
-        var entry = own ?? Entry(thread: thread, value: make())
-        defer { shard.idle.withLock { $0.append(entry) } }
-        return try body(&entry.value)
+        return try use(add(of: thread, to: shard), body)
+    }
+
+    /// The caller has taken the place.
+    @inlinable
+    @inline(__always)
+    func use<R, E: Error>(_ place: UnsafeMutablePointer<Place>, _ body: (inout Value) throws(E) -> R) throws(E) -> R {
+        // Releases the value to whoever looks at it next.
+        defer { place.pointee.holder.store(Holder.idle, ordering: .releasing) }
+        return try body(&place.pointee.value)
+    }
+
+    /// False: the value is in use further out on this thread.
+    @inlinable
+    @inline(__always)
+    func take(_ place: UnsafeMutablePointer<Place>) -> Bool {
+        while true {
+            // Acquires what was done with the value.
+            let (taken, found) = place.pointee.holder.compareExchange(
+                expected: Holder.idle, desired: Holder.owner, ordering: .acquiring)
+            if taken { return true }
+            if found == Holder.owner { return false }
+            letOthersGoOn()  // somebody copies the value for `values`
+        }
+    }
+
+    /// A further place of the calling thread, which has taken it.
+    @usableFromInline
+    func add(of thread: UInt, to shard: UnsafeMutablePointer<Shard>) -> UnsafeMutablePointer<Place> {
+        let value = make()
+        // A cache line or two of its own.
+        let room = UnsafeMutableRawPointer.allocate(
+            byteCount: MemoryLayout<Place>.size, alignment: max(128, MemoryLayout<Place>.alignment))
+        let place = room.bindMemory(to: Place.self, capacity: 1)
+        var first = shard.pointee.first.load(ordering: .relaxed)  // relaxed: the exchange decides
+        place.initialize(to: Place(of: thread, before: first, value))
+        while true {
+            // Releases what the place is made of.
+            let (done, found) = shard.pointee.first.compareExchange(
+                expected: first, desired: place, ordering: .releasing)
+            if done { return place }
+            first = found
+            place.pointee.next = found
+        }
+    }
+
+    private func forEachPlace(_ body: (UnsafeMutablePointer<Place>) -> Void) {
+        for shard in 0..<WorkerLocal.shardCount {
+            // Acquires what the places were made of.
+            var next = shards[shard].first.load(ordering: .acquiring)
+            while let place = next {
+                next = place.pointee.next
+                body(place)
+            }
+        }
     }
 
     /// All values that were made and are not in use, in no order.
     public var values: [Value] {
-        shards.flatMap { shard in shard.idle.withLock { $0.map(\.value) } }
+        var values: [Value] = []
+        forEachPlace { place in
+            // Acquires what was done with the value, and gives it back.
+            guard
+                place.pointee.holder.compareExchange(
+                    expected: Holder.idle, desired: Holder.reader, ordering: .acquiring
+                ).exchanged
+            else { return }
+            values.append(place.pointee.value)
+            place.pointee.holder.store(Holder.idle, ordering: .releasing)
+        }
+        return values
     }
 }
+
+/// Who has the value of a place.
+@usableFromInline
+enum Holder {
+    @inlinable static var idle: UInt8 { 0 }
+    /// The thread that it belongs to.
+    @inlinable static var owner: UInt8 { 1 }
+    /// Whoever asks for all values, for as long as a copy takes.
+    @inlinable static var reader: UInt8 { 2 }
+}
+
+/// A word by which a thread is told from all others that are there.
+@usableFromInline func threadWord() -> UInt { UInt(pthread_self()) }
+
+@usableFromInline func letOthersGoOn() { _ = sched_yield() }
 
 extension Parallel {
     /// Calls a closure for parts of a range, with something to work in.
