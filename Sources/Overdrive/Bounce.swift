@@ -43,6 +43,8 @@ enum Bounce {
         let depth: Int
         /// The thread runs the program's code, and has stepped out of the line.
         var isAside = false
+        /// The thread hands an update on, from one task to the next.
+        var isHandingOn = false
 
         init(depth: Int) {
             self.depth = depth
@@ -69,10 +71,10 @@ enum Bounce {
         ThreadBounce.current?.assumingMemoryBound(to: Line.self)
     }
 
-    /// Whether the calling thread is at its line, and not beside it: what is run now comes later.
-    static var isAtLine: Bool {
+    /// Whether the calling thread hands an update on, in ``handOn(_:)``.
+    static var isHandingOn: Bool {
         guard let line else { return false }
-        return !line.pointee.isAside
+        return line.pointee.isHandingOn && !line.pointee.isAside
     }
 
     /// Calls `bounced.go()`: now, or where the thread is at it already, after what stands in its line.
@@ -81,10 +83,14 @@ enum Bounce {
         open { bounced.go() }
     }
 
-    /// Calls `body` at once, at the thread's line: what it runs comes when it has returned, and has come on return where the
-    /// thread was not at its line before.
-    static func atLine(_ body: () -> Void) {
-        if isAtLine { body() } else { open(body) }
+    /// Calls `body`, which hands an update on to another task: what that one does with it comes when `body` has returned, and
+    /// has come on return where the thread was not at its line before.
+    static func handOn(_ body: () -> Void) {
+        guard let here = line, !here.pointee.isAside else { return open { handOn(body) } }
+        let outer = here.pointee.isHandingOn
+        here.pointee.isHandingOn = true
+        body()
+        here.pointee.isHandingOn = outer
     }
 
     /// Makes a line, calls `body`, and then what has come to stand in the line.

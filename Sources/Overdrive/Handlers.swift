@@ -78,7 +78,7 @@ final class Subscription<T: Sendable>: Sendable {
 
     func call(with value: T) {
         if isRelay {
-            Bounce.atLine { handler(value) }
+            Bounce.handOn { handler(value) }
         } else {
             Bounce.aside { handler(value) }
         }
@@ -142,7 +142,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
             return typed.isServed
         }
         guard !isServed else { return }
-        if Bounce.isAtLine {
+        if Bounce.isHandingOn {
             Bounce.run { self.serveLine(of: task) }
         } else {
             serveLine(of: task)
