@@ -82,6 +82,9 @@ void od_queue_async_task(od_queue *queue, int32_t band, void *task);
  * pending limit, because who submits it has others to submit that may be waited for. */
 void od_queue_async_due_task(od_queue *queue, int32_t band, void *task);
 
+/* The same for a job as of od_pool_submit_executor_job. */
+void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job);
+
 /* How a job differs from a plain one. */
 enum {
     OD_BARRIER = 1,      /* runs alone: after all that was submitted before, before all after */

@@ -376,6 +376,11 @@ void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
     submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0));
 }
 
+void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
+{
+    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0));
+}
+
 #ifdef ODI_SWIFT_CLOSURES
 /* The doors for Swift closures: a closure parameter is two words, and `__owned` gives us its
  * context's reference. See Sources/OverdriveCore/ClosureDoor.swift for the other side. */

@@ -16,6 +16,7 @@ extension Scheduler: TaskExecutor {
         if od_pool_is_stopped(handle) { return globalConcurrentExecutor.enqueue(job) }
         let band = TaskQueue.QoS(job.priority.rawValue).band
         let job = UnownedJob(job)
+        JobWord.set(.scheduler, in: job)
         // The task keeps the scheduler alive, but may be over before the engine is done with the submission,
         // and the caller holds no reference of its own.
         let alive = Unmanaged.passRetained(self)
@@ -24,18 +25,28 @@ extension Scheduler: TaskExecutor {
     }
 }
 
-/// The engine's door: runs the job on the scheduler whose worker (or helper) this thread is. The task that the
-/// job belongs to keeps its executor alive.
+/// The engine's door: runs the job on its queue's executor, or on the scheduler whose worker (or helper) this thread
+/// is. The task that the job belongs to keeps that one alive.
 @_cdecl("od_executor_run")
 func odExecutorRun(_ job: UnsafeMutableRawPointer) {
+    let swiftJob = unsafeBitCast(job, to: UnownedJob.self)
+    switch JobWord.take(from: job) {
+    case .actors(let executor): return executor.run(swiftJob)
+    case .tasks(let executor): return executor.run(swiftJob)
+    case .scheduler: break
+    }
     guard let executor = PoolOwner.current?.executor else {
         trap("Scheduler.enqueue(_:): the job of a Swift task has no scheduler to run on")
     }
-    unsafeBitCast(job, to: UnownedJob.self).runSynchronously(on: executor)
+    swiftJob.runSynchronously(on: executor)
 }
 
 /// The engine's other door: the scheduler was shut down before the job's turn came.
 @_cdecl("od_executor_discard")
 func odExecutorDiscard(_ job: UnsafeMutableRawPointer) {
-    globalConcurrentExecutor.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)))
+    let swiftJob = unsafeBitCast(job, to: UnownedJob.self)
+    switch JobWord.take(from: job) {
+    case .actors(let executor): executor.runAfterShutdown(swiftJob)
+    case .tasks, .scheduler: globalConcurrentExecutor.enqueue(ExecutorJob(swiftJob))
+    }
 }

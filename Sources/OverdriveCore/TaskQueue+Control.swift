@@ -55,7 +55,8 @@ extension TaskQueue {
     }
 
     /// How many closures run at a time at most: 1 or more, or ``unlimited``. It may change while they run: a
-    /// lower limit holds for what starts from then on.
+    /// lower limit holds for what starts from then on. A queue whose ``actorExecutor`` has been asked for stays
+    /// serial: another limit traps.
     public var maxConcurrentTaskCount: Int {
         get {
             guard case .engine(let queue, _) = route else { return isMain ? 1 : TaskQueue.unlimited }
@@ -63,7 +64,13 @@ extension TaskQueue {
             return width == Int32(OD_UNLIMITED) ? TaskQueue.unlimited : Int(width)
         }
         set {
-            od_queue_set_width(ownQueue("maxConcurrentTaskCount"), TaskQueue.width(newValue))
+            let queue = ownQueue("maxConcurrentTaskCount")
+            if newValue != 1, executors.withLock({ $0?.actor != nil }) {
+                trap(
+                    "TaskQueue.maxConcurrentTaskCount of \"\(label)\" set to \(newValue) while actors are isolated to "
+                        + "it: a queue with an actorExecutor stays serial")
+            }
+            od_queue_set_width(queue, TaskQueue.width(newValue))
         }
     }
 

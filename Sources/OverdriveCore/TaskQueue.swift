@@ -53,6 +53,9 @@ public final class TaskQueue: Sendable {
     /// closures.
     let keptTarget = Locked<TaskQueue?>(nil)
 
+    /// The queue as an executor of Swift Concurrency, as far as anybody has asked for it.
+    let executors = Locked<QueueExecutors?>(nil)
+
     /// Whether ``suspend()`` and limits are refused: the queue belongs to everybody.
     let isGlobal: Bool
 
@@ -151,6 +154,7 @@ public final class TaskQueue: Sendable {
         }
         if case .engine(let queue, _) = route {
             keepTargetsSpecifics()
+            executors.withLock { $0?.keep(Specifics.of(queue)) }
             Specifics.release(with: queue)
             od_queue_release(queue)
         }

@@ -269,4 +269,32 @@ struct MisuseTests {
             says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
                 + "where it was opened")
     }
+
+    @Test("of an actor's executor: on a queue that is not serial, on main, and a change of the limit afterwards")
+    func actorExecutors() async {
+        expect(
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = TaskQueue.concurrent(label: "pages").actorExecutor
+            },
+            says: "TaskQueue.actorExecutor of \"pages\", which is not serial: an actor needs a TaskQueue.serial")
+        expect(
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = TaskQueue.main.actorExecutor
+            },
+            says: "TaskQueue.actorExecutor of \"main\", which runs on a dispatch queue: write @MainActor")
+        expect(
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let queue = TaskQueue.serial(label: "account")
+                _ = queue.actorExecutor
+                queue.maxConcurrentTaskCount = 1
+                queue.maxConcurrentTaskCount = 2
+            },
+            says: "TaskQueue.maxConcurrentTaskCount of \"account\" set to 2 while actors are isolated to it: a queue with "
+                + "an actorExecutor stays serial")
+        expect(
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                TaskQueue.serial(label: "account").actorExecutor.checkIsolated()
+            },
+            says: "an actor on TaskQueue \"account\" was asked for its isolation elsewhere: call it with await")
+    }
 }
