@@ -15,6 +15,7 @@ FLAVOURS := plain tsan asan
 ENGINE   := $(shell find CScheduler -name '*.c' | sort)
 UNIT     := $(sort $(wildcard Tests/Engine/*_test.c Tests/Engine/topology_*.c))
 STRESS   := $(sort $(wildcard Tests/Stress/*.c))
+ARCHIVED := $(sort $(wildcard Tests/Archive/*.c))
 
 # -fno-builtin-malloc: tests make malloc fail, which the optimiser takes for impossible.
 CFLAGS       := -std=c11 -g -fno-omit-frame-pointer -fno-builtin-malloc -D_GNU_SOURCE -DODI_CHECKED \
@@ -61,11 +62,19 @@ $(C)/$(1)/bin/%: $(C)/$(1)/Tests/%.o $(ENGINE:%.c=$(C)/$(1)/%.o)
 	@mkdir -p $$(@D)
 	@$(NICE) $$(CC) $$(LDFLAGS) $$(CFLAGS_$(1)) $$^ $$(LIBS) $$(LIBS_$(1)) -o $$@
 
-programs-$(1) := $(UNIT:Tests/%.c=$(C)/$(1)/bin/%)
+# As a program of somebody else's would be: only what it asks for is taken from the archive.
+$(C)/$(1)/engine.a: $(ENGINE:%.c=$(C)/$(1)/%.o)
+	@rm -f $$@ && ar rcs $$@ $$^
+
+$(C)/$(1)/bin/Archive/%: $(C)/$(1)/Tests/Archive/%.o $(C)/$(1)/engine.a
+	@mkdir -p $$(@D)
+	@$(NICE) $$(CC) $$(LDFLAGS) $$(CFLAGS_$(1)) $$^ $$(LIBS) $$(LIBS_$(1)) -o $$@
+
+programs-$(1) := $(UNIT:Tests/%.c=$(C)/$(1)/bin/%) $(if $(filter plain,$(1)),$(ARCHIVED:Tests/%.c=$(C)/$(1)/bin/%))
 stress-$(1)   := $(STRESS:Tests/%.c=$(C)/$(1)/bin/%)
 build-$(1): $$(programs-$(1)) $$(stress-$(1))
-.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(ENGINE) $(UNIT) $(STRESS))
--include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS))
+.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED))
+-include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED))
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 

@@ -35,7 +35,8 @@ typedef struct od_timer od_timer;
 
 typedef struct od_timer_options {
     int64_t delay_ns;    /* from now; 0 or less: at once. INT64_MAX: never */
-    int64_t interval_ns; /* between calls; 0: one call only */
+    int64_t interval_ns; /* between calls; 0: one call only; less traps. A time that would lie
+                            beyond the clock's end never comes */
     void (*call)(void *context, uint64_t missed); /* `missed`: intervals left out before it */
     void (*over)(void *context); /* once, after the last call, or instead of it; may be NULL */
     void *context;

@@ -73,8 +73,15 @@ struct odi_owned {
     const odi_owned_kind *kind;
 };
 
-/* The function of all such jobs. Weak: the engine's parts are also linked without it. */
-extern void odi_job_call_owned(void *owned) __attribute__((weak));
+/* The function of all such jobs. Each object that names it brings it along, and the linker keeps one: an
+ * archive's member is not drawn by what is merely weak and defined in another, and the first timer's
+ * call went to address 0. */
+__attribute__((weak)) void odi_job_call_owned(void *raw)
+{
+    odi_owned *owned = raw;
+
+    owned->kind->call(owned);
+}
 
 static inline odi_entry odi_job_owned(odi_owned *owned)
 {
@@ -83,7 +90,7 @@ static inline odi_entry odi_job_owned(odi_owned *owned)
 
 static inline bool odi_job_calls(odi_entry job, odi_function *function)
 {
-    return job.code & ODI_JOB_PLAIN && function != NULL &&
+    return job.code & ODI_JOB_PLAIN && function != NULL && /* NULL: the layer above is not there */
            (job.code & ODI_JOB_CODE_MASK) == (uint64_t)(uintptr_t)function;
 }
 

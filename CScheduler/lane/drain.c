@@ -156,8 +156,10 @@ static bool others_wait(od_queue *queue)
     odi_worker *worker = odi_worker_self;
     uint32_t band = queue->band;
 
-    /* relaxed: a hint */
+    /* relaxed, both: hints. What is overdue is fired between two jobs of the worker, none of which is a
+     * lane's. */
     return odi_load_relaxed(&worker->crew->attention) & (ODI_SURPLUS | ODI_STOPPING) ||
+           odi_load_relaxed(&worker->crew->agenda.overdue) ||
            odi_worker_other_bands(worker, band) || odi_deque_size(&worker->deques[band]) > 0 ||
            odi_injector_size(&worker->site->injectors[band]) > 0;
 }

@@ -155,6 +155,22 @@ uint32_t odi_agenda_begin_firing(odi_agenda_wheel *wheel, int64_t now_ns)
     return firing;
 }
 
+/* Lock held. */
+static void end_firing(odi_agenda_wheel *wheel)
+{
+    wheel->firing = 0;
+    /* relaxed: the caller watches behind T1's fence */
+    odi_store_relaxed(&wheel->earliest, time_of(odi_wheel_next(&wheel->wheel)));
+}
+
+void odi_agenda_end_firing(odi_agenda_wheel *wheel, uint32_t firing)
+{
+    odi_lock_acquire(&wheel->lock);
+    if (wheel->firing == firing)
+        end_firing(wheel);
+    odi_lock_release(&wheel->lock);
+}
+
 int odi_agenda_take(odi_agenda_wheel *wheel, uint32_t firing, int64_t now_ns,
                     odi_alarm *due[ODI_DUE_BATCH])
 {
@@ -168,13 +184,10 @@ int odi_agenda_take(odi_agenda_wheel *wheel, uint32_t firing, int64_t now_ns,
             due[count] = (odi_alarm *)node;
             due[count++]->state = ODI_ALARM_IDLE;
         }
+        wheel->firing_until = now_ns + ODI_FIRING_NS;
+        odi_store_relaxed(&wheel->earliest, wheel->firing_until); /* relaxed: as in end_firing */
         if (count == 0)
-            wheel->firing = 0;
-        else
-            wheel->firing_until = now_ns + ODI_FIRING_NS;
-        /* relaxed: the caller watches behind T1's fence */
-        odi_store_relaxed(&wheel->earliest, count > 0 ? wheel->firing_until
-                                                      : time_of(odi_wheel_next(&wheel->wheel)));
+            end_firing(wheel);
     }
     odi_lock_release(&wheel->lock);
     return count;

@@ -127,6 +127,9 @@ uint32_t odi_agenda_begin_firing(odi_agenda_wheel *wheel, int64_t now_ns);
 int odi_agenda_take(odi_agenda_wheel *wheel, uint32_t firing, int64_t now_ns,
                     odi_alarm *due[ODI_DUE_BATCH]);
 
+/* The caller fires no more, though something may be due: somebody else does. */
+void odi_agenda_end_firing(odi_agenda_wheel *wheel, uint32_t firing);
+
 /* Closes the agenda and drops what is armed. Once. Not under a lock. */
 void odi_agenda_close(odi_agenda *agenda);
 

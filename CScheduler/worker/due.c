@@ -1,9 +1,13 @@
 #include "worker/due.h"
 
 #include "os/clock.h"
+#include "worker/run.h"
 
 /* The clock is read between two jobs after so many of them. */
 enum { LOOK_AT_CLOCK_EVERY = 16 };
+
+/* A worker fires so many batches, then looks for jobs. */
+enum { MOST_BATCHES = 16 };
 
 /* ---- somebody looks ---- */
 
@@ -100,20 +104,31 @@ bool odi_crew_is_due(odi_crew *crew)
     return earliest != ODI_FOREVER && earliest <= odi_clock_now();
 }
 
-static bool fire_wheel(odi_agenda_wheel *wheel, int64_t now)
+/* What is due runs inside of no queue, whatever job came before. */
+static void fire(odi_worker *worker, odi_alarm *alarm)
+{
+    odi_worker_end_run(worker);
+    alarm->kind->due(alarm);
+}
+
+/* Jobs come between, where others arm what is due faster than one worker fires it. */
+static bool fire_wheel(odi_worker *worker, odi_agenda_wheel *wheel, int64_t now)
 {
     odi_alarm *due[ODI_DUE_BATCH];
     uint32_t firing = odi_agenda_begin_firing(wheel, now);
-    int count;
+    int count = 1;
 
-    if (firing == 0)
-        return false;
-    while ((count = odi_agenda_take(wheel, firing, now, due)) > 0) {
+    for (int batch = 0; firing != 0 && batch < MOST_BATCHES && count > 0; batch++) {
+        count = odi_agenda_take(wheel, firing, now, due);
         for (int i = 0; i < count; i++)
-            due[i]->kind->due(due[i]);
+            fire(worker, due[i]);
         now = odi_clock_now();
     }
-    return true;
+    if (firing != 0 && count > 0) {
+        odi_agenda_end_firing(wheel, firing);
+        odi_store_relaxed(&worker->crew->agenda.overdue, true); /* relaxed: a hint */
+    }
+    return firing != 0;
 }
 
 void odi_worker_fire_due(odi_worker *worker)
@@ -126,7 +141,7 @@ void odi_worker_fire_due(odi_worker *worker)
         return;
     int64_t now = odi_agenda_earliest(agenda) == ODI_FOREVER ? 0 : odi_clock_now();
     for (int i = 0; i < agenda->count && now > 0; i++)
-        fired |= fire_wheel(&agenda->wheels[(worker->site_index + i) % agenda->count], now);
+        fired |= fire_wheel(worker, &agenda->wheels[(worker->site_index + i) % agenda->count], now);
     /* What was armed meanwhile nobody else has looked after. Who is about to sleep will. */
     if (fired)
         odi_crew_mind_agenda(crew);

@@ -24,7 +24,7 @@ enum EngineTime {
 
         func time(of deadline: ContinuousClock.Instant) -> Int64 {
             let (sum, overflow) = nanoseconds.addingReportingOverflow(instant.duration(to: deadline).signedNanoseconds)
-            return overflow ? .max : max(sum, 1)
+            return overflow ? .max : sum > 0 ? sum : -1
         }
     }
 
@@ -35,7 +35,8 @@ enum EngineTime {
     /// No suspension is as short, and nothing that interrupts the first eight readings as long.
     private static let shortestSleep = Duration.milliseconds(1)
 
-    /// The engine's time at which the deadline has come, 1 or more. Never early.
+    /// The engine's time at which the deadline has come; less than 0 where it lies before that clock's beginning.
+    /// Never early, and never 0, by which the engine means a delay.
     static func due(_ deadline: ContinuousClock.Instant) -> Int64 {
         let now = Anchor()
         return anchor.withLock { anchor in

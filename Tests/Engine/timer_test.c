@@ -327,6 +327,108 @@ static void a_timer_may_be_delivered_to_another_thread(void **state)
     od_timer_release(it.timer);
 }
 
+/* ---- fired between two jobs ---- */
+
+static struct {
+    od_queue *queue;
+    atomic_bool inside, fired;
+    atomic_int jobs;
+} between;
+
+static void deliver_between(void *unused, od_timer *timer)
+{
+    (void)unused;
+    atomic_store(&between.inside, od_queue_of_thread(0) != NULL || od_queue_is_current(between.queue));
+    od_timer_perform(timer);
+    atomic_store(&between.fired, true);
+}
+
+static void go_on_until_it_is_fired(void *unused)
+{
+    (void)unused;
+    odi_clock_sleep(MILLISECONDS(1) / 10);
+    if (!atomic_load(&between.fired) && atomic_fetch_add(&between.jobs, 1) < 100 * 1000)
+        od_queue_async(between.queue, NULL, OD_QUEUE_BAND, go_on_until_it_is_fired, NULL);
+}
+
+static void a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        probe it = {0};
+        od_timer_options options = options_of(&it, MILLISECONDS(2), 0);
+        od_pool *lone = lone_worker();
+
+        atomic_store(&between.fired, false);
+        atomic_store(&between.jobs, 0);
+        between.queue = od_queue_create(lone, OD_BAND_DEFAULT, widths[i], "before");
+        it.timer = od_timer_create_elsewhere(lone, &options, deliver_between);
+        for (int job = 0; job < 2; job++) /* one is there when the other ends */
+            od_queue_async(between.queue, NULL, OD_QUEUE_BAND, go_on_until_it_is_fired, NULL);
+        od_timer_start(it.timer);
+        assert_comes_true(atomic_load(&between.fired));
+        assert_false(atomic_load(&between.inside));
+        assert_true(od_queue_wait(between.queue, HANG_NS));
+        od_timer_release(it.timer);
+        od_queue_release(between.queue);
+        od_pool_stop(lone, HANG_NS, NULL);
+        assert_int_equal(od_pool_free(lone), OD_OK);
+    }
+}
+
+/* Timers that are armed anew while one worker fires them, all of them due at once. */
+enum { ANEW = 20 * 1000 };
+static struct {
+    od_pool *pool;
+    atomic_int fired, fired_before_the_job;
+} anew;
+
+static void note_how_many(void *unused)
+{
+    (void)unused;
+    atomic_store(&anew.fired_before_the_job, atomic_load(&anew.fired));
+}
+
+static void no_call(void *unused, uint64_t missed)
+{
+    (void)unused, (void)missed;
+}
+
+static void arm_anew(void *unused, od_timer *timer)
+{
+    od_timer_options options = {.due_ns = -1, .call = no_call};
+
+    if (atomic_fetch_add(&anew.fired, 1) == 0)
+        od_pool_submit(anew.pool, OD_BAND_DEFAULT, note_how_many, NULL);
+    if (atomic_load(&anew.fired) < ANEW) {
+        od_timer *next = od_timer_create_elsewhere(anew.pool, &options, arm_anew);
+
+        od_timer_start(next);
+        od_timer_release(next);
+    }
+    od_timer_perform(timer);
+    (void)unused;
+}
+
+static void timers_that_are_armed_anew_let_jobs_come_between(void **state)
+{
+    od_timer_options options = {.due_ns = -1, .call = no_call};
+
+    (void)state;
+    anew.pool = lone_worker();
+    atomic_store(&anew.fired, 0);
+    atomic_store(&anew.fired_before_the_job, ANEW);
+    od_timer *first = od_timer_create_elsewhere(anew.pool, &options, arm_anew);
+    od_timer_start(first);
+    od_timer_release(first);
+    assert_comes_true(atomic_load(&anew.fired) >= ANEW);
+    assert_in_range(atomic_load(&anew.fired_before_the_job), 1, ANEW / 4);
+    od_pool_stop(anew.pool, HANG_NS, NULL);
+    assert_int_equal(od_pool_free(anew.pool), OD_OK);
+}
+
 /* ---- many ---- */
 
 enum { MANY = UNLESS_SANITIZED(1000000, 50000) };
@@ -471,6 +573,8 @@ int main(void)
         ON_TWO(a_job_may_wait_for_the_timer_that_it_arms),
         ON_ONE(a_busy_worker_looks_between_jobs),
         ON_ONE(a_timer_may_be_delivered_to_another_thread),
+        ON_ONE(a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none),
+        ON_ONE(timers_that_are_armed_anew_let_jobs_come_between),
         ON_TWO(a_million_come_once_each_and_never_early),
         ON_TWO(far_timers_wake_nobody),
         cmocka_unit_test(a_keeper_is_roused_for_what_comes_before_it_looks_and_for_nothing_else),

@@ -12,7 +12,6 @@
 #include "timer/agenda.c"
 #include "timer/wheel.c"
 
-#include "job/owned.c"
 #include "lane/timer.c"
 
 #include "doubles/clock.h"
