@@ -16,6 +16,7 @@ let package = Package(
     products: [
         .library(name: "Overdrive", targets: ["Overdrive"]),
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
+        .library(name: "OverdriveBatch", targets: ["OverdriveBatch"]),
         .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
         .library(name: "overdrive-global", type: .dynamic, targets: ["OverdriveGlobal"]),
         .library(name: "OverdriveDispatch", targets: ["OverdriveDispatch"]),
@@ -84,10 +85,16 @@ let package = Package(
             exclude: ["system"],
             swiftSettings: swiftSettings
         ),
+        .target(
+            name: "OverdriveBatch",
+            dependencies: ["OverdriveCore"],
+            swiftSettings: swiftSettings
+        ),
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
                 "CFileReading",
+                "OverdriveBatch",
                 "OverdriveCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
                 .product(name: "Crypto", package: "swift-crypto", condition: command),
@@ -120,6 +127,11 @@ let package = Package(
         .testTarget(
             name: "OverdriveDispatchTests",
             dependencies: ["OverdriveDispatch", "TestSupport"],
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "OverdriveBatchTests",
+            dependencies: ["OverdriveBatch", "OverdriveCore"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

@@ -6,15 +6,24 @@ enum ExitStatus: Int32 {
     case someFailed = 1
     /// The arguments or the environment make no sense.
     case usage = 64
+    /// A journal of something else, or damaged, or with gaps.
+    case data = 65
+    /// A file that the arguments name is not there.
+    case noInput = 66
+    /// Slurm is not there, or refused.
+    case unavailable = 69
     /// The system would not give what the job needs, such as a thread.
     case system = 71
-    /// The results could not be written.
+    /// The results, or the journal, could not be written.
     case output = 74
-    /// Ctrl-C.
+    /// Another process writes the journal.
+    case locked = 75
+    /// Ctrl-C, or SIGTERM.
     case interrupted = 130
 
     static let help = """
         EXIT CODES: 0 all done; 1 some file failed or did not match; 64 wrong usage; \
-        71 no resources; 74 the results could not be written; 130 interrupted.
+        65 a journal of something else, or damaged; 66 no such file; 71 no resources; 74 the results or the journal \
+        could not be written; 75 another process writes the journal; 130 interrupted.
         """
 }

@@ -15,7 +15,15 @@ struct OverdriveCommand: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            ChecksumCommand.self, MachineCommand.self, BenchCommand.self, PreloadCommand.self, AdoptCommand.self,
+            ChecksumCommand.self,
+            RunCommand.self,
+            MergeCommand.self,
+            SubmitCommand.self,
+            StatusCommand.self,
+            MachineCommand.self,
+            BenchCommand.self,
+            PreloadCommand.self,
+            AdoptCommand.self,
         ]
     )
 }

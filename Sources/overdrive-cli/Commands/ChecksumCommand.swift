@@ -17,6 +17,10 @@ struct ChecksumCommand: ParsableCommand {
             On a terminal a bar shows how far the job is. Ctrl-C stops it, after the results that are \
             complete up to then.
 
+            With --journal, a list of the files is kept when the job begins, and each digest when it is known: killed \
+            and called again, the command does the rest and prints all of it. With --shard, several processes or \
+            nodes do a part each and print nothing; overdrive merge prints the whole.
+
             With --check, reads a list that this command or sha256sum wrote, and says for each file \
             whether it still matches; here links are followed.
 
@@ -60,6 +64,15 @@ struct ChecksumCommand: ParsableCommand {
     @Flag(help: "With --check: passes over files that do not exist.")
     var ignoreMissing = false
 
+    @Option(
+        name: .customLong("files0-from"),
+        help: ArgumentHelp(
+            "Reads further paths from this file, each ended by a zero byte; - is standard input.",
+            valueName: "file"))
+    var pathList: PathArgument?
+
+    @OptionGroup var batch: BatchSetup
+
     func validate() throws {
         if let jobs, !(1...EngineName.mostJobs).contains(jobs) {
             throw ValidationError("--jobs takes a number from 1 to \(EngineName.mostJobs), not \(jobs).")
@@ -72,7 +85,9 @@ struct ChecksumCommand: ParsableCommand {
                 throw ValidationError(
                     "--quiet, --status, --warn, --strict and --ignore-missing go with --check.")
             }
-        } else if !paths.isEmpty {
+        } else if batch.journal != nil {
+            throw ValidationError("--check keeps no --journal.")
+        } else if !paths.isEmpty || pathList != nil {
             throw ValidationError("--check takes the paths from its list: name no other.")
         }
         if engine == .overdrive { try Settings.validate() }
@@ -80,8 +95,14 @@ struct ChecksumCommand: ParsableCommand {
 
     func run() throws {
         // Not in `validate`, which would hide what is wrong with an unknown option.
-        if check == nil, paths.isEmpty {
+        if batch.journal != nil, engine != .overdrive {
+            throw ValidationError("--journal goes with --engine overdrive.")
+        }
+        if check == nil, paths.isEmpty, pathList == nil {
             throw ValidationError("checksum needs a PATH to read, or a list to --check.")
+        }
+        if batch.journal != nil {
+            try endingWithASentence { try JournalledChecksum(setup: batch, jobs: jobs).run(allPaths()) }
         }
         let job: ChecksumJob
         do {
@@ -101,9 +122,28 @@ struct ChecksumCommand: ParsableCommand {
             )
             status = job.check(check.bytes, options: options)
         } else {
-            status = job.list(paths.map(\.bytes))
+            let listed: [Bytes]
+            do throws(Refusal) { listed = try allPaths() } catch {
+                StandardError.say(error.sentence)
+                throw ExitCode(error.status.rawValue)
+            }
+            status = job.list(listed)
         }
         throw ExitCode(status.rawValue)
+    }
+
+    /// The paths that were written, and those of the list.
+    private func allPaths() throws(Refusal) -> [Bytes] {
+        guard let pathList else { return paths.map(\.bytes) }
+        var file = STDIN_FILENO
+        if pathList.bytes != Roots.standardInput {
+            file = pathList.bytes.withCString { open($0, O_RDONLY | O_CLOEXEC) }
+            guard file >= 0 else {
+                throw .system(String(decoding: pathList.bytes.printable, as: UTF8.self), "opening it")
+            }
+        }
+        guard let text = Manifest.readAll(file) else { throw .system("the list of paths", "reading") }
+        return paths.map(\.bytes) + text.split(separator: 0).map { Bytes($0) }
     }
 }
 #endif

@@ -1,32 +1,34 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ctrl-C. The first one is a request to stop; a second one ends the process as usual.
+/// Ctrl-C and SIGTERM. The first one is a request to stop; a second one ends the process as usual.
 enum Interrupt {
     private static let requested = Atomic<Bool>(false)
     private static let descriptor = Atomic<Int32>(-1)
 
     static var isRequested: Bool { requested.load(ordering: .relaxed) }
 
-    /// Takes the signal over, unless whoever started this process had it ignored.
+    /// Takes the signals over, unless whoever started this process had them ignored.
     ///
-    /// - Parameter descriptor: Written to on each Ctrl-C. Must stay open.
+    /// - Parameter descriptor: Written to on each of them. Must stay open.
     static func listen(waking descriptor: Int32) {
         // Both are touched here, so that the handler finds them made.
         requested.store(false, ordering: .relaxed)
         self.descriptor.store(descriptor, ordering: .relaxed)
 
-        var action = sigaction()
-        guard sigaction(SIGINT, nil, &action) == 0, !isIgnored(action) else { return }
-        action = sigaction()
-        action.sa_flags = Int32(bitPattern: SA_RESETHAND)
-        action.__sigaction_handler.sa_handler = { _ in
-            let number = errno
-            Interrupt.requested.store(true, ordering: .relaxed)
-            Wakeup.wake(through: Interrupt.descriptor.load(ordering: .relaxed))
-            errno = number
+        for signal in [SIGINT, SIGTERM] {
+            var action = sigaction()
+            guard sigaction(signal, nil, &action) == 0, !isIgnored(action) else { continue }
+            action = sigaction()
+            action.sa_flags = Int32(bitPattern: SA_RESETHAND)
+            action.__sigaction_handler.sa_handler = { _ in
+                let number = errno
+                Interrupt.requested.store(true, ordering: .relaxed)
+                Wakeup.wake(through: Interrupt.descriptor.load(ordering: .relaxed))
+                errno = number
+            }
+            sigaction(signal, &action, nil)
         }
-        sigaction(SIGINT, &action, nil)
     }
 
     private static func isIgnored(_ action: sigaction) -> Bool {

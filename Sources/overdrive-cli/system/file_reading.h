@@ -1,4 +1,4 @@
-/* file_reading.h — one system call that the C library hides behind _GNU_SOURCE. */
+/* file_reading.h — system calls that the C library hides behind _GNU_SOURCE, or that take any number of arguments. */
 #ifndef OVERDRIVE_FILE_READING_H
 #define OVERDRIVE_FILE_READING_H
 
@@ -16,6 +16,20 @@ static inline ssize_t read_without_waiting(int descriptor, void *bytes, size_t c
     struct iovec place = {bytes, count};
 
     return syscall(SYS_preadv2, descriptor, &place, 1L, (long)from_position, 0L, no_wait);
+}
+
+/* A file in memory, without a name: -1 and errno where there can be none. */
+static inline int memory_file(const char *name)
+{
+    enum { close_on_exec = 1 /* MFD_CLOEXEC */ };
+
+    return (int)syscall(SYS_memfd_create, name, close_on_exec);
+}
+
+/* A descriptor that is ready to be read when the process has ended: -1 where the kernel has none. */
+static inline int open_process(pid_t process)
+{
+    return (int)syscall(SYS_pidfd_open, process, 0);
 }
 
 #endif

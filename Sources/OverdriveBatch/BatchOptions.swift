@@ -1,0 +1,69 @@
+public import OverdriveCore
+
+/// How a ``BatchJob`` is run. What is not set follows the machine.
+public struct BatchOptions: Sendable {
+    /// How many items are under way at a time, 1 to 1024; nil: as many as the scheduler has workers.
+    public var parallelism: Int?
+    /// How long an attempt may take before it is asked to stop: its ``BatchAttempt/isCancelled`` turns true.
+    public var timeLimit: Duration?
+    /// How often an item that fails is tried, and how long is waited in between.
+    public var retry = RetryPolicy()
+    /// The directory of the journal; nil: nothing is kept, and a run that is killed starts over.
+    public var journal: String?
+    /// Which part of the job this process does.
+    public var shard = Shard.whole
+    /// How much each item costs, for parts of about the same work; nil: an item's part is told by its name.
+    public var weights: [Int]?
+    /// What is told on the standard error stream meanwhile.
+    public var progress = BatchProgress.none
+    /// Whether Ctrl-C (SIGINT) and SIGTERM end the run orderly. A second one ends the process at once.
+    public var endsOnSignals = false
+    /// How long items that are under way may take after the request to end, before the run returns without them.
+    public var endDeadline = Duration.seconds(10)
+    /// Ends the run orderly when it is cancelled.
+    public var token: CancellationToken?
+    /// Whether items that an earlier run gave up on are tried once more.
+    public var retriesQuarantined = false
+    /// Whose workers run the items.
+    public var scheduler = Scheduler.shared
+
+    /// The options as they are listed.
+    public init() {}
+}
+
+/// How often an item that fails is tried.
+public struct RetryPolicy: Sendable, Equatable {
+    /// All attempts, the first included: 1 or more. After the last one the item is put in quarantine.
+    public var attempts: Int
+    /// How long is waited before the second attempt.
+    public var delay: Duration
+    /// By how much each further wait is longer than the one before; never more than a minute.
+    public var factor: Double
+
+    /// - Parameters:
+    ///   - attempts: All attempts, the first included.
+    ///   - delay: How long is waited before the second one.
+    ///   - factor: By how much each further wait is longer.
+    public init(attempts: Int = 1, delay: Duration = .milliseconds(100), factor: Double = 2) {
+        self.attempts = max(1, attempts)
+        self.delay = delay
+        self.factor = factor
+    }
+
+    /// How long is waited after `failures` failed attempts.
+    func wait(after failures: Int) -> Duration {
+        var wait = delay / .seconds(1)
+        for _ in 1..<max(1, failures) { wait = min(60, wait * factor) }
+        return .seconds(min(60, max(0, wait)))
+    }
+}
+
+/// What a run tells on the standard error stream.
+public enum BatchProgress: Sendable, Equatable {
+    /// Nothing.
+    case none
+    /// A bar, redrawn ten times a second.
+    case bar
+    /// One JSON object a second, on a line of its own.
+    case json
+}

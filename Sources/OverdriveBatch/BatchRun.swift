@@ -1,0 +1,308 @@
+internal import Glibc
+internal import OverdriveCore
+internal import Synchronization
+
+/// One run of a job, from the thread that called `run`: it starts the pumps, writes the journal, returns the outputs
+/// in order and tells how far things are.
+final class BatchRun {
+    /// Outputs may wait for an earlier one, up to so many items and bytes.
+    private static let window = 1 << 16
+    private static let mostHeldBytes = 64 << 20
+    /// How often the journal is written at least, while items end, in seconds: less than the one second that may be lost.
+    private static let commitInterval = 0.25
+    /// A sign of life for those who watch the journal from another machine, in seconds.
+    private static let heartbeatInterval = 1.0
+    /// An item that was under way at so many unexplained ends of the process is run alone, and blamed when that ends too.
+    private static let mostSuspicions = 3
+
+    private let job: BatchJob
+    private let options: BatchOptions
+    private let positions: BatchJob.Positions
+    private let keepsOutputs: Bool
+    private let writer: JournalWriter?
+    private let floor: Floor
+    private let parallelism: Int
+    private let start = ContinuousClock.now
+    private var report: BatchReport
+    private var times = Histogram()
+    private var slowest: [(nanoseconds: UInt64, place: Int)] = []
+    private var busy: UInt64 = 0
+    /// Results that wait for an earlier one, by place, and those that wait for the journal.
+    private var held: [Int: Result<[UInt8], BatchFailure>] = [:]
+    private var heldBytes = 0
+    /// The first place whose output was not returned.
+    private var frontier = 0
+    private var lastCommit = 0.0
+    private var isolated: [Int] = []
+    private var meter: BatchMeter
+
+    init(_ job: BatchJob, _ options: BatchOptions, keepsOutputs: Bool) throws(BatchError) {
+        self.job = job
+        self.options = options
+        self.keepsOutputs = keepsOutputs
+        parallelism = min(max(1, options.parallelism ?? options.scheduler.workerCount), 1024)
+        let positions = job.positions(of: options.shard, weights: options.weights)
+        self.positions = positions
+        meter = BatchMeter(options.progress, job: job.name, shard: options.shard)
+        report = BatchReport(job: job.name, shard: options.shard, ending: .finished)
+        report.items = positions.count
+        report.workers = parallelism
+
+        var skipped = Bitmap(count: job.count)
+        if let journal = options.journal {
+            let identity = JournalIdentity(
+                job: job.name, version: job.version, count: job.count, items: job.itemsHash,
+                shard: options.shard)
+            let writer = try JournalWriter(
+                JournalDirectory.shard(options.shard, in: journal), identity: identity,
+                wantsOutputs: keepsOutputs,
+                slots: parallelism)
+            self.writer = writer
+            skipped = writer.contents.ended
+            report.cutOff = writer.contents.cutOff
+            report.resumed = writer.contents.doneCount
+            report.done = writer.contents.doneCount
+            var quarantined = writer.contents.quarantined
+            let blamed = Self.blame(writer, options.retry, isolated: &isolated)
+            quarantined.merge(blamed) { $1 }
+            for index in blamed.keys { _ = skipped.insert(index) }
+            if options.retriesQuarantined {
+                for index in quarantined.keys { skipped.remove(index) }
+                quarantined = [:]
+            }
+            for (index, found) in quarantined.sorted(by: { $0.key < $1.key }) {
+                report.quarantined.append(
+                    BatchReport.Quarantined(
+                        index: index, name: job.itemName(index),
+                        failure: BatchFailure(
+                            attempts: found.attempts,
+                            description: String(decoding: found.error, as: UTF8.self))))
+            }
+            isolated.removeAll { skipped.contains($0) }
+            for index in isolated { _ = skipped.insert(index) }
+        } else {
+            writer = nil
+        }
+        floor = Floor(
+            job, positions, skipped: skipped, flight: writer?.flight ?? Flight(slots: parallelism),
+            keepsEntries: writer != nil, parallelism: parallelism, options: options,
+            keepsOutputs: keepsOutputs)
+    }
+
+    /// Finds out whose fault it was that the last run ended as it did, and writes that down.
+    ///
+    /// - Returns: The items that have no attempt left.
+    private static func blame(
+        _ writer: JournalWriter, _ retry: RetryPolicy, isolated: inout [Int]
+    ) -> [Int: (attempts: Int, error: [UInt8])] {
+        var tries = writer.contents.tries
+        var entries = EntryWriter()
+        var blamed: [Int: (attempts: Int, error: [UInt8])] = [:]
+        let leftovers = writer.leftovers()
+        for leftover in leftovers {
+            var known = tries[leftover.index] ?? JournalContents.Tries()
+            let wasAlone = leftovers.count == 1 && known.suspicions >= mostSuspicions
+            if leftover.signal != 0 || wasAlone {
+                known.crashes += 1
+                entries.append(index: leftover.index, kind: .crashed, attempts: known.crashes, bytes: [])
+                // A kill from outside says less than a signal of the item's own.
+                if known.crashes >= (wasAlone ? max(retry.attempts, mostSuspicions) : retry.attempts) {
+                    let how =
+                        leftover.signal == 0
+                        ? "was killed" : "ended by \(String(cString: strsignal(Int32(leftover.signal))))"
+                    let error = Array("the process \(how) while this item ran".utf8)
+                    blamed[leftover.index] = (known.crashes, error)
+                    entries.append(
+                        index: leftover.index, kind: .quarantined, attempts: known.crashes, bytes: error)
+                }
+            } else {
+                known.suspicions += 1
+                entries.append(index: leftover.index, kind: .underWay, attempts: 0, bytes: [])
+            }
+            tries[leftover.index] = known
+        }
+        isolated = tries.filter {
+            $0.value.suspicions >= mostSuspicions && !writer.contents.ended.contains($0.key)
+        }
+        .keys.sorted()
+        writer.append(entries.take())
+        return blamed
+    }
+
+    // MARK: - The run
+
+    func run(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) -> BatchReport {
+        if options.endsOnSignals { StopSignals.listen() }
+        if writer != nil { floor.flight.watch() }
+        defer {
+            if writer != nil { floor.flight.unwatch() }
+            floor.token.cancel()  // Where an error ends the run, the pumps end too.
+            meter.clear()
+        }
+        try writer?.commit()
+        runIsolated()
+        advance(output)
+        floor.open(to: limit)
+        var deadline: ContinuousClock.Instant?
+        while true {
+            if deadline == nil, isAskedToEnd {
+                floor.token.cancel()
+                deadline = .now + options.endDeadline
+            }
+            floor.startPumps(most: parallelism)
+            _ = floor.wake.wait(timeout: pause)
+            let active = floor.activeCount
+            let isOver =
+                active == 0
+                && (floor.token.isCancelled || floor.taken >= positions.count && !floor.hasRetries)
+            let isStarved = floor.isStarved(of: positions.count)
+            if isOver || isStarved || writer == nil || seconds - lastCommit >= Self.commitInterval {
+                try collect(output)
+                floor.open(to: limit)
+            }
+            meter.show(
+                BatchMeter.State(
+                    total: positions.count, done: report.done, quarantined: report.quarantined.count,
+                    resumed: report.resumed, retries: report.retries), at: seconds)
+            if isOver { break }
+            if let deadline, deadline < .now {
+                noteStuck()
+                break
+            }
+        }
+        // Without its last record the next run looks at what was under way.
+        if report.stuck.isEmpty { try writer?.end() }
+        conclude()
+        return report
+    }
+
+    /// Runs the items that the process may have died of, one at a time and with nothing beside them.
+    private func runIsolated() {
+        for index in isolated {
+            guard let place = place(of: index) else { continue }
+            floor.add(Floor.Retry(due: .now, place: place, failures: 0))
+            while floor.hasRetries || floor.activeCount > 0 {
+                if isAskedToEnd {
+                    floor.token.cancel()
+                    return
+                }
+                floor.startPumps(most: 1)
+                _ = floor.wake.wait(timeout: .milliseconds(100))
+            }
+        }
+    }
+
+    private func place(of index: Int) -> Int? {
+        switch positions {
+        case .row(let range): range.contains(index) ? index - range.lowerBound : nil
+        case .list(let list): list.firstIndex(of: index)
+        }
+    }
+
+    private var isAskedToEnd: Bool {
+        options.token?.isCancelled ?? false || options.endsOnSignals && StopSignals.received != nil
+    }
+
+    private var seconds: Double { (ContinuousClock.now - start) / .seconds(1) }
+
+    /// How long nothing has to be looked after.
+    private var pause: Duration {
+        let tick = writer == nil && keepsOutputs ? Duration.milliseconds(20) : .milliseconds(100)
+        guard let due = floor.nextRetry else { return tick }
+        return min(tick, max(.milliseconds(1), due - .now))
+    }
+
+    /// Places before this may be taken.
+    private var limit: Int {
+        guard keepsOutputs else { return positions.count }
+        return heldBytes > Self.mostHeldBytes ? 0 : min(positions.count, frontier + Self.window)
+    }
+
+    /// Takes what the pumps have done, makes it safe and returns what is next in order.
+    private func collect(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) {
+        var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
+        for slot in floor.slots {
+            let tally = slot.tally.withLock { tally in
+                let entries = tally.entries.take()
+                defer {
+                    tally.results = []
+                    (tally.done, tally.retries, tally.busy, tally.heldBytes) = (0, 0, 0, 0)
+                    tally.quarantined = []
+                }
+                return (
+                    entries: entries, results: tally.results, done: tally.done, retries: tally.retries,
+                    busy: tally.busy,
+                    quarantined: tally.quarantined
+                )
+            }
+            writer?.append(tally.entries)
+            results += tally.results
+            report.done += tally.done
+            report.retries += tally.retries
+            busy += tally.busy
+            for (place, failure) in tally.quarantined {
+                let index = positions[place]
+                report.quarantined.append(
+                    BatchReport.Quarantined(index: index, name: job.itemName(index), failure: failure))
+            }
+        }
+        if seconds - lastCommit >= Self.heartbeatInterval, results.isEmpty { writer?.appendHeartbeat() }
+        if let writer {
+            try writer.commit()
+            lastCommit = seconds
+        }
+        // Safe from here on.
+        for (place, result) in results {
+            if case .success(let bytes) = result { heldBytes += bytes.count }
+            held[place] = result
+        }
+        advance(output)
+    }
+
+    /// Returns what is next in order.
+    private func advance(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) {
+        guard let output else { return }
+        while frontier < positions.count {
+            let index = positions[frontier]
+            if let result = held.removeValue(forKey: frontier) {
+                if case .success(let bytes) = result { heldBytes -= bytes.count }
+                output(index, result)
+            } else if let earlier = earlier(index) {
+                output(index, earlier)
+            } else {
+                return
+            }
+            frontier += 1
+        }
+    }
+
+    /// What an earlier run made of an item.
+    private func earlier(_ index: Int) -> Result<[UInt8], BatchFailure>? {
+        if let bytes = writer?.contents.output(of: index) { return .success(bytes) }
+        guard !options.retriesQuarantined || floor.taken > frontier else { return nil }
+        return report.quarantined.first { $0.index == index }.map { .failure($0.failure) }
+    }
+
+    private func noteStuck() {
+        report.stuck = floor.flight.underWay.map(job.itemName)
+    }
+
+    private func conclude() {
+        for slot in floor.slots {
+            slot.tally.withLock { tally in
+                times.add(tally.times)
+                slowest += tally.slowest
+            }
+        }
+        report.ending = report.pending == 0 ? .finished : .interrupted
+        report.seconds = seconds
+        report.workerUse = min(1, Double(busy) / 1e9 / max(seconds * Double(parallelism), 1e-9))
+        report.percentiles = (
+            times.percentile(50), times.percentile(90), times.percentile(99), Double(times.longest) / 1e9
+        )
+        report.quarantined.sort { $0.index < $1.index }
+        report.slowest = slowest.sorted { $0.nanoseconds > $1.nanoseconds }.prefix(10).map {
+            BatchReport.Slow(name: job.itemName(positions[$0.place]), seconds: Double($0.nanoseconds) / 1e9)
+        }
+    }
+}

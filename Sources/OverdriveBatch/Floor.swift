@@ -1,0 +1,276 @@
+internal import Glibc
+internal import OverdriveCore
+internal import Synchronization
+
+/// Where the items are worked on: what the workers of a run share.
+///
+/// A pump is a closure that runs item after item, with a slot to itself. It takes items in chunks, which grow while
+/// items are short, and gives its worker back after some milliseconds.
+final class Floor: Sendable {
+    /// Work for about this long is taken at a time, in nanoseconds.
+    private static let chunkTime: UInt64 = 1_000_000
+    private static let mostInChunk = 1024
+    /// After this long a pump lets others have the worker, in nanoseconds.
+    private static let turn: UInt64 = 10_000_000
+    /// Bytes that a slot may hold before its pump waits for the journal.
+    private static let mostHeld = 4 << 20
+
+    /// What one pump did since it was last asked.
+    struct Tally {
+        var entries = EntryWriter()
+        var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
+        var done = 0
+        var quarantined: [(place: Int, failure: BatchFailure)] = []
+        var retries = 0
+        var busy: UInt64 = 0
+        var heldBytes = 0
+        var times = Histogram()
+        var slowest: [(nanoseconds: UInt64, place: Int)] = []
+    }
+
+    final class Slot: Sendable {
+        let number: Int
+        let tally = Mutex(Tally())
+        /// How many items are taken at a time; its pump's own.
+        let chunk = Atomic<Int>(1)
+
+        init(_ number: Int) { self.number = number }
+    }
+
+    struct Retry {
+        var due: ContinuousClock.Instant
+        var place: Int
+        var failures: Int
+    }
+
+    private struct State {
+        var free: [Slot]
+        var active = 0
+        var retries: [Retry] = []
+    }
+
+    let slots: [Slot]
+    /// Cancelled when the run is to end.
+    let token = CancellationToken()
+    /// Signalled when a pump has come to its end.
+    let wake = CountingSemaphore(value: 0)
+    private let job: BatchJob
+    private let positions: BatchJob.Positions
+    private let skipped: Bitmap
+    let flight: Flight
+    private let keepsEntries: Bool
+    private let options: BatchOptions
+    private let keepsOutputs: Bool
+    private let next = Atomic<Int>(0)
+    private let end = Atomic<Int>(0)
+    private let waiting = Atomic<Int>(0)
+    private let state: Mutex<State>
+    private let queue: TaskQueue
+
+    /// - Parameters:
+    ///   - skipped: Items, by index, that are not to be run.
+    ///   - flight: Where it is noted what is under way.
+    ///   - keepsEntries: Whether there is a journal.
+    ///   - keepsOutputs: Whether somebody will take the outputs.
+    init(
+        _ job: BatchJob, _ positions: BatchJob.Positions, skipped: Bitmap, flight: Flight, keepsEntries: Bool,
+        parallelism: Int,
+        options: BatchOptions, keepsOutputs: Bool
+    ) {
+        (self.job, self.positions, self.skipped, self.flight) = (job, positions, skipped, flight)
+        (self.options, self.keepsEntries, self.keepsOutputs) = (options, keepsEntries, keepsOutputs)
+        slots = (0..<parallelism).map { Slot($0) }
+        state = Mutex(State(free: slots.reversed()))
+        queue = .concurrent(label: "batch", scheduler: options.scheduler)
+    }
+
+    // MARK: For the coordinator
+
+    /// The first place that nobody has taken.
+    var taken: Int { next.load(ordering: .relaxed) }
+
+    /// Lets places before `end` be taken.
+    func open(to end: Int) { self.end.store(end, ordering: .relaxed) }
+
+    /// Whether there are places left that may not be taken yet.
+    func isStarved(of total: Int) -> Bool {
+        let taken = taken
+        return taken < total && taken >= end.load(ordering: .relaxed)
+    }
+
+    var activeCount: Int { state.withLock { $0.active } }
+    var hasRetries: Bool { waiting.load(ordering: .relaxed) > 0 }
+
+    /// When the next item is to be tried again.
+    var nextRetry: ContinuousClock.Instant? { state.withLock { $0.retries.map(\.due).min() } }
+
+    /// Puts `retry` before all items that nobody has taken.
+    func add(_ retry: Retry) {
+        state.withLock { $0.retries.append(retry) }
+        waiting.add(1, ordering: .relaxed)
+    }
+
+    /// Starts as many pumps as there is work for, `most` in all.
+    func startPumps(most: Int) {
+        while !token.isCancelled {
+            let now = ContinuousClock.now
+            let slot = state.withLock { state -> Slot? in
+                let hasItems = next.load(ordering: .relaxed) < end.load(ordering: .relaxed)
+                guard state.active < most, hasItems || state.retries.contains(where: { $0.due <= now }) else {
+                    return nil
+                }
+                // A slot that is full waits for the coordinator, which is about to empty it.
+                guard let slot = state.free.popLast() else { return nil }
+                state.active += 1
+                return slot
+            }
+            guard let slot else { return }
+            queue.async { self.pump(slot) }
+        }
+    }
+
+    // MARK: A pump
+
+    private func pump(_ slot: Slot) {
+        flight.enter(slot.number)
+        let began = clock()
+        var last = began
+        while !token.isCancelled {
+            if let retry = takeRetry() {
+                attempt(retry.place, failures: retry.failures, in: slot, since: &last)
+            } else if let chunk = take(slot.chunk.load(ordering: .relaxed)) {
+                let start = last
+                for place in chunk {
+                    if token.isCancelled { break }
+                    if skipped.contains(positions[place]) { continue }
+                    attempt(place, failures: 0, in: slot, since: &last)
+                }
+                adapt(slot, toTime: last &- start, of: chunk.count)
+            } else {
+                break
+            }
+            if slot.tally.withLock({ $0.heldBytes > Self.mostHeld || $0.entries.bytes.count > Self.mostHeld })
+            {
+                break
+            }
+            if last &- began > Self.turn {
+                flight.end(slot: slot.number)
+                queue.async { self.pump(slot) }
+                return
+            }
+        }
+        flight.end(slot: slot.number)
+        state.withLock { state in
+            state.active -= 1
+            state.free.append(slot)
+        }
+        wake.signal()
+    }
+
+    private func take(_ count: Int) -> Range<Int>? {
+        var start = next.load(ordering: .relaxed)
+        while true {
+            let limit = end.load(ordering: .relaxed)
+            guard start < limit else { return nil }
+            let stop = min(start + count, limit)
+            // Relaxed: only who runs what is decided here; what a body reads it had from its start on.
+            let (isOurs, seen) = next.weakCompareExchange(expected: start, desired: stop, ordering: .relaxed)
+            if isOurs { return start..<stop }
+            start = seen
+        }
+    }
+
+    private func adapt(_ slot: Slot, toTime time: UInt64, of count: Int) {
+        if time < Self.chunkTime / 2 {
+            slot.chunk.store(min(count * 2, Self.mostInChunk), ordering: .relaxed)
+        } else if time > Self.chunkTime * 2 {
+            slot.chunk.store(max(1, count / 2), ordering: .relaxed)
+        }
+    }
+
+    private func takeRetry() -> Retry? {
+        guard waiting.load(ordering: .relaxed) > 0 else { return nil }
+        let now = ContinuousClock.now
+        let retry = state.withLock { state -> Retry? in
+            guard let place = state.retries.firstIndex(where: { $0.due <= now }) else { return nil }
+            return state.retries.remove(at: place)
+        }
+        if retry != nil { waiting.subtract(1, ordering: .relaxed) }
+        return retry
+    }
+
+    private func attempt(_ place: Int, failures: Int, in slot: Slot, since last: inout UInt64) {
+        let index = positions[place]
+        flight.begin(index, slot: slot.number)
+        let attempt = BatchAttempt(
+            number: failures + 1, deadline: options.timeLimit.map { .now + $0 }, token: token)
+        let result: Result<[UInt8], any Error>
+        do {
+            result = .success(try job.process(index, attempt))
+        } catch {
+            result = .failure(error)
+        }
+        let now = clock()
+        let time = now &- last
+        last = now
+        switch result {
+        case .success(let output):
+            note(place, index, .success(output), attempts: failures + 1, time: time, in: slot)
+        case .failure(let error):
+            // What was asked to stop is done in the next run, as if it had not begun.
+            if token.isCancelled { break }
+            var sentence = "\(error)"
+            if let limit = options.timeLimit, let deadline = attempt.deadline, deadline <= .now {
+                sentence = "over its time limit of \(limit): \(sentence)"
+            }
+            if failures + 1 < options.retry.attempts {
+                slot.tally.withLock { $0.retries += 1 }
+                add(
+                    Retry(
+                        due: .now + options.retry.wait(after: failures + 1), place: place,
+                        failures: failures + 1))
+            } else {
+                let failure = BatchFailure(attempts: failures + 1, description: sentence)
+                note(place, index, .failure(failure), attempts: failures + 1, time: time, in: slot)
+            }
+        }
+        flight.begin(-1, slot: slot.number)
+    }
+
+    private func note(
+        _ place: Int, _ index: Int, _ result: Result<[UInt8], BatchFailure>, attempts: Int, time: UInt64,
+        in slot: Slot
+    ) {
+        slot.tally.withLock { tally in
+            tally.busy += time
+            tally.times.note(time)
+            if tally.slowest.count < 10 || time > tally.slowest[9].nanoseconds {
+                let at = tally.slowest.firstIndex { $0.nanoseconds < time } ?? tally.slowest.count
+                tally.slowest.insert((time, place), at: at)
+                if tally.slowest.count > 10 { tally.slowest.removeLast() }
+            }
+            switch result {
+            case .success(let output):
+                tally.done += 1
+                if keepsEntries {
+                    tally.entries.append(index: index, kind: .output, attempts: attempts, bytes: output)
+                }
+                if keepsOutputs { tally.heldBytes += output.count }
+            case .failure(let failure):
+                tally.quarantined.append((place, failure))
+                if keepsEntries {
+                    tally.entries.append(
+                        index: index, kind: .quarantined, attempts: attempts,
+                        bytes: Array(failure.description.utf8))
+                }
+            }
+            if keepsOutputs { tally.results.append((place, result)) }
+        }
+    }
+
+    private func clock() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}

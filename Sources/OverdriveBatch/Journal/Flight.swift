@@ -1,0 +1,147 @@
+internal import Glibc
+internal import Synchronization
+
+/// Which items are under way, in a file that outlives the process: whatever ends it, the next run knows.
+///
+/// A slot is the item's index and one more, the thread that runs it, and the signal that the item died of. Writing
+/// it takes two stores; the kernel keeps the page.
+final class Flight: Sendable {
+    struct Leftover: Equatable {
+        var index: Int
+        /// The signal that this very item was the cause of, or 0.
+        var signal: Int
+    }
+
+    private static let slotWords = 8  // A cache line each, as every worker has its own.
+
+    private let path: String?
+    private let count: Int
+    /// Mapped for as long as this lives; each slot is written by who holds it.
+    nonisolated(unsafe) private let words: UnsafeMutablePointer<UInt64>
+
+    /// Without a file: for a run that nobody resumes.
+    init(slots: Int) {
+        path = nil
+        count = slots
+        let size = slots * Self.slotWords
+        words = .allocate(capacity: size)
+        words.initialize(repeating: 0, count: size)
+    }
+
+    init(_ path: String, slots: Int) throws(BatchError) {
+        self.path = path
+        count = slots
+        let size = slots * Self.slotWords * MemoryLayout<UInt64>.size
+        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw .system(path: path, call: "making it", number: errno) }
+        defer { close(descriptor) }
+        // Zeros that are written, not a hole: storing to a hole of a full disk ends the process.
+        let zeros = [UInt8](repeating: 0, count: size)
+        guard write(descriptor, zeros, size) == size else {
+            let number = errno
+            unlink(path)
+            throw .system(path: path, call: "writing", number: number)
+        }
+        let place = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+        guard let place, place != MAP_FAILED else {
+            throw .system(path: path, call: "mapping it", number: errno)
+        }
+        words = place.bindMemory(to: UInt64.self, capacity: size / 8)
+    }
+
+    deinit {
+        guard path != nil else { return words.deallocate() }
+        munmap(words, count * Self.slotWords * MemoryLayout<UInt64>.size)
+    }
+
+    /// Notes that the calling thread begins to run items of `slot`.
+    func enter(_ slot: Int) {
+        words[slot * Self.slotWords + 1] = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
+    }
+
+    /// Notes that `index` runs in `slot`; -1: that nothing does for now.
+    @inline(__always)
+    func begin(_ index: Int, slot: Int) { words[slot * Self.slotWords] = UInt64(index + 1) }
+
+    /// Notes that nothing runs in `slot`.
+    @inline(__always)
+    func end(slot: Int) {
+        words[slot * Self.slotWords] = 0
+        words[slot * Self.slotWords + 1] = 0
+    }
+
+    func remove() {
+        if let path { unlink(path) }
+    }
+
+    /// The items that run now.
+    var underWay: [Int] {
+        (0..<count).compactMap { slot in
+            let index = words[slot * Self.slotWords]
+            return index == 0 ? nil : Int(index) - 1
+        }
+    }
+
+    /// What a process left in the file at `path`; nothing where there is none.
+    static func read(_ path: String) -> [Leftover] {
+        guard let file = try? MappedFile(path) else { return [] }
+        let stride = slotWords * MemoryLayout<UInt64>.size
+        return file.withBytes { bytes in
+            Swift.stride(from: 0, through: bytes.count - stride, by: stride).compactMap { place in
+                let index = bytes.load(fromByteOffset: place, as: UInt64.self)
+                let signal = bytes.load(fromByteOffset: place + 16, as: UInt64.self)
+                return index == 0
+                    ? nil : Leftover(index: Int(index) - 1, signal: Int(truncatingIfNeeded: signal))
+            }
+        }
+    }
+
+    // MARK: - The signals of a crash
+
+    private static let crashSignals = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP]
+    private static let mostSignals = 65
+    private static let isWatched = Atomic<Bool>(false)
+    private static let watchedWords = Atomic<UInt>(0)
+    private static let watchedCount = Atomic<Int>(0)
+    /// What was to be done at each signal before, for the handler: it must not allocate.
+    nonisolated(unsafe) private static let before = UnsafeMutablePointer<sigaction>.allocate(
+        capacity: mostSignals)
+
+    /// Has a crash noted in the slot whose thread it happens on, before it takes its course.
+    ///
+    /// Where another run of this process is watched already, this one's crashes are told like kills.
+    func watch() {
+        guard
+            Self.isWatched.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing)
+                .exchanged
+        else { return }
+        Self.watchedCount.store(count, ordering: .relaxed)
+        Self.watchedWords.store(UInt(bitPattern: words), ordering: .releasing)
+        for signal in Self.crashSignals {
+            var action = sigaction()
+            action.sa_flags = Int32(bitPattern: UInt32(SA_NODEFER)) | Int32(SA_ONSTACK)
+            action.__sigaction_handler.sa_handler = { signal in Flight.note(signal) }
+            sigaction(signal, &action, Self.before + Int(signal))
+        }
+    }
+
+    /// Puts things back as `watch` found them.
+    func unwatch() {
+        guard Self.watchedWords.load(ordering: .acquiring) == UInt(bitPattern: words) else { return }
+        defer { Self.isWatched.store(false, ordering: .releasing) }
+        Self.watchedWords.store(0, ordering: .releasing)
+        for signal in Self.crashSignals { sigaction(signal, Self.before + Int(signal), nil) }
+    }
+
+    private static func note(_ signal: Int32) {
+        let me = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
+        if let words = UnsafeMutablePointer<UInt64>(bitPattern: watchedWords.load(ordering: .acquiring)) {
+            for slot in 0..<watchedCount.load(ordering: .relaxed) where words[slot * slotWords + 1] == me {
+                words[slot * slotWords + 2] = UInt64(signal)
+            }
+        }
+        // As before, and once more: a fault comes again by itself, what was sent does not.
+        sigaction(signal, before + Int(signal), nil)
+        raise(signal)
+    }
+}

@@ -1,0 +1,28 @@
+internal import Glibc
+
+/// A machine since it was last started: processes of another one, or of before, cannot be asked whether they live.
+struct Host: Equatable {
+    var name: String
+    var boot: String
+
+    static let current = Host(name: hostName, boot: bootID)
+
+    private static var hostName: String {
+        var name = [CChar](repeating: 0, count: 256)
+        gethostname(&name, name.count - 1)
+        return text(name)
+    }
+
+    private static var bootID: String {
+        let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return "unknown" }
+        defer { close(file) }
+        var bytes = [CChar](repeating: 0, count: 64)
+        _ = read(file, &bytes, 36)
+        return text(bytes)
+    }
+
+    private static func text(_ bytes: [CChar]) -> String {
+        String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,95 @@
+/// What a journal is a journal of. One with another identity is refused.
+struct JournalIdentity: Equatable {
+    var job: String
+    var version: String
+    /// How many items the whole job has, not only this shard.
+    var count: Int
+    /// A hash of the items' names.
+    var items: UInt64
+    var shard: Shard
+
+    /// What differs in `other`, in words; nil when it is the same.
+    func difference(from other: JournalIdentity) -> String? {
+        if job != other.job { return "it is of the job '\(job)', not '\(other.job)'" }
+        if version != other.version {
+            return "it is of version '\(version)' of the job, not '\(other.version)'"
+        }
+        if count != other.count { return "it lists \(count) items, not \(other.count)" }
+        if items != other.items { return "its list of items is another one" }
+        if shard != other.shard { return "it is of shard \(shard), not \(other.shard)" }
+        return nil
+    }
+}
+
+/// The first record of a segment: the identity, who writes, and how far the segments before it count.
+struct SegmentHeader: Equatable {
+    var identity: JournalIdentity
+    var host: Host
+    var process: Int
+    /// For each earlier generation, the bytes of it that count: what its writer adds later does not.
+    var sealed: [Int: Int]
+
+    private static let format = "overdrive journal 1"
+
+    /// Readable lines, so that `strings` shows them. Names go in as hexadecimal bytes where a line feed is in them.
+    var text: [UInt8] {
+        let seals = sealed.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
+        let lines = [
+            Self.format, "job=\(Self.escape(identity.job))", "version=\(Self.escape(identity.version))",
+            "count=\(identity.count)", "items=\(identity.items)",
+            "shard=\(identity.shard)", "host=\(Self.escape(host.name))", "boot=\(host.boot)",
+            "process=\(process)",
+            "sealed=\(seals)",
+        ]
+        return Array(lines.joined(separator: "\n").utf8)
+    }
+
+    init(identity: JournalIdentity, host: Host, process: Int, sealed: [Int: Int]) {
+        (self.identity, self.host, self.process, self.sealed) = (identity, host, process, sealed)
+    }
+
+    init?(_ text: some Sequence<UInt8>) {
+        let lines = String(decoding: Array(text), as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        guard lines.first == Substring(Self.format) else { return nil }
+        var fields: [Substring: String] = [:]
+        for line in lines.dropFirst() {
+            guard let equals = line.firstIndex(of: "=") else { return nil }
+            fields[line[..<equals]] = Self.unescape(line[line.index(after: equals)...])
+        }
+        guard let job = fields["job"], let version = fields["version"],
+            let count = fields["count"].flatMap({ Int($0) }),
+            let items = fields["items"].flatMap({ UInt64($0) }),
+            let shard = fields["shard"].flatMap({ try? Shard($0) }),
+            let host = fields["host"], let boot = fields["boot"],
+            let process = fields["process"].flatMap({ Int($0) }),
+            let seals = fields["sealed"]
+        else { return nil }
+        identity = JournalIdentity(job: job, version: version, count: count, items: items, shard: shard)
+        self.host = Host(name: host, boot: boot)
+        self.process = process
+        sealed = [:]
+        for seal in seals.split(separator: ",") {
+            let parts = seal.split(separator: ":").compactMap { Int($0) }
+            guard parts.count == 2 else { return nil }
+            sealed[parts[0]] = parts[1]
+        }
+    }
+
+    private static func escape(_ text: String) -> String {
+        text.reduce(into: "") { $0 += $1 == "\\" ? "\\\\" : $1 == "\n" ? "\\n" : String($1) }
+    }
+
+    private static func unescape(_ text: Substring) -> String {
+        var result = ""
+        var rest = text[...]
+        while let first = rest.popFirst() {
+            guard first == "\\", let letter = rest.popFirst() else {
+                result.append(first)
+                continue
+            }
+            result.append(letter == "n" ? "\n" : letter)
+        }
+        return result
+    }
+}

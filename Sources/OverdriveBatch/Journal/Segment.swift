@@ -1,0 +1,99 @@
+internal import Glibc
+
+/// One file of a journal, written by one process: a header and then records, each with its length and checksums.
+///
+/// A record is 16 bytes (a mark, the kind and length of what follows, its checksum, and the checksum of these
+/// three) and its payload. What is cut off in the middle is told by its length, what was changed by a checksum.
+enum Segment {
+    enum Kind: UInt8 { case header = 1, entries, heartbeat, end }
+
+    static let headSize = 16
+    private static let mark: UInt32 = 0x4a64_764f  // "OvdJ"
+
+    static func append(_ kind: Kind, _ payload: [UInt8], to bytes: inout [UInt8]) {
+        func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+        let sum = payload.withUnsafeBytes { Checksum32.of($0) }
+        let head = word(mark) + word(UInt32(payload.count) << 3 | UInt32(kind.rawValue)) + word(sum)
+        bytes += head
+        bytes += word(head.withUnsafeBytes { Checksum32.of($0) })
+        bytes += payload
+    }
+
+    /// The most that a payload may hold, by the bits of its length.
+    static let mostPayload = 1 << 28
+
+    /// Calls `body` for each record of `bytes`, up to `sealed` or the end.
+    ///
+    /// - Returns: Where the last whole record ends: what follows was cut off while it was written.
+    /// - Throws: `BatchError.corrupt` for what nobody wrote so.
+    static func read(
+        _ bytes: UnsafeRawBufferPointer, of file: String, sealed: Int?,
+        _ body: (Kind, Range<Int>) throws(BatchError) -> Void
+    ) throws(BatchError) -> Int {
+        var place = 0
+        let end = min(sealed ?? bytes.count, bytes.count)
+        func word(_ offset: Int) -> UInt32 {
+            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place + offset, as: UInt32.self))
+        }
+        func damage() -> BatchError {
+            .corrupt(
+                file: file, byte: place,
+                remedy:
+                    "what stands before that is kept by: truncate -s \(place) '\(file)', and what came after is done again"
+            )
+        }
+        if let sealed, bytes.count < sealed {
+            place = bytes.count
+            throw .corrupt(
+                file: file, byte: place,
+                remedy: "\(sealed - place) bytes that were there are missing: start over in another journal")
+        }
+        while end - place >= headSize {
+            let head = UnsafeRawBufferPointer(rebasing: bytes[place..<place + 12])
+            guard word(0) == mark, Checksum32.of(head) == word(12),
+                let kind = Kind(rawValue: UInt8(word(4) & 7))
+            else { throw damage() }
+            let payload = place + headSize..<place + headSize + Int(word(4) >> 3)
+            guard payload.upperBound <= end else { break }
+            guard Checksum32.of(UnsafeRawBufferPointer(rebasing: bytes[payload])) == word(8) else {
+                throw damage()
+            }
+            try body(kind, payload)
+            place = payload.upperBound
+        }
+        return place
+    }
+}
+
+/// A file's contents, mapped for as long as this lives.
+final class MappedFile {
+    private let bytes: UnsafeRawBufferPointer
+
+    init(_ path: String) throws(BatchError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .system(path: path, call: "stat", number: errno) }
+        let size = Int(status.st_size)
+        guard size > 0 else {
+            bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            return
+        }
+        let place = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        guard let place, place != MAP_FAILED else {
+            throw .system(path: path, call: "mapping it", number: errno)
+        }
+        bytes = UnsafeRawBufferPointer(start: place, count: size)
+    }
+
+    /// Calls `body` with the contents, which are gone when this is.
+    func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+        defer { withExtendedLifetime(self) {} }
+        return try body(bytes)
+    }
+
+    deinit {
+        if let base = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: base), bytes.count) }
+    }
+}

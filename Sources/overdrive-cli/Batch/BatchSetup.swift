@@ -1,0 +1,182 @@
+#if CLI
+internal import ArgumentParser
+internal import Glibc
+internal import OverdriveBatch
+internal import OverdriveCore
+
+/// The options that all batches have.
+struct BatchSetup: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Keeps what has ended in this directory; the same command again goes on from there.",
+            valueName: "dir"))
+    var journal: PathArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Does only this part of the job, such as 3/16; /16 takes the index of the array job.",
+            valueName: "i/n"))
+    var shard: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Divides the job between so many processes on this machine, 1 to 1024.", valueName: "n"))
+    var processes: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "What is told on standard error meanwhile: auto, bar, json or none.", valueName: "kind"))
+    var progress: ProgressKind = .auto
+
+    @Option(
+        help: ArgumentHelp("Writes the report to this file: JSON where it ends in .json.", valueName: "file"))
+    var report: PathArgument?
+
+    @Flag(help: "Tries once more what an earlier run gave up.")
+    var retryFailed = false
+
+    @Option(
+        help: ArgumentHelp(
+            "In a Slurm job that is told to end: has it queued again, so many times at most.", valueName: "n")
+    )
+    var requeue = 0
+
+    enum ProgressKind: String, ExpressibleByArgument, CaseIterable { case auto, bar, json, none }
+
+    func validate() throws {
+        do throws(BatchError) {
+            _ = try chosenShard
+        } catch {
+            throw ValidationError("\(error).")
+        }
+        if shard != nil, journal == nil { throw ValidationError("--shard needs a --journal, for the merge.") }
+        if let processes {
+            guard (1...EngineName.mostJobs).contains(processes) else {
+                throw ValidationError(
+                    "--processes takes a number from 1 to \(EngineName.mostJobs), not \(processes).")
+            }
+            guard journal != nil, shard == nil, report == nil else {
+                throw ValidationError(
+                    "--processes needs a --journal, and goes with neither --shard nor --report.")
+            }
+        }
+        if requeue < 0 { throw ValidationError("--requeue takes a number of 0 or more, not \(requeue).") }
+    }
+
+    var directory: String? { journal.map { String(decoding: $0.bytes, as: UTF8.self) } }
+
+    var chosenShard: Shard {
+        get throws(BatchError) { try shard.map { text throws(BatchError) in try Shard(text) } ?? .whole }
+    }
+
+    func options() throws(BatchError) -> BatchOptions {
+        var options = BatchOptions()
+        options.journal = directory
+        options.shard = try chosenShard
+        options.endsOnSignals = true
+        options.retriesQuarantined = retryFailed
+        options.progress =
+            switch progress {
+            case .auto: StandardError.isTerminal ? .bar : .none
+            case .bar: .bar
+            case .json: .json
+            case .none: .none
+            }
+        return options
+    }
+
+    /// Writes the report where it is wanted, and has Slurm queue the job again where it was told to end.
+    ///
+    /// - Returns: How the command ends because of that; nil when the batch came to its own end.
+    func conclude(_ report: BatchReport) -> ExitStatus? {
+        if report.cutOff > 0 {
+            StandardError.say(
+                "the journal ended in the middle of a record: \(report.cutOff) bytes do not count, and what was in them was done again"
+            )
+        }
+        if let place = self.report {
+            let text = place.bytes.suffix(5) == Bytes(ascii: ".json")[...] ? report.json + "\n" : report.text
+            let file = place.bytes.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+            let error = file < 0 ? errno : StandardStreams.write(Bytes(ascii: text)[...], to: file) { false }
+            if file >= 0 { close(file) }
+            if error != 0 {
+                StandardError.say(place.bytes, "cannot write the report: \(sentence(forError: error))")
+                return .output
+            }
+        }
+        guard report.ending == .interrupted else { return nil }
+        for name in report.stuck { StandardError.say(name, "did not end in time") }
+        let hint = journal == nil ? "" : "; the same command goes on from here"
+        StandardError.say(
+            "interrupted: \(Quantity.count(report.done)) of \(Quantity.count(report.items)) items are done\(hint)"
+        )
+        if requeue > 0 { SlurmJob.requeueThis(atMost: requeue) }
+        return .interrupted
+    }
+}
+
+extension BatchError {
+    /// How a command ends that cannot go on for this.
+    var status: ExitStatus {
+        switch self {
+        case .locked: .locked
+        case .foreign, .corrupt, .incomplete: .data
+        case .fenced: .locked
+        case .system: .output
+        case .shard: .usage
+        case .noJournal: .noInput
+        }
+    }
+}
+
+/// Runs the body of a command, and ends the process with the sentence and code of what stops it.
+func endingWithASentence(_ body: () throws -> ExitStatus) throws -> Never {
+    do {
+        let status = try body()
+        exit(status.rawValue)
+    } catch let error as BatchError {
+        StandardError.say(error.description)
+        exit(error.status.rawValue)
+    } catch let error as Refusal {
+        StandardError.say(error.sentence)
+        exit(error.status.rawValue)
+    } catch let error as SchedulerError {
+        StandardError.say("cannot start: \(error)")
+        exit(ExitStatus.system.rawValue)
+    }
+}
+
+/// Standard output, for results that come in order: written in large pieces, and the first error kept.
+final class OrderedOutput {
+    private var pending = Bytes()
+    private(set) var error: Int32 = 0
+    private let descriptor: Int32
+
+    init(descriptor: Int32 = STDOUT_FILENO) {
+        self.descriptor = descriptor
+    }
+
+    /// - Returns: Whether it could be written, as far as that is known by now.
+    @discardableResult
+    func append(_ bytes: some Collection<UInt8>) -> Bool {
+        pending += bytes
+        return pending.count < 1 << 16 || flush()
+    }
+
+    @discardableResult
+    func flush() -> Bool {
+        if error == 0, !pending.isEmpty {
+            error = StandardStreams.write(pending[...], to: descriptor) { false }
+            pending.removeAll(keepingCapacity: true)
+        }
+        return error == 0
+    }
+
+    /// Says what went wrong, if anything did.
+    var status: ExitStatus? {
+        guard !flush() else { return nil }
+        StandardError.say("cannot write the results: \(sentence(forError: error))")
+        return .output
+    }
+}
+#endif

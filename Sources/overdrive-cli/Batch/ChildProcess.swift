@@ -1,0 +1,128 @@
+internal import CFileReading
+internal import Glibc
+
+/// Runs one command after another for one worker, with their outputs kept in memory files that are used again.
+struct ChildProcess: ~Copyable {
+    /// What a command left.
+    struct Outcome {
+        var output: Bytes
+        var errors: Bytes
+        /// As waitpid(2) tells it.
+        var status: Int32
+
+        var exitCode: Int { status & 0x7f == 0 ? Int(status >> 8 & 0xff) : 0 }
+        var signal: Int { Int(status & 0x7f) }
+        var isSuccess: Bool { status == 0 }
+
+        /// What is said of a command that failed.
+        var sentence: String {
+            signal == 0 ? "exit code \(exitCode)" : "ended by \(String(cString: strsignal(Int32(signal))))"
+        }
+    }
+
+    private let output: Int32
+    private let errors: Int32
+    private let input: Int32
+    /// How long a command that is asked to end may take before it is killed, in milliseconds.
+    private static let patience = 2000
+
+    init() throws(Refusal) {
+        output = memory_file("output")
+        errors = memory_file("errors")
+        input = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        guard output >= 0, errors >= 0, input >= 0 else { throw .system("a memory file", "making it") }
+    }
+
+    deinit {
+        close(output)
+        close(errors)
+        close(input)
+    }
+
+    /// Runs the command to its end.
+    ///
+    /// - Parameter shouldStop: Asked ten times a second; from then on the command is asked to end, and killed later.
+    /// - Throws: When it could not be started.
+    func run(_ words: [Bytes], shouldStop: () -> Bool) throws(Refusal) -> Outcome {
+        rewind(output)
+        rewind(errors)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // A group of its own, so that what it starts ends with it; and signals as a shell gives them.
+        posix_spawnattr_setpgroup(&attributes, 0)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        for signal in [SIGINT, SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        // One block of zero-terminated words, and the places where they begin.
+        let block = Bytes(words.map { $0 + [0] }.joined())
+        var process = pid_t()
+        let error = block.withUnsafeBytes { bytes -> Int32 in
+            guard let base = bytes.bindMemory(to: CChar.self).baseAddress else { return ENOENT }
+            var place = 0
+            var arguments = words.map { word -> UnsafeMutablePointer<CChar>? in
+                defer { place += word.count + 1 }
+                return UnsafeMutablePointer(mutating: base + place)
+            }
+            arguments.append(nil)
+            return posix_spawnp(&process, base, &actions, &attributes, arguments, environ)
+        }
+        guard error == 0 else {
+            throw Refusal(.someFailed, "cannot be started: \(overdrive_cli.sentence(forError: error))")
+        }
+        let status = wait(for: process, shouldStop: shouldStop)
+        return Outcome(output: contents(output), errors: contents(errors), status: status)
+    }
+
+    private func wait(for process: pid_t, shouldStop: () -> Bool) -> Int32 {
+        var status: Int32 = 0
+        let descriptor = open_process(process)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        var asked = -1
+        while true {
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let tick: Int32 = 100
+            if descriptor < 0 {
+                usleep(1000)
+            } else {
+                poll(&ready, 1, tick)
+            }
+            let ended = waitpid(process, &status, WNOHANG)
+            if ended == process { return status }
+            if ended < 0, errno != EINTR { return 0 }
+            if asked < 0, shouldStop() {
+                kill(-process, SIGTERM)
+                asked = 0
+            } else if asked >= 0 {
+                asked += Int(tick)
+                if asked > Self.patience { kill(-process, SIGKILL) }
+            }
+        }
+    }
+
+    private func rewind(_ file: Int32) {
+        if lseek(file, 0, SEEK_CUR) != 0 {
+            ftruncate(file, 0)
+            lseek(file, 0, SEEK_SET)
+        }
+    }
+
+    private func contents(_ file: Int32) -> Bytes {
+        let size = Int(lseek(file, 0, SEEK_END))
+        guard size > 0 else { return [] }
+        return Bytes(unsafeUninitializedCapacity: size) { place, used in
+            used = max(0, pread(file, place.baseAddress, size, 0))
+        }
+    }
+}

@@ -1,0 +1,95 @@
+#if CLI
+internal import Glibc
+internal import OverdriveBatch
+internal import OverdriveCore
+
+/// `overdrive checksum --journal`: each file is an item, of a list that is frozen when the job begins.
+struct JournalledChecksum {
+    let setup: BatchSetup
+    /// How many files are read at the same time; nil follows the machine.
+    let jobs: Int?
+
+    func run(_ paths: [Bytes]) throws -> ExitStatus {
+        guard let directory = setup.directory else { return .usage }
+        let manifest = try Self.freeze(paths, in: directory)
+        if let processes = setup.processes { return try Processes.run(processes, journal: directory) }
+        var options = try setup.options()
+        options.weights = manifest.weights
+        if let jobs {
+            options.scheduler = try Scheduler(workers: jobs, placement: Settings.schedulerPlacement)
+        }
+        // More files than workers, so that a disk has something to do while others are summed.
+        options.parallelism = jobs ?? 8 + 4 * options.scheduler.workerCount
+
+        let engine = try OverdriveEngine(jobs: jobs, placement: Settings.schedulerPlacement)
+        let reader = FileReader(engine: engine, hash: SHA256Stream.self)
+        let token = CancellationToken()
+        options.token = token
+        let job = BatchJob(name: Self.jobName(paths), version: "1", items: manifest, itemName: { $0 }) {
+            path, attempt in
+            if attempt.isCancelled { throw BatchStop.cancelled }
+            switch reader.digest(path, links: .refused) {
+            case .success(let digest):
+                var line = Bytes()
+                ChecksumLine(digest: digest, name: path).write(to: &line)
+                return line
+            case .failure(let error): throw error
+            }
+        }
+        let output = OrderedOutput()
+        var failed: [(path: Bytes, failure: BatchFailure)] = []
+        var failedCount = 0
+        let prints = options.shard.count == 1
+        let report = try job.run(options) { index, result in
+            switch result {
+            case .success(let line):
+                if prints, !output.append(line) { token.cancel() }
+            case .failure(let failure):
+                failedCount += 1
+                if failed.count < FailureList.capacity { failed.append((manifest[index], failure)) }
+            }
+        }
+        if let status = output.status { return status }
+        if let status = setup.conclude(report) { return status }
+        for (path, failure) in failed { StandardError.say(path, failure.description) }
+        guard failedCount > 0 else { return .success }
+        StandardError.say("\(Quantity.count(failedCount)) could not be read")
+        return .someFailed
+    }
+
+    /// The list of the files under `paths`, as it was when the job began.
+    static func freeze(_ paths: [Bytes], in directory: String) throws(Refusal) -> Manifest {
+        try Manifest.frozen(in: directory) {
+            var builder = Manifest.Builder()
+            let roots = Roots(paths)
+            for (path, sentence) in roots.passedOver { StandardError.say(path, sentence) }
+            // What cannot be listed is an item too: it fails as the whole job does without a journal.
+            for failure in roots.failures.kept { builder.append(failure.path) }
+            add(roots.listing, under: [], to: &builder)
+            return builder
+        }
+    }
+
+    /// The name under which a journal knows this job.
+    static func jobName(_ paths: [Bytes]) -> String {
+        "checksum sha256 " + RawArgument.text(for: Bytes(paths.joined(separator: [0])))
+    }
+
+    private static func add(_ listing: Listing, under prefix: Bytes, to builder: inout Manifest.Builder) {
+        for entry in listing.entries {
+            let path = prefix + listing.name(of: entry)
+            switch entry.kind {
+            case .directory:
+                switch Listing.read(path) {
+                case .success(let inner): add(inner, under: path, to: &builder)
+                case .failure: builder.append(path)
+                }
+            case .file, .linkedFile, .standardInput:
+                var status = stat()
+                let size = path.withCString { lstat($0, &status) } == 0 ? Int(status.st_size) : 0
+                builder.append(path, size: size)
+            }
+        }
+    }
+}
+#endif

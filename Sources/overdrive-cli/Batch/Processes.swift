@@ -1,0 +1,81 @@
+#if CLI
+internal import Glibc
+
+/// `--processes N`: this very command once for each of N shards, and the merge of them.
+enum Processes {
+    /// Runs the shards and prints the whole.
+    static func run(_ count: Int, journal: String) throws(Refusal) -> ExitStatus {
+        let wakeup: Wakeup
+        do throws(SystemError) { wakeup = try Wakeup() } catch {
+            errno = error.number
+            throw .system("a pipe", "making it")
+        }
+        wakeup.listenToInterrupts()
+        let words = RawArgument.ofProcess
+        var children: [pid_t] = []
+        for index in 0..<count { children.append(try start(shard(words, "\(index)/\(count)"))) }
+        var worst: Int32 = 0
+        var wasTold = false
+        while !children.isEmpty {
+            wakeup.wait(milliseconds: 100)
+            if Interrupt.isRequested, !wasTold {
+                wasTold = true
+                for child in children { kill(child, SIGTERM) }
+            }
+            children.removeAll { child in
+                var status: Int32 = 0
+                guard waitpid(child, &status, WNOHANG) == child else { return false }
+                let code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+                worst = max(worst, code)
+                return true
+            }
+        }
+        // Up to 63 items failed: the merge names them again. More is no matter of items.
+        if worst >= ExitStatus.usage.rawValue {
+            StandardError.say(
+                "a shard ended with code \(worst): call the same command again, and it goes on from there")
+            exit(worst)
+        }
+        return try MergeCommand.merge(journal, output: nil)
+    }
+
+    /// This process's words for one shard.
+    static func shard(_ words: [String], _ shard: String) -> [String] {
+        var result: [String] = []
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            if word == "--" {
+                result.append(word)
+                break
+            }
+            if word == "--processes" {
+                _ = rest.popFirst()
+            } else if !word.hasPrefix("--processes=") {
+                result.append(word)
+            }
+        }
+        result.insert(contentsOf: ["--shard", shard, "--progress", "none"], at: min(1, result.count))
+        return result + rest
+    }
+
+    private static func start(_ words: [String]) throws(Refusal) -> pid_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGINT, SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("overdrive")]
+        arguments += words.map { RawArgument.bytes(for: $0).withCString { strdup($0) } }
+        defer { arguments.forEach { free($0) } }
+        arguments.append(nil)
+        var process = pid_t()
+        let error = posix_spawn(&process, "/proc/self/exe", nil, &attributes, arguments, environ)
+        errno = error
+        guard error == 0 else { throw .system("a further process", "starting it") }
+        return process
+    }
+}
+#endif

@@ -1,0 +1,124 @@
+#if CLI
+internal import Glibc
+internal import OverdriveCore
+
+/// Slurm, by its own commands.
+enum SlurmJob {
+    /// How long one of its commands may take, in seconds: a controller that is starting answers late.
+    private static let patience = 60.0
+
+    /// Runs one of Slurm's commands.
+    ///
+    /// - Returns: What it printed.
+    /// - Throws: A sentence when it is not installed, does not answer or refuses.
+    static func ask(_ words: [String]) throws(Refusal) -> String {
+        let child = try ChildProcess()
+        let deadline = ContinuousClock.now + .seconds(patience)
+        let outcome: ChildProcess.Outcome
+        do throws(Refusal) {
+            outcome = try child.run(words.map { Bytes(ascii: $0) }) { ContinuousClock.now > deadline }
+        } catch {
+            throw Refusal(
+                .unavailable,
+                "Slurm is not installed here: '\(words[0])' \(error.sentence); see --dry-run for the script")
+        }
+        guard outcome.isSuccess else {
+            let said = String(decoding: outcome.errors, as: UTF8.self).split(separator: "\n").joined(
+                separator: " ")
+            let why =
+                ContinuousClock.now > deadline
+                ? "did not answer within \(Int(patience)) s"
+                : "refused: \(said.isEmpty ? outcome.sentence : said)"
+            throw Refusal(.unavailable, "Slurm's \(words[0]) \(why)")
+        }
+        return String(decoding: outcome.output, as: UTF8.self)
+    }
+
+    /// Has this very job queued again, unless it was so many times already. What is done is in the journal.
+    static func requeueThis(atMost limit: Int) {
+        func number(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        guard let job = number("SLURM_JOB_ID") else { return }
+        let restarts = number("SLURM_RESTART_COUNT").flatMap { Int($0) } ?? 0
+        guard restarts < limit else {
+            StandardError.say(
+                "this job was queued again \(restarts) times, so not once more: submit it again by hand")
+            return
+        }
+        var name = job
+        if let array = number("SLURM_ARRAY_JOB_ID"), let task = number("SLURM_ARRAY_TASK_ID") {
+            name = "\(array)_\(task)"
+        }
+        do throws(Refusal) {
+            _ = try ask(["scontrol", "requeue", name])
+        } catch {
+            StandardError.say("cannot have \(name) queued again: \(error.sentence)")
+        }
+    }
+}
+
+/// The scripts that `overdrive submit slurm` writes.
+struct SlurmScript {
+    var name: String
+    var shards: Int
+    var cpus: Int
+    var memory: String?
+    var time: String?
+    var partition: String?
+    /// Further lines for Slurm, as they are written after #SBATCH.
+    var extra: [String] = []
+    /// The journal's absolute path.
+    var journal: String
+    /// The words of the command that each shard runs.
+    var words: [String]
+    /// The words of the command that joins the shards.
+    var merge: [String]
+
+    /// The array of shards.
+    var text: String {
+        var lines = ["#!/bin/bash", "#SBATCH --job-name=\(name)", "#SBATCH --array=0-\(shards - 1)"]
+        lines += options
+        lines += [
+            "#SBATCH --cpus-per-task=\(cpus)",
+            "#SBATCH --requeue",
+            "#SBATCH --open-mode=append",
+            "#SBATCH --signal=B:TERM@60",
+            "#SBATCH --output=\(journal)/log/shard-%a.log",
+            "# The warning a minute before the time limit reaches this shell alone, so the command takes its place.",
+            "exec \(words.map(Self.quoted).joined(separator: " "))",
+        ]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The job that comes after it. It begins whatever became of the shards: it names what is missing itself.
+    var mergeText: String {
+        var lines = ["#!/bin/bash", "#SBATCH --job-name=\(name)-merge"]
+        lines += options
+        lines += [
+            "#SBATCH --cpus-per-task=1", "#SBATCH --requeue", "#SBATCH --open-mode=append",
+            "#SBATCH --output=\(journal)/log/merge.log",
+            "exec \(merge.map(Self.quoted).joined(separator: " "))",
+        ]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var options: [String] {
+        var lines: [String] = []
+        if let partition { lines.append("#SBATCH --partition=\(partition)") }
+        if let time { lines.append("#SBATCH --time=\(time)") }
+        if let memory { lines.append("#SBATCH --mem=\(memory)") }
+        return lines + extra.map { "#SBATCH \($0)" }
+    }
+
+    /// As a shell takes it for one word.
+    static func quoted(_ word: String) -> String {
+        let plain = word.utf8.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                || "/._-=+,:@%{}".utf8.contains(byte)
+        }
+        return plain && !word.isEmpty
+            ? word
+            : "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+                + "'"
+    }
+}
+#endif

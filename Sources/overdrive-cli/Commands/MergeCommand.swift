@@ -1,0 +1,84 @@
+#if CLI
+internal import ArgumentParser
+internal import Glibc
+internal import OverdriveBatch
+
+/// `overdrive merge`.
+struct MergeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "merge",
+        abstract: "Prints the outputs of a job's shards in the order of its items.",
+        discussion: """
+            DIR is the --journal of checksum or run. Items that nobody did, or that two shards did, are named, and \
+            nothing is printed then.
+
+            EXIT CODES: 0 all there; 1 some items had failed: they are named; 65 items are missing or double, or a \
+            journal is damaged; 66 no journal; 74 the results could not be written.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The journal.", valueName: "dir"))
+    var directory: PathArgument
+
+    @Option(
+        help: ArgumentHelp("Writes to this file, which is there only when it is whole.", valueName: "file"))
+    var output: PathArgument?
+
+    func run() throws {
+        try endingWithASentence {
+            try Self.merge(String(decoding: directory.bytes, as: UTF8.self), output: output?.bytes)
+        }
+    }
+
+    /// Prints the outputs of the journals in `directory`, or writes them to the file `output`.
+    static func merge(_ directory: String, output: Bytes?) throws(Refusal) -> ExitStatus {
+        let manifest = try Manifest.read("\(directory)/manifest")
+        func name(_ index: Int) -> Bytes {
+            guard let manifest, index < manifest.count else { return Bytes(ascii: "\(index)") }
+            return manifest[index]
+        }
+        let merge: BatchMerge
+        do throws(BatchError) {
+            merge = try BatchMerge(directory)
+            try merge.validate { String(decoding: name($0).printable, as: UTF8.self) }
+        } catch {
+            throw Refusal(error.status, error.description)
+        }
+        let draft = output.map { $0 + Bytes(ascii: ".partial") }
+        var descriptor = STDOUT_FILENO
+        if let draft {
+            descriptor = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+            guard descriptor >= 0 else {
+                throw .system(String(decoding: draft.printable, as: UTF8.self), "making it")
+            }
+        }
+        let results = OrderedOutput(descriptor: descriptor)
+        let isOfCommands = merge.job.hasPrefix("run ")
+        var failed = 0
+        merge.outputs { index, result in
+            switch result {
+            case .success(let bytes):
+                if isOfCommands, let (_, outcome) = CommandBatch.decode(bytes) {
+                    results.append(outcome.output)
+                    if !outcome.errors.isEmpty { StandardError.write(outcome.errors) }
+                } else {
+                    results.append(bytes)
+                }
+            case .failure(let failure):
+                failed += 1
+                StandardError.say(name(index), failure.description)
+            }
+        }
+        if let status = results.status { return status }
+        if let draft, let output {
+            guard fsync(descriptor) == 0, close(descriptor) == 0,
+                draft.withCString({ from in output.withCString { rename(from, $0) } }) == 0
+            else { throw .system(String(decoding: output.printable, as: UTF8.self), "writing") }
+        }
+        if failed > 0 {
+            StandardError.say("\(Quantity.count(failed)) of \(Quantity.count(merge.count)) items failed")
+        }
+        return failed == 0 ? .success : .someFailed
+    }
+}
+#endif

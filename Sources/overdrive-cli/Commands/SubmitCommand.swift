@@ -1,0 +1,233 @@
+#if CLI
+internal import ArgumentParser
+internal import Glibc
+internal import OverdriveBatch
+
+/// `overdrive submit`.
+struct SubmitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "submit", abstract: "Has a cluster run the shards of a job.",
+        subcommands: [SubmitSlurmCommand.self])
+}
+
+/// `overdrive submit slurm`.
+struct SubmitSlurmCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slurm",
+        abstract: "Submits a job to Slurm: an array with a shard in each, and a merge after it.",
+        usage:
+            "overdrive submit slurm [options] --journal DIR --shards N -- checksum PATH… | run [options] -- COMMAND … | PROGRAM …",
+        discussion: """
+            The list of files is frozen now. A shard that is lost with its node, preempted or told to end goes on from \
+            its journal when Slurm runs it again. The scripts are left in DIR. A PROGRAM of your own is run as it is \
+            written: give it --journal DIR and --shard /N, as the examples take them.
+
+            DIR, what is read and this very program must be on a file system that all nodes share.
+
+            EXIT CODES: 0 submitted; 64 wrong usage; 69 Slurm is not installed, does not answer or refused; 74 DIR \
+            cannot be written.
+            """
+    )
+
+    @Option(help: ArgumentHelp("The job's journal, on a file system that all nodes share.", valueName: "dir"))
+    var journal: PathArgument
+
+    @Option(help: ArgumentHelp("How many parts, 1 to 100000.", valueName: "n"))
+    var shards: Int
+
+    @Option(help: ArgumentHelp("Where the merged output goes; otherwise DIR/output.", valueName: "file"))
+    var output: PathArgument?
+
+    @Option(help: ArgumentHelp("What Slurm calls the job.", valueName: "name"))
+    var name = "overdrive"
+
+    @Option(help: ArgumentHelp("CPUs of each shard.", valueName: "n"))
+    var cpus = 1
+
+    @Option(help: ArgumentHelp("Memory of each shard, as Slurm takes it, such as 2G.", valueName: "size"))
+    var memory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Time limit of each shard, as Slurm takes it, such as 02:00:00.", valueName: "time"))
+    var time: String?
+
+    @Option(help: ArgumentHelp("Slurm's partition.", valueName: "name"))
+    var partition: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A further option of sbatch, such as --account=physics; may be repeated.", valueName: "option"))
+    var sbatch: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How often a shard that nears its time limit has itself queued again.", valueName: "n"))
+    var requeue = 10
+
+    @Flag(help: "Prints the scripts, and submits nothing.")
+    var dryRun = false
+
+    @Argument(parsing: .postTerminator, help: "What to run.")
+    var command: [String] = []
+
+    func validate() throws {
+        guard (1...100_000).contains(shards) else {
+            throw ValidationError("--shards takes a number from 1 to 100000, not \(shards).")
+        }
+        guard (1...EngineName.mostJobs).contains(cpus) else {
+            throw ValidationError("--cpus takes a number from 1 to \(EngineName.mostJobs), not \(cpus).")
+        }
+        guard requeue >= 0 else {
+            throw ValidationError("--requeue takes a number of 0 or more, not \(requeue).")
+        }
+    }
+
+    func run() throws {
+        guard let verb = command.first else {
+            throw ValidationError("submit slurm needs a command: … -- checksum PATH")
+        }
+        for text in command + [name]
+        where RawArgument.bytes(for: text) != Array(text.utf8) || text.contains("\n") {
+            throw ValidationError(
+                "a word of the command is not UTF-8 or has a line feed, which no script can carry: use run --items."
+            )
+        }
+        try endingWithASentence {
+            let directory = Self.absolute(String(decoding: journal.bytes, as: UTF8.self))
+            let program = Self.ownPath
+            let shard = [
+                "--journal", directory, "--shard", "/\(shards)", "--requeue", "\(requeue)", "--progress",
+                "none",
+            ]
+            var words = command
+            switch verb {
+            case "checksum":
+                let paths = command.dropFirst().map(Self.absolute)
+                guard !paths.isEmpty else {
+                    throw Refusal(.usage, "checksum needs a PATH to read")
+                }
+                if !dryRun {
+                    _ = try JournalledChecksum.freeze(paths.map { Bytes(ascii: $0) }, in: directory)
+                }
+                words = [program, "checksum"] + shard + ["--"] + paths
+            case "run":
+                words = [program, "run"] + shard + command.dropFirst()
+            default: break
+            }
+            let merged =
+                output.map { Self.absolute(String(decoding: $0.bytes, as: UTF8.self)) }
+                ?? "\(directory)/output"
+            let script = SlurmScript(
+                name: name, shards: shards, cpus: cpus, memory: memory, time: time, partition: partition,
+                extra: sbatch,
+                journal: directory, words: words, merge: [program, "merge", "--output", merged, directory])
+            if dryRun {
+                let output = OrderedOutput()
+                output.append(Bytes(ascii: script.text + "\n" + script.mergeText))
+                return output.status ?? .success
+            }
+            return try submit(script, directory)
+        }
+    }
+
+    private func submit(_ script: SlurmScript, _ directory: String) throws(Refusal) -> ExitStatus {
+        for path in [directory, "\(directory)/log"] where mkdir(path, 0o777) != 0 && errno != EEXIST {
+            throw .system(path, "making it")
+        }
+        let (shards, merge) = ("\(directory)/shards.sbatch", "\(directory)/merge.sbatch")
+        try Self.write(script.text, to: shards)
+        try Self.write(script.mergeText, to: merge)
+        let job = try SlurmJob.ask(["sbatch", "--parsable", shards]).prefix { $0 != "\n" && $0 != ";" }
+        try Self.write("\(job)\n", to: "\(directory)/slurm-job")
+        let after = try SlurmJob.ask(["sbatch", "--parsable", "--dependency=afterany:\(job)", merge])
+            .prefix { $0 != "\n" && $0 != ";" }
+        let output = OrderedOutput()
+        output.append(
+            Bytes(ascii: "shards \(job), merge \(after); how far they are: overdrive status \(directory)\n"))
+        return output.status ?? .success
+    }
+
+    private static func write(_ text: String, to path: String) throws(Refusal) {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard file >= 0 else { throw .system(path, "making it") }
+        defer { close(file) }
+        let error = StandardStreams.write(Bytes(ascii: text)[...], to: file) { false }
+        errno = error
+        guard error == 0 else { throw .system(path, "writing") }
+    }
+
+    /// Jobs begin elsewhere.
+    private static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let here = getcwd(nil, 0) else { return path }
+        defer { free(here) }
+        return String(cString: here) + "/" + path
+    }
+
+    private static var ownPath: String {
+        guard let path = realpath("/proc/self/exe", nil) else { return "overdrive" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}
+
+/// `overdrive status`.
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Prints how far each shard of a job is, and where Slurm has it.",
+        discussion: """
+            EXIT CODES: 0 every item has ended; 1 some have not, or failed; 65 a journal is damaged; 66 no journal.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The journal.", valueName: "dir"))
+    var directory: PathArgument
+
+    func run() throws {
+        try endingWithASentence {
+            let directory = String(decoding: directory.bytes, as: UTF8.self)
+            let merge = try BatchMerge(directory)
+            let jobs = Self.queued(directory)
+            var table = TextTable(titles: ["shard", "done", "failed", "journal", "Slurm"], rows: [])
+            var (done, failed) = (0, 0)
+            for (shard, itsDone, itsFailed, endedOrderly) in merge.status {
+                done += itsDone
+                failed += itsFailed
+                table.rows.append([
+                    "\(shard)", Quantity.count(itsDone), Quantity.count(itsFailed),
+                    endedOrderly ? "closed" : "open",
+                    jobs[shard.index] ?? "-",
+                ])
+            }
+            table.rows.append([
+                "all \(Quantity.count(merge.count))", Quantity.count(done), Quantity.count(failed), "", "",
+            ])
+            let output = OrderedOutput()
+            output.append(Bytes(ascii: table.lines.joined(separator: "\n") + "\n"))
+            return output.status ?? (done == merge.count ? .success : .someFailed)
+        }
+    }
+
+    /// State and node of each shard that Slurm still has; nothing where there is no Slurm.
+    private static func queued(_ directory: String) -> [Int: String] {
+        let file = open("\(directory)/slurm-job", O_RDONLY | O_CLOEXEC)
+        guard file >= 0, let text = Manifest.readAll(file) else { return [:] }
+        close(file)
+        let job = String(decoding: text.prefix { $0 != 10 }, as: UTF8.self)
+        var found: [Int: String] = [:]
+        do throws(Refusal) {
+            let lines = try SlurmJob.ask(["squeue", "-h", "-r", "-j", job, "-o", "%K %T %N"])
+            for line in lines.split(separator: "\n") {
+                let words = line.split(separator: " ")
+                if words.count >= 2, let index = Int(words[0]) {
+                    found[index] = words.dropFirst().joined(separator: " ")
+                }
+            }
+        } catch {
+            StandardError.say("\(error.sentence); what follows is from the journals alone")
+        }
+        return found
+    }
+}
+#endif

@@ -1,0 +1,263 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("overdrive checksum --journal")
+struct JournalledChecksumTests {
+    private func checksum(_ tree: TemporaryTree, _ arguments: [String]) throws -> Command {
+        var command = Command.overdrive(["checksum", "--journal", "\(tree.path)-journal"] + arguments)
+        command.directory = tree.path
+        return command
+    }
+
+    private func removeJournal(_ tree: TemporaryTree) {
+        _ = try? Command("rm", ["-rf", "\(tree.path)-journal"]).run()
+    }
+
+    private func plain(_ tree: TemporaryTree) throws -> [UInt8] {
+        var command = Command.overdrive(["checksum", "."])
+        command.directory = tree.path
+        return try command.run().output
+    }
+
+    @Test("prints what it prints without one, also when it is called again")
+    func same() throws {
+        let tree = try TemporaryTree.odd()
+        defer { removeJournal(tree) }
+        for _ in 0..<2 {
+            let outcome = try checksum(tree, ["."]).run()
+            #expect(outcome.output == (try plain(tree)))
+            #expect(outcome.errors == "")
+            #expect(outcome.status == 0)
+        }
+    }
+
+    @Test("killed at any time and called again until it ends, prints the same and reads hardly a file twice")
+    func killed() throws {
+        let tree = try TemporaryTree()
+        defer { removeJournal(tree) }
+        for file in 0..<3000 { try tree.write("d\(file % 10)/f\(file)", "contents \(file)") }
+        let expected = try plain(tree)
+        var kills = 0
+        var generator = SplitMix(state: 7)
+        while true {
+            let running = try checksum(tree, ["."]).start()
+            usleep(UInt32.random(in: 0..<120_000, using: &generator))
+            if kills < 12 { running.send(SIGKILL) }
+            let outcome = try running.wait()
+            kills += outcome.status == 128 + SIGKILL ? 1 : 0
+            guard outcome.status != 128 + SIGKILL else { continue }
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.output == expected)
+            break
+        }
+    }
+
+    @Test("files that cannot be read are said each time, with code 1")
+    func failures() throws {
+        let tree = try TemporaryTree()
+        defer { removeJournal(tree) }
+        try tree.write("file", "x")
+        for _ in 0..<2 {
+            let outcome = try checksum(tree, ["file", "/proc/self/mem", "/nonexistent"]).run()
+            #expect(outcome.lines.count == 1)
+            #expect(
+                outcome.errorLines == [
+                    "overdrive: /nonexistent: No such file or directory",
+                    "overdrive: /proc/self/mem: Input/output error",
+                    "overdrive: 2 could not be read",
+                ])
+            #expect(outcome.status == 1)
+        }
+    }
+
+    @Test("its shards are merged to the whole; gaps are named, and a journal of other paths is refused")
+    func shards() throws {
+        let tree = try TemporaryTree.odd()
+        defer { removeJournal(tree) }
+        let merge = Command.overdrive(["merge", "\(tree.path)-journal"])
+        #expect(try merge.run().status == 66)
+        #expect(try checksum(tree, ["--shard", "1/2", "."]).run().output == [])
+        let gaps = try merge.run()
+        #expect(gaps.output == [])
+        #expect(
+            gaps.errors.contains("items are not done: './")
+                && gaps.errors.contains("no journal of shard 0 of 2"))
+        #expect(gaps.status == 65)
+        var environment = try checksum(tree, ["--shard", "/2", "."])
+        environment.environment = [
+            "SLURM_ARRAY_TASK_ID=0", "SLURM_ARRAY_TASK_MIN=0", "SLURM_ARRAY_TASK_COUNT=1",
+        ]
+        #expect(try environment.run().status == 0)
+        #expect(try merge.run().output == (try plain(tree)))
+        let foreign = try checksum(tree, ["--shard", "0/2", "a"]).run()
+        #expect(foreign.errors.contains("a journal of something else"))
+        #expect(foreign.status == 65)
+        #expect(try Command.overdrive(["status", "\(tree.path)-journal"]).run().status == 0)
+    }
+
+    @Test("a journal that is being written, damaged, or cannot be is one sentence")
+    func refusals() throws {
+        let tree = try TemporaryTree.odd()
+        defer { removeJournal(tree) }
+        #expect(try checksum(tree, ["."]).run().status == 0)
+        let segment = "\(tree.path)-journal/000001.journal"
+        // Held as by a process that writes it, and without its last record.
+        let file = open(segment, O_RDWR | O_CLOEXEC)
+        try #require(flock(file, LOCK_EX) == 0)
+        let locked = try checksum(tree, ["."]).run()
+        #expect(locked.status == 75)
+        #expect(locked.errorLines.count == 1 && locked.errors.contains("writes this journal"))
+        var byte: UInt8 = 0
+        pread(file, &byte, 1, 200)
+        byte ^= 1
+        pwrite(file, &byte, 1, 200)
+        close(file)
+        let damaged = try checksum(tree, ["."]).run()
+        #expect(damaged.status == 65)
+        #expect(damaged.errorLines.count == 1 && damaged.errors.contains("damaged at byte"))
+
+        let nowhere = try Command.overdrive(["checksum", "--journal", "/proc/j", tree.path]).run()
+        #expect(nowhere.status == 74)
+        #expect(nowhere.errorLines.count == 1)
+    }
+
+    @Test(
+        "a full disk ends it with code 74, and what was printed by then is printed again when there is room")
+    func fullDisk() throws {
+        guard getuid() == 0 else { return }
+        let tree = try TemporaryTree()
+        let disk = "\(tree.path)-disk"
+        mkdir(disk, 0o777)
+        guard mount("none", disk, "tmpfs", 0, "size=256k") == 0 else { return }
+        defer {
+            umount2(disk, 0)
+            rmdir(disk)
+        }
+        for file in 0..<2000 { try tree.write("f\(file)", "x") }
+        let command = Command.overdrive(["checksum", "--journal", "\(disk)/j", tree.path])
+        let full = try command.run()
+        #expect(full.status == 74, "\(full.errors)")
+        #expect(
+            full.errorLines.count == 1 && full.errors.contains("No space left on device"), "\(full.errors)")
+        try #require(mount("none", disk, "tmpfs", UInt(MS_REMOUNT), "size=16m") == 0)
+        let outcome = try command.run()
+        #expect(outcome.output == (try Command.overdrive(["checksum", tree.path]).run().output))
+        #expect(outcome.output.starts(with: full.output))
+    }
+
+    @Test("is divided between processes on one machine, and printed whole")
+    func processes() throws {
+        let tree = try TemporaryTree.odd()
+        defer { removeJournal(tree) }
+        let outcome = try checksum(tree, ["--processes", "3", "."]).run()
+        #expect(outcome.output == (try plain(tree)))
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(access("\(tree.path)-journal/shard-00002-of-00003/000001.journal", F_OK) == 0)
+    }
+
+    @Test("passes each process the words that it was given itself, but for those that divide")
+    func wordsOfAProcess() {
+        #expect(
+            Processes.shard(
+                ["run", "--jobs", "2", "--processes", "4", "--processes=4", "--", "x", "--processes", "1"],
+                "3/4")
+                == [
+                    "run", "--shard", "3/4", "--progress", "none", "--jobs", "2", "--", "x", "--processes",
+                    "1",
+                ])
+    }
+
+    @Test("takes its paths from a list with zero bytes")
+    func pathList() throws {
+        let tree = try TemporaryTree.odd()
+        let list = "find . -type f -print0"
+        var command = Command(
+            "bash", ["-c", "\(list) | \"$0\" checksum --files0-from -", Command.overdrivePath])
+        command.directory = tree.path
+        #expect(try command.run().output == (try plain(tree)))
+    }
+
+    @Test("ends on SIGTERM with code 130 and goes on from there, with progress in JSON and a report")
+    func interrupted() throws {
+        let tree = try TemporaryTree()
+        defer { removeJournal(tree) }
+        for file in 0..<200 { try tree.write("f\(file)", "x") }
+        // Standard output is a pipe that nobody reads yet: the run is under way until it is.
+        mkfifo("\(tree.path)-pipe", 0o600)
+        defer { unlink("\(tree.path)-pipe") }
+        var sleeper = Command.overdrive([
+            "run", "--journal", "\(tree.path)-journal", "--progress", "json", "--", "sleep", ":::", "0",
+            "1000",
+        ])
+        sleeper.directory = tree.path
+        let running = try sleeper.start()
+        usleep(300_000)
+        while Scratch.contents(running.errors).isEmpty { usleep(10_000) }
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 130)
+        #expect(
+            outcome.errorLines.first?.hasPrefix("{\"job\":\"run sleep\",\"shard\":\"0/1\",\"seconds\":")
+                == true)
+        #expect(
+            outcome.errorLines.last?.hasSuffix("the same command goes on from here") == true,
+            "\(outcome.errors)")
+    }
+}
+
+@Suite("overdrive submit")
+struct SubmitTests {
+    @Test("shows the scripts: an array that is queued again, and a merge after it")
+    func dryRun() throws {
+        let tree = try TemporaryTree.odd()
+        let outcome = try Command.overdrive([
+            "submit", "slurm", "--dry-run", "--journal", "\(tree.path)-none", "--shards", "16", "--time",
+            "01:00:00", "--cpus", "4",
+            "--memory", "2G", "--sbatch=--account=physics", "--", "checksum", "\(tree.path)/with space",
+        ]).run()
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        for line in [
+            "#SBATCH --array=0-15", "#SBATCH --requeue", "#SBATCH --open-mode=append",
+            "#SBATCH --signal=B:TERM@60",
+            "#SBATCH --cpus-per-task=4", "#SBATCH --mem=2G", "#SBATCH --time=01:00:00",
+            "#SBATCH --account=physics",
+        ] { #expect(outcome.lines.contains(line), "\(line)") }
+        let command = try #require(outcome.lines.first { $0.hasPrefix("exec ") && $0.contains("checksum") })
+        #expect(
+            command.contains("--shard /16 --requeue 10") && command.hasSuffix("'\(tree.path)/with space'"))
+        #expect(outcome.text.contains("merge --output \(tree.path)-none/output \(tree.path)-none\n"))
+        // Shells take the scripts for what they are.
+        try tree.write("script", outcome.text)
+        #expect(try Command("bash", ["-n", "\(tree.path)/script"]).run().status == 0)
+        #expect(access("\(tree.path)-none", F_OK) != 0)
+    }
+
+    @Test("says that Slurm is not installed, refuses or does not answer, with code 69")
+    func unavailable() throws {
+        let tree = try TemporaryTree()
+        try tree.write("file", "x")
+        func submit(_ path: String) throws -> Command.Outcome {
+            try Command(
+                "env",
+                [
+                    "PATH=\(path)", Command.overdrivePath, "submit", "slurm", "--journal", "\(tree.path)/j",
+                    "--shards", "2", "--",
+                    "checksum", "\(tree.path)/file",
+                ]
+            ).run()
+        }
+        let missing = try submit("\(tree.path)/nowhere")
+        #expect(missing.status == 69)
+        #expect(
+            missing.errors.hasPrefix("overdrive: Slurm is not installed here: 'sbatch'"), "\(missing.errors)")
+        try tree.write("bin/sbatch", "#!/bin/sh\necho 'sbatch: error: no such partition' >&2; exit 1\n")
+        chmod("\(tree.path)/bin/sbatch", 0o755)
+        let refused = try submit("\(tree.path)/bin:/bin:/usr/bin")
+        #expect(refused.status == 69)
+        #expect(refused.errors == "overdrive: Slurm's sbatch refused: sbatch: error: no such partition\n")
+    }
+}
+#endif

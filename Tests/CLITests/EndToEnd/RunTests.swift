@@ -1,0 +1,157 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("overdrive run")
+struct RunTests {
+    private func run(_ arguments: [String], input: String = "", in tree: TemporaryTree? = nil) throws
+        -> Command.Outcome
+    {
+        let tree = try tree ?? TemporaryTree()
+        try tree.write("input", input)
+        var command = Command.overdrive(["run"] + arguments)
+        command.directory = tree.path
+        command.input = .file("\(tree.path)/input", flags: O_RDONLY)
+        return try command.run()
+    }
+
+    @Test("puts the item in the place of every {}, or at the end, and runs no shell")
+    func placement() throws {
+        #expect(
+            try run(["--", "echo", "<{}>", "{}{}", ":::", "a b", "$(id)"]).text
+                == "<a b> a ba b\n<$(id)> $(id)$(id)\n")
+        #expect(try run(["--", "echo", "-n", ":::", "x", "y"]).text == "xy")
+    }
+
+    @Test("takes items from lines, from a file, and with -0 of any bytes")
+    func items() throws {
+        #expect(try run(["--", "echo"], input: "a\n b \nc").lines == ["a", " b ", "c"])
+        let tree = try TemporaryTree()
+        try tree.write("list", "x\ny\n")
+        #expect(try run(["--items", "list", "--", "echo"], in: tree).lines == ["x", "y"])
+        try tree.write("list".utf8.map { $0 }, [0xff, 10, 0, 65, 0])
+        let outcome = try run(["-0", "--items", "list", "--", "printf", "[%s]"], in: tree)
+        #expect(outcome.output == [91, 0xff, 10, 93, 91, 65, 93])
+    }
+
+    @Test("prints what each command printed whole and in the order of the items, however long they take")
+    func order() throws {
+        let script = "[ $(($0 % 7)) = 0 ] && sleep 0.05; printf $0:; echo $0; echo e$0 >&2"
+        let items = (0..<60).map(String.init)
+        let outcome = try run(["--jobs", "8", "--", "sh", "-c", script, ":::"] + items)
+        #expect(outcome.lines == items.map { "\($0):\($0)" })
+        #expect(outcome.errorLines == items.map { "e\($0)" })
+    }
+
+    @Test("the exit code says how many failed, and each is named with its end")
+    func failures() throws {
+        let outcome = try run(["--", "sh", "-c", "echo out; exit $0", ":::", "0", "3", "0", "4"])
+        #expect(outcome.status == 2)
+        #expect(outcome.errorLines == ["overdrive: 3: exit code 3", "overdrive: 4: exit code 4"])
+        // What failed had something to say, too.
+        #expect(outcome.lines.count == 4)
+        let many = try run(["--", "false", ":::"] + (0..<70).map(String.init))
+        #expect(many.status == 63)
+        let killed = try run(["--", "sh", "-c", "kill -9 $$", ":::", "x"])
+        #expect(killed.errorLines == ["overdrive: x: ended by Killed"])
+        let missing = try run(["--", "no-such-command", ":::", "x"])
+        #expect(missing.errorLines == ["overdrive: x: cannot be started: No such file or directory"])
+        #expect(missing.status == 1)
+    }
+
+    @Test("tries again what failed")
+    func attempts() throws {
+        let tree = try TemporaryTree()
+        let script = "echo >> tries.$0; [ $(wc -l < tries.$0) = 3 ]"
+        let outcome = try run(["--attempts", "3", "--", "sh", "-c", script, ":::", "a", "b"], in: tree)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let twice = try run(["--attempts", "2", "--", "false", ":::", "x"])
+        #expect(twice.errorLines == ["overdrive: x: exit code 1 (2 attempts)"])
+    }
+
+    @Test("ends a command that takes longer than its limit, and what it started")
+    func timeLimit() throws {
+        let outcome = try run(["--time-limit", "0.2", "--", "sh", "-c", "sleep 100 & wait", ":::", "x"])
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("over its time limit of 0.2 seconds"))
+        #expect(outcome.seconds < 30)
+    }
+
+    @Test(
+        "with a journal runs only what was not done, prints all of it, and keeps the items that it was given")
+    func journal() throws {
+        let tree = try TemporaryTree()
+        let script = "echo ran $0 >> ran; [ ! -e broken ] || [ $0 != 2 ] || exit 1; echo $0"
+        let arguments = ["--journal", "j", "--", "sh", "-c", script]
+        try tree.write("broken")
+        #expect(try run(arguments, input: "1\n2\n3\n", in: tree).status == 1)
+        unlink("\(tree.path)/broken")
+        // Given up before: said again, not run again.
+        #expect(try run(arguments, in: tree).status == 1)
+        let outcome = try run(["--retry-failed"] + arguments, in: tree)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.lines == ["1", "2", "3"])
+        let ran = try Command("sort", ["\(tree.path)/ran"]).run()
+        #expect(ran.lines == ["ran 1", "ran 2", "ran 2", "ran 3"])
+    }
+
+    @Test("with shards does each item once, and merge prints the whole")
+    func shards() throws {
+        let tree = try TemporaryTree()
+        let items = (0..<50).map(String.init)
+        for index in [2, 0, 1] {
+            let outcome = try run(
+                [
+                    "--journal", "j", "--shard", "\(index)/3", "--", "sh", "-c", "echo $0; echo $0 >> ran",
+                    ":::",
+                ] + items,
+                in: tree)
+            #expect(outcome.output == [])
+            #expect(outcome.status == 0)
+        }
+        var merge = Command.overdrive(["merge", "--output", "out", "j"])
+        merge.directory = tree.path
+        #expect(try merge.run().status == 0)
+        #expect(try Command("cat", ["\(tree.path)/out"]).run().lines == items)
+        #expect(try Command("sort", ["-n", "\(tree.path)/ran"]).run().lines == items)
+    }
+
+    @Test("writes the log that GNU parallel writes")
+    func joblog() throws {
+        let tree = try TemporaryTree()
+        _ = try run(["--joblog", "log", "--", "sh", "-c", "echo abc; exit $0", ":::", "0", "7"], in: tree)
+        let lines = try Command("cat", ["\(tree.path)/log"]).run().lines.map {
+            $0.split(separator: "\t").map(String.init)
+        }
+        #expect(
+            lines[0] == [
+                "Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command",
+            ])
+        #expect(lines[1][0] == "1" && lines[1][5...] == ["4", "0", "0", "sh -c echo abc; exit $0 0"])
+        #expect(lines[2][0] == "2" && lines[2][5...] == ["4", "7", "0", "sh -c echo abc; exit $0 7"])
+    }
+
+    @Test("what an item does to this program ends with a sentence", arguments: ["job\nx", "--", ""])
+    func odd(name: String) throws {
+        let outcome = try run(["-0", "--", "printf", "%s", ":::", name])
+        #expect(outcome.text == name)
+    }
+
+    @Test("is asked for wrongly in one sentence, code 64")
+    func usage() throws {
+        for arguments in [
+            [], ["--"], ["--jobs", "0", "--", "true"], ["--attempts", "0", "--", "true"],
+            ["--time-limit", "0", "--", "true"],
+            ["--shard", "0/2", "--", "true"], ["--journal", "j", "--shard", "2/2", "--", "true"],
+            ["--items", "x", "--", "true", ":::", "y"], ["--progress", "loud", "--", "true"],
+        ] {
+            let outcome = try run(arguments)
+            #expect(outcome.status == 64, "\(arguments): \(outcome.errors)")
+            #expect(outcome.errorLines.count == 1)
+        }
+        #expect(try run(["--items", "/nonexistent", "--", "true"]).status == 66)
+    }
+}
+#endif

@@ -1,0 +1,242 @@
+import Glibc
+import OverdriveCore
+import Synchronization
+import Testing
+
+@testable import OverdriveBatch
+
+struct Refusal: Error, CustomStringConvertible {
+    var description: String { "refused" }
+}
+
+@Suite("BatchJob")
+struct BatchJobTests {
+    private func options(_ scratch: Scratch? = nil, parallelism: Int = 4) -> BatchOptions {
+        var options = BatchOptions()
+        options.journal = scratch.map { "\($0.path)/journal" }
+        options.parallelism = parallelism
+        return options
+    }
+
+    private func number(_ bytes: [UInt8]) -> Int? { Int(String(decoding: bytes, as: UTF8.self)) }
+
+    @Test("returns each output once and in order, with a journal and without", arguments: [false, true])
+    func order(journal: Bool) throws {
+        let scratch = try Scratch()
+        let ran = Atomic<Int>(0)
+        let job = BatchJob(name: "order", version: "1", count: 5000) { index, _ in
+            ran.add(1, ordering: .relaxed)
+            if index % 500 == 0 { usleep(2000) }
+            return Array("\(index)".utf8)
+        }
+        var seen: [Int] = []
+        let report = try job.run(options(journal ? scratch : nil)) { index, result in
+            #expect((try? result.get()).flatMap(self.number) == index)
+            seen.append(index)
+        }
+        #expect(seen == Array(0..<5000))
+        #expect(ran.load(ordering: .relaxed) == 5000)
+        #expect(report.ending == .finished && report.done == 5000 && report.pending == 0)
+        #expect(report.slowest.count == 10)
+        #expect(report.percentiles.longest >= 0.002)
+
+        guard journal else { return }
+        // Again: nothing runs, all comes back.
+        var again: [Int] = []
+        let second = try job.run(options(scratch)) { index, _ in again.append(index) }
+        #expect(again == seen)
+        #expect(ran.load(ordering: .relaxed) == 5000)
+        #expect(second.resumed == 5000 && second.ran == 0)
+    }
+
+    @Test("tries again as often as it was told, then gives the item up with its error")
+    func retries() throws {
+        let scratch = try Scratch()
+        let attempts = Atomic<Int>(0)
+        let job = BatchJob(name: "retries", version: "1", count: 100) { index, attempt in
+            if index == 7 {
+                attempts.add(1, ordering: .relaxed)
+                throw Refusal()
+            }
+            if index == 9, attempt.number < 3 { throw Refusal() }
+            return [UInt8(index)]
+        }
+        var options = options(scratch)
+        options.retry = RetryPolicy(attempts: 3, delay: .milliseconds(1))
+        var failures: [Int: BatchFailure] = [:]
+        var count = 0
+        let report = try job.run(options) { index, result in
+            count += 1
+            if case .failure(let failure) = result { failures[index] = failure }
+        }
+        #expect(count == 100)
+        #expect(attempts.load(ordering: .relaxed) == 3)
+        #expect(failures == [7: BatchFailure(attempts: 3, description: "refused")])
+        #expect(report.done == 99 && report.quarantined.map(\.index) == [7] && report.retries == 4)
+
+        // Given up for good, unless it is asked for once more.
+        let second = try job.run(options) { _, _ in }
+        #expect(attempts.load(ordering: .relaxed) == 3)
+        #expect(second.quarantined.map(\.failure.description) == ["refused"])
+        options.retriesQuarantined = true
+        let third = try job.run(options) { _, _ in }
+        #expect(attempts.load(ordering: .relaxed) == 6)
+        #expect(third.quarantined.count == 1 && third.done == 99)
+    }
+
+    @Test("an attempt that is late is told so, and its error names the limit")
+    func timeLimit() throws {
+        let job = BatchJob(name: "late", version: "1", count: 3) { index, attempt in
+            while index == 1, !attempt.isCancelled { usleep(1000) }
+            try attempt.check()
+            return []
+        }
+        var options = options()
+        options.timeLimit = .milliseconds(30)
+        let report = try job.run(options)
+        #expect(report.done + report.quarantined.count == 3)
+        let failure = try #require(report.quarantined.first { $0.index == 1 }?.failure)
+        #expect(failure.description.hasPrefix("over its time limit of 0.03 seconds"), "\(failure)")
+    }
+
+    @Test("ends orderly when it is cancelled, and the next run does the rest exactly once")
+    func cancelled() throws {
+        let scratch = try Scratch()
+        let token = CancellationToken()
+        let ran = Mutex<[Int: Int]>([:])
+        let job = BatchJob(name: "cancel", version: "1", count: 2000) { index, attempt in
+            usleep(100)
+            if index == 300 { token.cancel() }
+            ran.withLock { $0[index, default: 0] += 1 }
+            return Array("\(index)".utf8)
+        }
+        var options = options(scratch)
+        options.token = token
+        let first = try job.run(options)
+        #expect(first.ending == .interrupted)
+        #expect(first.pending > 0 && first.done > 0)
+        options.token = nil
+        var seen: [Int] = []
+        let second = try job.run(options) { index, _ in seen.append(index) }
+        #expect(seen == Array(0..<2000))
+        #expect(second.resumed == first.done)
+        // An orderly end leaves nothing behind that is done twice.
+        #expect(ran.withLock { $0.values.allSatisfy { $0 == 1 } && $0.count == 2000 })
+    }
+
+    @Test("returns without an item that does not end, and names it")
+    func stuck() throws {
+        let release = CountingSemaphore(value: 0)
+        let token = CancellationToken()
+        let job = BatchJob(name: "stuck", version: "1", items: ["a", "b", "c"]) { name, _ in
+            if name == "b" {
+                token.cancel()
+                release.wait()
+            }
+            return []
+        }
+        var options = options()
+        options.token = token
+        options.endDeadline = .milliseconds(100)
+        let report = try job.run(options)
+        release.signal()
+        #expect(report.stuck == [Array("b".utf8)])
+        #expect(report.ending == .interrupted)
+    }
+
+    @Test("holds no more outputs than its window while the reader is slow or the first item is")
+    func window() throws {
+        let first = CountingSemaphore(value: 0)
+        let begun = Atomic<Int>(0)
+        let job = BatchJob(name: "window", version: "1", count: 200_000) { index, _ in
+            let number = begun.add(1, ordering: .relaxed).newValue
+            // The first item waits until all are begun that may be.
+            if number == 1 << 16 { first.signal() }
+            if index == 0 { first.wait() }
+            return []
+        }
+        var count = 0
+        let report = try job.run(options()) { _, _ in
+            if count == 0 { #expect(begun.load(ordering: .relaxed) <= 1 << 16) }
+            count += 1
+        }
+        #expect(count == 200_000)
+        #expect(report.done == 200_000)
+    }
+
+    @Test("runs its shards apart, and the merge is the whole; gaps and doubles are named")
+    func shards() throws {
+        let scratch = try Scratch()
+        let names = (0..<100).map { "item \($0)" }
+        let job = BatchJob(name: "shards", version: "1", items: names) { name, _ in Array(name.utf8) }
+        var options = options(scratch)
+        for index in [0, 2] {
+            options.shard = try Shard("\(index)/3")
+            _ = try job.run(options)
+        }
+        let journal = "\(scratch.path)/journal"
+        #expect {
+            try BatchMerge(journal).validate { names[$0] }
+        } throws: {
+            "\($0)".contains("are not done: 'item ")
+                && "\($0)".hasSuffix("there is no journal of shard 1 of 3")
+        }
+        options.shard = try Shard("1/3")
+        _ = try job.run(options)
+        let merge = try BatchMerge(journal)
+        try merge.validate { names[$0] }
+        var merged: [String] = []
+        merge.outputs { _, result in merged.append(String(decoding: (try? result.get()) ?? [], as: UTF8.self))
+        }
+        #expect(merged == names)
+
+        // A shard of other sizes took over an item that another one has.
+        options.weights = [Int](repeating: 1, count: 99) + [1_000_000]
+        options.shard = try Shard("2/3")
+        let directory = JournalDirectory.shard(options.shard, in: journal)
+        unlink("\(directory)/000001.journal")
+        _ = try job.run(options)
+        #expect {
+            try BatchMerge(journal).validate { names[$0] }
+        } throws: { "\($0)".contains("were done by two") || "\($0)".contains("are not done") }
+    }
+
+    @Test("is told in JSON and in words")
+    func report() throws {
+        let job = BatchJob(name: "a \"job\"\n", version: "1", count: 3) { index, _ in
+            if index == 1 { throw Refusal() }
+            return []
+        }
+        let report = try job.run(options())
+        #expect(
+            report.json.hasPrefix(
+                "{\"job\":\"a \\\"job\\\"\\n\",\"shard\":\"0/1\",\"ending\":\"finished\",\"items\":3,\"done\":2,"
+            ))
+        #expect(
+            report.json.contains("\"quarantined\":[{\"name\":\"1\",\"attempts\":1,\"error\":\"refused\"}]"))
+        #expect(report.text.contains("given up: 1: refused (1 attempts)"))
+    }
+
+    @Test("no items, no work")
+    func empty() throws {
+        let scratch = try Scratch()
+        let job = BatchJob(name: "empty", version: "1", count: 0) { _, _ in [] }
+        #expect(try job.run(options(scratch)).ending == .finished)
+        #expect(try job.run(options()).ending == .finished)
+    }
+}
+
+@Suite("Histogram")
+struct HistogramTests {
+    @Test("is right to an eighth")
+    func percentiles() {
+        var histogram = Histogram()
+        for value in 1...100_000 { histogram.note(UInt64(value)) }
+        for percent in [50.0, 90, 99] {
+            let found = histogram.percentile(percent) * 1e9
+            #expect(found >= percent * 1000 && found <= percent * 1000 * 1.126)
+        }
+        histogram.note(.max)
+        #expect(histogram.percentile(100) > 1e9)
+    }
+}

@@ -1,0 +1,310 @@
+import Glibc
+import OverdriveCore
+import Testing
+
+@testable import OverdriveBatch
+
+/// A directory that goes with the test.
+final class Scratch {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/overdrive-batch-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        _ = removeTree(path)
+    }
+
+    private func removeTree(_ path: String) -> Bool {
+        if unlink(path) == 0 { return true }
+        guard let stream = opendir(path) else { return false }
+        while let entry = readdir(stream) {
+            guard let field = entry.pointer(to: \.d_name) else { continue }
+            let name = String(cString: UnsafeRawPointer(field).assumingMemoryBound(to: CChar.self))
+            if name != ".", name != ".." { _ = removeTree("\(path)/\(name)") }
+        }
+        closedir(stream)
+        return rmdir(path) == 0
+    }
+
+    func bytes(_ name: String) throws -> [UInt8] { try MappedFile("\(path)/\(name)").withBytes { Array($0) } }
+
+    func write(_ name: String, _ bytes: [UInt8]) throws {
+        let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        try #require(file >= 0)
+        defer { close(file) }
+        try #require(Glibc.write(file, bytes, bytes.count) == bytes.count)
+    }
+}
+
+@Suite("The journal")
+struct JournalTests {
+    static let identity = JournalIdentity(job: "job\\\nx", version: "1", count: 1000, items: 7, shard: .whole)
+
+    private func writer(
+        _ scratch: Scratch, identity: JournalIdentity = Self.identity, host: Host = .current,
+        locks: Bool = true,
+        patience: Double = 0.6
+    ) throws -> JournalWriter {
+        try JournalWriter(
+            scratch.path, identity: identity, wantsOutputs: true, slots: 2, host: host, locks: locks,
+            patience: patience)
+    }
+
+    private func entries(_ items: [(Int, [UInt8])]) -> [UInt8] {
+        var writer = EntryWriter()
+        for (index, bytes) in items { writer.append(index: index, kind: .output, attempts: 1, bytes: bytes) }
+        return writer.take()
+    }
+
+    @Test("CRC-32C is the one of RFC 3720")
+    func checksum() {
+        let value = Array("123456789".utf8).withUnsafeBytes { Checksum32.of($0) }
+        #expect(value == 0xE306_9283)
+        let zeros = [UInt8](repeating: 0, count: 32).withUnsafeBytes { Checksum32.of($0) }
+        #expect(zeros == 0x8A91_36AA)
+    }
+
+    @Test("entries come back as they were written, whatever the distances")
+    func entries() {
+        let items = [(999, [1, 2, 3]), (0, []), (1, Array(repeating: UInt8(9), count: 300)), (0, [0])]
+        var writer = EntryWriter()
+        for (index, bytes) in items {
+            writer.append(index: index, kind: .quarantined, attempts: 70_000, bytes: bytes)
+        }
+        let bytes = writer.take()
+        bytes.withUnsafeBytes { bytes in
+            var reader = EntryReader(bytes)
+            for (index, output) in items {
+                guard let entry = reader.next() else {
+                    Issue.record("an entry is missing")
+                    return
+                }
+                #expect(entry.index == index && entry.kind == .quarantined && entry.attempts == 70_000)
+                #expect(Array(bytes[entry.bytes]) == output)
+            }
+            #expect(reader.next() == nil)
+            #expect(reader.place == bytes.count)
+        }
+    }
+
+    @Test("gives back what was committed, and only that, over three writers")
+    func resume() throws {
+        let scratch = try Scratch()
+        do {
+            let first = try writer(scratch)
+            first.append(entries([(3, [33]), (1, [])]))
+            try first.commit()
+            first.append(entries([(4, [44])]))  // Never committed: as when it is killed here.
+        }
+        do {
+            let second = try writer(scratch)
+            #expect(second.contents.output(of: 3) == [33])
+            #expect(second.contents.output(of: 1) == [])
+            #expect(!second.contents.ended.contains(4))
+            #expect(!second.contents.endedOrderly)
+            second.append(entries([(4, [45])]))
+            try second.end()
+        }
+        let third = try writer(scratch)
+        #expect(third.contents.output(of: 4) == [45])
+        #expect(third.contents.doneCount == 3)
+        #expect(third.contents.endedOrderly)
+    }
+
+    @Test("has one writer: the second is told who the first is")
+    func locked() throws {
+        let scratch = try Scratch()
+        let first = try writer(scratch)
+        #expect {
+            _ = try writer(scratch)
+        } throws: {
+            guard case BatchError.locked(_, let owner) = $0 else { return false }
+            return owner.contains("process \(getpid())")
+        }
+        try first.commit()
+    }
+
+    @Test("of another job, version, list or shard is refused with a sentence, and not changed")
+    func foreign() throws {
+        let scratch = try Scratch()
+        try writer(scratch).end()
+        let changes: [(WritableKeyPath<JournalIdentity, String>?, String)] = [
+            (\.job, "job"), (\.version, "version"), (nil, "list"),
+        ]
+        for (path, word) in changes {
+            var other = Self.identity
+            if let path { other[keyPath: path] = "other" } else { other.items = 8 }
+            #expect {
+                _ = try writer(scratch, identity: other)
+            } throws: {
+                guard case BatchError.foreign(_, let difference) = $0 else { return false }
+                return difference.contains(word)
+            }
+        }
+        var other = Self.identity
+        other.shard = try Shard("1/2")
+        #expect(throws: BatchError.self) { _ = try writer(scratch, identity: other) }
+        #expect(try JournalDirectory.generations(in: scratch.path) == [1])
+        _ = try writer(scratch)
+    }
+
+    @Test("cut off at any byte loses what was cut and tells how much")
+    func cutOff() throws {
+        let scratch = try Scratch()
+        do {
+            let first = try writer(scratch)
+            first.append(entries([(1, [1])]))
+            try first.commit()
+            first.append(entries([(2, Array(repeating: 2, count: 50))]))
+            try first.commit()
+        }
+        let whole = try scratch.bytes("000001.journal")
+        let last = 16 + 3 + 50  // The last record: its head, an index, attempts and length, and the bytes.
+        for cut in 1..<last {
+            try scratch.write("000001.journal", Array(whole.dropLast(cut)))
+            let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
+            #expect(contents.output(of: 1) == [1])
+            #expect(contents.output(of: 2) == nil)
+            #expect(contents.cutOff == last - cut)
+        }
+    }
+
+    @Test("with any bit changed is told, never guessed around")
+    func damage() throws {
+        let scratch = try Scratch()
+        do {
+            let first = try writer(scratch)
+            first.append(entries([(1, [1, 2, 3]), (2, [4])]))
+            try first.end()
+        }
+        let whole = try scratch.bytes("000001.journal")
+        for place in whole.indices {
+            for bit in 0..<8 {
+                var changed = whole
+                changed[place] ^= 1 << UInt8(bit)
+                try scratch.write("000001.journal", changed)
+                #expect(throws: BatchError.self, "byte \(place), bit \(bit)") {
+                    _ = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: false)
+                }
+            }
+        }
+    }
+
+    @Test("of a node that lies still is taken over, and its writer is fenced off when it comes back")
+    func takeover() throws {
+        let scratch = try Scratch()
+        let dead = try writer(scratch, host: Host(name: "other", boot: "x"), locks: false)
+        dead.append(entries([(1, [1])]))
+        try dead.commit()
+        let heir = try writer(scratch, locks: false)
+        #expect(heir.contents.output(of: 1) == [1])
+        // Back from the dead: what it writes is refused, and does not count for those who read.
+        dead.append(entries([(2, [2])]))
+        #expect(throws: BatchError.fenced(journal: scratch.path)) { try dead.commit() }
+        dead.append(entries([(3, [3])]))
+        #expect(throws: BatchError.fenced(journal: scratch.path)) { try dead.commit() }
+        heir.append(entries([(2, [22])]))
+        try heir.end()
+        let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
+        #expect(contents.output(of: 2) == [22])
+        #expect(contents.doubles == [])
+    }
+
+    @Test("of a node that gives signs of life is locked")
+    func alive() throws {
+        let scratch = try Scratch()
+        let living = try writer(scratch, host: Host(name: "other", boot: "x"), locks: false)
+        let path = "\(scratch.path)/000001.journal"
+        let size = try scratch.bytes("000001.journal").count
+        // It writes once the other has begun to watch, which the watcher's own reading tells nobody: so again and again.
+        let isOver = CancellationToken()
+        let group = WaitGroup()
+        TaskQueue.global().async(group: group) {
+            while !isOver.isCancelled {
+                let file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
+                var beat: [UInt8] = []
+                Segment.append(.heartbeat, [], to: &beat)
+                _ = Glibc.write(file, beat, beat.count)
+                close(file)
+                usleep(50_000)
+            }
+        }
+        #expect(throws: BatchError.locked(journal: path, owner: "process \(getpid()) on other")) {
+            _ = try writer(scratch, locks: false, patience: 30)
+        }
+        isOver.cancel()
+        group.wait()
+        #expect(try scratch.bytes("000001.journal").count > size)
+        living.appendHeartbeat()
+        try living.commit()
+    }
+
+    @Test("on a full disk says so")
+    func fullDisk() throws {
+        #expect {
+            _ = try JournalWriter("/dev/full/journal", identity: Self.identity, wantsOutputs: false, slots: 1)
+        } throws: { "\($0)".contains("/dev/full/journal: making it failed") }
+        #expect {
+            _ = try JournalWriter("/proc/journal", identity: Self.identity, wantsOutputs: false, slots: 1)
+        } throws: { "\($0)".hasPrefix("/proc/journal: making it failed") }
+    }
+}
+
+@Suite("Shards")
+struct ShardTests {
+    @Test("are read as I/N, with the index from the environment where none is written")
+    func reading() throws {
+        #expect(try Shard("3/16", environment: { _ in nil }).index == 3)
+        #expect(try Shard("/16", environment: { $0 == "SLURM_ARRAY_TASK_ID" ? "7" : "3" }).index == 7)
+        #expect(try Shard("/16", environment: { $0 == "HQ_TASK_ID" ? "2" : nil }).index == 2)
+        #expect(
+            try Shard("/16", environment: { $0 == "JOB_COMPLETION_INDEX" ? "0" : nil }).description == "0/16")
+    }
+
+    @Test(
+        "that make no sense are one sentence",
+        arguments: [
+            "", "3", "/", "a/2", "1/b", "-1/2", "2/2", "3/2", "1/0", "1/2/3", "/4", "99999999999999999999/2",
+            "+1/2",
+        ])
+    func nonsense(text: String) {
+        #expect {
+            _ = try Shard(text, environment: { _ in nil })
+        } throws: {
+            guard case BatchError.shard(let sentence) = $0 else { return false }
+            return !sentence.isEmpty
+        }
+    }
+
+    @Test("hold each item once, of about the same work")
+    func balance() throws {
+        var generator = SystemRandomNumberGenerator()
+        for count in [1, 2, 3, 7, 16] {
+            for items in [0, 1, 5, 1000] {
+                let weights = (0..<items).map { _ in Int.random(in: 0...1000, using: &generator) }
+                var next = 0
+                for index in 0..<count {
+                    let range = try Shard("\(index)/\(count)").range(of: weights)
+                    #expect(range.lowerBound == next)
+                    next = range.upperBound
+                    if items == 1000 {
+                        let fair = weights.reduce(0, +) / count
+                        #expect(abs(weights[range].reduce(0, +) - fair) <= 1000)
+                    }
+                }
+                #expect(next == items)
+                let names = (0..<items).map { Array("name \($0)".utf8) }
+                let parts = try (0..<count).map { index in
+                    let shard = try Shard("\(index)/\(count)")
+                    return names.filter { shard.owns($0) }.count
+                }
+                #expect(parts.reduce(0, +) == items)
+                if items == 1000 { #expect(parts.allSatisfy { abs($0 - 1000 / count) < 100 }) }
+            }
+        }
+    }
+}
