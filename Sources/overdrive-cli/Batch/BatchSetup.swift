@@ -137,7 +137,7 @@ func endingWithASentence(_ body: () throws -> ExitStatus) throws -> Never {
     } catch let error as BatchError {
         StandardError.say(error.description)
         exit(error.status.rawValue)
-    } catch let error as Refusal {
+    } catch let error as BatchRefusal {
         StandardError.say(error.sentence)
         exit(error.status.rawValue)
     } catch let error as SchedulerError {

@@ -26,7 +26,7 @@ struct ChildProcess: ~Copyable {
     /// How long a command that is asked to end may take before it is killed, in milliseconds.
     private static let patience = 2000
 
-    init() throws(Refusal) {
+    init() throws(BatchRefusal) {
         output = memory_file("output")
         errors = memory_file("errors")
         input = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -43,7 +43,7 @@ struct ChildProcess: ~Copyable {
     ///
     /// - Parameter shouldStop: Asked ten times a second; from then on the command is asked to end, and killed later.
     /// - Throws: When it could not be started.
-    func run(_ words: [Bytes], shouldStop: () -> Bool) throws(Refusal) -> Outcome {
+    func run(_ words: [Bytes], shouldStop: () -> Bool) throws(BatchRefusal) -> Outcome {
         rewind(output)
         rewind(errors)
         var actions = posix_spawn_file_actions_t()
@@ -79,7 +79,7 @@ struct ChildProcess: ~Copyable {
             return posix_spawnp(&process, base, &actions, &attributes, arguments, environ)
         }
         guard error == 0 else {
-            throw Refusal(.someFailed, "cannot be started: \(overdrive_cli.sentence(forError: error))")
+            throw BatchRefusal(.someFailed, "cannot be started: \(overdrive_cli.sentence(forError: error))")
         }
         let status = wait(for: process, shouldStop: shouldStop)
         return Outcome(output: contents(output), errors: contents(errors), status: status)

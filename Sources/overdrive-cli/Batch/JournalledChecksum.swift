@@ -58,7 +58,7 @@ struct JournalledChecksum {
     }
 
     /// The list of the files under `paths`, as it was when the job began.
-    static func freeze(_ paths: [Bytes], in directory: String) throws(Refusal) -> Manifest {
+    static func freeze(_ paths: [Bytes], in directory: String) throws(BatchRefusal) -> Manifest {
         try Manifest.frozen(in: directory) {
             var builder = Manifest.Builder()
             let roots = Roots(paths)

@@ -32,7 +32,7 @@ struct Manifest: RandomAccessCollection, Sendable {
     /// The manifest in `directory`; where there is none, the one that `make` gives, which is kept there.
     ///
     /// - Throws: A sentence.
-    static func frozen(in directory: String, make: () -> Builder) throws(Refusal) -> Manifest {
+    static func frozen(in directory: String, make: () -> Builder) throws(BatchRefusal) -> Manifest {
         let path = "\(directory)/manifest"
         if let kept = try read(path) { return kept }
         let text = make().text
@@ -55,7 +55,7 @@ struct Manifest: RandomAccessCollection, Sendable {
     }
 
     /// The manifest at `path`; nil where there is none.
-    static func read(_ path: String) throws(Refusal) -> Manifest? {
+    static func read(_ path: String) throws(BatchRefusal) -> Manifest? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
             if errno == ENOENT { return nil }
@@ -64,7 +64,8 @@ struct Manifest: RandomAccessCollection, Sendable {
         defer { close(file) }
         guard let text = readAll(file) else { throw .system(path, "reading") }
         guard let manifest = Manifest(text) else {
-            throw Refusal(.data, "\(path): damaged, so nothing was done: start over with another journal")
+            throw BatchRefusal(
+                .data, "\(path): damaged, so nothing was done: start over with another journal")
         }
         return manifest
     }
@@ -112,7 +113,7 @@ struct Manifest: RandomAccessCollection, Sendable {
 }
 
 /// A sentence that ends the command, with its exit code.
-struct Refusal: Error, CustomStringConvertible {
+struct BatchRefusal: Error, CustomStringConvertible {
     var status: ExitStatus
     var sentence: String
 
@@ -123,9 +124,9 @@ struct Refusal: Error, CustomStringConvertible {
     }
 
     /// A call that failed, by `errno`.
-    static func system(_ path: String, _ call: String, _ status: ExitStatus? = nil) -> Refusal {
+    static func system(_ path: String, _ call: String, _ status: ExitStatus? = nil) -> BatchRefusal {
         let number = errno
-        return Refusal(
+        return BatchRefusal(
             status ?? (number == ENOENT ? .noInput : .output),
             "\(path): \(call) failed: \(overdrive_cli.sentence(forError: number))")
     }

@@ -4,7 +4,7 @@ internal import Glibc
 /// `--processes N`: this very command once for each of N shards, and the merge of them.
 enum Processes {
     /// Runs the shards and prints the whole.
-    static func run(_ count: Int, journal: String) throws(Refusal) -> ExitStatus {
+    static func run(_ count: Int, journal: String) throws(BatchRefusal) -> ExitStatus {
         let wakeup: Wakeup
         do throws(SystemError) { wakeup = try Wakeup() } catch {
             errno = error.number
@@ -58,7 +58,7 @@ enum Processes {
         return result + rest
     }
 
-    private static func start(_ words: [String]) throws(Refusal) -> pid_t {
+    private static func start(_ words: [String]) throws(BatchRefusal) -> pid_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -11,14 +11,14 @@ enum SlurmJob {
     ///
     /// - Returns: What it printed.
     /// - Throws: A sentence when it is not installed, does not answer or refuses.
-    static func ask(_ words: [String]) throws(Refusal) -> String {
+    static func ask(_ words: [String]) throws(BatchRefusal) -> String {
         let child = try ChildProcess()
         let deadline = ContinuousClock.now + .seconds(patience)
         let outcome: ChildProcess.Outcome
-        do throws(Refusal) {
+        do throws(BatchRefusal) {
             outcome = try child.run(words.map { Bytes(ascii: $0) }) { ContinuousClock.now > deadline }
         } catch {
-            throw Refusal(
+            throw BatchRefusal(
                 .unavailable,
                 "Slurm is not installed here: '\(words[0])' \(error.sentence); see --dry-run for the script")
         }
@@ -29,7 +29,7 @@ enum SlurmJob {
                 ContinuousClock.now > deadline
                 ? "did not answer within \(Int(patience)) s"
                 : "refused: \(said.isEmpty ? outcome.sentence : said)"
-            throw Refusal(.unavailable, "Slurm's \(words[0]) \(why)")
+            throw BatchRefusal(.unavailable, "Slurm's \(words[0]) \(why)")
         }
         return String(decoding: outcome.output, as: UTF8.self)
     }
@@ -48,7 +48,7 @@ enum SlurmJob {
         if let array = number("SLURM_ARRAY_JOB_ID"), let task = number("SLURM_ARRAY_TASK_ID") {
             name = "\(array)_\(task)"
         }
-        do throws(Refusal) {
+        do throws(BatchRefusal) {
             _ = try ask(["scontrol", "requeue", name])
         } catch {
             StandardError.say("cannot have \(name) queued again: \(error.sentence)")

@@ -123,7 +123,7 @@ struct ChecksumCommand: ParsableCommand {
             status = job.check(check.bytes, options: options)
         } else {
             let listed: [Bytes]
-            do throws(Refusal) { listed = try allPaths() } catch {
+            do throws(BatchRefusal) { listed = try allPaths() } catch {
                 StandardError.say(error.sentence)
                 throw ExitCode(error.status.rawValue)
             }
@@ -133,7 +133,7 @@ struct ChecksumCommand: ParsableCommand {
     }
 
     /// The paths that were written, and those of the list.
-    private func allPaths() throws(Refusal) -> [Bytes] {
+    private func allPaths() throws(BatchRefusal) -> [Bytes] {
         guard let pathList else { return paths.map(\.bytes) }
         var file = STDIN_FILENO
         if pathList.bytes != Roots.standardInput {

@@ -31,7 +31,7 @@ struct MergeCommand: ParsableCommand {
     }
 
     /// Prints the outputs of the journals in `directory`, or writes them to the file `output`.
-    static func merge(_ directory: String, output: Bytes?) throws(Refusal) -> ExitStatus {
+    static func merge(_ directory: String, output: Bytes?) throws(BatchRefusal) -> ExitStatus {
         let manifest = try Manifest.read("\(directory)/manifest")
         func name(_ index: Int) -> Bytes {
             guard let manifest, index < manifest.count else { return Bytes(ascii: "\(index)") }
@@ -42,7 +42,7 @@ struct MergeCommand: ParsableCommand {
             merge = try BatchMerge(directory)
             try merge.validate { String(decoding: name($0).printable, as: UTF8.self) }
         } catch {
-            throw Refusal(error.status, error.description)
+            throw BatchRefusal(error.status, error.description)
         }
         let draft = output.map { $0 + Bytes(ascii: ".partial") }
         var descriptor = STDOUT_FILENO

@@ -79,7 +79,7 @@ struct RunCommand: ParsableCommand {
             throw ValidationError("--items and ::: both name items: leave one out.")
         }
         try endingWithASentence {
-            let given: () throws(Refusal) -> [Bytes] = { () throws(Refusal) in
+            let given: () throws(BatchRefusal) -> [Bytes] = { () throws(BatchRefusal) in
                 guard let separator else { return try readItems() }
                 return Array(words[(separator + 1)...])
             }
@@ -91,7 +91,7 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    private func readItems() throws(Refusal) -> [Bytes] {
+    private func readItems() throws(BatchRefusal) -> [Bytes] {
         var file = STDIN_FILENO
         if let items, items.bytes != Roots.standardInput {
             file = items.bytes.withCString { open($0, O_RDONLY | O_CLOEXEC) }
@@ -115,7 +115,7 @@ struct CommandBatch {
     let timeLimit: Double?
     let setup: BatchSetup
 
-    func run(items: () throws(Refusal) -> [Bytes], joblog: Bytes?) throws -> ExitStatus {
+    func run(items: () throws(BatchRefusal) -> [Bytes], joblog: Bytes?) throws -> ExitStatus {
         var options = try setup.options()
         options.retry = RetryPolicy(attempts: attempts)
         options.timeLimit = timeLimit.map { .seconds($0) }
@@ -141,10 +141,10 @@ struct CommandBatch {
         let names: [Bytes]
         if let directory = setup.directory {
             // What standard input said once stands for all shards and runs.
-            var problem: Refusal?
+            var problem: BatchRefusal?
             let manifest = try Manifest.frozen(in: directory) {
                 var builder = Manifest.Builder()
-                do throws(Refusal) { for item in try items() { builder.append(item) } } catch {
+                do throws(BatchRefusal) { for item in try items() { builder.append(item) } } catch {
                     problem = error
                 }
                 return builder
@@ -283,7 +283,7 @@ struct Stamp {
 private final class JobLog {
     private let output: OrderedOutput
     private let path: Bytes
-    init(_ path: Bytes) throws(Refusal) {
+    init(_ path: Bytes) throws(BatchRefusal) {
         let file = path.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
         guard file >= 0 else { throw .system(String(decoding: path.printable, as: UTF8.self), "making it") }
         output = OrderedOutput(descriptor: file)
@@ -306,7 +306,7 @@ private final class JobLog {
         output.append([10])
     }
 
-    func finish() -> Refusal? {
+    func finish() -> BatchRefusal? {
         guard !output.flush() else { return nil }
         errno = output.error
         return .system(String(decoding: path.printable, as: UTF8.self), "writing")

@@ -105,7 +105,7 @@ struct SubmitSlurmCommand: ParsableCommand {
             case "checksum":
                 let paths = command.dropFirst().map(Self.absolute)
                 guard !paths.isEmpty else {
-                    throw Refusal(.usage, "checksum needs a PATH to read")
+                    throw BatchRefusal(.usage, "checksum needs a PATH to read")
                 }
                 if !dryRun {
                     _ = try JournalledChecksum.freeze(paths.map { Bytes(ascii: $0) }, in: directory)
@@ -131,7 +131,7 @@ struct SubmitSlurmCommand: ParsableCommand {
         }
     }
 
-    private func submit(_ script: SlurmScript, _ directory: String) throws(Refusal) -> ExitStatus {
+    private func submit(_ script: SlurmScript, _ directory: String) throws(BatchRefusal) -> ExitStatus {
         for path in [directory, "\(directory)/log"] where mkdir(path, 0o777) != 0 && errno != EEXIST {
             throw .system(path, "making it")
         }
@@ -148,7 +148,7 @@ struct SubmitSlurmCommand: ParsableCommand {
         return output.status ?? .success
     }
 
-    private static func write(_ text: String, to path: String) throws(Refusal) {
+    private static func write(_ text: String, to path: String) throws(BatchRefusal) {
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard file >= 0 else { throw .system(path, "making it") }
         defer { close(file) }
@@ -216,7 +216,7 @@ struct StatusCommand: ParsableCommand {
         close(file)
         let job = String(decoding: text.prefix { $0 != 10 }, as: UTF8.self)
         var found: [Int: String] = [:]
-        do throws(Refusal) {
+        do throws(BatchRefusal) {
             let lines = try SlurmJob.ask(["squeue", "-h", "-r", "-j", job, "-o", "%K %T %N"])
             for line in lines.split(separator: "\n") {
                 let words = line.split(separator: " ")
