@@ -15,6 +15,7 @@ let package = Package(
     name: "overdrive",
     products: [
         .library(name: "Overdrive", targets: ["Overdrive"]),
+        .library(name: "OverdriveApp", targets: ["OverdriveApp"]),
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
         .library(name: "OverdriveBatch", targets: ["OverdriveBatch"]),
         .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
@@ -90,6 +91,11 @@ let package = Package(
             dependencies: ["OverdriveCore"],
             swiftSettings: swiftSettings
         ),
+        .target(
+            name: "OverdriveApp",
+            dependencies: ["Overdrive"],
+            swiftSettings: swiftSettings
+        ),
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
@@ -106,6 +112,17 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["OverdriveCore"],
             path: "Tests/TestSupport",
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "app-probe",
+            dependencies: ["OverdriveApp"],
+            path: "Tests/AppProbe",
+            swiftSettings: swiftSettings
+        ),
+        .testTarget(
+            name: "OverdriveAppTests",
+            dependencies: ["OverdriveApp", "TestSupport", "app-probe"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

@@ -1,0 +1,43 @@
+/// How an app boots, listens and ends.
+///
+///     var options = AppOptions()
+///     options.endBudget = .seconds(55)            // Kubernetes: terminationGracePeriodSeconds: 60
+///     options.memoryPressure = .init()
+///     AppTasks.build(serviceProviders: [WebServices()], options: options) { print("ready") }
+public struct AppOptions: Sendable {
+    /// The most workers of the app's scheduler, 1 to 1024; nil follows the machine's limits.
+    public var workers: Int?
+    /// How long a task may boot, from its own start, unless it says so itself; nil for as long as it likes.
+    public var startLimit: Duration? = .seconds(60)
+    /// How long a task may take to stop, unless it says so itself.
+    public var stopBudget: Duration = .seconds(10)
+    /// How long the whole end may take. Kubernetes kills after 30 seconds.
+    public var endBudget: Duration = .seconds(25)
+    /// How many events may wait.
+    public var eventCapacity = 1024
+    /// What becomes of an event for which there is no room.
+    public var eventPolicy = EventPolicy.refuseNewest
+    /// Where the providers' modules are registered, and `@Inject` looks.
+    public var services = ServiceLocator.shared
+    /// The signals that end a process: the first drains, the second cancels, the third exits.
+    public var endSignals: [AppSignal] = [.terminate, .interrupt]
+    /// The signals that are posted to the tasks as events.
+    public var eventSignals: [AppSignal] = [.hangup, .user1, .user2]
+    /// Whether the service manager at `NOTIFY_SOCKET` is told of readiness, the end and the watchdog's beat.
+    public var notifiesServiceManager = true
+    /// When ``MemoryPressure`` is posted; nil: never.
+    public var memoryPressure: MemoryPressure.Threshold?
+    /// A folder for `boot.txt`, `boot.svg` and `boot.json` (a trace that Perfetto reads), written at the end; nil: none.
+    public var explanationFolder: String?
+
+    /// What becomes of an event for which there is no room.
+    public enum EventPolicy: Sendable {
+        /// It is refused: ``AppTasks/post(_:)`` returns why.
+        case refuseNewest
+        /// The one that has waited longest is dropped for it, and counted.
+        case dropOldest
+    }
+
+    /// The defaults.
+    public init() {}
+}

@@ -1,0 +1,140 @@
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+extension AppReport {
+    /// The tasks in a table, the critical path, and what else there is to say; for people.
+    public var table: String {
+        let names = tasks.map { ($0.isCritical ? "* " : "  ") + $0.task }
+        let width = max(6, names.map(\.count).max() ?? 0)
+        var lines = [
+            "task".padded(to: width) + "   outcome      ready    start     time     stop   waits for"
+        ]
+        for (name, task) in zip(names, tasks) {
+            let waitsFor = task.dependencies.map { tasks[$0].task }
+            let named = waitsFor.prefix(4).joined(separator: ", ") + (waitsFor.count > 4 ? ", and \(waitsFor.count - 4) more" : "")
+            lines.append(
+                name.padded(to: width) + "   " + task.outcome.rawValue.padded(to: 11)
+                    + cell(task.started == nil ? nil : task.ready) + cell(task.started) + cell(span(task.started, task.ended))
+                    + cell(span(task.stopStarted, task.stopEnded)) + "   " + named)
+        }
+        lines.append("")
+        if let bootTime { lines.append("The boot took \(milliseconds(bootTime)) ms.") }
+        let path = criticalPath
+        if !path.isEmpty {
+            lines.append("The critical path (*): " + path.map { "\($0.task) \(milliseconds(span($0.started, $0.ended) ?? .zero))" }
+                .joined(separator: " -> ") + " ms.")
+        }
+        if let endReason {
+            lines.append("The end: \(endReason)" + (endTime.map { "; it took \(milliseconds($0)) ms" } ?? "") + ".")
+        }
+        if let closures {
+            lines.append("Closures: \(closures.ran) ran, \(closures.cancelled) never ran, \(closures.stuck) still run.")
+        }
+        if events.accepted + events.refused > 0 {
+            lines.append(
+                "Events: \(events.accepted) accepted, \(events.delivered) delivered, \(events.refused) refused, \(events.dropped) dropped.")
+        }
+        lines += problems
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func cell(_ time: Duration?) -> String {
+        let text = time.map(milliseconds) ?? "-"
+        return String(repeating: " ", count: max(1, 9 - text.count)) + text
+    }
+
+    private func span(_ start: Duration?, _ end: Duration?) -> Duration? {
+        guard let start, let end else { return nil }
+        return end - start
+    }
+
+    /// Milliseconds with two decimals.
+    private func milliseconds(_ time: Duration) -> String { decimal(Double(time.nanosecondCount) / 1e6) }
+
+    private func decimal(_ number: Double) -> String {
+        let hundredths = Int((number * 100).rounded())
+        let fraction = abs(hundredths % 100)
+        return "\(hundredths < 0 ? "-" : "")\(abs(hundredths / 100)).\(fraction < 10 ? "0" : "")\(fraction)"
+    }
+
+    // MARK: - A trace
+
+    /// The same as a trace of events in JSON, which ui.perfetto.dev and chrome://tracing open: a line for each task, with
+    /// its boot and its stop, and arrows from each task to those that waited for it.
+    public var trace: String {
+        var events = ["{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"app\"}}"]
+        for (index, task) in tasks.enumerated() {
+            let thread = index + 1
+            events.append(
+                "{\"ph\":\"M\",\"pid\":1,\"tid\":\(thread),\"name\":\"thread_name\",\"args\":{\"name\":\(json(task.task))}}")
+            let arguments = "\"args\":{\"provider\":\(json(task.provider)),\"outcome\":\(json(task.outcome.rawValue)),\"critical\":\(task.isCritical)}"
+            if let start = task.started {
+                let end = task.ended ?? start
+                events.append(
+                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(json("boot " + task.task)),\"cat\":\"boot\",\"ts\":\(microseconds(start)),\"dur\":\(microseconds(end - start)),\(arguments)}")
+            }
+            if let start = task.stopStarted {
+                let end = task.stopEnded ?? start
+                events.append(
+                    "{\"ph\":\"X\",\"pid\":1,\"tid\":\(thread),\"name\":\(json("stop " + task.task)),\"cat\":\"stop\",\"ts\":\(microseconds(start)),\"dur\":\(microseconds(end - start)),\(arguments)}")
+            }
+            for dependency in task.dependencies {
+                guard let start = task.started, let ended = tasks[dependency].ended else { continue }
+                let flow = "\"pid\":1,\"name\":\"waits\",\"cat\":\"waits\",\"id\":\"\(dependency)-\(index)\""
+                events.append("{\"ph\":\"s\",\"tid\":\(dependency + 1),\"ts\":\(microseconds(ended)),\(flow)}")
+                events.append("{\"ph\":\"f\",\"bp\":\"e\",\"tid\":\(thread),\"ts\":\(microseconds(start)),\(flow)}")
+            }
+        }
+        return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events.joined(separator: ",\n") + "\n]}\n"
+    }
+
+    private func microseconds(_ time: Duration) -> String {
+        let nanoseconds = max(0, time.nanosecondCount)
+        let fraction = String(nanoseconds % 1000)
+        return "\(nanoseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    }
+
+    private func json(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case _ where scalar.value < 0x20:
+                let hex = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
+    // MARK: - Files
+
+    /// Writes `boot.txt` (``table``), `boot.svg` (``picture``) and `boot.json` (``trace``) to a folder, which is made if it
+    /// is not there.
+    ///
+    /// - Returns: Nil, or one sentence about what could not be written.
+    @discardableResult
+    public func write(to folder: String) -> String? {
+        mkdir(folder, 0o777)
+        for (name, text) in [("boot.txt", table), ("boot.svg", picture), ("boot.json", trace)] {
+            guard let file = fopen("\(folder)/\(name)", "we") else {
+                return "\(folder)/\(name) could not be written: \(lastSystemError())"
+            }
+            let bytes = Array(text.utf8)
+            let isWritten = fwrite(bytes, 1, bytes.count, file) == bytes.count
+            guard fclose(file) == 0, isWritten else {
+                return "\(folder)/\(name) could not be written: \(lastSystemError())"
+            }
+        }
+        return nil
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}

@@ -1,0 +1,162 @@
+internal import OverdriveCore
+internal import Synchronization
+
+/// The events that wait, in the order in which they came: kept while the boot runs, then delivered one at a time.
+final class EventLine: Sendable {
+    typealias Visit = @Sendable (AppTask) throws -> Void
+
+    private enum Item {
+        case event(any AppEvent)
+        case visit(Visit)
+    }
+
+    /// What has become of events and visits.
+    struct Counts: Sendable {
+        var accepted = 0
+        var delivered = 0
+        var refused = 0
+        var dropped = 0
+        /// Errors that visits threw which had waited, so that nobody was there to catch them.
+        var visitErrors: [String] = []
+        /// Of the first that was refused.
+        var firstRefusal: String?
+    }
+
+    private struct State {
+        var waiting: [Item] = []
+        var head = 0
+        var counts = Counts()
+        var isOpen = false
+        var isLive = false
+        var isDelivering = false
+        var isClosed = false
+        var whenDrained: (@Sendable () -> Void)?
+
+        var count: Int { waiting.count - head }
+
+        mutating func takeFirst() -> Item? {
+            guard head < waiting.count else {
+                waiting.removeAll(keepingCapacity: true)
+                head = 0
+                return nil
+            }
+            defer { head += 1 }
+            if head >= 64, head * 2 > waiting.count {
+                waiting.removeFirst(head)
+                head = 0
+            }
+            return waiting[head]
+        }
+    }
+
+    private let state = Locked(State())
+    private let queue: TaskQueue
+    private let capacity: Int
+    private let policy: AppOptions.EventPolicy
+    private let listeners: @Sendable () -> [AppTask]
+
+    init(on queue: TaskQueue, options: AppOptions, listeners: @escaping @Sendable () -> [AppTask]) {
+        self.queue = queue
+        capacity = max(1, options.eventCapacity)
+        policy = options.eventPolicy
+        self.listeners = listeners
+    }
+
+    var counts: Counts { state.withLock { $0.counts } }
+    /// Events that were accepted and that nobody will hear of.
+    var undelivered: Int { state.withLock { $0.count } }
+
+    /// Takes an event in, or says why not.
+    func post(_ event: any AppEvent) -> AppError? {
+        let (error, begins) = state.withLock { state -> (AppError?, Bool) in
+            if state.isClosed { return (refuse(&state, .postedAfterEnd(event: "\(type(of: event))")), false) }
+            if state.count >= capacity {
+                guard policy == .dropOldest else {
+                    return (refuse(&state, .eventsFull(event: "\(type(of: event))", capacity: capacity)), false)
+                }
+                _ = state.takeFirst()
+                state.counts.dropped += 1
+            }
+            state.waiting.append(.event(event))
+            state.counts.accepted += 1
+            return (nil, begin(&state))
+        }
+        if begins { queue.async { self.deliver() } }
+        return error
+    }
+
+    private func refuse(_ state: inout State, _ error: AppError) -> AppError {
+        state.counts.refused += 1
+        if state.counts.firstRefusal == nil { state.counts.firstRefusal = error.description }
+        return error
+    }
+
+    private func begin(_ state: inout State) -> Bool {
+        guard state.isOpen, !state.isDelivering, state.count > 0 else { return false }
+        state.isDelivering = true
+        return true
+    }
+
+    /// Keeps a visit until the boot has ended. False: it has, and the caller makes the visit itself.
+    func keep(_ visit: @escaping Visit) -> Bool {
+        let (kept, begins) = state.withLock { state -> (Bool, Bool) in
+            guard !state.isLive, !state.isClosed else { return (false, false) }
+            state.waiting.append(.visit(visit))
+            return (true, begin(&state))
+        }
+        if begins { queue.async { self.deliver() } }
+        return kept
+    }
+
+    /// The boot has ended: what has waited is delivered, and then what comes.
+    func open() {
+        let begins = state.withLock { state in
+            state.isOpen = true
+            if state.count == 0 { state.isLive = true }
+            return begin(&state)
+        }
+        if begins { queue.async { self.deliver() } }
+    }
+
+    /// Nothing more is taken in.
+    func refuseFromNowOn() {
+        state.withLock { $0.isClosed = true }
+    }
+
+    /// Nothing more is taken in. `whenDrained` is called once, when what was taken in is delivered; what came before a
+    /// boot that never ended never is.
+    func close(whenDrained: @escaping @Sendable () -> Void) {
+        let isDrained = state.withLock { state in
+            state.isClosed = true
+            if state.isDelivering { state.whenDrained = whenDrained }
+            return !state.isDelivering
+        }
+        if isDrained { whenDrained() }
+    }
+
+    private func deliver() {
+        while true {
+            let (item, whenDrained) = state.withLock { state -> (Item?, (@Sendable () -> Void)?) in
+                if let item = state.takeFirst() { return (item, nil) }
+                state.isDelivering = false
+                state.isLive = true
+                return (nil, state.whenDrained.take())
+            }
+            guard let item else {
+                whenDrained?()
+                return
+            }
+            for task in listeners() where task.place == .up {
+                switch item {
+                case .event(let event):
+                    task.receive(event)
+                case .visit(let visit):
+                    do { try visit(task) } catch {
+                        state.withLock { $0.counts.visitErrors.append("\(error)") }
+                    }
+                }
+            }
+            if case .event = item { state.withLock { $0.counts.delivered += 1 } }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The kernel's pressure-stall information for memory: a descriptor that is ready, exceptionally, when the threshold
+/// is passed.
+final class PressureSource {
+    let descriptor: Int32
+    let threshold: MemoryPressure.Threshold
+
+    /// Asks the process's own control group, else the whole machine.
+    ///
+    /// - Parameter note: Is called with one sentence where there is no such information.
+    init?(_ threshold: MemoryPressure.Threshold, files: [String] = PressureSource.files(), note: (String) -> Void) {
+        let request = "some \(threshold.stall.nanosecondCount / 1000) \(threshold.window.nanosecondCount / 1000)"
+        var reason = "there is none"
+        for file in files {
+            let descriptor = open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                reason = "\(file): \(lastSystemError())"
+                continue
+            }
+            // With its terminating zero, as the kernel wants it.
+            if write(descriptor, request, request.utf8.count + 1) > 0 {
+                self.descriptor = descriptor
+                self.threshold = threshold
+                return
+            }
+            reason = "\(file): \(lastSystemError()) for \"\(request)\""
+            close(descriptor)
+        }
+        note("memory pressure is not reported: \(reason)")
+        return nil
+    }
+
+    /// A source that reads another descriptor: tests'.
+    init(descriptor: Int32, threshold: MemoryPressure.Threshold) {
+        self.descriptor = descriptor
+        self.threshold = threshold
+    }
+
+    deinit { close(descriptor) }
+
+    /// Where the kernel may have it, the nearest first.
+    static func files() -> [String] {
+        var groups: [String] = []
+        if let file = fopen("/proc/self/cgroup", "re") {
+            defer { fclose(file) }
+            var line = [CChar](repeating: 0, count: 4096)
+            while fgets(&line, Int32(line.count), file) != nil {
+                let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self).split(separator: "\n").first.map(String.init) ?? ""
+                if text.hasPrefix("0::") {
+                    let group = text.dropFirst(3) == "/" ? "" : String(text.dropFirst(3))
+                    groups += ["/sys/fs/cgroup\(group)", "/sys/fs/cgroup/unified\(group)"]
+                }
+            }
+        }
+        return groups.map { $0 + "/memory.pressure" } + ["/proc/pressure/memory"]
+    }
+}

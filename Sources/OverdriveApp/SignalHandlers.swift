@@ -1,0 +1,102 @@
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Where the handler writes a signal's number; -1: nowhere.
+private let signalPipe = Atomic<Int32>(-1)
+
+/// Runs on whatever thread the kernel chose, in the midst of anything: it loads a number and writes a byte.
+private func signalCame(_ number: Int32) {
+    let pipe = signalPipe.load(ordering: .relaxed)  // set before the handler was installed
+    guard pipe >= 0 else { return }
+    let error = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    _ = write(pipe, &byte, 1)
+    errno = error
+}
+
+/// The signals that an app has taken over, for as long as this is there.
+///
+/// Handlers rather than a signalfd: one of those sees only what every thread of the process has blocked, and a program
+/// may have had threads before its app.
+struct SignalHandlers {
+    private var saved: [(number: Int32, action: sigaction)] = []
+    /// A sentence for each signal that somebody else has.
+    private(set) var notes: [String] = []
+
+    /// Takes over what nobody has claimed.
+    init(_ signals: [AppSignal], pipe: Int32) {
+        // The first time a global is used is no matter for a signal handler: so it is used here.
+        signalPipe.store(-1, ordering: .relaxed)
+        signalCame(0)
+        signalPipe.store(pipe, ordering: .sequentiallyConsistent)
+        let blocked = SignalHandlers.blockedByMainThread()
+        for signal in signals {
+            var current = sigaction()
+            guard sigaction(signal.number, nil, &current) == 0 else {
+                notes.append("\(signal) is no signal that can be handled: leave it out of the app's signals")
+                continue
+            }
+            // Whoever started the process wants it ignored, as nohup does: so be it.
+            if SignalHandlers.handler(of: current) == 1 { continue }
+            if let claim = SignalHandlers.claim(on: current, isBlocked: blocked >> UInt64(signal.number - 1) & 1 == 1) {
+                notes.append(
+                    "\(signal) \(claim), and stays so: leave it out of the app's signals, or give it up before the app is run")
+                continue
+            }
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = signalCame
+            action.sa_flags = SA_RESTART
+            sigemptyset(&action.sa_mask)
+            guard sigaction(signal.number, &action, nil) == 0 else { continue }
+            saved.append((signal.number, current))
+        }
+    }
+
+    /// The signals that the main thread has blocked, one bit each: who reads them from a signalfd has. Other threads' masks
+    /// say nothing; libdispatch's block everything.
+    private static func blockedByMainThread() -> UInt64 {
+        guard let file = fopen("/proc/self/status", "re") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 1024)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            guard text.hasPrefix("SigBlk:") else { continue }
+            return UInt64(text.dropFirst(7).filter(\.isHexDigit), radix: 16) ?? 0
+        }
+        return 0
+    }
+
+    /// Lets the calling thread take what was taken over: others may have blocked it.
+    func unblock() {
+        var mine = sigset_t()
+        sigemptyset(&mine)
+        for signal in saved { sigaddset(&mine, signal.number) }
+        pthread_sigmask(SIG_UNBLOCK, &mine, nil)
+    }
+
+    /// What the program does with the signal; nil: nothing.
+    private static func claim(on action: sigaction, isBlocked: Bool) -> String? {
+        if isBlocked { return "is blocked by the program already" }
+        return handler(of: action) == 0 ? nil : "is handled by the program already"
+    }
+
+    /// 0 is the default, 1 "ignored".
+    private static func handler(of action: sigaction) -> Int {
+        unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+    }
+
+    /// Gives them back.
+    mutating func restore() {
+        for saved in saved {
+            var action = saved.action
+            sigaction(saved.number, &action, nil)
+        }
+        saved = []
+        signalPipe.store(-1, ordering: .sequentiallyConsistent)
+    }
+}

@@ -1,0 +1,76 @@
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Nanoseconds of the monotonic clock.
+func monotonicNow() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+/// What tells the calling thread from all others that exist.
+func currentThread() -> UInt { UInt(pthread_self()) }
+
+extension Duration {
+    /// This many nanoseconds, as far as Int64 goes.
+    var nanosecondCount: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return tooLong ? (seconds < 0 ? .min : .max) / 2 : whole + attoseconds / 1_000_000_000
+    }
+}
+
+/// What `errno` says, in words.
+func lastSystemError() -> String { String(cString: strerror(errno)) }
+
+/// Names the calling thread, as tools show it.
+private func nameThread(_ name: String) {
+    let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    _ = name.utf8CString.withUnsafeBytes { systemWrite(descriptor, $0) }
+    close(descriptor)
+}
+
+/// Whether the calling thread is the process's first.
+func isMainThread() -> Bool {
+    var link = [UInt8](repeating: 0, count: 64)
+    let count = link.withUnsafeMutableBytes {
+        $0.withMemoryRebound(to: CChar.self) { readlink("/proc/thread-self", $0.baseAddress!, $0.count) }
+    }
+    let path = String(decoding: link.prefix(max(0, count)), as: UTF8.self)  // PROCESS/task/THREAD
+    return path.hasPrefix("\(getpid())/") && path.hasSuffix("/\(getpid())")
+}
+
+/// Runs `body` on a thread of its own, which no scheduler and no stuck worker holds up.
+///
+/// - Returns: Nil, or why there is no thread.
+func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> String? {
+    final class Start: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+        init(_ name: String, _ body: @escaping @Sendable () -> Void) { (self.name, self.body) = (name, body) }
+    }
+    let start = Unmanaged.passRetained(Start(name, body))
+    var thread = pthread_t()
+    let status = pthread_create(&thread, nil, { context in
+        guard let context else { return nil }
+        let start = Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
+        nameThread(start.name)
+        start.body()
+        return nil
+    }, start.toOpaque())
+    guard status != 0 else {
+        pthread_detach(thread)
+        return nil
+    }
+    start.release()
+    return String(cString: strerror(status))
+}
+
+/// Writes bytes to a descriptor, in one call.
+func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    write(descriptor, bytes.baseAddress, bytes.count)
+}

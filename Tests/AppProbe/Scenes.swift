@@ -1,0 +1,141 @@
+import Glibc
+import OverdriveApp
+
+/// Small apps, each with one thing to be seen.
+enum Scenes {
+    struct Provider: ServiceProvider {
+        let appTasks: [AppTask]
+        init(_ tasks: AppTask...) { appTasks = tasks }
+    }
+
+    static var quick: AppOptions {
+        var options = AppOptions()
+        options.workers = 2
+        options.stopBudget = .milliseconds(300)
+        options.endBudget = .seconds(1)
+        return options
+    }
+
+    /// A database, a server that needs it, and a listener.
+    static func service() -> Never {
+        let database = AppTask("database") { note("database up") } stop: { note("database stopped") }
+        let server = AppTask("server", dependencies: [database]) { note("server up") } stop: { note("server stopped") }
+        let listener = NoOpTask()
+        listener.listen(for: AppSignal.self) { note("heard \($0)") }
+        AppTasks.run(serviceProviders: [Provider(database, server, listener)]) { note("ready") }
+    }
+
+    static func asyncMain() async {
+        let server = AppTask("server") { note("server up") } stop: { note("server stopped") }
+        await AppTasks.run(serviceProviders: [Provider(server)]) { note("ready") }
+    }
+
+    struct Broken: Error, CustomStringConvertible { var description: String { "the disk is full" } }
+
+    static func fail() -> Never {
+        let first = AppTask("first") { note("first up") } stop: { note("first stopped") }
+        let second = AppTask("second", dependencies: [first]) { throw Broken() } stop: { note("second stopped") }
+        let third = AppTask("third", dependencies: [second]) { note("third up") } stop: { note("third stopped") }
+        AppTasks.run(serviceProviders: [Provider(first, second, third)]) { note("ready") }
+    }
+
+    final class Silent: AppTask, @unchecked Sendable {
+        override func main() { note("silent began") }
+    }
+
+    static func limit() -> Never {
+        let silent = Silent()
+        silent.startLimit = .milliseconds(100)
+        AppTasks.run(serviceProviders: [Provider(silent)], options: quick) { note("ready") }
+    }
+
+    /// A task whose stop is stuck in read(2), and one that it depends on.
+    static func stuck() -> Never {
+        let base = AppTask("base") {} stop: { note("base stopped") }
+        let stuck = AppTask("stuck", dependencies: [base]) {} stop: { readForEver() }
+        AppTasks.run(serviceProviders: [Provider(base, stuck)], options: quick) { note("ready") }
+    }
+
+    /// Stops when it is cancelled, and would take ten seconds else.
+    static func slowStop() -> Never {
+        let slow = AppTask("slow") {} stop: {
+            note("stopping")
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(10)) } catch { note("cancelled") }
+        }
+        AppTasks.run(serviceProviders: [Provider(slow)]) { note("ready") }
+    }
+
+    final class Leaver: AppTask, @unchecked Sendable {
+        override func main() {
+            note("leaving")
+            exit(7)
+        }
+    }
+
+    static func exitInMain() -> Never {
+        let base = AppTask("base") { note("base up") } stop: { note("base stopped") }
+        let leaver = Leaver()
+        leaver.addDependency(base)
+        AppTasks.run(serviceProviders: [Provider(base, leaver)], options: quick) { note("ready") }
+    }
+
+    static func exitInAsync() -> Never {
+        let base = AppTask("base") { note("base up") } stop: { note("base stopped") }
+        let leaver = AppTask("leaver", dependencies: [base]) {
+            note("leaving")
+            exit(8)
+        }
+        AppTasks.run(serviceProviders: [Provider(base, leaver)], options: quick) { note("ready") }
+    }
+
+    static func exitInClosure() -> Never {
+        let base = AppTask("base") { note("base up") } stop: { note("base stopped") }
+        AppTasks.run(serviceProviders: [Provider(base)], options: quick) {
+            note("ready")
+            TaskQueue(scheduler: AppTasks.shared?.scheduler ?? .shared).async { exit(9) }
+        }
+    }
+
+    /// SIGTERM while it boots: what runs is asked to end, what waits never starts.
+    static func slowBoot() -> Never {
+        let base = AppTask("base") { note("base up") } stop: { note("base stopped") }
+        let migration = AppTask("migration", dependencies: [base]) {
+            note("migrating")
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(20)) } catch {
+                note("migration ended")
+                throw error
+            }
+        }
+        let server = AppTask("server", dependencies: [migration]) { note("server up") }
+        AppTasks.run(serviceProviders: [Provider(base, migration, server)]) { note("ready") }
+    }
+
+    static func claimed() -> Never {
+        signal(SIGUSR1) { _ in note("the program's own") }
+        service()
+    }
+
+    struct Thrower: ServiceProvider {
+        func modules() throws -> [Register] { throw Broken() }
+    }
+
+    static func throwing() -> Never {
+        AppTasks.run(serviceProviders: [Thrower()]) { note("ready") }
+    }
+
+    /// A queue with more closures than there is time for, on the app's scheduler.
+    static func closures() -> Never {
+        let feeder = AppTask("feeder") {} stop: {
+            let queue = TaskQueue.serial(label: "slow", scheduler: AppTasks.shared?.scheduler ?? .shared)
+            for number in 0..<1000 {
+                queue.async {
+                    note("closure \(number)")
+                    usleep(5_000)
+                }
+            }
+        }
+        var options = quick
+        options.explanationFolder = word(1)
+        AppTasks.run(serviceProviders: [Provider(feeder)], options: options) { note("ready") }
+    }
+}

@@ -1,0 +1,166 @@
+import TestSupport
+import Testing
+
+@testable import OverdriveApp
+
+@Suite("The end")
+struct EndTests {
+    @Test("stops tasks in reverse order, those that are independent beside each other")
+    func reverse() async throws {
+        let log = Log<String>()
+        let base = noted("base", log)
+        let left = noted("left", log, after: [base])
+        let right = noted("right", log, after: [base])
+        let top = noted("top", log, after: [left, right])
+        let app = AppTasks.build([top, left, right, base])
+        try await app.booted()
+        let report = await app.over()
+        let stops = log.all.filter { $0.hasPrefix("stop") }
+        #expect(stops.first == "stop top" && stops.last == "stop base")
+        #expect(Set(stops.dropFirst().dropLast()) == ["stop left", "stop right"])
+        #expect(report.exitCode == 0 && report.isOrderly)
+        #expect(report.endReason == "the program asked for it")
+    }
+
+    @Test("may be asked for before anything runs, and again")
+    func early() async {
+        let log = Log<String>()
+        let app = AppTasks.build((0..<20).map { noted("\($0)", log) }) { log.note("finished") }
+        app.end()
+        app.end()
+        let report = await app.ended()
+        #expect(report.exitCode == 0)
+        let (boots, stops) = (log.all.filter { $0.hasPrefix("boot") }, log.all.filter { $0.hasPrefix("stop") })
+        #expect(Set(boots.map { $0.dropFirst(5) }).isSuperset(of: stops.map { $0.dropFirst(5) }))
+    }
+
+    @Test("asks bodies that boot to come to their end, and stops what they need only then")
+    func whileBooting() async throws {
+        let (log, started) = (Log<String>(), Gate())
+        let base = noted("base", log)
+        let migration = AppTask("migration", dependencies: [base]) {
+            started.open()
+            do { try await AsyncTask<Never, Never>.sleep(for: .seconds(600)) } catch {
+                log.note("interrupted")
+                throw error
+            }
+        }
+        let app = AppTasks.build([base, migration, noted("server", log, after: [migration])])
+        started.pass()
+        let report = await app.over()
+        #expect(log.all == ["boot base", "interrupted", "stop base"])
+        #expect(report.exitCode == 0 && report.failure == nil)
+        #expect(report.tasks.map(\.outcome) == [.stopped, .failed, .notStarted])
+    }
+
+    @Test("waits for a body that waits for its callback, asks it to hurry, and stops what has booted after all")
+    func callbackWhileBooting() async throws {
+        final class Waiting: AppTask, @unchecked Sendable {
+            let (log, begun): (Log<String>, Gate)
+            init(_ log: Log<String>, _ begun: Gate) { (self.log, self.begun) = (log, begun); super.init() }
+            override func main() { begun.open() }
+            override func interrupt() {
+                log.note("interrupted")
+                setFinished()
+            }
+            override func stop() async throws { log.note("stop waiting") }
+        }
+        let (log, begun) = (Log<String>(), Gate())
+        let base = noted("base", log)
+        let waiting = Waiting(log, begun)
+        waiting.addDependency(base)
+        let app = AppTasks.build([base, waiting])
+        begun.pass()
+        let report = await app.over()
+        #expect(log.all == ["boot base", "interrupted", "stop waiting", "stop base"])
+        #expect(report.exitCode == 0)
+    }
+
+    @Test("gives a task up that has spent its budget, goes on, and says so")
+    func budget() async throws {
+        let (log, gate) = (Log<String>(), Gate())
+        defer { gate.open() }
+        let base = noted("base", log)
+        let stuck = AppTask("stuck", dependencies: [base]) {} stop: { gate.pass() }
+        stuck.stopBudget = .milliseconds(20)
+        var options = testOptions()
+        options.endBudget = .milliseconds(800)
+        let app = AppTasks.build([base, stuck], options: options)
+        try await app.booted()
+        let report = await app.over()
+        #expect(log.all == ["boot base", "stop base"])
+        #expect(report.overBudget == ["\"stuck\""])
+        #expect(report.exitCode == 2)
+        #expect(report.closures?.stuck == 1)
+        #expect(report.problems.contains("a task has not come to an end within the budget: \"stuck\""))
+    }
+
+    @Test("is over when the whole budget is spent, whatever the tasks' are")
+    func wholeBudget() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        var options = testOptions()
+        options.endBudget = .milliseconds(200)
+        let app = AppTasks.build([AppTask("stuck") {} stop: { gate.pass() }], options: options)
+        try await app.booted()
+        let report = await app.over()
+        #expect(report.overBudget == ["\"stuck\""] && report.exitCode == 2)
+    }
+
+    @Test("that is asked for more urgently cancels what stops, still in reverse order")
+    func cancelling() async throws {
+        let (log, stopping) = (Log<String>(), Gate())
+        @Sendable func patient(_ name: String, after dependencies: [AppTask] = []) -> AppTask {
+            AppTask(name, dependencies: dependencies) {} stop: {
+                stopping.open()
+                do { try await AsyncTask<Never, Never>.sleep(for: .seconds(600)) } catch { log.note(name) }
+            }
+        }
+        let base = patient("base")
+        let app = AppTasks.build([base, patient("top", after: [base])])
+        try await app.booted()
+        app.end()
+        stopping.pass()
+        app.end(cancelling: true)
+        #expect(await app.ended().exitCode == 0)
+        #expect(log.all == ["top", "base"])
+    }
+
+    @Test("runs the closures that its queues hold")
+    func closures() async throws {
+        let ran = Counter()
+        let app = AppTasks.build([])
+        try await app.booted()
+        let queue = TaskQueue.serial(label: "uploads", scheduler: app.scheduler)
+        for _ in 0..<1000 { queue.async { ran.add() } }
+        let report = await app.over()
+        #expect(ran.count == 1000)
+        #expect(report.closures?.cancelled == 0)
+    }
+
+    @Test("counts the closures of other queues that there was no time for")
+    func otherQueues() async throws {
+        let gate = Gate()
+        var options = testOptions()
+        options.endBudget = .milliseconds(300)
+        let app = AppTasks.build([], options: options)
+        try await app.booted()
+        let queue = TaskQueue.serial(label: "elsewhere")
+        app.drainAtEnd(queue)
+        queue.async { gate.pass() }
+        for _ in 0..<10 { queue.async {} }
+        let report = await app.over()
+        gate.open()
+        #expect(report.discardedClosures == 10)
+        #expect(report.problems.contains("10 closures of other queues were discarded"))
+    }
+
+    @Test("notes the error of a stop, and goes on")
+    func stopThrows() async throws {
+        let app = AppTasks.build([AppTask("a") {} stop: { throw Broken() }])
+        try await app.booted()
+        let report = await app.over()
+        #expect(report.exitCode == 0)
+        #expect(report.notes == ["\"a\" did not stop well: the disk is full"])
+    }
+}

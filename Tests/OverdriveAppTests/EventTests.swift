@@ -1,0 +1,199 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import OverdriveApp
+
+@Suite("Events")
+struct EventTests {
+    struct Ping: AppEvent { let number: Int }
+
+    final class Listener: NoOpTask, @unchecked Sendable {
+        let log = Log<Int>()
+        override func receive(_ event: any AppEvent) { if let ping = event as? Ping { log.note(ping.number) } }
+    }
+
+    @Test("that wake the app's thread do so however they meet")
+    func wakePipe() throws {
+        let pipe = try #require(WakePipe())
+        let (posted, total) = (Counter(), 100_000)
+        onThread {
+            for _ in 0..<total {
+                posted.add()
+                pipe.poke()
+            }
+        }
+        var seen = 0
+        while seen < total {
+            var descriptor = pollfd(fd: pipe.reading, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&descriptor, 1, 60_000) == 1, "asleep at \(seen) of \(posted.count)")
+            _ = pipe.drain()
+            seen = posted.count
+        }
+    }
+
+    @Test("wait for the end of the boot, in order, then come live, once to each listener")
+    func buffered() async throws {
+        let gate = Gate()
+        let listeners = [Listener(), Listener(), Listener()]
+        let holdUp = AppTask("slow") { gate.pass() }
+        let apps = Log<AppTasks>()
+        let app = AppTasks.build(listeners + [holdUp]) {
+            // What comes from inside finished() waits, too.
+            apps.all.first?.post(Ping(number: 200))
+        }
+        apps.note(app)
+        for number in 0..<100 { #expect(app.post(Ping(number: number)) == nil) }
+        #expect(listeners.allSatisfy { $0.log.all.isEmpty })
+        gate.open()
+        try await app.booted()
+        for number in 100..<200 { app.post(Ping(number: number)) }
+        let report = await app.over()
+        let numbers = listeners.map(\.log.all)
+        #expect(numbers.allSatisfy { $0 == Array(0..<100) + [200] + Array(100..<200) })
+        #expect(report.events.delivered == report.events.accepted)
+    }
+
+    @Test("of many threads are each heard once")
+    func ledger() async throws {
+        let listener = Listener()
+        var options = testOptions()
+        options.eventCapacity = 100_000
+        let app = AppTasks.build([listener], options: options)
+        onThreads(8) { thread in
+            for number in 0..<1000 { app.post(Ping(number: thread * 1000 + number)) }
+        }
+        let report = await app.over()
+        let heard = report.events.delivered == 0 ? [] : listener.log.all
+        if report.events.delivered > 0 {
+            #expect(heard.sorted() == Array(0..<8000))
+            for thread in 0..<8 {
+                let mine = heard.filter { $0 / 1000 == thread }
+                #expect(mine == mine.sorted())
+            }
+        }
+        #expect(report.events.accepted == 8000)
+    }
+
+    @Test("beyond the capacity are refused with a sentence, or the oldest is dropped; both are counted")
+    func bounded() async throws {
+        for policy in [AppOptions.EventPolicy.refuseNewest, .dropOldest] {
+            let (gate, listener) = (Gate(), Listener())
+            var options = testOptions()
+            options.eventCapacity = 3
+            options.eventPolicy = policy
+            let app = AppTasks.build([listener, AppTask("slow") { gate.pass() }], options: options)
+            let answers = (0..<5).map { app.post(Ping(number: $0)) }
+            gate.open()
+            try await app.booted()
+            let report = await app.over()
+            if policy == .refuseNewest {
+                #expect(answers.map { $0 == nil } == [true, true, true, false, false])
+                #expect(answers[4]?.description.contains("because 3 events wait already") == true)
+                #expect(listener.log.all == [0, 1, 2])
+                #expect(report.events == (3, 3, 2, 0))
+            } else {
+                #expect(answers.allSatisfy { $0 == nil })
+                #expect(listener.log.all == [2, 3, 4])
+                #expect(report.events == (5, 3, 0, 2))
+            }
+        }
+    }
+
+    @Test("posted after the end are refused with a sentence, and counted")
+    func afterEnd() async throws {
+        let app = AppTasks.build([Listener()])
+        try await app.booted()
+        app.end()
+        #expect(app.post(Ping(number: 1)) == .postedAfterEnd(event: "Ping"))
+        let report = await app.ended()
+        #expect(report.events.refused == 1)
+        #expect(report.notes.contains { $0.contains("after the end of the app had begun") })
+        #expect(app.post(Ping(number: 2)) != nil)
+    }
+
+    @Test("reach closures that listen to their type alone")
+    func typed() async throws {
+        struct Other: AppEvent {}
+        let log = Log<Int>()
+        let task = NoOpTask()
+        task.listen(for: Ping.self) { log.note($0.number) }
+        let app = AppTasks.build([task])
+        try await app.booted()
+        app.post(Other())
+        app.post(Ping(number: 7))
+        await app.over()
+        #expect(log.all == [7])
+    }
+
+    @Test("that came before a boot which failed are heard by nobody, and the report says so")
+    func failedBoot() async {
+        let gate = Gate()
+        let listener = Listener()
+        let app = AppTasks.build([listener, AppTask("broken") { gate.pass(); throw Broken() }])
+        app.post(Ping(number: 1))
+        gate.open()
+        let report = await app.ended()
+        #expect(listener.log.all.isEmpty)
+        #expect(report.notes.contains { $0.contains("1 events or visits that had been accepted were heard by nobody") })
+    }
+
+    @Test("and visits wait in one line; an error of a visit that waited is in the report, of a later one the caller's")
+    func visits() async throws {
+        let (gate, log) = (Gate(), Log<String>())
+        let app = AppTasks.build([noted("a", Log()), AppTask("slow") { gate.pass() }])
+        app.forEach { log.note("first \($0.name ?? "")") }
+        try app.forEach { _ in throw Broken() }
+        app.forEach { log.note("second \($0.name ?? "")") }
+        #expect(log.all.isEmpty)
+        gate.open()
+        try await app.booted()
+        #expect(eventually { log.all.count == 4 })
+        #expect(log.all == ["first a", "first slow", "second a", "second slow"])
+        #expect(eventually { (try? app.forEach { _ in throw Broken() }) == nil })
+        #expect(app.reduce(0) { count, _ in count + 1 } == 2)
+        let report = await app.over()
+        #expect(report.notes.contains { $0.contains("threw: the disk is full") })
+    }
+
+    @Test("allSatisfy answers truly: of those that have booted, or asynchronously of all")
+    func allSatisfy() async throws {
+        let gate = Gate()
+        let app = AppTasks.build([noted("a", Log()), AppTask("b") { gate.pass() }])
+        #expect(eventually { app.reduce(0) { count, _ in count + 1 } == 1 })
+        func now(is name: String) -> Bool { app.allSatisfy { $0.name == name } }
+        #expect(!now(is: "b") && now(is: "a"))
+        gate.open()
+        #expect(try await app.allSatisfy { $0.name == "a" } == false)
+        #expect(try await app.allSatisfy { $0.name != nil })
+        await app.over()
+    }
+
+    @Test("hold nobody up at the end when a listener is stuck")
+    func stuckListener() async throws {
+        final class Stuck: NoOpTask, @unchecked Sendable {
+            let gate: Gate
+            init(_ gate: Gate) { self.gate = gate; super.init() }
+            override func receive(_ event: any AppEvent) { gate.pass() }
+        }
+        let gate = Gate()
+        defer { gate.open() }
+        var options = testOptions()
+        options.stopBudget = .milliseconds(50)
+        options.endBudget = .milliseconds(500)
+        let app = AppTasks.build([Stuck(gate)], options: options)
+        try await app.booted()
+        app.post(Ping(number: 1))
+        let report = await app.over()
+        #expect(report.exitCode == 2)
+        #expect(report.closures?.stuck == 1)
+    }
+
+    @Test("of memory pressure come when the kernel says so, and a note where it cannot")
+    func pressure() throws {
+        var said: [String] = []
+        #expect(PressureSource(.init(), files: ["/nowhere/memory.pressure"]) { said.append($0) } == nil)
+        #expect(said.count == 1 && said[0].hasPrefix("memory pressure is not reported: /nowhere/memory.pressure: "))
+        #expect(PressureSource.files().last == "/proc/pressure/memory")
+    }
+}

@@ -1,0 +1,222 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Apps that are processes, from outside.
+@Suite("A process", .serialized)
+struct ProcessTests {
+    @Test("ends in order at SIGTERM and SIGINT, and hears the other signals", arguments: [SIGTERM, SIGINT])
+    func orderly(signal: Int32) throws {
+        let running = try Command.probe("service").start()
+        #expect(running.has("ready"))
+        running.send(SIGHUP)
+        #expect(running.has("heard SIGHUP"))
+        running.send(SIGUSR1)
+        #expect(running.has("heard SIGUSR1"))
+        running.send(SIGUSR2)
+        #expect(running.has("heard SIGUSR2"))
+        running.send(signal)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0)
+        #expect(outcome.lines.prefix(3) == ["database up", "server up", "ready"])
+        #expect(outcome.lines.suffix(2) == ["server stopped", "database stopped"])
+        #expect(outcome.errors == "")
+    }
+
+    @Test("with an asynchronous main does so, too")
+    func asyncMain() throws {
+        let running = try Command.probe("async-main").start()
+        #expect(running.has("ready"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0 && outcome.lines == ["server up", "ready", "server stopped"])
+    }
+
+    @Test("exits with 1 and one sentence when the boot fails")
+    func failure() throws {
+        let outcome = try Command.probe("fail").run()
+        #expect(outcome.status == 1)
+        #expect(outcome.lines == ["first up", "first stopped"])
+        #expect(outcome.errorLines == ["overdrive: the boot failed: \"second\" failed: the disk is full"])
+        let provider = try Command.probe("no-provider").run()
+        #expect(provider.status == 1)
+        #expect(provider.errorLines == ["overdrive: the boot failed: the provider Thrower threw: the disk is full"])
+        let limit = try Command.probe("limit").run()
+        #expect(limit.status == 1)
+        #expect(limit.errors.contains("Silent has not finished within its limit of 0.1 seconds"))
+    }
+
+    @Test("exits with 2 when a task is stuck in read(2), which is named, and the others are stopped")
+    func stuck() throws {
+        let running = try Command.probe("stuck").start()
+        #expect(running.has("ready"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 2)
+        #expect(outcome.lines == ["ready", "base stopped"])
+        #expect(outcome.errors.contains("not come to an end within the budget: \"stuck\""))
+    }
+
+    @Test("cancels at the second signal, and exits at the third with 128 and its number")
+    func escalation() throws {
+        let second = try Command.probe("slow-stop").start()
+        #expect(second.has("ready"))
+        second.send(SIGTERM)
+        #expect(second.has("stopping"))
+        second.send(SIGINT)
+        let cancelled = try second.wait()
+        #expect(cancelled.status == 0 && cancelled.lines.last == "cancelled")
+
+        let third = try Command.probe("stuck").start()
+        #expect(third.has("ready"))
+        third.send(SIGTERM)
+        #expect(third.has("base stopped") || true)
+        third.send(SIGTERM)
+        usleep(20_000)
+        third.send(SIGTERM)
+        let outcome = try third.wait()
+        #expect([128 + SIGTERM, 2].contains(outcome.status))
+    }
+
+    @Test("ends a boot at SIGTERM: who runs is asked to end, who waits never starts")
+    func whileBooting() throws {
+        let running = try Command.probe("slow-boot").start()
+        #expect(running.has("migrating"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0)
+        #expect(outcome.lines == ["base up", "migrating", "migration ended", "base stopped"])
+    }
+
+    @Test("ends in order when a task calls exit(), with exit's code")
+    func exits() throws {
+        for (mode, code) in [("exit-in-main", Int32(7)), ("exit-in-async", 8), ("exit-in-closure", 9)] {
+            let outcome = try Command.probe(mode).run()
+            #expect(outcome.status == code, "\(mode)")
+            #expect(outcome.lines.last == "base stopped", "\(mode)")
+            #expect(outcome.errors == "", "\(mode)")
+        }
+    }
+
+    @Test("leaves a signal to the program that has claimed it, and says so")
+    func claimed() throws {
+        let running = try Command.probe("claimed").start()
+        #expect(running.has("ready"))
+        running.send(SIGUSR1)
+        #expect(running.has("the program's own"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0)
+        #expect(!outcome.lines.contains("heard SIGUSR1"))
+        #expect(outcome.errorLines == [
+            "overdrive: SIGUSR1 is handled by the program already, and stays so: leave it out of the app's signals, "
+                + "or give it up before the app is run"
+        ])
+    }
+
+    @Test("counts the closures that there was no time for")
+    func closures() throws {
+        let folder = try TemporaryFolder()
+        let running = try Command.probe("closures", folder.path).start()
+        #expect(running.has("ready"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        let ran = outcome.lines.count { $0.hasPrefix("closure ") }
+        let report = folder.text("boot.txt")
+        let counts = report.split(separator: "\n").first { $0.hasPrefix("Closures: ") }?
+            .split(separator: " ").compactMap { Int($0) } ?? []
+        try #require(counts.count == 3, "\(report)")
+        // What runs when the time is over has written its line as well.
+        #expect(ran + counts[1] == 1000)
+        #expect(outcome.status == 2 || counts[1] == 0 || counts[2] == 0)
+    }
+
+    // MARK: - The service manager
+
+    @Test("tells the service manager of its readiness, its end, and feeds its watchdog")
+    func serviceManager() throws {
+        let folder = try TemporaryFolder()
+        let manager = try Datagrams(at: folder.path + "/notify")
+        var command = Command.probe("service")
+        command.environment = ["NOTIFY_SOCKET=\(folder.path)/notify", "WATCHDOG_USEC=20000"]
+        let running = try command.start()
+        #expect(eventually { manager.receive().contains("READY=1") })
+        #expect(eventually { manager.receive().contains("WATCHDOG=1") })
+        running.send(SIGTERM)
+        #expect(eventually { manager.receive().contains("STOPPING=1") })
+        let outcome = try running.wait()
+        #expect(outcome.status == 0 && outcome.errors == "")
+        #expect(manager.seen.first { $0 != "WATCHDOG=1" } == "READY=1")
+    }
+
+    @Test("does without a service manager that does not listen, and says so once")
+    func nobodyListens() throws {
+        for socket in ["/nowhere/notify", "@overdrive-nobody-\(getpid())", "relative"] {
+            var command = Command.probe("service")
+            command.environment = ["NOTIFY_SOCKET=\(socket)"]
+            let running = try command.start()
+            #expect(running.has("ready"))
+            running.send(SIGTERM)
+            let outcome = try running.wait()
+            #expect(outcome.status == 0)
+            #expect(outcome.errorLines.count(where: { $0.contains("NOTIFY_SOCKET") }) >= 1, "\(outcome.errors)")
+            #expect(outcome.errorLines.count <= 2, "\(outcome.errors)")
+        }
+    }
+}
+
+/// A folder that is gone with this.
+final class TemporaryFolder {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/overdrive-app-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit {
+        for name in ["boot.txt", "boot.svg", "boot.json", "notify"] { unlink("\(path)/\(name)") }
+        rmdir(path)
+    }
+
+    func text(_ name: String) -> String {
+        let descriptor = open("\(path)/\(name)", O_RDONLY)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        return String(decoding: Scratch.contents(descriptor), as: UTF8.self)
+    }
+}
+
+/// A socket that messages come to, as a service manager has one.
+final class Datagrams {
+    private let descriptor: Int32
+    private(set) var seen: [String] = []
+
+    init(at path: String) throws {
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        try #require(descriptor >= 0)
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    /// All that came so far.
+    func receive() -> [String] {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = recv(descriptor, &bytes, bytes.count, 0)
+            guard count > 0 else { return seen }
+            seen.append(String(decoding: bytes.prefix(count), as: UTF8.self))
+        }
+    }
+}

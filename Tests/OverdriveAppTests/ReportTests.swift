@@ -1,0 +1,61 @@
+import Foundation
+import FoundationXML
+import OverdriveApp
+import TestSupport
+import Testing
+
+@Suite("The report")
+struct ReportTests {
+    private func report() async throws -> AppReport {
+        let a = AppTask("a <quick> & \"odd\"") {}
+        let b = AppTask("b") { try await AsyncTask<Never, Never>.sleep(for: .milliseconds(5)) }
+        let c = AppTask("c", dependencies: [a, b]) {}
+        let app = AppTasks.build([a, b, c])
+        try await app.booted()
+        #expect(app.report.exitCode == nil && app.report.bootTime != nil)
+        return await app.over()
+    }
+
+    @Test("has the times, who waited for whom, and the critical path")
+    func entries() async throws {
+        let report = try await report()
+        #expect(report.tasks.map(\.dependencies) == [[], [], [0, 1]])
+        #expect(report.criticalPath.map(\.task) == ["b", "c"])
+        #expect(report.tasks[2].ready == report.tasks[1].ended)
+        #expect(report.tasks.allSatisfy { ($0.started ?? .zero) >= $0.ready && ($0.ended ?? .zero) >= ($0.started ?? .zero) })
+        #expect((report.bootTime ?? .zero) >= .milliseconds(5))
+        let table = report.table
+        #expect(table.contains("* c ") && table.contains("The critical path (*): b ") && table.contains("The boot took "))
+        #expect(table.contains("a <quick> & \"odd\", b"))
+    }
+
+    @Test("has a trace that is JSON, with a slice for each boot and stop, and an arrow for each dependency")
+    func trace() async throws {
+        let report = try await report()
+        let json = try JSONSerialization.jsonObject(with: Data(report.trace.utf8)) as? [String: Any]
+        let events = try #require(json?["traceEvents"] as? [[String: Any]])
+        func count(_ phase: String, _ category: String? = nil) -> Int {
+            events.count { $0["ph"] as? String == phase && (category == nil || $0["cat"] as? String == category) }
+        }
+        #expect(count("X", "boot") == 3 && count("X", "stop") == 3)
+        #expect(count("s") == 2 && count("f") == 2)
+        #expect(events.contains { $0["name"] as? String == "boot a <quick> & \"odd\"" })
+    }
+
+    @Test("has a picture that is XML, with a bar for each task")
+    func picture() async throws {
+        let document = try XMLDocument(data: Data(try await report().picture.utf8))
+        let bars = try document.nodes(forXPath: "//*[local-name()='rect'][@rx]")
+        #expect(bars.count == 3)
+    }
+
+    @Test("is written to a folder, or says why not")
+    func files() async throws {
+        let report = try await report()
+        let folder = try TemporaryFolder()
+        #expect(report.write(to: folder.path) == nil)
+        #expect(folder.text("boot.txt") == report.table && folder.text("boot.svg") == report.picture)
+        #expect(folder.text("boot.json") == report.trace)
+        #expect(report.write(to: "/proc/nowhere")?.hasPrefix("/proc/nowhere/boot.txt could not be written: ") == true)
+    }
+}
