@@ -163,7 +163,7 @@ final class QueueTasks: TaskKeeping {
     func cancelParked() -> Int {
         all.count { task in
             let state = task.state
-            if state < .executing { task.cancel() }
+            task.cancel()
             return state == .pending && task.isFinished  // what is ready, the engine counts
         }
     }

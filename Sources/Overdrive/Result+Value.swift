@@ -5,19 +5,21 @@ extension Result where Failure == any Error {
     /// The same as `.failure(error)`.
     public static func error(_ error: any Error) -> Result { .failure(error) }
 
+    /// A success.
+    public init(_ value: Success) { self = .success(value) }
+
+    /// A failure.
+    public init(_ error: any Error) { self = .failure(error) }
+}
+
+extension Result {
     /// The value of a success.
     public var value: Success? {
         if case .success(let value) = self { value } else { nil }
     }
 
     /// The error of a failure.
-    public var error: (any Error)? {
+    public var error: Failure? {
         if case .failure(let error) = self { error } else { nil }
     }
-
-    /// A success.
-    public init(_ value: Success) { self = .success(value) }
-
-    /// A failure.
-    public init(_ error: any Error) { self = .failure(error) }
 }

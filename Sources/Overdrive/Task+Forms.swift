@@ -60,11 +60,12 @@ extension Task {
             do { result = .success(try await body()) } catch { result = .failure(error) }
             self.conclude(result, returning: true)
         }
+        let priority = Swift.max(home.qos, qos ?? home.qos).taskPriority
         let swiftTask =
             if let scheduler = home.scheduler {
-                AsyncTask(executorPreference: scheduler, operation: operation)
+                AsyncTask(executorPreference: scheduler, priority: priority, operation: operation)
             } else {
-                AsyncTask(operation: operation)
+                AsyncTask(priority: priority, operation: operation)
             }
         let isCancelled = makeExtras().locked { fields in
             // Gone with the attempt; a body that has ended already is not disturbed by being cancelled.
@@ -139,6 +140,16 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     ) {
         self.init(blocks: blocks)
         add(dependencies: dependencies, observers: observers, conditions: conditions)
+    }
+
+    /// The same with one block to begin with.
+    ///
+    ///     queue.add(task: BlockTask(dependencies: [login]) { loadTextures() })
+    public convenience init(
+        dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
+        _ block: @escaping @Sendable () -> Void
+    ) {
+        self.init(dependencies: dependencies, observers: observers, conditions: conditions, blocks: [block])
     }
 
     /// Adds a block. Traps when the task has begun.

@@ -4,7 +4,8 @@ public import OverdriveCore
 ///
 /// A handler that comes after the outcome is called at once. Handlers run on the thread that finishes the task
 /// (a late one: on the caller's), or where `on:` says: they are handed over, not awaited, before dependents
-/// start.
+/// start. One that its queue takes back, in `cancelAll()` or because its scheduler is shut down, runs all the same, on a
+/// worker of ``Scheduler/shared``: who waits for an end learns of it. Updates are left out then.
 extension Task {
     /// Calls `body` with the value of a task that succeeds.
     ///
@@ -20,7 +21,7 @@ extension Task {
     /// Calls `body` on a queue with the value of a task that succeeds.
     @discardableResult
     public final func onValue(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
-        onValue { value in queue.async { body(value) } }
+        onValue { value in queue.hand { body(value) } }
     }
 
     /// Calls `body` on the main actor with the value of a task that succeeds.
@@ -43,7 +44,7 @@ extension Task {
     /// Calls `body` on a queue with the error of a task that fails.
     @discardableResult
     public final func onError(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
-        onError { error in queue.async { body(error) } }
+        onError { error in queue.hand { body(error) } }
     }
 
     /// Calls `body` on the main actor with the error of a task that fails.
@@ -97,7 +98,7 @@ extension Task {
     /// Calls `body` on a queue when the task is over.
     @discardableResult
     public final func onCompletion(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
-        onCompletion { queue.async { body() } }
+        onCompletion { queue.hand { body() } }
     }
 
     /// Calls `body` on the main actor when the task is over.
@@ -127,7 +128,7 @@ extension Task {
     /// Calls `body` on a queue when the task is cancelled.
     @discardableResult
     public final func onCancel(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
-        onCancel { queue.async { body() } }
+        onCancel { queue.hand { body() } }
     }
 
     /// Calls `body` on the main actor when the task is cancelled.
@@ -159,5 +160,33 @@ extension Task {
     @discardableResult
     public final func onUpdate(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (T) -> Void) -> Self {
         onUpdate { value in TaskQueue.onMain { body(value) } }
+    }
+}
+
+extension TaskQueue {
+    /// Runs a handler here, or elsewhere where this queue takes it back.
+    fileprivate func hand(_ body: @escaping @Sendable () -> Void) {
+        let handler = HandedOver(body)
+        async { handler.run() }
+    }
+}
+
+/// What a queue's closure holds of a handler, and nobody else: one that is discarded instead of run goes elsewhere.
+private final class HandedOver: Sendable {
+    private let body: @Sendable () -> Void
+    // Written by the one thread that runs it, read when the last reference is gone.
+    nonisolated(unsafe) private var hasRun = false
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func run() {
+        hasRun = true
+        body()
+    }
+
+    deinit {
+        if !hasRun { TaskQueue.inner.async(execute: body) }
     }
 }

@@ -66,11 +66,52 @@ public final class TaskGroup: TaskGroupMember {
         return true
     }
 
-    /// Holds another group, which is started and cancelled with this one.
+    /// Holds a task, whatever its result, until it is over, and starts it; see ``register(_:taskId:)-(Task<T>,_)``.
     ///
     /// - Returns: Whether it is held.
     @discardableResult
+    public func register(_ task: AnyTask, taskId: String? = nil) -> Bool {
+        guard let id = hold(task, taskId) else { return false }
+        task.completionGroup().notify(on: .inner) { [weak self, weak task] in self?.letGo(of: task, id) }
+        if startsImmediately { task.start() }
+        return true
+    }
+
+    /// Holds something of your own that can be started and cancelled, and starts it. It is held until another one replaces
+    /// it, or the group goes.
+    ///
+    /// - Returns: Whether it is held.
+    @discardableResult
+    public func register(_ member: any TaskGroupMember, taskId: String? = nil) -> Bool {
+        if let task = member as? AnyTask { return register(task, taskId: taskId) }
+        if let group = member as? TaskGroup { return register(group, taskId: taskId) }
+        guard hold(member, taskId) != nil else { return false }
+        if startsImmediately { member.start() }
+        return true
+    }
+
+    /// Whether a group is this one, or somewhere in it.
+    private func contains(_ group: TaskGroup) -> Bool {
+        var (pending, seen): ([TaskGroup], Set<ObjectIdentifier>) = ([self], [])
+        while let next = pending.popLast() {
+            if next === group { return true }
+            guard seen.insert(ObjectIdentifier(next)).inserted else { continue }
+            pending += next.inOrder.compactMap { $0 as? TaskGroup }
+        }
+        return false
+    }
+
+    /// Holds another group, which is started and cancelled with this one.
+    ///
+    /// - Parameters:
+    ///   - group: One that does not hold this one, however far down, else it traps.
+    ///   - taskId: A name that one member at a time has; nil for none.
+    /// - Returns: Whether it is held.
+    @discardableResult
     public func register(_ group: TaskGroup, taskId: String? = nil) -> Bool {
+        if group.contains(self) {
+            trap("TaskGroup.register(_:) of a group in itself, or in one that it holds: it would be started and cancelled without end")
+        }
         guard hold(group, taskId) != nil else { return false }
         if startsImmediately { group.start() }
         return true

@@ -35,7 +35,7 @@ extension TaskObserver {
 ///   of one that came while it was, it is told the rest even if the queue has another delegate by then, or none. Where a
 ///   task ends while it is being added, the last two come after the first, when the outcome is there already.
 public protocol TaskQueueDelegate: AnyObject, Sendable {
-    /// A task is about to be added: by the program, or because a dependent of it was.
+    /// A task is about to be added: by the program, or because a dependent of it was, which brings it along.
     func didAdd<T>(task: Task<T>, to queue: TaskQueue)
     /// A task's outcome is decided and about to be published.
     func willFinish<T>(task: Task<T>, in queue: TaskQueue)

@@ -14,6 +14,13 @@ extension TaskQueue {
         task.enqueue(on: self, byHand: true, mayRepeat: false)
     }
 
+    /// Adds a task, whatever its result; see ``add(task:)-(Task<T>)``.
+    ///
+    ///     for task in preparations { queue.add(task: task) }
+    public func add(task: AnyTask) {
+        task.enqueue(on: self, byHand: true, mayRepeat: false)
+    }
+
     /// Adds a closure as a task.
     ///
     ///     queue.add { try render(page) }.onValue { show($0) }

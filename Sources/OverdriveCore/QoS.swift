@@ -45,11 +45,29 @@ extension TaskQueue {
         ///     let passes = level >= .userInitiated ? 1 : 4
         ///
         /// It is the higher of the queue's and the submission's, or what the submission enforced. In a `sync`
-        /// it is the higher of the queue's and the caller's.
+        /// it is the higher of the queue's and the caller's. In an asynchronous body, and in Swift's tasks on a scheduler,
+        /// it is that of the Swift task's priority.
         public static var current: QoS? {
-            let here = QoS(rawValue: od_queue_current_band())
+            let here = QoS(rawValue: od_queue_current_band()) ?? ofTask
             guard let around = DispatchRoute.qosHere else { return here }
             return max(here ?? around, around)  // a sync from one into the other
+        }
+
+        /// Of the Swift task that the calling thread runs for a scheduler.
+        private static var ofTask: QoS? {
+            guard PoolOwner.current != nil else { return nil }
+            return withUnsafeCurrentTask { $0.map { QoS($0.priority.rawValue) } }
+        }
+
+        /// The priority of a Swift task that matters as much.
+        package var taskPriority: TaskPriority {
+            switch self {
+            case .userInteractive: TaskPriority(rawValue: 33)
+            case .userInitiated: .high
+            case .default: .medium
+            case .utility: .utility
+            case .background: .background
+            }
         }
 
         /// What a submission asks for.

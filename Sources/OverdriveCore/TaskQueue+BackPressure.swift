@@ -105,7 +105,7 @@ extension TaskQueue {
         }
         let (band, flags) = engineTerms(qos: qos, flags: flags)
         let taken =
-            if let tracked = Specifics.of(queue)?.tracker {
+            if let tracked = tracker {
                 trySubmitClosure(tracked.counting(body), queue, group?.handle, band, flags)
             } else {
                 trySubmitClosure(body, queue, group?.handle, band, flags)

@@ -48,11 +48,17 @@ extension TaskQueue {
         withoutActuallyEscaping(body) { body in
             withUnsafePointer(to: body) { body in
                 let loop = ConcurrentLoop(iterations, threads: threads, body)
-                for _ in 1..<threads { async { loop.takePart() } }
+                for _ in 1..<threads { help { loop.takePart() } }
                 loop.takePart()
                 loop.wait()
             }
         }
+    }
+
+    /// Submits what takes part in a loop, which is no closure of the program's: it is not counted as progress.
+    private func help(_ body: sending @escaping () -> Void) {
+        guard case .engine(let queue, _) = route else { return async(execute: body) }
+        submitClosure(body, queue, nil, -1)
     }
 
     private var threadsAtMost: Int {

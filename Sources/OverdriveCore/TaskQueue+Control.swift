@@ -74,7 +74,10 @@ extension TaskQueue {
         }
     }
 
-    /// Discards what was submitted and has not started.
+    /// Discards what was submitted and has not started, and tells tasks that run.
+    ///
+    /// In the body of a task of the queue ``Cancellation/isRequested`` and `isCancelled` turn true; it ends cancelled when it
+    /// returns. A closure that is no task, an item and the body of ``run(_:)`` go on as they are once they have begun.
     ///
     /// - Returns: How many closures will never run, exactly. Groups count them as done.
     /// - Ordering: What is submitted after this returns runs. A closure that is starting meanwhile either runs

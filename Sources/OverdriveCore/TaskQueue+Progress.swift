@@ -50,12 +50,13 @@ extension TaskQueue {
     ///     for file in files { queue.async { convert(file) } }
     ///     for await progress in queue.progressUpdates() { label.text = "\(progress)" }
     ///
-    /// - Parameter total: How many closures there will be, where that is known before they are submitted.
-    ///   Calling it again begins anew, with nothing done.
     /// Counted are closures and work items that are submitted to run as soon as they can, singly, in batches, or by
     /// ``run(_:)``. Not counted are what `sync` runs while its caller waits, what timers submit when their time has come,
     /// and tasks, whose handlers and updates tell how they go.
     ///
+    /// - Parameter total: How many closures there will be, where that is known before they are submitted. Where fewer come
+    ///   in the end, ``endProgress()`` says so.
+    ///   Calling it again begins anew, with nothing done, and ends what was tracked before.
     /// - Ordering: What was submitted before is not counted.
     /// - Threading: Any thread. Traps on ``main`` and other dispatch queues.
     /// - Cost: From here on, one allocation and two locked instructions more for each submission.
@@ -68,20 +69,36 @@ extension TaskQueue {
         specifics.track(ProgressTracker(total: total))
     }
 
+    /// Says that no more closures come than were submitted since ``trackProgress(total:)``: the progress is finished as soon
+    /// as these have ended, also where more were announced.
+    ///
+    ///     queue.cancelAll()
+    ///     queue.endProgress()     // showProgress() returns
+    ///
+    /// Letting go of the queue says so, too. Where nothing is tracked it does nothing.
+    ///
+    /// - Ordering: What is submitted later is not counted.
+    /// - Threading: Any thread.
+    public func endProgress() {
+        guard let specifics = specifics(make: false), case .engine = route else { return }
+        specifics.endTracking()
+    }
+
     /// How far the closures are that were submitted since ``trackProgress(total:)``; nil before that.
     ///
     /// - Cost: Two locks. Each look is a sample for the rate, so look a few times a second.
     public var progress: Progress? {
-        tracker?.look()
+        specifics(make: false)?.lastTracker?.look()
     }
 
     /// Looks at the progress, again and again, until all of it has ended.
     ///
     /// - Parameter interval: How long between two looks.
     /// - Returns: A sequence whose last element is finished. It is empty where nothing is tracked, and ends
-    ///   early with its task's cancellation.
+    ///   early with its task's cancellation. Where fewer closures come than were announced it goes on until
+    ///   ``endProgress()``.
     public func progressUpdates(every interval: Duration = .milliseconds(100)) -> AsyncStream<Progress> {
-        let looks = ProgressLooks(at: tracker, every: interval)
+        let looks = ProgressLooks(at: specifics(make: false)?.lastTracker, every: interval)
         return AsyncStream { await looks.next() }
     }
 
@@ -99,6 +116,7 @@ extension TaskQueue {
         if isTerminal { show(ProgressLine.erase) }
     }
 
+    /// What submissions report to.
     var tracker: ProgressTracker? {
         guard case .engine(let queue, _) = route else { return nil }
         return Specifics.of(queue)?.tracker
@@ -145,6 +163,7 @@ final class ProgressTracker: Sendable {
     private let ended = Atomic(0)
     private let failed = Atomic(0)
     private let cancelled = Atomic(0)
+    private let complete = Atomic(false)
     private let meter = Locked(RateMeter())
 
     init(total: Int) {
@@ -158,6 +177,9 @@ final class ProgressTracker: Sendable {
         return { ticket.run(body) }
     }
 
+    /// No more come than were submitted.
+    func becomeComplete() { complete.store(true, ordering: .releasing) }
+
     func noteFailure() {
         failed.add(1, ordering: .relaxed)
     }
@@ -165,6 +187,7 @@ final class ProgressTracker: Sendable {
     func look() -> TaskQueue.Progress {
         // The ended ones first: each of them has been submitted by then.
         let ended = ended.load(ordering: .acquiring)
+        let announced = complete.load(ordering: .acquiring) ? 0 : announced
         let total = max(announced, submitted.load(ordering: .relaxed))
         let (rate, rest) = meter.withLock { meter in
             meter.note(Double(ended), at: (ContinuousClock.now - start) / .seconds(1))

@@ -154,15 +154,36 @@ final class Specifics: Sendable {
 
     private let entries = Locked<[ObjectIdentifier: Entry]>([:])
     private let tracking = Locked<ProgressTracker?>(nil)
+    /// Whether submissions look for a tracker: the lock is for those alone that find one.
+    private let isTracked = Atomic(false)
     private let targets = Locked<Specifics?>(nil)
 
     /// What the queue's submissions report to.
     var tracker: ProgressTracker? {
+        isTracked.load(ordering: .relaxed) ? lastTracker : nil  // relaxed: the lock orders what is behind it
+    }
+
+    /// What they report to, or have reported to.
+    var lastTracker: ProgressTracker? {
         tracking.withLock { $0 }
     }
 
     func track(_ tracker: ProgressTracker) {
-        tracking.withLock { $0 = tracker }
+        let before = tracking.withLock { tracking in
+            defer { tracking = tracker }
+            isTracked.store(true, ordering: .relaxed)  // under the lock
+            return tracking
+        }
+        before?.becomeComplete()
+    }
+
+    /// No more closures come than have come; how far they are can still be asked.
+    func endTracking() {
+        let tracker = tracking.withLock { tracking in
+            isTracked.store(false, ordering: .relaxed)  // under the lock
+            return tracking
+        }
+        tracker?.becomeComplete()
     }
 
     /// The target's stay as long as these.
@@ -199,6 +220,7 @@ final class Specifics: Sendable {
     /// The queue's handle goes: the values go with its last closure.
     static func release(with queue: OpaquePointer) {
         guard let context = od_queue_context(queue) else { return }
+        of(queue)?.endTracking()
         od_queue_notify(queue, { context in
             if let context { Unmanaged<Specifics>.fromOpaque(context).release() }
         }, context)

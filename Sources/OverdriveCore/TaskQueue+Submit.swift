@@ -23,7 +23,7 @@ extension TaskQueue {
         switch route {
         case .engine(let queue, _):
             // A tracked queue's closures come in a counting one.
-            let tracked = Specifics.of(queue)?.tracker
+            let tracked = tracker
             if flags.isEmpty {
                 if let tracked {
                     submitClosure(tracked.counting(body), queue, group?.handle, qos?.rawValue ?? -1)

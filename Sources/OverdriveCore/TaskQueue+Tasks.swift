@@ -16,7 +16,8 @@ package protocol TaskKeeping: AnyObject, Sendable {
     /// Suspends until every task that was added was over.
     func becameEmpty() async
 
-    /// Cancels the parked tasks that have not started. Returns how many.
+    /// Cancels the tasks: those that are parked and have not started, whose number it returns, and those that run, which are
+    /// told.
     func cancelParked() -> Int
 }
 

@@ -104,8 +104,8 @@ public final class WorkItem: Sendable {
 
     /// Waits until the item has ended.
     ///
-    /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body it would
-    ///   wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
+    /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body, and from what that
+    ///   calls or starts on its thread, it would wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
     public func wait() {
         checkIsOutside("wait()")
         _ = ended.wait(lendingToLiving: { servedBy }, qos)
@@ -184,7 +184,7 @@ public final class WorkItem: Sendable {
     }
 
     private func checkIsOutside(_ call: StaticString) {
-        if CurrentWorkPlace.current === work {
+        if CurrentWorkPlace.isWithin(work) {
             trap("WorkItem.\(call) from the item's own body would wait for itself")
         }
     }

@@ -143,6 +143,20 @@ struct MisuseTests {
         expect(result, says: "WorkItem.wait() from the item's own body would wait for itself")
     }
 
+    @Test("of an item: waiting for it from what its body calls")
+    func itemWaitsForItselfFurtherIn() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let kept = Holder<WorkItem?>(nil)
+            let outer = WorkItem {
+                let inner = WorkItem { kept.value?.wait() }
+                inner.perform()
+            }
+            kept.value = outer
+            outer.perform()
+        }
+        expect(result, says: "WorkItem.wait() from the item's own body would wait for itself")
+    }
+
     @Test("of concurrentPerform: a negative number of iterations")
     func negativeIterations() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -56,6 +56,42 @@ struct ProgressTests {
         #expect(progress.description == "6 of 6, 1 failed, 4 cancelled")
     }
 
+    @Test("ends when the program says that no more come, or lets go of the queue", .timeLimit(.minutes(5)))
+    func endsEarly() async throws {
+        let queue = TaskQueue(scheduler: makeScheduler())
+        queue.trackProgress(total: 100)
+        for _ in 0..<31 { queue.async {} }
+        await queue.drained()
+        #expect(queue.progress?.fraction == 0.31)
+        queue.endProgress()
+        queue.async {}  // not counted
+        var last: TaskQueue.Progress?
+        for await progress in queue.progressUpdates(every: .milliseconds(1)) { last = progress }
+        #expect(last.map { [$0.total, $0.done] } == [31, 31])
+        await queue.showProgress(every: .milliseconds(1))
+
+        var forgotten: TaskQueue? = TaskQueue(scheduler: makeScheduler())
+        forgotten?.trackProgress(total: 100)
+        let updates = try #require(forgotten?.progressUpdates(every: .milliseconds(1)))
+        forgotten = nil
+        for await progress in updates { last = progress }
+        #expect(last.map { [$0.total, $0.done] } == [0, 0])
+
+        queue.trackProgress(total: 100)
+        let replaced = queue.progressUpdates(every: .milliseconds(1))
+        queue.trackProgress(total: 1)
+        for await progress in replaced { last = progress }
+        #expect(last.map { [$0.total, $0.done] } == [0, 0])
+    }
+
+    @Test("does not count those who help in a loop of the queue")
+    func helpers() {
+        let queue = TaskQueue(scheduler: makeScheduler())
+        queue.trackProgress()
+        queue.concurrentPerform(iterations: 100) { _ in }
+        #expect(queue.progress?.total == 0)
+    }
+
     @Test("is a sequence that ends when all of it has ended")
     func updates() async {
         let queue = TaskQueue(scheduler: makeScheduler())

@@ -240,7 +240,7 @@ struct AsyncTests {
         #expect(queue.pendingTaskCount == 0)
     }
 
-    @Test("cancelAll leaves a task alone that has begun, though a place that it gave up is still in the queue")
+    @Test("cancelAll tells a task that has begun, and it alone decides when it ends: not a place that it gave up in the queue")
     func cancelAllOfAPlaceGivenUp() async throws {
         let queue = TaskQueue.serial()
         queue.suspend()
@@ -259,8 +259,9 @@ struct AsyncTests {
         queue.resume()
         #expect(eventually { entered.count == 1 })
         queue.cancelAll()
+        #expect(task.isCancelled && !task.isFinished)
         gate.open()
-        #expect(try await task.value == 1)
+        #expect(await task.result().error is CancellationError)
     }
 
     /// Only the first did.
@@ -338,5 +339,93 @@ struct AsyncTests {
         gate.open()
         try await task.value
         #expect(ran.count == 2)
+    }
+
+    @Test("cancelAll tells bodies that run, of every kind, and counts none of them")
+    func cancelAllTellsBodies() async {
+        let queue = TaskQueue(scheduler: makeScheduler(workers: 4))
+        let (inside, seen) = (Counter(), Counter())
+        let wait: @Sendable () -> Void = {
+            inside.add()
+            if eventually({ Cancellation.isRequested }) { seen.add() }
+        }
+        let parked = Task<Int> { _ in
+            inside.add()
+            return {}
+        }
+        let asynchronous = Task<Void>.async {
+            inside.add()
+            while !AsyncTask.isCancelled { await AsyncTask.yield() }
+            seen.add()
+        }
+        let tasks: [AnyTask] = [Task.inline { wait() }, InlineTask { wait() }, BlockTask(blocks: [wait]), asynchronous, parked]
+        queue.add(tasks: tasks)
+        #expect(eventually { inside.count == 5 })
+        #expect(queue.cancelAll() == 0)
+        await queue.drained()
+        #expect(seen.count == 4 && tasks.allSatisfy { $0.isFinished && $0.isCancelled })
+    }
+
+    @Test("An asynchronous body knows its quality of service")
+    func qosOfAsyncBody() async throws {
+        for qos in TaskQueue.QoS.allCases {
+            let queue = TaskQueue(qos: qos, scheduler: makeScheduler())
+            let task = Task.async { TaskQueue.QoS.current }
+            queue.add(task: task)
+            #expect(try await task.value == qos)
+        }
+        let raised = Task.async { TaskQueue.QoS.current }
+        raised.qos = .userInitiated
+        TaskQueue(qos: .utility).add(task: raised)
+        #expect(try await raised.value == .userInitiated)
+    }
+
+    @Test("Handlers of the end are called, though their queue takes them back")
+    func handlersTakenBack() {
+        let (suspended, heard) = (TaskQueue.serial(), Log<String>())
+        suspended.suspend()
+        let (succeeds, fails, cancelled) = (Task(value: 1), Task<Int>(error: Flaw()), Task<Int> { _ in {} })
+        for (name, task) in [("value", succeeds), ("error", fails), ("cancel", cancelled)] {
+            task.onValue(on: suspended) { _ in heard.note("\(name) onValue") }
+                .onError(on: suspended) { _ in heard.note("\(name) onError") }
+                .onCancel(on: suspended) { heard.note("\(name) onCancel") }
+                .onCompletion(on: suspended) { heard.note("\(name) onCompletion") }
+            task.start()
+        }
+        cancelled.cancel()
+        #expect(suspended.cancelAll() == 6)
+        #expect(eventually { heard.all.count == 6 })
+        #expect(
+            heard.all.sorted() == [
+                "cancel onCancel", "cancel onCompletion", "error onCompletion", "error onError", "value onCompletion",
+                "value onValue",
+            ])
+        suspended.resume()
+    }
+
+    @Test("A group holds tasks of any result and members of the program's own, and no circle")
+    func groupMembers() async {
+        final class Member: TaskGroupMember {
+            let (starts, cancels) = (Counter(), Counter())
+            func start() { starts.add() }
+            func cancel() { cancels.add() }
+        }
+        let (member, task) = (Member(), Task<Int> { _ in {} })
+        do {
+            let group = TaskGroup()
+            #expect(group.register(task as AnyTask, taskId: "task") && group.register(member))
+            #expect(group.register(Task(value: 1) as AnyTask))
+            #expect(eventually { group.count == 2 })  // the last one is over
+            #expect(!group.register(Task(value: 1) as any TaskGroupMember, taskId: "task"))
+        }
+        #expect(member.starts.count == 1 && member.cancels.count == 1 && task.isCancelled)
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (outer, middle, inner) = (TaskGroup(), TaskGroup(), TaskGroup())
+            outer.register(middle)
+            middle.register(inner)
+            inner.register(outer)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("TaskGroup.register(_:) of a group in itself"))
     }
 }

@@ -69,6 +69,73 @@ struct DiagnosticTests {
 
         """
 
+    /// Spellings of Dispatch and of Foundation's operations.
+    private static let spellings: [Diagnostic] = {
+        let time = "write asyncAfter(.seconds(10))", timeout = "write wait(timeout: .seconds(5))"
+        return [
+            Diagnostic("func s1() { group.notify(queue: .main) { work() } }", says: "renamed to 'notify(on:execute:)'"),
+            Diagnostic("func s2() { item.notify(queue: .main) { work() } }", says: "renamed to 'notify(on:execute:)'"),
+            Diagnostic("func s3() { _ = group.wait(timeout: .now() + 5) }", says: timeout),
+            Diagnostic("func s4() { _ = semaphore.wait(timeout: .now() + 5) }", says: timeout),
+            Diagnostic("func s5() { _ = item.wait(timeout: .now() + 0.5) }", says: timeout),
+            Diagnostic("func s6() { queue.asyncAfter(deadline: .now() + 10) { work() } }", says: time),
+            Diagnostic("func s7() { queue.asyncAfter(deadline: .now() + 10, execute: work) }", says: time),
+            Diagnostic("func s8() { queue.cancelAllOperations() }", says: "renamed to 'cancelAll()'"),
+            Diagnostic("func s9() { queue.waitUntilAllOperationsAreFinished() }", says: "renamed to 'waitUntilAllTasksAreFinished()'"),
+            Diagnostic("func s10() { queue.maxConcurrentOperationCount = 4 }", says: "renamed to 'maxConcurrentTaskCount'"),
+            Diagnostic("func s11() { _ = queue.operationCount }", says: "renamed to 'pendingTaskCount'"),
+            Diagnostic("func s12() { queue.addBarrierBlock { work() } }", says: "write async(flags: .barrier)"),
+            Diagnostic("func s13() { queue.name = \"a\" }", says: "write TaskQueue.concurrent(label:)"),
+            Diagnostic("func s14() { queue.qualityOfService = .utility }", says: "write TaskQueue(qos:)"),
+            Diagnostic("func s15() { queue.addOperation(task) }", says: "renamed to 'add(task:)'"),
+            Diagnostic("func s16() { queue.addOperation { work() } }", says: "write add { … }"),
+            Diagnostic("func s17() { _ = queue.operations }", says: "renamed to 'tasks'"),
+            Diagnostic("func s18() { task.addDependency(other) }", says: "renamed to 'add(dependency:)'"),
+            Diagnostic("func s19() { task.removeDependency(other) }", says: "renamed to 'remove(dependency:)'"),
+            Diagnostic("func s20() { task.completionBlock = { work() } }", says: "write onCompletion { … }"),
+            Diagnostic("func s21() { task.qualityOfService = .utility }", says: "renamed to 'qos'"),
+            Diagnostic("func s22() { _ = TaskQueue(label: \"a\") }", says: "DispatchQueue(label:) was serial"),
+            Diagnostic("func s23() { _ = TaskQueue(label: \"a\", maxConcurrentTaskCount: 4) }", says: "write TaskQueue.concurrent(label:"),
+            Diagnostic("func s24() { task.queuePriority = .high }", says: "there is no order within a quality of service"),
+        ]
+    }()
+
+    private let porter = """
+        import Overdrive
+        @Sendable func work() {}
+        let (queue, group, item, semaphore) = (TaskQueue(), WaitGroup(), WorkItem {}, CountingSemaphore(value: 1))
+        let (task, other) = (Task.inline { 1 }, Task.inline { 2 })
+
+        """
+
+    @Test("what Dispatch and Foundation spell otherwise", arguments: [5, 6])
+    func spellings(mode: Int) throws {
+        try check(Self.spellings, mode: mode, prelude: porter)
+    }
+
+    @Test("but what we spell does", arguments: [5, 6])
+    func ours(mode: Int) throws {
+        let source = porter + """
+            func ours(_ any: AnyTask, _ member: any TaskGroupMember, _ result: Result<Int, Never>) async throws {
+                queue.asyncAfter(deadline: .now + .seconds(10)) { work() }
+                queue.asyncAfter(.seconds(10), execute: work)
+                group.notify(on: .main) { work() }
+                queue.add(task: any)
+                queue.add(task: .inline { 5 })
+                queue.add(task: BlockTask(dependencies: [task]) { work() })
+                queue.add(task: BlockTask { work() })
+                queue.add(task: InlineTask(dependencies: [task]) { work() })
+                let tasks = TaskGroup()
+                tasks.register(any)
+                tasks.register(task, taskId: "task")
+                tasks.register(member)
+                tasks.register(TaskGroup())
+                _ = (result.value, result.error, task.result?.value, task.result?.error)
+            }
+            """
+        #expect(try Typecheck.errors(in: source, mode: mode) == "")
+    }
+
     @Test("Swift's own tasks, whatever their attributes", arguments: [5, 6])
     func swiftTasks(mode: Int) throws {
         try check(Self.swiftTasks, mode: mode, prelude: prelude)

@@ -1,0 +1,49 @@
+public import OverdriveCore
+
+// What the same things are called in Foundation's operations. None of it can be called: it is here so that the compiler
+// says what to write instead.
+
+extension TaskQueue {
+    @available(*, unavailable, renamed: "add(task:)")
+    public func addOperation(_ task: AnyTask) {}
+
+    @available(*, unavailable, message: "write add { … }")
+    public func addOperation(_ body: @escaping @Sendable () -> Void) {}
+
+    @available(*, unavailable, renamed: "add(tasks:waitUntilFinished:)")
+    public func addOperations(_ tasks: [AnyTask], waitUntilFinished: Bool) {}
+
+    @available(*, unavailable, renamed: "tasks")
+    public var operations: [AnyTask] { fatalError("unavailable") }
+}
+
+extension AnyTask {
+    @available(*, unavailable, renamed: "add(dependency:)")
+    public final func addDependency(_ task: AnyTask) {}
+
+    @available(*, unavailable, renamed: "remove(dependency:)")
+    public final func removeDependency(_ task: AnyTask) {}
+
+    @available(*, unavailable, message: "write onCompletion { … }, as often as you like")
+    public final var completionBlock: (@Sendable () -> Void)? {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
+    @available(*, unavailable, renamed: "qos")
+    public final var qualityOfService: TaskQueue.QoS {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
+    @available(*, unavailable, message: "there is no order within a quality of service: write task.qos = .userInitiated or .utility")
+    public final var queuePriority: SpelledPriority {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
+    /// What an operation's priorities are taken for, so that the compiler says what to write.
+    public enum SpelledPriority: Sendable {
+        case veryLow, low, normal, high, veryHigh
+    }
+}

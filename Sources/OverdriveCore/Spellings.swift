@@ -1,0 +1,88 @@
+// What the same things are called in Dispatch and in Foundation's operations. None of it can be called: it is here so that
+// the compiler says what to write instead.
+
+extension TaskQueue {
+    @available(*, unavailable, message: "write TaskQueue.concurrent(label:maxConcurrentTaskCount:), or .serial(label:) for one at a time")
+    public convenience init(label: String, qos: QoS = .default, maxConcurrentTaskCount: Int) {
+        fatalError("unavailable")
+    }
+
+    @available(*, unavailable, message: "a time is a ContinuousClock.Instant, and .now has no brackets: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
+    @discardableResult
+    public func asyncAfter(
+        deadline: SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+    ) -> Timer {
+        fatalError("unavailable")
+    }
+
+    @available(*, unavailable, message: "write TaskQueue.concurrentPerform(iterations:execute:), or Parallel.forEach(0..<n) { … }")
+    public static func apply(_ iterations: Int, execute body: (Int) -> Void) {}
+
+    @available(*, unavailable, renamed: "cancelAll()")
+    public func cancelAllOperations() {}
+
+    @available(*, unavailable, renamed: "waitUntilAllTasksAreFinished()")
+    public func waitUntilAllOperationsAreFinished() {}
+
+    @available(*, unavailable, renamed: "maxConcurrentTaskCount")
+    public var maxConcurrentOperationCount: Int {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
+    @available(*, unavailable, renamed: "pendingTaskCount")
+    public var operationCount: Int { fatalError("unavailable") }
+
+    @available(*, unavailable, message: "write async(flags: .barrier) { … }")
+    public func addBarrierBlock(_ body: @escaping @Sendable () -> Void) {}
+
+    @available(*, unavailable, message: "a queue has its label from the start: write TaskQueue.concurrent(label:) or TaskQueue.serial(label:)")
+    public var name: String? {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
+    @available(*, unavailable, message: "a queue has its qos from the start: write TaskQueue(qos:)")
+    public var qualityOfService: QoS {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
+    /// What `.now() + 5` is taken for where a time or a duration is asked for, so that the compiler says what to write.
+    public struct SpelledTime: Sendable {
+        private init() {}
+
+        public static func now() -> SpelledTime { SpelledTime() }
+
+        public static var distantFuture: SpelledTime { SpelledTime() }
+
+        public static func + (time: SpelledTime, seconds: Double) -> SpelledTime { time }
+
+        public static func + (time: SpelledTime, interval: Duration) -> SpelledTime { time }
+    }
+}
+
+extension WaitGroup {
+    @available(*, unavailable, renamed: "notify(on:execute:)")
+    public func notify(
+        qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], queue: TaskQueue, execute body: sending @escaping () -> Void
+    ) {}
+
+    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() for ever")
+    public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
+}
+
+extension CountingSemaphore {
+    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() for ever")
+    public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
+}
+
+extension WorkItem {
+    @available(*, unavailable, renamed: "notify(on:execute:)")
+    public func notify(
+        qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], queue: TaskQueue, execute body: sending @escaping () -> Void
+    ) {}
+
+    @available(*, unavailable, message: "a timeout is a Duration: write wait(timeout: .seconds(5)), or wait() for ever")
+    public func wait(timeout: TaskQueue.SpelledTime) -> WaitResult { fatalError("unavailable") }
+}
