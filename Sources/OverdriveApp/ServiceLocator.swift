@@ -256,3 +256,6 @@ public final class ServiceLocator: Sendable {
         }
     }
 }
+
+/// What old code calls a ``ServiceLocator``.
+public typealias CoreServiceLocator = ServiceLocator

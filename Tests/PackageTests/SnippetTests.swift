@@ -63,6 +63,60 @@ struct SnippetTests {
         """
 }
 
+/// Every piece of code in the guide to apps compiles.
+@Suite("The app guide's code", .serialized)
+struct AppSnippetTests {
+    private static let guide = ClientTests.package.appendingPathComponent("Sources/OverdriveApp/OverdriveApp.docc")
+
+    private static let articles =
+        ((try? FileManager.default.contentsOfDirectory(atPath: guide.path)) ?? []).filter { $0.hasSuffix(".md") }.sorted()
+
+    @Test("compiles, article by article", arguments: articles)
+    func compiles(article: String) throws {
+        let text = try String(contentsOf: Self.guide.appendingPathComponent(article), encoding: .utf8)
+        // Each piece in a scope of its own: in a type's, a local type could not inherit from a class that it names itself.
+        var (source, pieces) = (prelude, 0)
+        for piece in text.components(separatedBy: "```swift\n").dropFirst() {
+            pieces += 1
+            source += "func piece\(pieces)() async throws {\n\(piece.components(separatedBy: "\n```")[0])\n}\n"
+        }
+        let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
+        #expect(said == [] && pieces > 0, "\(said.joined(separator: "\n"))")
+    }
+
+    @Test("is there")
+    func there() {
+        #expect(Self.articles.count >= 7)
+    }
+
+    /// What the guide's code takes for granted.
+    private let prelude = """
+        import OverdriveApp
+
+        struct Database: Sendable {
+            func connect() async throws {}
+            func close() async throws {}
+            func migrate() async throws {}
+        }
+        struct Store: Sendable { init(_ database: Database) {} }
+        struct Letter: Sendable {}
+        protocol Mailer: Sendable { func send(_ letter: Letter) }
+        struct SMTPMailer: Mailer { func send(_ letter: Letter) {} }
+        struct SilentMailer: Mailer { func send(_ letter: Letter) {} }
+        struct OnboardingNavigator: Sendable { func navigate(completion: @escaping @Sendable () -> Void) { completion() } }
+        struct StorageServices: ServiceProvider {}
+        let database = Database()
+        func connect(_ done: @escaping @Sendable ((any Error)?) -> Void) { done(nil) }
+        func warmUp() async throws {}
+        func flush() async {}
+        func flushAll() {}
+        func letGo() {}
+        func read(_ file: String) {}
+        func show(_ something: Any) {}
+
+        """
+}
+
 /// Every piece of code in the articles about Parallel compiles.
 @Suite("The articles' code", .serialized)
 struct ArticleTests {
