@@ -1,12 +1,15 @@
 /* job.h — what the two words of an entry mean: which function, which context, whose.
  *
- *     code     plain:1 | tag:15 | function:48
- *     context  the function's argument, or a Swift closure's captures
+ *     code     plain:1 | far:1 | tag:14 | function:48
+ *     context  the function's argument, or a Swift closure's captures; of a far tag
+ *              more of it:16 | argument:48
  *
  * A job is a plain C function (called with its context as the argument) or a Swift closure
  * (called with its context in the context register, and released after it ran: the queue
  * holds the closure's own reference, so queueing it allocates nothing).
- * The tag names the submission record that the job is counted on; tag 0 is none.
+ * The tag names the submission record that the job is counted on; tag 0 is none. The first ones fit into
+ * the code word. Further ones take the context's upper bits as well, which no address has; a context that
+ * is no address, and has any of these, takes near tags alone.
  *
  * Both convention attributes are clang's. Another compiler builds an engine for C users,
  * which refuses closures.
@@ -33,7 +36,9 @@ typedef void odi_function(void *context);
 
 #define ODI_JOB_PLAIN (UINT64_C(1) << 63)
 #define ODI_JOB_TAG_SHIFT 48
-#define ODI_JOB_TAG_LIMIT (1u << 15)
+#define ODI_JOB_NEAR_BITS 14
+#define ODI_JOB_NEAR_TAGS (1u << ODI_JOB_NEAR_BITS)
+#define ODI_JOB_FAR ODI_JOB_NEAR_TAGS /* beside the tag in the code word */
 #define ODI_JOB_CODE_MASK ((UINT64_C(1) << ODI_JOB_TAG_SHIFT) - 1)
 
 static inline odi_entry odi_job_plain(odi_function *function, void *context, uint32_t tag)
@@ -51,14 +56,30 @@ static inline odi_entry odi_job_closure(void *code, void *captures, uint32_t tag
 
 static inline uint32_t odi_job_tag(odi_entry job)
 {
-    return (uint32_t)(job.code >> ODI_JOB_TAG_SHIFT) & (ODI_JOB_TAG_LIMIT - 1);
+    uint32_t tag = (uint32_t)(job.code >> ODI_JOB_TAG_SHIFT) & (ODI_JOB_FAR | (ODI_JOB_NEAR_TAGS - 1));
+
+    if (ODI_LIKELY(!(tag & ODI_JOB_FAR)))
+        return tag;
+    return (tag - ODI_JOB_FAR) | (uint32_t)(job.context >> ODI_JOB_TAG_SHIFT) << ODI_JOB_NEAR_BITS;
 }
 
+static inline bool odi_job_takes_tag(odi_entry job, uint32_t tag)
+{
+    return tag < ODI_JOB_NEAR_TAGS || job.context <= ODI_JOB_CODE_MASK;
+}
+
+/* The job takes the tag. */
 static inline odi_entry odi_job_with_tag(odi_entry job, uint32_t tag)
 {
-    uint64_t tags = (uint64_t)(ODI_JOB_TAG_LIMIT - 1) << ODI_JOB_TAG_SHIFT;
+    uint64_t far = (uint64_t)ODI_JOB_FAR << ODI_JOB_TAG_SHIFT, near = tag & (ODI_JOB_NEAR_TAGS - 1);
 
-    job.code = (job.code & ~tags) | (uint64_t)tag << ODI_JOB_TAG_SHIFT;
+    if (ODI_UNLIKELY((job.code & far) != 0))
+        job.context &= ODI_JOB_CODE_MASK;
+    job.code = (job.code & (ODI_JOB_PLAIN | ODI_JOB_CODE_MASK)) | near << ODI_JOB_TAG_SHIFT;
+    if (ODI_UNLIKELY(tag >= ODI_JOB_NEAR_TAGS)) {
+        job.code |= far;
+        job.context |= (uint64_t)(tag >> ODI_JOB_NEAR_BITS) << ODI_JOB_TAG_SHIFT;
+    }
     return job;
 }
 

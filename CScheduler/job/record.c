@@ -7,39 +7,61 @@
 #include "os/pages.h"
 #include "sleep/lock.h"
 
-/* Records beyond the last tag exist too: their jobs are wrapped. */
-enum { TABLE_RECORDS = 1 << 18 };
-
 _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
+
+enum { PARTS = 7 };
 
 odi_record *odi_record_table;
 
 static odi_lock table_lock;
-static uint32_t table_used = 1; /* record 0 is never given out */
-static odi_record *free_tagged, *free_untagged;
+static odi_record *parts[PARTS]; /* beside the first, which is the table */
+static uint32_t table_used = ODI_TAG_FIRST;
+static odi_record *free_records;
+
+/* The part that a tag lies in, the number of records before it, and in it. */
+typedef struct {
+    uint32_t part, before, records;
+} table_part;
+
+static table_part part_of(uint32_t tag)
+{
+    if (tag < ODI_RECORDS_AT_FIRST)
+        return (table_part){0, 0, ODI_RECORDS_AT_FIRST};
+    uint32_t before = 1u << (31 - (uint32_t)__builtin_clz(tag));
+
+    return (table_part){(uint32_t)__builtin_ctz(before / ODI_RECORDS_AT_FIRST) + 1, before, before};
+}
+
+ODI_COLD odi_record *odi_record_far(uint32_t tag)
+{
+    table_part it = part_of(tag);
+
+    return &parts[it.part][tag - it.before];
+}
+
+/* The part that the next record lies in is there. */
+static bool have_part(uint32_t tag)
+{
+    table_part it = part_of(tag);
+    odi_record **part = it.part == 0 ? &odi_record_table : &parts[it.part];
+
+    if (*part == NULL)
+        *part = odi_pages_reserve(it.records * sizeof(odi_record));
+    return *part != NULL;
+}
 
 static odi_record *take_record(void)
 {
-    odi_record *record = free_tagged;
+    odi_record *record = free_records;
 
     if (record != NULL) {
-        free_tagged = record->next_of_queue;
+        free_records = record->next_of_queue;
         return record;
     }
-    if (odi_record_table == NULL)
-        odi_record_table = odi_pages_reserve(TABLE_RECORDS * sizeof(odi_record));
-    if (odi_record_table == NULL)
+    if (table_used == ODI_RECORDS || !have_part(table_used))
         return NULL;
-    if (table_used >= ODI_TAG_INTERNAL && free_untagged != NULL) {
-        record = free_untagged;
-        free_untagged = record->next_of_queue;
-        return record;
-    }
-    if (table_used == TABLE_RECORDS)
-        return NULL;
-    record = &odi_record_table[table_used];
-    record->tag = table_used < ODI_TAG_INTERNAL ? table_used : 0;
-    table_used++;
+    record = odi_record_of(table_used);
+    record->tag = table_used++;
     return record;
 }
 
@@ -74,9 +96,8 @@ void odi_record_free(odi_record *record)
     /* relaxed: who holds a stale record sees this or what comes after, and looks it up. */
     odi_store_relaxed(&record->flags, ODI_RECORD_STALE);
     odi_lock_acquire(&table_lock);
-    odi_record **chain = record->tag != 0 ? &free_tagged : &free_untagged;
-    record->next_of_queue = *chain;
-    *chain = record;
+    record->next_of_queue = free_records;
+    free_records = record;
     odi_lock_release(&table_lock);
 }
 
@@ -281,9 +302,9 @@ odi_record *odi_record_of_job(odi_entry job)
 {
     uint32_t tag = odi_job_tag(job);
 
-    if (tag == ODI_TAG_WRAPPED)
+    if (ODI_UNLIKELY(tag == ODI_TAG_WRAPPED))
         return ((wrapping *)(uintptr_t)job.context)->record;
-    return tag == 0 || tag == ODI_TAG_INTERNAL ? NULL : odi_record_of(tag);
+    return tag < ODI_TAG_FIRST ? NULL : odi_record_of(tag);
 }
 
 odi_record *odi_record_unlabel(odi_entry *job)
@@ -292,7 +313,7 @@ odi_record *odi_record_unlabel(odi_entry *job)
 
     if (ODI_LIKELY(tag != ODI_TAG_WRAPPED)) {
         *job = odi_job_with_tag(*job, 0);
-        return tag == 0 || tag == ODI_TAG_INTERNAL ? NULL : odi_record_of(tag);
+        return tag < ODI_TAG_FIRST ? NULL : odi_record_of(tag);
     }
     wrapping *wrapped = (wrapping *)(uintptr_t)job->context;
     odi_record *record = wrapped->record;
@@ -306,16 +327,16 @@ odi_record *odi_record_unlabel(odi_entry *job)
 void odi_records_forked(void)
 {
     table_lock = (odi_lock){0};
-    free_tagged = free_untagged = NULL;
-    for (uint32_t i = 1; i < table_used; i++) {
-        odi_record *record = &odi_record_table[i];
+    free_records = NULL;
+    for (uint32_t i = ODI_TAG_FIRST; i < table_used; i++) {
+        odi_record *record = odi_record_of(i);
         /* relaxed, all: one thread exists */
         bool serves = odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) > 0;
 
         odi_store_relaxed(&record->ledger, 0); /* odi_record_new makes it known */
         record->outside = 0;
         if (!serves) {
-            record->tag = i < ODI_TAG_INTERNAL ? i : 0;
+            record->tag = i; /* another thread may have been about to say so */
             odi_record_free(record);
         }
     }

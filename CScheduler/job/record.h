@@ -76,7 +76,7 @@ enum {
 struct odi_record {
     /* Read by every submission and every start; written when a queue changes its mind. */
     ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
-    uint32_t tag; /* 0: all tags were taken, its jobs are wrapped */
+    uint32_t tag; /* its place in the table, in every life */
     odi_atomic(uint32_t) key; /* band, and ODI_KEY_BARRIER */
     odi_atomic(struct odi_crew *) crew;
     odi_atomic(void *) queue;
@@ -138,12 +138,17 @@ odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record 
 /* A record that was not in the line takes the place of the newest, which goes to its end. */
 void odi_record_succeed(odi_record *heir, odi_record *newest);
 
-extern odi_record *odi_record_table; /* constant once the first record exists */
+/* The table comes in parts, of which each is as long as all before it. A part is constant once the first
+ * record of it exists. */
+#define ODI_RECORDS_AT_FIRST (1u << 18)
+#define ODI_RECORDS (1u << 24)
+extern odi_record *odi_record_table; /* the first part */
+odi_record *odi_record_far(uint32_t tag);
 
-/* The record behind a tag that is not 0. */
+/* The record behind a tag that is neither 0 nor one that means something else. */
 static inline odi_record *odi_record_of(uint32_t tag)
 {
-    return &odi_record_table[tag];
+    return ODI_LIKELY(tag < ODI_RECORDS_AT_FIRST) ? &odi_record_table[tag] : odi_record_far(tag);
 }
 
 static inline uint64_t odi_ledger_outstanding(uint64_t ledger)
@@ -234,22 +239,24 @@ uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);
 odi_record *odi_record_next_of_queue(odi_record *record);
 odi_record *odi_record_next_of_group(odi_record *record);
 
-/* A job of a record without a tag travels in a wrapping, under this tag. */
-#define ODI_TAG_WRAPPED (ODI_JOB_TAG_LIMIT - 1)
+/* Tags that mean something else than a record. A job that does not take its record's tag travels in a
+ * wrapping, under this one. */
+#define ODI_TAG_WRAPPED 1u
 
 bool odi_record_wrap(odi_record *record, odi_entry job, odi_entry *labelled);
 
 /* The job with its record's tag, or wrapped. False: memory is short, nothing happened. */
 static inline bool odi_record_label(odi_record *record, odi_entry job, odi_entry *labelled)
 {
-    if (ODI_UNLIKELY(record->tag == 0))
+    if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
         return odi_record_wrap(record, job, labelled);
     *labelled = odi_job_with_tag(job, record->tag);
     return true;
 }
 
 /* Jobs that the engine submits to itself: not counted, not reported. */
-#define ODI_TAG_INTERNAL (ODI_JOB_TAG_LIMIT - 2)
+#define ODI_TAG_INTERNAL 2u
+#define ODI_TAG_FIRST 3u /* of a record */
 
 /* The record that a labelled job is of; the job stays labelled. NULL: of none. */
 odi_record *odi_record_of_job(odi_entry job);

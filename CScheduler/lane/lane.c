@@ -155,7 +155,7 @@ bool odi_lane_submit(od_queue *queue, odi_record *record, odi_entry job)
     odi_credits before = {0}, unused = {0};
     bool pushed = false, wants = false;
 
-    if (ODI_UNLIKELY(record->tag == 0))
+    if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
         return false;
     odi_lock_acquire(&inbox->lock);
     /* relaxed: written under this lock */

@@ -7,7 +7,7 @@
 #define COUNTED ODI_RUN_COUNTED
 #define FLUSHING ODI_RUN_FLUSHING
 #define HELD_ONE ODI_RUN_HELD_ONE
-#define PLACE_SHIFT 46
+#define PLACE_SHIFT 40
 #define HELD_MASK ((UINT64_C(1) << PLACE_SHIFT) - HELD_ONE)
 
 /* A run is told to the ledger at the latest after this many jobs: pending counts stay near
@@ -19,7 +19,7 @@ static odi_lock cancel_lock;
 
 static uint64_t place_of(const odi_record *record)
 {
-    return (uint64_t)(record - odi_record_table) << PLACE_SHIFT;
+    return (uint64_t)record->tag << PLACE_SHIFT;
 }
 
 static uint64_t held(uint64_t word)

@@ -9,7 +9,7 @@
  * many submissions at once, and what is not used is given back when the run ends. A credit
  * is held like a job that has started, until it is spent on a submission.
  *
- *     word     record's place in the table (18) | held (44) | FLUSHING | COUNTED
+ *     word     record's tag (24) | held (38) | FLUSHING | COUNTED
  *     start    owner: marked as in a job -> held + 1 (L4) -> light fence -> flags. CANCELLED
  *              seen: the cancel lock decides: COUNTED there means that the canceller took this
  *              start for one.

@@ -243,6 +243,45 @@ static void a_group_over_many_queues_finds_each_in_a_few_steps(void **state)
     od_group_release(group);
 }
 
+/* ---- a great many at once ---- */
+
+static void no_drained(void *queue, odi_record *record)
+{
+    (void)queue, (void)record;
+}
+
+/* The 262,143rd record was the last, and the async of a queue that got none ran on its caller, even
+ * where the queue was suspended. */
+static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **state)
+{
+    enum { LIVE = 300 * 1000 };
+    static const odi_record_owner nobody = {.drained = no_drained};
+    odi_record **records = malloc(LIVE * sizeof *records);
+    int their_queue; /* an address */
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int i = 0; i < LIVE; i++)
+        records[i] = odi_record_new(&pool->crew, &their_queue, NULL, 0, &nobody);
+    od_queue_suspend(queue);
+    add(queue, count_job, &ran);
+    assert_int_equal(atomic_load(&ran), 0);
+    assert_int_equal(od_queue_pending(queue), 1);
+    assert_true(queue->records->tag > LIVE);
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_suspend(queue);
+    for (int i = 0; i < 10; i++)
+        add(queue, count_job, &ran);
+    assert_int_equal(od_queue_cancel_all(queue), 10);
+    od_queue_release(queue);
+    for (int i = 0; i < LIVE; i++)
+        odi_record_free(records[i]);
+    free(records);
+}
+
 /* ---- a great many times ---- */
 
 static void a_thousand_million_enters_are_a_thousand_million(void **state)
@@ -288,6 +327,7 @@ int main(void)
         LANE_TEST(a_wait_that_gives_up_is_gone),
         LANE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for),
         LANE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps),
+        LANE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller),
         LANE_TEST(a_thousand_million_enters_are_a_thousand_million),
         LANE_TEST(a_count_that_would_overflow_traps_by_name),
     };

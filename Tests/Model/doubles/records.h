@@ -5,7 +5,7 @@
 
 #include "model/check.h"
 
-enum { MODEL_RECORDS = 4 };
+enum { MODEL_RECORDS = 8 };
 
 void *odi_pages_reserve(size_t bytes)
 {
