@@ -527,6 +527,7 @@ void odi_queue_reap(od_queue *queue)
         odi_fifo_free(&queue->lane);
         odi_fifo_free(&queue->early);
         odi_fifo_free(&queue->inbox.fifo);
+        odi_lane_free_hands(queue);
     }
     odi_lock_release(&queue->watch.lock);
 
