@@ -161,7 +161,12 @@ void __tsan_release(void *address);
 /* Orders the compiler only: the light side of an asymmetric fence (os/membarrier.h). */
 #define odi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 
-/* One turn of a bounded wait: tells the CPU that this is a spin loop. */
+/* The condition of a wait that is bounded by itself, by turns or by the clock, and pauses first in each
+ * turn. The model checker explores both: that it leaves, and that it goes on. */
+#define odi_spins_on(condition) (condition)
+
+/* One turn of a wait: tells the CPU that this is a spin loop. Where odi_spins_on does not say otherwise, the
+ * wait ends by what it waits for alone. */
 static inline void odi_spin_pause(void)
 {
 #if defined(__x86_64__)

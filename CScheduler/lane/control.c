@@ -441,7 +441,7 @@ static bool may_be_short(od_group *group)
 bool od_group_wait(od_group *group, int64_t deadline_ns)
 {
     if (odi_worker_self == NULL && deadline_ns > 0 && may_be_short(group)) {
-        for (int spins = 0; spins < WAIT_SPINS && !odi_group_seems_empty(group); spins++)
+        for (int spins = 0; odi_spins_on(spins < WAIT_SPINS && !odi_group_seems_empty(group)); spins++)
             odi_spin_pause();
     }
     return od_group_wait_for(group, NULL, OD_QUEUE_BAND, deadline_ns);

@@ -176,7 +176,7 @@ static bool linger(od_queue *queue)
     if (before >= WORTH_TAKING || !odi_load_relaxed(&worker->crew->may_spin) ||
         others_wait(queue))
         return true;
-    for (int looks = 0; looks < LINGER_LOOKS; looks++) {
+    for (int looks = 0; odi_spins_on(looks < LINGER_LOOKS); looks++) {
         for (int i = 0; i < PAUSES_PER_LOOK; i++)
             odi_spin_pause();
         uint32_t now = odi_load_relaxed(&queue->inbox.waiting); /* relaxed: a hint */
@@ -197,7 +197,7 @@ static void let_the_other(od_queue *queue)
     if (odi_load_relaxed(&queue->reach) < ODI_HAND_MOST - 1 ||
         !odi_load_relaxed(&odi_worker_self->crew->may_spin) || others_wait(queue))
         return;
-    for (int looks = 0; looks < LINGER_LOOKS; looks++, before = now) {
+    for (int looks = 0; odi_spins_on(looks < LINGER_LOOKS); looks++, before = now) {
         for (int i = 0; i < PAUSES_PER_LOOK; i++)
             odi_spin_pause();
         now = odi_load_relaxed(&queue->takes); /* relaxed: a hint */

@@ -47,7 +47,7 @@ void odi_lock_acquire_slow(odi_lock *lock)
 {
     uint32_t word;
 
-    for (int i = 0; i < ODI_LOCK_SPINS; i++) {
+    for (int i = 0; odi_spins_on(i < ODI_LOCK_SPINS); i++) {
         uint32_t is_free = ODI_LOCK_FREE;
 
         odi_spin_pause();

@@ -83,7 +83,7 @@ static bool spin(odi_worker *worker, odi_entry *job)
         odi_woke_a_sleeper = false;
         odi_thread_yield();
     }
-    do {
+    for (bool again = true; odi_spins_on(again);) {
         /* relaxed: a hint for who thinks of waiting awake on the same CPU */
         odi_store_relaxed(&worker->site->searcher_cpu, odi_thread_cpu());
         for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
@@ -92,7 +92,8 @@ static bool spin(odi_worker *worker, odi_entry *job)
             if (look_everywhere(worker, job))
                 return true;
         }
-    } while (odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)));
+        again = odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING));
+    }
     return false;
 }
 

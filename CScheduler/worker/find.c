@@ -62,7 +62,7 @@ static void pause_before_stealing(odi_worker *worker)
              odi_load_relaxed(&worker->crew->may_spin)) /* relaxed: a hint, and below */
         until = now + worker->steal_pause_ns;
     /* relaxed: as above */
-    while (odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0)
+    while (odi_spins_on(odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0))
         odi_spin_pause();
     worker->caught_ns = 0;
 }

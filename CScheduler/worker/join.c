@@ -70,12 +70,12 @@ ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
         if (leapfrog(forks, slot, &press)) {
             until = 0;
             looks = 0;
-        } else if (looks < JOIN_PAUSES) {
+        } else if (odi_spins_on(looks < JOIN_PAUSES)) {
             for (int i = 0; i < LOOK_PAUSES; i++)
                 odi_spin_pause();
         } else if (until == 0)
             until = odi_clock_after(JOIN_AWAKE_NS);
-        else if (odi_clock_now() < until)
+        else if (odi_spins_on(odi_clock_now() < until))
             odi_thread_yield();
         else
             sleep_in_join(forks, slot);

@@ -162,9 +162,7 @@ extension Conformance {
         @Test("in a circle", arguments: Surface.all)
         func circle(on surface: Surface) async {
             let result = await #expect(
-                // The drop-in types keep Foundation's rings, which a cancel opens.
-                processExitsWith: surface == .dropIn
-                    ? .exitCode(hangs) : surface.expects(.dependencyCircles, theirs: .exitCode(hangs), ours: .failure),
+                processExitsWith: surface.expects(.dependencyCircles, theirs: .exitCode(hangs), ours: .failure),
                 observing: [\.standardErrorContent]
             ) { [surface] in
                 let (queue, a, b) = (surface.operations(), surface.unit("a") {}, surface.unit("b") {})
@@ -172,11 +170,11 @@ extension Conformance {
                 b.add(dependency: a)
                 queue.add(a)
                 queue.add(b)
-                orHangs(on: surface, isExpected: surface != .overdrive) { a.waitUntilFinished() }
+                orHangs(on: surface) { a.waitUntilFinished() }
             }
             expectDeath(
                 result, on: surface, theirs: .exit,
-                saying: surface == .dropIn ? nil : "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts")
+                saying: "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts")
         }
     }
 

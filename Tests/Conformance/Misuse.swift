@@ -108,8 +108,7 @@ extension Conformance {
             }
             expectDeath(
                 result, on: surface, theirs: .exit,
-                saying: surface == .dropIn
-                    ? nil : "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own")
+                saying: "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own")
         }
 
         @Test("letting go of a suspended queue", arguments: Surface.all)
@@ -137,11 +136,11 @@ extension Conformance {
             ) { [surface] in
                 let queue = surface.operations(limit: 0)
                 queue.add {}
-                orHangs(on: surface, isExpected: surface != .overdrive) { queue.waitUntilAllAreFinished() }
+                orHangs(on: surface) { queue.waitUntilAllAreFinished() }
             }
             expectDeath(
                 result, on: surface, theirs: .exit,
-                saying: surface == .dropIn ? nil : "maxConcurrentTaskCount is 0: choose 1 or more, or TaskQueue.unlimited")
+                saying: "maxConcurrentTaskCount is 0: choose 1 or more, or TaskQueue.unlimited")
         }
 
         @Test("a limit below nothing", arguments: Surface.all)

@@ -4,13 +4,11 @@ import OverdriveCore
 /// A `DispatchSemaphore` or a `CountingSemaphore`.
 enum Semaphore: Sendable {
     case theirs(DispatchSemaphore)
-    case dropIn(DropIn.DispatchSemaphore)
     case ours(CountingSemaphore)
 
     func wait() {
         switch self {
         case .theirs(let semaphore): semaphore.wait()
-        case .dropIn(let semaphore): semaphore.wait()
         case .ours(let semaphore): semaphore.wait()
         }
     }
@@ -19,7 +17,6 @@ enum Semaphore: Sendable {
     func wait(milliseconds: Int) -> Bool {
         switch self {
         case .theirs(let semaphore): semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
-        case .dropIn(let semaphore): semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
         case .ours(let semaphore): semaphore.wait(timeout: .milliseconds(milliseconds)) == .success
         }
     }
@@ -27,7 +24,6 @@ enum Semaphore: Sendable {
     func waitForever() -> Bool {
         switch self {
         case .theirs(let semaphore): semaphore.wait(timeout: .distantFuture) == .success
-        case .dropIn(let semaphore): semaphore.wait(timeout: .distantFuture) == .success
         case .ours(let semaphore): semaphore.wait(timeout: .seconds(Int64.max)) == .success
         }
     }
@@ -37,7 +33,6 @@ enum Semaphore: Sendable {
     func signal() -> Bool {
         switch self {
         case .theirs(let semaphore): semaphore.signal() != 0
-        case .dropIn(let semaphore): semaphore.signal() != 0
         case .ours(let semaphore): semaphore.signal()
         }
     }
@@ -47,7 +42,6 @@ extension Surface {
     func semaphore(_ value: Int) -> Semaphore {
         switch self {
         case .libdispatch: .theirs(DispatchSemaphore(value: value))
-        case .dropIn: .dropIn(DropIn.DispatchSemaphore(value: value))
         case .overdrive: .ours(CountingSemaphore(value: value))
         }
     }

@@ -41,6 +41,7 @@ void odi_grace_wait(void)
     odi_fence_heavy(none);
     for (unsigned t = 0; t < MODEL_MAX_THREADS; t++)
         if (grace_readers >> t & 1)
-            model_assume(odi_load_acquire(&grace_section[t], none) % 2 == 0);
+            while (odi_load_acquire(&grace_section[t], none) % 2 != 0)
+                odi_spin_pause();
     odi_fence_heavy(none);
 }

@@ -1,6 +1,5 @@
 /* lock.h — sleep/lock.c for the model, where the lock is not what is explored: who finds it
- * held is not continued, because the execution in which he comes later is another one.
- * (scenarios/lock.c has the lock itself, with its sleepers.) Included before the files under
+ * held waits. (scenarios/lock.c has the lock itself, with its sleepers.) Included before the files under
  * test.
  */
 #define odi_lock_acquire odi_lock_acquire_itself
@@ -15,9 +14,12 @@ _Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initi
 
 static inline void odi_lock_acquire(odi_lock *lock)
 {
-    uint32_t is_free = ODI_LOCK_FREE;
+    uint32_t word = ODI_LOCK_FREE;
 
-    model_assume(odi_cas_acquire(&lock->word, &is_free, ODI_LOCK_HELD, K1));
+    while (!odi_cas_acquire(&lock->word, &word, ODI_LOCK_HELD, K1)) {
+        odi_spin_pause();
+        word = ODI_LOCK_FREE;
+    }
 }
 
 static inline void odi_lock_release(odi_lock *lock)

@@ -32,9 +32,8 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
 /* `n`: which of the started threads this one is. */
 static inline void model_run_started(unsigned n)
 {
-    bool ready = odi_load_acquire(&started[n].ready, none);
-
-    model_born(ready);
+    while (!odi_load_acquire(&started[n].ready, none))
+        model_unborn();
     started[n].body(started[n].argument);
 }
 

@@ -141,12 +141,33 @@ void model_fence(const model_site *site)
         machine().perform(request);
 }
 
+// A wait that is bounded leaves, or takes a turn more and then leaves.
+bool model_spins_on(void)
+{
+    static const model_site site = {__FILE__, __func__, "takes a turn", "", __LINE__, 0, 0, 0, 0, 0};
+    Request request{make(Kind::Choice, &site)};
+
+    if (machine().preparing() || machine().spins() == MODEL_SPINS_LEAVE)
+        return false;
+    if (machine().spins() == MODEL_SPINS_WAIT)
+        return true;
+    request.choices = 2;
+    bool first = machine().turn() == Turn::None;
+    bool goes_on = first && machine().perform(request).value == 1;
+    machine().set_turn(goes_on ? Turn::Taken : first ? Turn::None : Turn::Left);
+    return goes_on;
+}
+
 // A turn of a waiting loop: what it waits for has not been stored in this execution. The
 // executions in which it has been are explored through the load before.
-void model_pause(const model_site *)
+void model_pause(const model_site *site)
 {
-    if (options().pauses_wait && !machine().preparing())
-        machine().block(Why::Assumption);
+    if (machine().preparing())
+        broken("a wait while preparing");
+    if (machine().turn() == Turn::Taken)
+        return;
+    note_wait(site);
+    machine().block(Why::Waiting, site);
 }
 
 void model_invariant(bool holds, const char *condition, const char *file, int line)
@@ -166,8 +187,9 @@ void model_fail(const char *format, ...)
     machine().fail(text);
 }
 
-void model_assume(bool holds)
+void model_assume_at(bool holds, const char *condition, const char *file, int line)
 {
+    note_assumption(condition, file, line);
     if (holds)
         return;
     if (machine().preparing())
@@ -180,11 +202,7 @@ void model_hint(const volatile void *word, unsigned size)
     machine().memory.mark_hint(find(word, size, false).word);
 }
 
-void model_born(bool started)
-{
-    if (!started)
-        machine().block(Why::Unborn);
-}
+void model_unborn(void) { machine().block(Why::Unborn); }
 
 unsigned model_choose(unsigned count)
 {
@@ -195,6 +213,12 @@ unsigned model_choose(unsigned count)
     Request request{make(Kind::Choice, &site)};
     request.choices = count;
     return (unsigned)machine().perform(request).value;
+}
+
+void model_reaches_at(const model_outcome_named *outcome, bool holds)
+{
+    if (!machine().preparing())
+        machine().note_named(outcome, holds);
 }
 
 void model_outcome(unsigned slot, int64_t value) { machine().set_outcome(slot, value); }

@@ -3,11 +3,12 @@
 // A waiter takes the queue's lock, loads the word, and either leaves or puts itself at the
 // end of the queue and unlocks; then it needs a state of the queue without it. A waker takes
 // the first sleepers out in one step. The lock orders as the kernel's does. Whoever finds the
-// queue locked is cut: the executions in which it is free again are explored as well.
+// queue locked waits. A waiter may also take itself out, woken or not, and return.
 #include "futex.h"
 
 #include "machine.h"
 #include "model/check.h"
+#include "options.h"
 #include "report.h"
 
 using namespace model;
@@ -59,6 +60,19 @@ uint64_t dequeue(uint64_t queue, unsigned count, uint32_t names, int *woken)
     return rest;
 }
 
+uint64_t without(uint64_t queue, unsigned thread)
+{
+    uint64_t rest = 0;
+    unsigned at = 0;
+
+    for (; queue & kEntry; queue >>= kBits)
+        if (thread_in(queue) != thread + 1) {
+            rest |= (queue & kEntry) << at;
+            at += kBits;
+        }
+    return rest;
+}
+
 bool sleeps(uint64_t queue, unsigned thread)
 {
     for (; queue & kEntry; queue >>= kBits)
@@ -77,7 +91,9 @@ const model_site kLock = site("futex wait: lock", MODEL_ACQREL, __LINE__);
 const model_site kLook = site("futex wait: compare", MODEL_RELAXED, __LINE__);
 const model_site kSleep = site("futex wait: sleep", MODEL_RELEASE, __LINE__);
 const model_site kLeave = site("futex wait: changed", MODEL_RELEASE, __LINE__);
+const model_site kNothing = site("futex wait: who wakes it", MODEL_RELAXED, __LINE__);
 const model_site kWoken = site("futex wait: woken", MODEL_ACQUIRE, __LINE__);
+const model_site kGone = site("futex wait: for nothing", MODEL_ACQREL, __LINE__);
 const model_site kWake = site("futex wake", MODEL_ACQREL, __LINE__);
 
 Event on_queue(Kind kind, uint16_t word, const model_site &site)
@@ -93,7 +109,7 @@ Event on_queue(Kind kind, uint16_t word, const model_site &site)
     return event;
 }
 
-// A read-modify-write of the queue, cut if the queue is locked; returns what was there.
+// A read-modify-write of the queue, as soon as that is not locked; returns what was there.
 uint64_t change(uint16_t word, uint8_t kind, uint64_t operand, const model_site &site)
 {
     Event event = on_queue(Kind::Read, word, site);
@@ -101,9 +117,37 @@ uint64_t change(uint16_t word, uint8_t kind, uint64_t operand, const model_site 
     event.updates = true;
     event.rmw = kind;
     event.operand = operand;
-    uint64_t queue = machine().perform({event}).value;
-    model_assume(!(queue & kLocked));
-    return queue;
+    for (;;) {
+        uint64_t queue = machine().perform({event}).value;
+        if (!(queue & kLocked))
+            return queue;
+        machine().block(Why::Waiting, &site);
+    }
+}
+
+// From waits for this word, or for any (negative).
+bool has_returned_for_nothing(int word)
+{
+    Machine &m = machine();
+    const std::vector<Event> &events = m.graph().events[m.self()];
+
+    for (unsigned pos = 0; pos < m.length_of_self(); pos++)
+        if (events[pos].site == &kNothing && events[pos].value == 1 && (word < 0 || events[pos].word == word))
+            return true;
+    return false;
+}
+
+// Once for each thread and word a wait is explored that ends though nobody woke the thread: a signal, or
+// a wake that was meant for what lay at the address before.
+bool returns_for_nothing(uint16_t word)
+{
+    Machine &m = machine();
+    Request request{on_queue(Kind::Choice, word, kNothing)};
+
+    if (!options().spurious || m.woken_only())
+        return false;
+    request.choices = 2;
+    return !has_returned_for_nothing(word) && m.perform(request).value == 1;
 }
 
 void unlock(uint16_t word, uint64_t queue, const model_site &site)
@@ -122,6 +166,8 @@ uint64_t futex_written(uint8_t kind, uint64_t queue, uint64_t operand)
 {
     if (kind == kFutexLock)
         return queue | kLocked;
+    if (kind == kFutexLeave)
+        return without(queue, (unsigned)operand);
     int woken = 0;
     return dequeue(queue, (unsigned)(operand >> 32), (uint32_t)operand, &woken);
 }
@@ -142,10 +188,16 @@ extern "C" bool model_futex_wait(const volatile void *address, uint32_t expected
         return false;
     }
     unlock(word, enqueue(queue, m.self(), name), kSleep);
-    if (sleeps(m.perform({on_queue(Kind::Read, word, kWoken)}).value, m.self()))
+    if (returns_for_nothing(word)) {
+        change(word, kFutexLeave, m.self(), kGone);
+        return true;
+    }
+    while (sleeps(m.perform({on_queue(Kind::Read, word, kWoken)}).value, m.self()))
         m.block(Why::Futex);
     return true;
 }
+
+extern "C" bool model_returned_for_nothing(void) { return has_returned_for_nothing(-1); }
 
 extern "C" int model_futex_wake(const volatile void *address, int count, uint32_t names)
 {

@@ -24,7 +24,8 @@ uint64_t written_by(const Event &read)
     case MODEL_OR: value = read.value | read.operand; break;
     case MODEL_AND: value = read.value & read.operand; break;
     case kFutexLock:
-    case kFutexWake: return futex_written(read.rmw, read.value, read.operand);
+    case kFutexWake:
+    case kFutexLeave: return futex_written(read.rmw, read.value, read.operand);
     default: break;
     }
     return truncate_to(read.size, value);

@@ -14,6 +14,19 @@ Machine &machine()
     return *the;
 }
 
+namespace {
+
+// What the thread looked at last, before it waited.
+int word_awaited(const std::vector<Event> &events, unsigned length)
+{
+    for (unsigned pos = length; pos > 0; pos--)
+        if (events[pos - 1].kind == Kind::Read && !will_write(events[pos - 1]))
+            return events[pos - 1].word;
+    return -1;
+}
+
+} // namespace
+
 void Machine::start(const model_scenario *scenario)
 {
     scenario_ = scenario;
@@ -85,7 +98,9 @@ void Machine::go_on(unsigned threads)
     for (bool progress = true; progress;) {
         progress = false;
         for (unsigned t = 0; t < threads && failure_.empty(); t++)
-            if (threads_[t].state == State::AtEnd) {
+            if (threads_[t].state == State::AtEnd ||
+                (script != nullptr && threads_[t].state == State::Blocked &&
+                 threads_[t].why != Why::Assumption)) {
                 unsigned before = threads_[t].pos;
                 resume(t);
                 progress |= script != nullptr && threads_[t].pos != before;
@@ -102,10 +117,13 @@ End Machine::run(Graph &graph)
     memory.restore_prepared();
     failure_.clear();
     outcomes_ = 0;
+    named_.clear();
     for (unsigned t = 0; t <= threads; t++) {
         threads_[t].pos = 0;
         threads_[t].state = State::Ready;
         threads_[t].why = Why::None;
+        threads_[t].turn = Turn::None;
+        threads_[t].has_written = false;
         threads_[t].fiber.restart(enter, &threads_[t]);
     }
     replay(threads);
@@ -141,7 +159,9 @@ End Machine::run(Graph &graph)
         if (threads_[threads].state == State::AtEnd)
             return End::Scripted;
         if (threads_[threads].state == State::Blocked)
-            return End::Blocked;
+            return threads_[threads].why != Why::Assumption &&
+                           come_to_rest(threads, threads + 1) == Rest::Lost
+                       ? End::Failed : End::Blocked;
     }
     return options().load_buffering && load_overtaken() ? End::Failed : End::Complete;
 }
@@ -162,19 +182,96 @@ bool Machine::load_overtaken()
     return true;
 }
 
+// Whether the thread sleeps on a futex, or is not born, by the newest state of the word.
+bool Machine::sleeps_on(unsigned thread) const
+{
+    const Event &last = graph_->events[thread].back();
+
+    return threads_[thread].why != Why::Waiting &&
+           graph_->mo_of(last.rf) == graph_->words[last.word].writes;
+}
+
+// One more round of a thread that waits. False: the scenario has failed.
+bool Machine::looks_again(unsigned t, bool *moved)
+{
+    Thread &thread = threads_[t];
+    const std::vector<Event> &events = graph_->events[t];
+    const unsigned before = thread.pos;
+    const model_site *site = thread.site;
+    const int awaited = word_awaited(events, before);
+    bool read = false, wrote = false, got = false;
+
+    // A pause within a pause is no round: there is nothing that it has looked at.
+    for (int pauses = 0; !read && thread.state == State::Blocked; pauses++) {
+        if (thread.why == Why::Assumption)
+            return true;
+        if (pauses == 100) {
+            failure_ = "a waiting round of thread " + std::to_string(t) + " reads nothing";
+            return false;
+        }
+        resume(t);
+        if (!failure_.empty())
+            return false;
+        for (unsigned pos = before; pos < thread.pos; pos++) {
+            read |= events[pos].kind == Kind::Read;
+            wrote |= events[pos].kind == Kind::Write;
+            got |= events[pos].kind == Kind::Write && events[pos].word == awaited;
+        }
+    }
+    bool same = thread.state == State::Blocked && thread.site == site;
+    // One round that writes behind others that did not is explored as the first: it has read what is newer.
+    if (wrote && same && !got && site != nullptr && thread.has_written) {
+        failure_ = "a waiting round of thread " + std::to_string(t) + " at " + place_of(site) +
+                   " writes, and the next one too: the rounds after the first are not explored";
+        return false;
+    }
+    thread.has_written = wrote && same && !got;
+    *moved |= wrote || !same;
+    return true;
+}
+
+// Nobody can run any more, as far as they have looked. Here those who wait look again, and read what is
+// newest, until nobody writes any more: who waits then waits for ever.
+Machine::Rest Machine::come_to_rest(unsigned first, unsigned last)
+{
+    resting_ = true;
+    bool moved = true;
+    for (int round = 0; moved && failure_.empty(); round++) {
+        moved = false;
+        for (unsigned t = first; t < last && failure_.empty(); t++) {
+            if (threads_[t].state == State::Finished)
+                continue;
+            if (threads_[t].why == Why::Assumption || !looks_again(t, &moved)) {
+                resting_ = false;
+                return failure_.empty() ? Rest::Cut : Rest::Lost;
+            }
+        }
+        if (round == 100)
+            failure_ = "those who wait never come to rest";
+    }
+    resting_ = false;
+    if (!failure_.empty())
+        return Rest::Lost;
+    for (unsigned t = first; t < last; t++)
+        if (threads_[t].state != State::Finished && threads_[t].why == Why::Waiting) {
+            failure_ = "thread " + std::to_string(t) + " waits for ever at " +
+                       place_of(threads_[t].site) +
+                       ": what it read last is the newest, and nobody is left to change it";
+            return Rest::Lost;
+        }
+    return Rest::Cut;
+}
+
 // Nobody can run any more. When every thread either ended, or sleeps on a futex whose last
 // state still has it asleep, nothing is left that could wake the sleepers.
 Machine::Rest Machine::what_remains()
 {
-    for (unsigned t = 0; t < threads_count_; t++) {
-        if (threads_[t].state == State::Finished)
-            continue;
-        if (threads_[t].why == Why::Assumption)
+    for (unsigned t = 0; t < threads_count_; t++)
+        if (threads_[t].state != State::Finished && threads_[t].why == Why::Assumption)
             return Rest::Cut;
-        const Event &last = graph_->events[t].back();
-        if (graph_->mo_of(last.rf) != graph_->words[last.word].writes)
-            return Rest::Cut;
-    }
+    for (unsigned t = 0; t < threads_count_; t++)
+        if (threads_[t].state != State::Finished && !sleeps_on(t))
+            return options().liveness ? come_to_rest(0, threads_count_) : Rest::Cut;
     for (unsigned t = 0; t < threads_count_; t++)
         if (threads_[t].state != State::Finished && threads_[t].why == Why::Futex &&
             !(scenario_->may_sleep >> t & 1)) {
@@ -230,7 +327,7 @@ const Event &Machine::perform(const Request &request)
             pause(State::AtEnd);
             continue;
         }
-        if (script != nullptr &&
+        if (!resting_ && script != nullptr &&
             (script_next >= script->size() || (*script)[script_next].thread != self_)) {
             pause(State::AtEnd);
             continue;
@@ -240,18 +337,29 @@ const Event &Machine::perform(const Request &request)
             if (word.idle())
                 word.initial = memory.initial_value(request.event.word, &word.uninitialised);
         }
-        if (script != nullptr)
+        if (resting_)
+            newest_extend(*graph_, self_, request);
+        else if (script != nullptr)
             scripted_extend(*graph_, self_, request, (*script)[script_next++].choice);
         else
             search().extend(self_, request);
     }
 }
 
-void Machine::block(Why why)
+void Machine::block(Why why, const model_site *site)
 {
     threads_[self_].why = why;
-    pause(State::Blocked);
-    broken("a blocked thread was resumed");
+    threads_[self_].site = site;
+    for (;;) {
+        if (!resting_ && script != nullptr && !replaying_ && script_next < script->size() &&
+            (*script)[script_next].thread == self_ && why != Why::Assumption)
+            return;
+        pause(State::Blocked);
+        if (why == Why::Assumption)
+            broken("a thread was resumed behind an assumption that does not hold");
+        if (resting_)
+            return;
+    }
 }
 
 void Machine::fail(const std::string &what)

@@ -24,7 +24,9 @@ struct Request {
 };
 
 enum class End { Complete, Blocked, Failed, Scripted };
-enum class Why : uint8_t { None, Assumption, Futex, Unborn };
+enum class Why : uint8_t { None, Assumption, Waiting, Futex, Unborn };
+
+enum class Turn : uint8_t { None, Taken, Left }; // of a wait that is bounded by itself
 
 // One step of a replay: which thread, and which of its possibilities.
 struct Step {
@@ -41,10 +43,16 @@ public:
 
     // Called by the threads.
     const Event &perform(const Request &request);
-    void block(Why why);
+    // Returns where the execution is brought to its rest, for another look.
+    void block(Why why, const model_site *site = nullptr);
     [[noreturn]] void fail(const std::string &what);
     Accessor accessor() const;
+    unsigned length_of_self() const { return threads_[self_].pos; }
     unsigned self() const { return self_; }
+    model_spins spins() const { return scenario_->spins; }
+    bool woken_only() const { return scenario_->woken_only >> self_ & 1; }
+    void set_turn(Turn turn) { threads_[self_].turn = turn; }
+    Turn turn() const { return threads_[self_].turn; }
     bool preparing() const { return self_ == kThreads; }
     void check(const std::string &error)
     {
@@ -58,6 +66,9 @@ public:
     const int64_t *outcome() const { return outcome_; }
     unsigned outcomes() const { return outcomes_; }
     void set_outcome(unsigned slot, int64_t value);
+    void note_named(const model_outcome_named *outcome, bool holds) { named_.emplace_back(outcome, holds); }
+    const std::vector<std::pair<const model_outcome_named *, bool>> &named() const { return named_; }
+    void fail_at_the_end(const std::string &what) { failure_ = what; }
     unsigned thread_count() const { return threads_count_; }
     Graph &graph() { return *graph_; }
     Word &word_in_graph(int word);
@@ -74,6 +85,9 @@ private:
         unsigned pos = 0; // events taken so far
         State state = State::Ready;
         Why why = Why::None;
+        const model_site *site = nullptr; // where it waits
+        Turn turn = Turn::None;
+        bool has_written = false; // in its last round of a wait, to something that it does not wait for
     };
     static void enter(void *thread);
     void resume(unsigned thread);
@@ -84,6 +98,9 @@ private:
     bool load_overtaken();
     enum class Rest { Cut, Lost, Asleep };
     Rest what_remains();
+    bool sleeps_on(unsigned thread) const;
+    bool looks_again(unsigned thread, bool *moved);
+    Rest come_to_rest(unsigned first, unsigned last);
     bool executed(Id id) const { return threads_[thread_of(id)].pos >= pos_of(id); }
 
     const model_scenario *scenario_ = nullptr;
@@ -92,7 +109,9 @@ private:
     unsigned self_ = kThreads;
     Graph *graph_ = nullptr;
     bool replaying_ = false;
+    bool resting_ = false; // threads that wait look again, and read what is newest
     std::string failure_;
+    std::vector<std::pair<const model_outcome_named *, bool>> named_; // in this execution
     int64_t outcome_[16];
     unsigned outcomes_ = 0;
 };
@@ -101,5 +120,6 @@ Machine &machine();
 
 // "function+offset" or a variable's name, for messages.
 std::string symbol_of(uintptr_t address);
+std::string place_of(const model_site *site);
 
 } // namespace model

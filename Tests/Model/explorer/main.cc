@@ -3,10 +3,12 @@
 //   BINARY [NAME...]             explores the named scenarios, or all
 //     --list                     names them
 //     --max-executions N         gives up after N runs
-//     --time-limit SECONDS       gives up after this long, per scenario
+//     --time-limit SECONDS       gives up after so much CPU time, per scenario
 //     --weaken EDGE:END          END is store, load, rmw or fence
 //     --met                      says which edges were met
-//     --pauses-go-on             odi_spin_pause does not cut its loop
+//     --assumptions              says which model_assume and which waits were met
+//     --no-liveness              does not ask whether those who wait are left waiting for ever
+//     --no-spurious              a futex wait never returns for nothing
 //     --no-load-buffering        does not look for loads that only RC11 keeps in place
 //     --outcomes                 prints the outcomes that were seen
 //     --replay STRING            runs one execution of the one named scenario
@@ -68,10 +70,12 @@ int explore(const model_scenario *scenario, const Limits &limits, bool outcomes)
         return 2; // not 1: nothing failed either, and a mutant is not killed by it
     }
     if (verdict == Verdict::Failed) {
-        const Graph &graph = search().failing_graph();
         printf("  %s\n", machine().failure().c_str());
-        print_trace(stdout, graph);
-        printf("  replay: %s --replay %s\n", scenario->name, replay_string(graph).c_str());
+        if (search().has_failing_graph()) {
+            const Graph &graph = search().failing_graph();
+            print_trace(stdout, graph);
+            printf("  replay: %s --replay %s\n", scenario->name, replay_string(graph).c_str());
+        }
     }
     fflush(stdout);
     return verdict == Verdict::Passed ? 0 : verdict == Verdict::Failed ? 1 : 2;
@@ -118,10 +122,18 @@ extern "C" void model_register(model_scenario *scenario)
     last_scenario = &scenario->next;
 }
 
+extern "C" model_scenario *model_named(const char *name)
+{
+    for (model_scenario *s = first_scenario; s != nullptr; s = s->next)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    broken("no such scenario: %s", name);
+}
+
 int main(int argc, char **argv)
 {
     Limits limits;
-    bool outcomes = false, list = false;
+    bool outcomes = false, list = false, assumptions = false;
     const char *replay_text = nullptr;
     std::vector<const char *> names;
 
@@ -149,8 +161,12 @@ int main(int argc, char **argv)
             options().weaken_end = end_number(edge.c_str() + colon + 1);
         } else if (option == "--met") {
             options().met = true;
-        } else if (option == "--pauses-go-on") {
-            options().pauses_wait = false;
+        } else if (option == "--assumptions") {
+            assumptions = true;
+        } else if (option == "--no-liveness") {
+            options().liveness = false;
+        } else if (option == "--no-spurious") {
+            options().spurious = false;
         } else if (option == "--no-load-buffering") {
             options().load_buffering = false;
         } else if (option == "--outcomes") {
@@ -180,6 +196,8 @@ int main(int argc, char **argv)
         worst = status > 0 && (worst == 0 || status < worst) ? status : worst;
     }
     print_met();
+    if (assumptions)
+        print_assumptions();
     if (matched == 0 || (!names.empty() && matched < names.size()))
         broken("no such scenario");
     return worst;

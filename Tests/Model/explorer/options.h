@@ -3,10 +3,13 @@
 
 #include <string>
 
+#include "model/runtime.h"
+
 namespace model {
 
 struct Options {
-    bool pauses_wait = true;  // odi_spin_pause cuts the loop it stands in
+    bool liveness = true;     // who is left waiting for ever fails
+    bool spurious = true;     // a futex wait may return though nobody woke it
     bool load_buffering = true; // look for loads that only RC11 keeps in place
     std::string weaken_edge;  // weaken this edge's operations
     int weaken_end = -1;      // of this kind (model_end)
@@ -24,5 +27,9 @@ inline bool is_weakened(const char *edge, int end)
 }
 
 void print_met(); // a line "met EDGE:END" for each
+
+void note_assumption(const char *condition, const char *file, int line);
+void note_wait(const model_site *site);
+void print_assumptions(); // "assumes FILE:LINE CONDITION", "waits FILE:LINE FUNCTION": each that was met
 
 } // namespace model

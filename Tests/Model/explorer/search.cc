@@ -1,5 +1,7 @@
 #include "search.h"
 
+#include <ctime>
+
 #include "report.h"
 #include "sc_axiom.h"
 
@@ -20,14 +22,20 @@ void Search::push_frame()
     frames_.back()->alternatives.clear();
 }
 
+namespace {
+
+double seconds_since(clock_t start) { return (double)(clock() - start) / CLOCKS_PER_SEC; }
+
+} // namespace
+
 Verdict Search::explore(const model_scenario *scenario, const Limits &limits)
 {
-    using Time = std::chrono::steady_clock;
-    const auto start = Time::now();
+    const clock_t start = clock(); // what this process has used: other programs do not end a search
     Verdict verdict = Verdict::Passed;
 
     counts_ = Counts();
     outcomes_.clear();
+    named_.clear();
     while (!frames_.empty()) {
         spare_.push_back(std::move(frames_.back()));
         frames_.pop_back();
@@ -45,6 +53,8 @@ Verdict Search::explore(const model_scenario *scenario, const Limits &limits)
                 counts_.complete++;
                 for (const auto &thread : graph.events)
                     counts_.events += thread.size();
+                for (const auto &named : machine().named())
+                    named_[named.first] |= named.second;
                 if (machine().outcomes() > 0)
                     outcomes_.insert(std::vector<int64_t>(
                         machine().outcome(), machine().outcome() + machine().outcomes()));
@@ -64,7 +74,7 @@ Verdict Search::explore(const model_scenario *scenario, const Limits &limits)
             break;
         if (counts_.runs >= limits.executions ||
             ((counts_.runs & 0xff) == 0 &&
-             std::chrono::duration<double>(Time::now() - start).count() > limits.seconds)) {
+             seconds_since(start) > limits.seconds)) {
             verdict = Verdict::Incomplete;
             break;
         }
@@ -74,7 +84,14 @@ Verdict Search::explore(const model_scenario *scenario, const Limits &limits)
         if (!run)
             counts_.inconsistent++;
     }
-    counts_.seconds = std::chrono::duration<double>(Time::now() - start).count();
+    if (verdict == Verdict::Passed)
+        for (const auto &named : named_)
+            if (!named.second) {
+                machine().fail_at_the_end(std::string("never reached: ") + named.first->condition + " (" +
+                                          named.first->file + ":" + std::to_string(named.first->line) + ")");
+                verdict = Verdict::Failed;
+            }
+    counts_.seconds = seconds_since(start);
     return verdict;
 }
 
@@ -223,6 +240,17 @@ bool Search::take_revisit(const Alternative &alternative)
                     {Alternative::Place, event.stamp, store, (uint16_t)mo});
     }
     return complete_update(read);
+}
+
+void newest_extend(Graph &graph, unsigned thread, const Request &request)
+{
+    unsigned newest = 0;
+
+    if (request.event.kind == Kind::Read)
+        newest = graph.words[request.event.word].writes;
+    else if (request.event.kind == Kind::Write)
+        newest = graph.words[request.event.word].writes + 1u;
+    scripted_extend(graph, thread, request, newest);
 }
 
 void scripted_extend(Graph &graph, unsigned thread, const Request &request, unsigned choice)

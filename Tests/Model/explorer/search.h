@@ -4,7 +4,7 @@
 // optimal dynamic partial order reduction" (POPL 2022). README.md retells it.
 #pragma once
 
-#include <chrono>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -36,7 +36,10 @@ public:
     void extend(unsigned thread, const Request &request);
 
     const Counts &counts() const { return counts_; }
+    // Empty where it is no single execution that failed.
+    bool has_failing_graph() const { return !frames_.empty(); }
     const Graph &failing_graph() const { return *frames_.back()->graph_ptr(); }
+    size_t named_outcomes() const { return named_.size(); }
     const std::set<std::vector<int64_t>> &outcomes() const { return outcomes_; }
 
 private:
@@ -64,11 +67,15 @@ private:
     std::vector<std::unique_ptr<Frame>> spare_;
     Counts counts_;
     std::set<std::vector<int64_t>> outcomes_;
+    std::map<const model_outcome_named *, bool> named_; // reached?
 };
 
 Search &search();
 
 // Adds the requested event with the possibility that a replay names.
 void scripted_extend(Graph &graph, unsigned thread, const Request &request, unsigned choice);
+
+// Adds the requested event as if all that was stored has arrived: the latest store, or the last place.
+void newest_extend(Graph &graph, unsigned thread, const Request &request);
 
 } // namespace model

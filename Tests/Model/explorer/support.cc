@@ -3,6 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +21,27 @@ Options &options()
     return the;
 }
 
+static std::set<std::string> assumptions;
+
+void note_assumption(const char *condition, const char *file, int line)
+{
+    const char *name = strrchr(file, '/');
+
+    assumptions.insert(std::string(name ? name + 1 : file) + ":" + std::to_string(line) + " " + condition);
+}
+
+static std::set<const model_site *> waits;
+
+void note_wait(const model_site *site) { waits.insert(site); }
+
+void print_assumptions()
+{
+    for (const model_site *site : waits)
+        printf("waits   %s\n", place_of(site).c_str());
+    for (const std::string &it : assumptions)
+        printf("assumes %s\n", it.c_str());
+}
+
 static std::set<std::pair<std::string, int>> met;
 
 void print_met()
@@ -35,6 +57,13 @@ bool is_weakened_slow(const char *edge, int end)
     if (options().met)
         met.emplace(edge, end);
     return end == options().weaken_end && options().weaken_edge == edge;
+}
+
+std::string place_of(const model_site *site)
+{
+    const char *file = strrchr(site->file, '/');
+
+    return (file ? file + 1 : site->file) + (":" + std::to_string(site->line)) + " " + site->function;
 }
 
 std::string symbol_of(uintptr_t address)

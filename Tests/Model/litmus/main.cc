@@ -15,6 +15,7 @@
 #include "program.h"
 #include "report.h"
 #include "table.h"
+#include "waits.h"
 
 using namespace litmus;
 
@@ -180,6 +181,7 @@ int main(int argc, char **argv)
         wrong += !right || !same;
     }
     printf("%d litmus tests, %lu wrong\n", test_count, wrong);
+    wrong += check_waits();
 
     unsigned long different = 0;
     unsigned long long executions = 0;

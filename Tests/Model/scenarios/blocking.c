@@ -54,10 +54,10 @@ static void verify(void)
  * and sleep, is park.c's.) */
 static void comes(void)
 {
-    bool ready = odi_load_acquire(&started[0].ready, none);
     odi_entry found_here;
 
-    model_born(ready);
+    while (!odi_load_acquire(&started[0].ready, none))
+        model_unborn();
     odi_worker_self = started[0].argument;
     model_assume(odi_worker_find_local(odi_worker_self, &found_here));
     odi_worker_run(odi_worker_self, found_here, 0);

@@ -86,11 +86,25 @@ static void thief_2(void)
 {
     steal_and_run(2);
 }
+/* Whose row the branch stands in: its owner's, and a thief's. */
+static void both_may_run(int which)
+{
+    model_reaches(ran[0][0] == 1);
+    model_reaches(ran[0][0] == 0);
+    model_reaches(which == 0 || ran[0][1] == 1);
+    model_reaches(which == 0 || ran[0][1] == 0);
+}
+
 static void verify_1(void)
 {
     settle(1);
 }
-MODEL_SCENARIO(forks_root, prepare_empty, verify_1, fork_and_join, thief_1)
+static void verify_root(void)
+{
+    settle(1);
+    both_may_run(0);
+}
+MODEL_SCENARIO(forks_root, prepare_empty, verify_root, fork_and_join, thief_1)
 
 /* The stack is used again at the same places while thieves are about. */
 static void fork_and_join_twice(void)
@@ -104,6 +118,11 @@ static void fork_and_join_twice(void)
 static void verify_2(void)
 {
     settle(2);
+}
+static void verify_migrated(void)
+{
+    settle(2);
+    both_may_run(1);
 }
 MODEL_SCENARIO(forks_reuse, prepare_empty, verify_2, fork_and_join_twice, thief_1, thief_2)
 
@@ -138,7 +157,7 @@ static void migrant_1(void)
 {
     help_oneself(1);
 }
-MODEL_SCENARIO(forks_migrate, prepare_private, verify_2, pop_both, migrant_1)
+MODEL_SCENARIO(forks_migrate, prepare_private, verify_migrated, pop_both, migrant_1)
 
 /* The owner's stack goes down and up again meanwhile: its third fork is at the second's place. */
 static void pop_fork_pop(void)
@@ -354,6 +373,8 @@ static void fork_one_more(void)
 static void verify_seen(void)
 {
     model_check(saw_work || odi_load_relaxed(&published) == 1);
+    model_reaches(saw_work);
+    model_reaches(!saw_work);
 }
 MODEL_SCENARIO(forks_sleep, prepare_stolen_root, verify_seen, fork_one_more, go_to_sleep)
 
@@ -457,3 +478,10 @@ static void come_and_run_taken(void)
     run_taken();
 }
 MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_1, leapfrog_once, come_and_run_taken)
+
+/* In these the joiner that waits goes to sleep by itself as well. */
+MODEL_SPINS(forks_root, MODEL_SPINS_BOTH)
+MODEL_SPINS(forks_migrate, MODEL_SPINS_LEAVE)
+MODEL_SPINS(forks_numbered, MODEL_SPINS_LEAVE)
+MODEL_SPINS(forks_root_at_work, MODEL_SPINS_LEAVE)
+MODEL_WOKEN_ONLY(forks_sleeping_leapfrog, 2)

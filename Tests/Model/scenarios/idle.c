@@ -274,3 +274,9 @@ static void worker_until_stop(void)
     }
 }
 MODEL_SCENARIO(idle_stop, prepare, NULL, stop, worker_until_stop, worker_until_stop)
+
+/* Too large otherwise. */
+MODEL_WOKEN_ONLY(idle_stop, 4)
+MODEL_WOKEN_ONLY(idle_counted, 4)
+MODEL_WOKEN_ONLY(idle_search_begins, 4)
+MODEL_WOKEN_ONLY(idle_two_workers, ~0u)

@@ -1,11 +1,9 @@
 /* lock.c — one thread at a time, what the last one wrote is readable, and who was woken in vain too
  * often comes before all that have not slept.
  *
- * A turn of the bounded spin is cut (README.md, "Waiting"), so the sleeping path is explored
- * only from where the spin ends: odi_lock_acquire_slow with ODI_LOCK_SPINS at 0. A sleeper loses
- * patience when the scenario says so: at its first look, or after one wake-up in vain.
+ * A sleeper loses patience when the scenario says so: at its first look, or after one wake-up in vain.
  */
-#define ODI_LOCK_SPINS 0
+#define ODI_LOCK_SPINS 1
 #define ODI_LOCK_PATIENCE patience
 
 static _Thread_local int patience;
@@ -63,7 +61,7 @@ static void release_and_come_again(void)
     odi_lock_release(&lock);
 
     odi_lock_acquire(&lock);
-    model_check(!starves || entered > before);
+    model_check(!starves || entered > before || model_returned_for_nothing());
     stay();
     odi_lock_release(&lock);
 }
@@ -113,8 +111,17 @@ static void verify_three(void)
 
 MODEL_SCENARIO(lock_two, NULL, verify_two, patient, patient)
 MODEL_SCENARIO(lock_three, NULL, verify_three, patient, patient, patient)
+MODEL_SPINS(lock_two, MODEL_SPINS_BOTH)
+MODEL_SPINS(lock_three, MODEL_SPINS_LEAVE)
 MODEL_SCENARIO(lock_is_handed_over, hold, verify_three, release_and_come_again, without_patience)
 MODEL_SCENARIO(lock_is_handed_to_one_of_two, hold, verify_two, release, without_patience,
                without_patience)
 MODEL_SCENARIO(lock_is_handed_down_the_line, hold, verify_two, release, starve, patient_between)
 MODEL_SCENARIO(lock_is_handed_after_a_wake_in_vain, hold, verify_three, come_three_times, bears_one)
+MODEL_SPINS(lock_is_handed_over, MODEL_SPINS_LEAVE)
+MODEL_SPINS(lock_is_handed_to_one_of_two, MODEL_SPINS_LEAVE)
+MODEL_SPINS(lock_is_handed_down_the_line, MODEL_SPINS_LEAVE)
+MODEL_SPINS(lock_is_handed_after_a_wake_in_vain, MODEL_SPINS_LEAVE)
+MODEL_WOKEN_ONLY(lock_three, 6)
+MODEL_WOKEN_ONLY(lock_is_handed_to_one_of_two, 4)
+MODEL_WOKEN_ONLY(lock_is_handed_down_the_line, 5)

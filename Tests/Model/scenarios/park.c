@@ -149,3 +149,6 @@ static void asleep(void)
     work(&workers[1]);
 }
 MODEL_SCENARIO(park_sees_two, prepare_covered, verify_two, park_first, asleep)
+
+/* Too large otherwise. */
+MODEL_WOKEN_ONLY(park_beside_a_search, 4)

@@ -260,10 +260,16 @@ static void prepare_worker_alone(void)
 }
 static void worker_that_sees_it(void)
 {
-    model_assume(odi_load_relaxed(&pool.crew.attention) & ODI_STOPPING);
+    while (!(odi_load_relaxed(&pool.crew.attention) & ODI_STOPPING))
+        odi_spin_pause();
     worker();
 }
 MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_all_ran, submitter, stopper,
                worker_that_sees_it)
 MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stopper_now, worker_that_sees_it)
+
+/* Too large otherwise. */
+MODEL_WOKEN_ONLY(stop_now_against_submit, ~0u)
+MODEL_WOKEN_ONLY(stop_now_flag_against_submit, 2)
+MODEL_WOKEN_ONLY(stop_and_submit_start_workers, ~0u)

@@ -54,10 +54,8 @@ static extras *make_extras(void)
 
 static void lock(extras *it)
 {
-    int open = 0;
-    bool taken = odi_cas_acquire(&it->lock, &open, 1, none);
-
-    model_assume(taken);
+    for (int open = 0; !odi_cas_acquire(&it->lock, &open, 1, none); open = 0)
+        odi_spin_pause();
 }
 
 static void unlock(extras *it)

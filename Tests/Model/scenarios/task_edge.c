@@ -84,10 +84,8 @@ static bool is_forgettable(uint32_t standing)
 
 static void lock(edge *it)
 {
-    int open = 0;
-    bool taken = odi_cas_acquire(&it->lock, &open, 1, none);
-
-    model_assume(taken);
+    for (int open = 0; !odi_cas_acquire(&it->lock, &open, 1, none); open = 0)
+        odi_spin_pause();
 }
 
 static void unlock(edge *it)

@@ -150,6 +150,7 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
  * of a membarrier says odi_fence_light (os/membarrier.h). */
 #define odi_fence_compiler() ((void)0)
 
+#define odi_spins_on(condition) ((condition) && model_spins_on())
 #define odi_spin_pause()                                                                  \
     (__extension__({                                                                      \
         MODEL_SITE("pause", none, MODEL_END_NONE, MODEL_RELAXED, MODEL_RELAXED,           \

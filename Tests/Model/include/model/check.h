@@ -15,16 +15,30 @@ void model_invariant(bool holds, const char *text, const char *file, int line);
 #define model_check(condition) model_invariant((condition), #condition, __FILE__, __LINE__)
 void model_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Cuts a waiting loop: executions in which `holds` is false are not continued in this
- * thread. Right only where the loop's body changes nothing that others can see. */
-void model_assume(bool holds);
+/* Executions in which `holds` is false are not looked at any further, by whatever the scenario
+ * says of it: `--assumptions` lists each. A wait is a loop with odi_spin_pause instead. */
+void model_assume_at(bool holds, const char *condition, const char *file, int line);
+#define model_assume(condition) model_assume_at((condition), #condition, __FILE__, __LINE__)
 
 /* For doubles/thread.h: a thread of the scenario that somebody has not started yet stays away,
- * without cutting the execution. The call comes directly behind the load that says so. */
-void model_born(bool started);
+ * without cutting the execution. Called directly behind the load that says so, in a loop around both. */
+void model_unborn(void);
 
 /* Every value below `count` is explored. */
 unsigned model_choose(unsigned count);
+
+/* An outcome that the scenario must reach: `condition` holds in at least one complete execution, or the
+ * scenario fails when all is explored. Only what was asked counts. */
+typedef struct model_outcome_named {
+    const char *condition, *file;
+    int line;
+} model_outcome_named;
+void model_reaches_at(const model_outcome_named *outcome, bool holds);
+#define model_reaches(condition_)                                                         \
+    do {                                                                                  \
+        static const model_outcome_named outcome_ = {#condition_, __FILE__, __LINE__};    \
+        model_reaches_at(&outcome_, (condition_));                                        \
+    } while (0)
 
 /* Remembers a value of this execution. The outcomes of an exploration are the set of all
  * executions' values; `slot` is below 16. */
@@ -51,6 +65,8 @@ unsigned model_thread(void);
  * may be the low half of a 64-bit one. `name` is one bit, or all: a wake picks by names, the
  * longest sleeper first. Nobody left to wake it at the end: a lost wake-up. */
 bool model_futex_wait(const volatile void *word, uint32_t expected, uint32_t name);
+/* Whether a wait of the calling thread has ended though nobody woke it: each may once per word. */
+bool model_returned_for_nothing(void);
 int model_futex_wake(const volatile void *word, int count, uint32_t names);
 
 #ifdef __cplusplus

@@ -60,6 +60,8 @@ uint64_t model_rmw(volatile void *word, unsigned size, model_rmw_kind kind, uint
 bool model_cas(volatile void *word, unsigned size, uint64_t *expected, uint64_t desired,
                const model_site *site);
 void model_fence(const model_site *site);
+/* Whether a bounded wait takes another turn: both are explored. */
+bool model_spins_on(void);
 void model_pause(const model_site *site);
 
 #ifdef __cplusplus

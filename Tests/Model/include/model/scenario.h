@@ -22,6 +22,13 @@ extern "C" {
 /* model_thread() is below MODEL_ROWS: the threads, then `verify`; in `prepare` it is the last. */
 enum { MODEL_MAX_THREADS = 6, MODEL_ROWS = 9 };
 
+/* What a wait does that is bounded by itself (odi_spins_on). */
+typedef enum {
+    MODEL_SPINS_WAIT,  /* as if it were not: what follows its last turn is not explored */
+    MODEL_SPINS_LEAVE, /* it has no turn: what one would see, the look before can have seen as well */
+    MODEL_SPINS_BOTH,  /* each thread's first one leaves, or takes one turn and leaves then */
+} model_spins;
+
 typedef struct model_scenario {
     const char *name;
     const char *file;
@@ -30,10 +37,14 @@ typedef struct model_scenario {
     void (*threads[MODEL_MAX_THREADS])(void);
     /* Bit t: thread t may be asleep at the end (a worker with nothing to do). */
     unsigned may_sleep;
+    model_spins spins;
+    /* Bit t: no futex wait of thread t returns for nothing, because the scenario were too large. */
+    unsigned woken_only;
     struct model_scenario *next;
 } model_scenario;
 
 void model_register(model_scenario *scenario);
+model_scenario *model_named(const char *name);
 
 #define MODEL_SCENARIO_SLEEPY(name_, sleepers_, prepare_, verify_, ...)                   \
     __attribute__((constructor)) static void model_register_##name_(void)                 \
@@ -46,6 +57,18 @@ void model_register(model_scenario *scenario);
     }
 #define MODEL_SCENARIO(name_, prepare_, verify_, ...)                                     \
     MODEL_SCENARIO_SLEEPY(name_, 0, prepare_, verify_, __VA_ARGS__)
+
+/* For a scenario of this file, anywhere behind it. */
+#define MODEL_SPINS(name_, spins_)                                                        \
+    __attribute__((constructor)) static void model_spins_##name_(void)                    \
+    {                                                                                     \
+        model_named(#name_)->spins = (spins_);                                            \
+    }
+#define MODEL_WOKEN_ONLY(name_, threads_)                                                 \
+    __attribute__((constructor)) static void model_woken_only_##name_(void)               \
+    {                                                                                     \
+        model_named(#name_)->woken_only = (threads_);                                     \
+    }
 
 #ifdef __cplusplus
 }
