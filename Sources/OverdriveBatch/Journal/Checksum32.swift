@@ -1,6 +1,6 @@
-/// CRC-32C of a journal's records: finds every error in up to 32 bits in a row, and all but one in four milliards
+/// CRC-32C, of a journal's records: finds every error in up to 32 bits in a row, and all but one in four milliards
 /// of the others.
-enum Checksum32 {
+package enum Checksum32 {
     /// Eight tables, so that eight bytes are taken at a time.
     private static let tables: [UInt32] = {
         var tables = [UInt32](repeating: 0, count: 8 * 256)
@@ -16,7 +16,7 @@ enum Checksum32 {
         return tables
     }()
 
-    static func of(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+    package static func of(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
         tables.withUnsafeBufferPointer { tables in
             var value = ~UInt32(0)
             var place = 0

@@ -3,6 +3,7 @@ internal import Glibc
 /// `overdrive checksum` once its arguments are understood: runs it, reports it, and knows its exit code.
 struct ChecksumJob {
     private let engine: any Engine
+    private let cache: DigestCache?
     private let reader: FileReader
     private let wakeup: Wakeup
     private let showsProgress: Bool
@@ -10,12 +11,14 @@ struct ChecksumJob {
     private let start = ContinuousClock.now
 
     init(
-        engine: any Engine, hash: any StreamingHash.Type, showsProgress: Bool, printsStatistics: Bool
+        engine: any Engine, hash: any StreamingHash.Type, cache: DigestCache? = nil, showsProgress: Bool,
+        printsStatistics: Bool
     ) throws(SystemError) {
         self.engine = engine
         self.showsProgress = showsProgress
         self.printsStatistics = printsStatistics
-        reader = FileReader(engine: engine, hash: hash)
+        self.cache = cache
+        reader = FileReader(engine: engine, hash: hash, cache: cache)
         wakeup = try Wakeup()
         wakeup.listenToInterrupts()
         signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's, with a sentence.
@@ -32,7 +35,8 @@ struct ChecksumJob {
 
         return conclude(run, ending) { failures in
             failures.report()
-            if failures.count == 0 { return .success }
+            let status = concludeCache()
+            if failures.count == 0 { return status }
             StandardError.say("\(Quantity.count(failures.count)) could not be read")
             return .someFailed
         }
@@ -59,6 +63,22 @@ struct ChecksumJob {
     }
 
     // MARK: The end of a run
+
+    /// Names what was damaged, and keeps what was read.
+    private func concludeCache() -> ExitStatus {
+        guard let cache else { return .success }
+        for path in reader.damaged.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            StandardError.say(
+                path,
+                "damaged: its content is not what the cache has, and its time of modification is; the cache keeps the old digest"
+            )
+        }
+        do throws(BatchRefusal) { try cache.save() } catch {
+            StandardError.say(error.sentence)
+            return error.status
+        }
+        return reader.damaged.isEmpty ? .success : .someFailed
+    }
 
     private func follow<Work: Plan>(
         _ run: ChecksumRun<Work>, total: () -> (files: Int, bytes: Int)?

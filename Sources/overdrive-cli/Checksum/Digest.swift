@@ -46,6 +46,10 @@ struct Digest: Equatable, Sendable {
         }
     }
 
+    func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+        withUnsafeBytes(of: words, body)
+    }
+
     static func == (left: Digest, right: Digest) -> Bool {
         left.words == right.words
     }

@@ -27,12 +27,15 @@ final class FileReader: Sendable {
     let stop = StopFlag()
     private let fileTally = Atomic<Int>(0)
     private let byteTally = Atomic<Int>(0)
+    private let cache: DigestCache?
+    private let damage = Mutex<[Bytes]>([])
     private let engine: any Engine
     private let hash: any StreamingHash.Type
     private let spare = Mutex<[Piece]>([])
     private let replaced = Slots(FileReader.mostReplaced)
 
-    init(engine: any Engine, hash: any StreamingHash.Type) {
+    init(engine: any Engine, hash: any StreamingHash.Type, cache: DigestCache? = nil) {
+        self.cache = cache
         self.engine = engine
         self.hash = hash
     }
@@ -43,8 +46,21 @@ final class FileReader: Sendable {
     /// How many bytes were read so far.
     var bytes: Int { byteTally.load(ordering: .relaxed) }
 
+    /// The files whose content has changed although nobody wrote to them, by what the cache knows.
+    var damaged: [Bytes] { damage.withLock { $0 } }
+
     /// The digest of a regular file, or why there is none: `ECANCELED` after a stop.
     func digest(_ path: Bytes, links: Links) -> Result<Digest, SystemError> {
+        if let cache, links == .refused {
+            // Without opening it: a file that has not changed costs a stat. Too long a path is opened step by step below.
+            var status = stat()
+            if path.withCString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG,
+                case .current(let digest) = cache.find(status)
+            {
+                fileTally.add(1, ordering: .relaxed)
+                return .success(digest)
+            }
+        }
         var flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         if links == .refused { flags |= O_NOFOLLOW }
         let descriptor = LongPath.open(path, flags: flags)
@@ -57,7 +73,25 @@ final class FileReader: Sendable {
             return .failure(SystemError(number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL))
         }
 
-        return digest(of: descriptor)
+        let result = digest(of: descriptor)
+        if let cache, case .success(let digest) = result { note(digest, of: path, status, in: cache) }
+        return result
+    }
+
+    private func note(_ digest: Digest, of path: Bytes, _ status: stat, in cache: DigestCache) {
+        var before: DigestCache.Entry?
+        switch cache.find(status) {
+        // A second name of a file that is in the cache, or a link to one.
+        case .current(let known) where known == digest: return
+        case .current: before = nil
+        case .stale(let entry): before = entry
+        }
+        if DigestCache.isDamage(status, digest, before: before) {
+            // What was known stays known: the damage is no update.
+            damage.withLock { $0.append(path) }
+        } else {
+            cache.add(status, digest)
+        }
     }
 
     /// The digest of what standard input holds up to its end.
@@ -140,7 +174,8 @@ final class Slots: Sendable {
     func take() -> Bool {
         var seen = free.load(ordering: .relaxed)
         while seen > 0 {
-            let (isTaken, now) = free.weakCompareExchange(expected: seen, desired: seen - 1, ordering: .relaxed)
+            let (isTaken, now) = free.weakCompareExchange(
+                expected: seen, desired: seen - 1, ordering: .relaxed)
             if isTaken { return true }
             seen = now
         }

@@ -21,6 +21,10 @@ struct ChecksumCommand: ParsableCommand {
             and called again, the command does the rest and prints all of it. With --shard, several processes or \
             nodes do a part each and print nothing; overdrive merge prints the whole.
 
+            With --cache, a file is read only if its device, inode, size or times are not what they were, or not older \
+            than the reading. A file whose content has changed under an unchanged time of modification is damaged: it is \
+            named, with code 1, and the cache keeps the old digest.
+
             With --check, reads a list that this command or sha256sum wrote, and says for each file \
             whether it still matches; here links are followed.
 
@@ -71,6 +75,12 @@ struct ChecksumCommand: ParsableCommand {
             valueName: "file"))
     var pathList: PathArgument?
 
+    @Option(
+        help: ArgumentHelp(
+            "Reads only what has changed since this cache was written, and writes it anew.", valueName: "file"
+        ))
+    var cache: PathArgument?
+
     @OptionGroup var batch: BatchSetup
 
     func validate() throws {
@@ -95,6 +105,9 @@ struct ChecksumCommand: ParsableCommand {
 
     func run() throws {
         // Not in `validate`, which would hide what is wrong with an unknown option.
+        if cache != nil, batch.journal != nil || check != nil {
+            throw ValidationError("--cache goes with neither --journal nor --check.")
+        }
         if batch.journal != nil, engine != .overdrive {
             throw ValidationError("--journal goes with --engine overdrive.")
         }
@@ -109,8 +122,12 @@ struct ChecksumCommand: ParsableCommand {
             job = try ChecksumJob(
                 engine: try engine.make(jobs: jobs, placement: Settings.schedulerPlacement),
                 hash: SHA256Stream.self,
+                cache: cache.map { path in try DigestCache(path.bytes, now: Self.now) },
                 showsProgress: !noProgress && StandardError.isTerminal, printsStatistics: stats
             )
+        } catch let error as BatchRefusal {
+            StandardError.say(error.sentence)
+            throw ExitCode(error.status.rawValue)
         } catch {
             StandardError.say("cannot start: \(error)")
             throw ExitCode(ExitStatus.system.rawValue)
@@ -130,6 +147,13 @@ struct ChecksumCommand: ParsableCommand {
             status = job.list(listed)
         }
         throw ExitCode(status.rawValue)
+    }
+
+    /// Nanoseconds since 1970, of the clock that marks files: it is behind the other one by up to a tick.
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME_COARSE, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     /// The paths that were written, and those of the list.

@@ -1,0 +1,191 @@
+internal import Glibc
+internal import OverdriveBatch
+internal import Synchronization
+
+/// Digests of earlier runs, for files that have not changed since by all that the system says of them.
+///
+/// A file is known by its device and inode; its size and both of its times must be what they were, and older than the run that
+/// read it: a change in the same tick of the clock would leave no trace.
+final class DigestCache: Sendable {
+    /// What is known of a file.
+    struct Entry: Equatable {
+        var device: UInt64
+        var inode: UInt64
+        var size: Int64
+        /// Nanoseconds since 1970.
+        var modified: Int64
+        var changed: Int64
+        /// When the run began that read it.
+        var read: Int64
+        var digest: Digest
+
+        init(_ status: stat, read: Int64, digest: Digest) {
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+            size = Int64(status.st_size)
+            modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+            changed = Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
+            self.read = read
+            self.digest = digest
+        }
+
+        fileprivate init(_ record: UnsafeRawBufferPointer) {
+            func number(_ place: Int) -> UInt64 {
+                UInt64(littleEndian: record.loadUnaligned(fromByteOffset: place * 8, as: UInt64.self))
+            }
+            (device, inode) = (number(0), number(1))
+            (size, modified) = (Int64(bitPattern: number(2)), Int64(bitPattern: number(3)))
+            (changed, read) = (Int64(bitPattern: number(4)), Int64(bitPattern: number(5)))
+            digest = Digest(UnsafeRawBufferPointer(rebasing: record[48...]))
+        }
+
+        fileprivate func write(to bytes: inout Bytes) {
+            let numbers = [
+                device, inode, UInt64(bitPattern: size), UInt64(bitPattern: modified),
+                UInt64(bitPattern: changed),
+                UInt64(bitPattern: read),
+            ]
+            for number in numbers { withUnsafeBytes(of: number.littleEndian) { bytes += $0 } }
+            digest.withBytes { bytes += $0 }
+        }
+
+        fileprivate func precedes(_ device: UInt64, _ inode: UInt64) -> Bool {
+            (self.device, self.inode) < (device, inode)
+        }
+    }
+
+    /// What a look-up found.
+    enum Finding: Equatable {
+        case current(Digest)
+        /// It has to be read; what was known of it, for who finds its content changed.
+        case stale(Entry?)
+    }
+
+    private static let mark = Bytes(ascii: "overdrive cache 1\n\0\0\0\0\0\0")
+    private static let recordSize = 80
+
+    private let path: Bytes
+    private let text: Bytes
+    private let count: Int
+    private let start: Int64
+    private let added = Mutex<[Entry]>([])
+
+    /// Opens the cache at `path`; one that is not there is empty.
+    ///
+    /// - Parameter now: When the run began, in nanoseconds since 1970.
+    init(_ path: Bytes, now: Int64) throws(BatchRefusal) {
+        self.path = path
+        start = now
+        let name = String(decoding: path.printable, as: UTF8.self)
+        let file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
+        guard file >= 0 else {
+            guard errno == ENOENT else { throw .system(name, "opening it") }
+            (text, count) = ([], 0)
+            return
+        }
+        defer { close(file) }
+        guard let text = Manifest.readAll(file) else { throw .system(name, "reading") }
+        let records = text.count - Self.mark.count - 4
+        let isWhole =
+            records >= 0 && records % Self.recordSize == 0 && text.starts(with: Self.mark)
+            && text.withUnsafeBytes { bytes in
+                let sum = Checksum32.of(UnsafeRawBufferPointer(rebasing: bytes.dropLast(4)))
+                return sum
+                    == UInt32(
+                        littleEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - 4, as: UInt32.self))
+            }
+        guard isWhole else {
+            throw BatchRefusal(.data, "\(name): no cache, or damaged: name another file, or remove this one")
+        }
+        self.text = text
+        count = records / Self.recordSize
+    }
+
+    /// What is known of the file with that status.
+    func find(_ status: stat) -> Finding {
+        let (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+        let found: Entry? = text.withUnsafeBytes { bytes in
+            func entry(_ place: Int) -> Entry {
+                let offset = Self.mark.count + place * Self.recordSize
+                return Entry(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + Self.recordSize]))
+            }
+            var (low, high) = (0, count)
+            while low < high {
+                let middle = (low + high) / 2
+                if entry(middle).precedes(device, inode) { low = middle + 1 } else { high = middle }
+            }
+            guard low < count else { return nil }
+            let candidate = entry(low)
+            return candidate.device == device && candidate.inode == inode ? candidate : nil
+        }
+        guard let found else { return .stale(nil) }
+        let asIs = Entry(status, read: found.read, digest: found.digest)
+        return asIs == found && found.modified < found.read && found.changed < found.read
+            ? .current(found.digest) : .stale(found)
+    }
+
+    /// Whether a file whose content is now `digest` was damaged: it changed, and nobody wrote to it.
+    static func isDamage(_ status: stat, _ digest: Digest, before: Entry?) -> Bool {
+        guard let before, before.modified < before.read else { return false }
+        let now = Entry(status, read: 0, digest: digest)
+        return now.size == before.size && now.modified == before.modified && digest != before.digest
+    }
+
+    /// Notes what was read.
+    func add(_ status: stat, _ digest: Digest) {
+        added.withLock { $0.append(Entry(status, read: start, digest: digest)) }
+    }
+
+    /// Writes the cache anew, where there is something new: under another name first, so that it is always whole.
+    func save() throws(BatchRefusal) {
+        let new = added.withLock { $0 }.sorted { $0.precedes($1.device, $1.inode) }
+        guard !new.isEmpty else { return }
+        var bytes = Self.mark
+        bytes.reserveCapacity(text.count + new.count * Self.recordSize)
+        text.withUnsafeBytes { old in
+            var place = 0
+            func record(_ place: Int) -> Slice<UnsafeRawBufferPointer> {
+                let offset = Self.mark.count + place * Self.recordSize
+                return old[offset..<offset + Self.recordSize]
+            }
+            for (index, entry) in new.enumerated() {
+                // The last one of a file that was met by two names.
+                if index + 1 < new.count, new[index + 1].device == entry.device,
+                    new[index + 1].inode == entry.inode
+                {
+                    continue
+                }
+                while place < count {
+                    let kept = Entry(UnsafeRawBufferPointer(rebasing: record(place)))
+                    guard kept.precedes(entry.device, entry.inode) else {
+                        if kept.device == entry.device, kept.inode == entry.inode { place += 1 }
+                        break
+                    }
+                    bytes += record(place)
+                    place += 1
+                }
+                entry.write(to: &bytes)
+            }
+            while place < count {
+                bytes += record(place)
+                place += 1
+            }
+        }
+        let sum = bytes.withUnsafeBytes { Checksum32.of($0) }
+        withUnsafeBytes(of: sum.littleEndian) { bytes += $0 }
+
+        let draft = path + Bytes(ascii: ".\(getpid())")
+        let name = String(decoding: path.printable, as: UTF8.self)
+        let file = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
+        guard file >= 0 else { throw .system(name, "making it", .output) }
+        let error = StandardStreams.write(bytes[...], to: file) { false }
+        if error != 0 { errno = error }
+        guard error == 0, fsync(file) == 0, close(file) == 0,
+            draft.withCString({ from in path.withCString { rename(from, $0) } }) == 0
+        else {
+            let refusal = BatchRefusal.system(name, "writing", .output)
+            _ = draft.withCString { unlink($0) }
+            throw refusal
+        }
+    }
+}

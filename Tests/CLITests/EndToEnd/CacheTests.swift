@@ -1,0 +1,101 @@
+#if CLI
+import Glibc
+import Testing
+
+@testable import overdrive_cli
+
+@Suite("overdrive checksum --cache")
+struct CacheTests {
+    private func checksum(_ tree: TemporaryTree, _ arguments: [String] = []) throws -> Command.Outcome {
+        try Command.overdrive(
+            ["checksum", "--stats", "--cache", "\(tree.path).cache", tree.path] + arguments
+        ).run()
+    }
+
+    private func bytesRead(_ outcome: Command.Outcome) -> String? {
+        outcome.errorLines.first { $0.hasPrefix("bytes ") }?.split(separator: " ").last.map(String.init)
+    }
+
+    /// Lets the files become older than the run that reads them: the time of a change of status cannot be set.
+    private func age(_ tree: TemporaryTree) throws {
+        usleep(30_000)
+    }
+
+    @Test("reads nothing of a tree that has not changed, and prints the same")
+    func unchanged() throws {
+        let tree = try TemporaryTree.odd()
+        defer { unlink("\(tree.path).cache") }
+        try age(tree)
+        let first = try checksum(tree)
+        let second = try checksum(tree)
+        #expect(first.output == (try Command.overdrive(["checksum", tree.path]).run().output))
+        #expect(second.output == first.output)
+        #expect(bytesRead(first) != "0")
+        #expect(bytesRead(second) == "0")
+        #expect(second.status == 0)
+    }
+
+    @Test("reads what was written, replaced or touched since")
+    func changed() throws {
+        let tree = try TemporaryTree()
+        defer { unlink("\(tree.path).cache") }
+        for name in ["a", "b", "c", "d"] { try tree.write(name, "1234567890") }
+        try age(tree)
+        _ = try checksum(tree)
+        try tree.write("b", "0987654321")
+        try tree.write("new", "1234567890")
+        rename("\(tree.path)/new", "\(tree.path)/c")
+        let outcome = try checksum(tree)
+        #expect(bytesRead(outcome) == "20")
+        #expect(outcome.output == (try Command.overdrive(["checksum", tree.path]).run().output))
+    }
+
+    @Test("reads a file again that is not older than the run that read it")
+    func racy() throws {
+        let tree = try TemporaryTree()
+        defer { unlink("\(tree.path).cache") }
+        try tree.write("future", "1234567890")
+        _ = try Command("touch", ["-d", "2100-01-01", "\(tree.path)/future"]).run()
+        try age(tree)
+        _ = try checksum(tree)
+        #expect(bytesRead(try checksum(tree)) == "10")
+    }
+
+    @Test(
+        "names content that has changed under an unchanged time as damage, again and again, and never takes it over"
+    )
+    func damage() throws {
+        let tree = try TemporaryTree()
+        defer { unlink("\(tree.path).cache") }
+        try tree.write("file", "1234567890")
+        _ = try Command("touch", ["-d", "2020-01-01", "\(tree.path)/file"]).run()
+        try age(tree)
+        #expect(try checksum(tree).status == 0)
+        try tree.write("file", "1234567891")
+        _ = try Command("touch", ["-d", "2020-01-01", "\(tree.path)/file"]).run()
+        for _ in 0..<2 {
+            let outcome = try checksum(tree)
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("overdrive: \(tree.path)/file: damaged: "))
+        }
+        // Written anew, it is an update.
+        try tree.write("file", "1234567892")
+        #expect(try checksum(tree).status == 0)
+    }
+
+    @Test("a cache that is none or damaged, or cannot be written, is one sentence")
+    func refusals() throws {
+        let tree = try TemporaryTree.odd()
+        defer { unlink("\(tree.path).cache") }
+        let none = try Command.overdrive(["checksum", "--cache", "\(tree.path)/plain", tree.path]).run()
+        #expect(none.status == 65)
+        #expect(none.errorLines.count == 1 && none.output == [])
+        let nowhere = try Command.overdrive(["checksum", "--cache", "/proc/cache", "\(tree.path)/plain"])
+            .run()
+        #expect(nowhere.status == 74)
+        #expect(nowhere.errorLines.count == 1)
+        #expect(
+            try Command.overdrive(["checksum", "--cache", "x", "--journal", "y", "."]).run().status == 64)
+    }
+}
+#endif
