@@ -12,6 +12,8 @@
  */
 #include "lane/queue.h"
 
+#include <stdlib.h>
+
 #include "worker/forks.h"
 
 enum {
@@ -21,7 +23,7 @@ enum {
 
 void odi_lane_drop_hands(od_queue *queue)
 {
-    for (int each = 0; each < ODI_HANDS; each++) {
+    for (int each = 0; each < odi_lane_hands(queue); each++) {
         odi_hand *hand = &queue->hands[each];
         const od_stay *stay = odi_stays;
 
@@ -34,11 +36,25 @@ void odi_lane_drop_hands(od_queue *queue)
     queue->back = 0;
 }
 
+/* Where memory is short a drainer takes one job at a time. */
+static void have_hands(od_queue *queue)
+{
+    if (queue->hands == NULL && queue->lane.count > 0 &&
+        (queue->hands = aligned_alloc(ODI_CACHE_LINE, ODI_HANDS * sizeof(odi_hand))) != NULL)
+        odi_lane_drop_hands(queue);
+}
+
+void odi_lane_free_hands(od_queue *queue)
+{
+    free(queue->hands);
+    queue->hands = NULL;
+}
+
 int32_t odi_lane_offered(const od_queue *queue)
 {
     int32_t offered = 0;
 
-    for (int each = 0; each < ODI_HANDS; each++)
+    for (int each = 0; each < odi_lane_hands(queue); each++)
         offered += odi_hand_offered(&queue->hands[each]);
     return offered;
 }
@@ -50,7 +66,7 @@ static void take_back(od_queue *queue, odi_hand *hand)
 
 void odi_lane_take_back(od_queue *queue)
 {
-    for (int each = 0; each < ODI_HANDS; each++)
+    for (int each = 0; each < odi_lane_hands(queue); each++)
         take_back(queue, &queue->hands[each]);
 }
 
@@ -58,7 +74,7 @@ bool odi_lane_pop_hand(od_queue *queue, odi_entry *entry)
 {
     if (queue->back == 0)
         return false;
-    for (int each = 0; each < ODI_HANDS; each++) {
+    for (int each = 0; each < odi_lane_hands(queue); each++) {
         if (odi_hand_pop(&queue->hands[each], entry)) {
             queue->back--;
             return true;
@@ -83,7 +99,7 @@ void odi_lane_call_in(od_queue *queue)
     odi_store_relaxed(&queue->takes, takes);
     if (queue->running < 2 || queue->early.count > 0 || queue->back > 0)
         return;
-    for (int each = 0; each < ODI_HANDS; each++) {
+    for (int each = 0; each < odi_lane_hands(queue); each++) {
         odi_hand *hand = &queue->hands[each];
 
         if (ODI_UNLIKELY(hand->owner != NULL && takes - hand->since > PASSED_OVER))
@@ -99,7 +115,7 @@ static odi_hand *free_hand(od_queue *queue)
 {
     odi_hand *empty = NULL;
 
-    for (int each = ODI_HANDS - 1; each >= 0; each--) {
+    for (int each = odi_lane_hands(queue) - 1; each >= 0; each--) {
         odi_hand *hand = &queue->hands[each];
 
         if (hand->owner != NULL)
@@ -144,6 +160,7 @@ void odi_lane_fill_hand(od_queue *queue, odi_lot *lot, const od_stay *drainer)
     if (most == 0 || queue->raised != 0 || queue->pending_limit != 0 || queue->exclusive ||
         queue->children > 0)
         return;
+    have_hands(queue);
     odi_hand *hand = free_hand(queue);
     if (hand == NULL)
         return;

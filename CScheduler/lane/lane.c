@@ -89,6 +89,7 @@ odi_settlement odi_lane_settle(od_queue *queue)
     if (waiting == 0 && queue->running == 0) {
         odi_fifo_trim(&queue->inbox.fifo);
         odi_fifo_trim(&queue->lane);
+        odi_lane_free_hands(queue);
     }
     odi_lock_release(&queue->inbox.lock);
     if (ODI_UNLIKELY(queue->raised != 0))
@@ -299,7 +300,7 @@ void odi_lane_purge(od_queue *queue)
     odi_lock_acquire(&queue->watch.lock);
     sift(queue, &queue->early, &dropped);
     odi_lane_take_back(queue);
-    for (int each = 0; each < ODI_HANDS; each++)
+    for (int each = 0; each < odi_lane_hands(queue); each++)
         sift_hand(queue, &queue->hands[each], &dropped);
     sift(queue, &queue->lane, &dropped);
     odi_lock_acquire(&queue->inbox.lock);

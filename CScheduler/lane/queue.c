@@ -387,6 +387,9 @@ void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
 __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
                                                        od_queue *queue, od_group *group,
                                                        int32_t band);
+__attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
+                                                           od_queue *queue, od_group *group,
+                                                           int32_t band);
 __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
                                                             od_queue *queue, od_group *group,
                                                             int32_t band, uint32_t flags);
@@ -396,6 +399,13 @@ __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *capture
                                                        int32_t band)
 {
     enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
+}
+
+__attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
+                                                           od_queue *queue, od_group *group,
+                                                           int32_t band)
+{
+    submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
 }
 
 __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
@@ -517,6 +527,7 @@ void odi_queue_reap(od_queue *queue)
         odi_fifo_free(&queue->lane);
         odi_fifo_free(&queue->early);
         odi_fifo_free(&queue->inbox.fifo);
+        odi_lane_free_hands(queue);
     }
     odi_lock_release(&queue->watch.lock);
 

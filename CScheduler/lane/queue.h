@@ -123,7 +123,7 @@ struct od_queue {
     odi_turn *first_caller, *last_caller; /* sync callers through this one, while it is awaited */
     uint32_t callers_in_line;             /* the same in the target's line */
     odi_record *before; /* from here on the chain's jobs may be outside of the lane */
-    ODI_LINE_ALIGNED odi_hand hands[ODI_HANDS];
+    odi_hand *hands; /* ODI_HANDS of them while the lane is in use; NULL: none was needed yet */
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
     ODI_LINE_ALIGNED odi_inbox inbox;
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
@@ -230,6 +230,11 @@ bool odi_queue_visit(od_queue *queue);
 void odi_queue_end_visit(od_queue *queue);
 
 /* hands.c. The lock is held. */
+static inline int odi_lane_hands(const od_queue *queue) /* so many there are */
+{
+    return queue->hands != NULL ? ODI_HANDS : 0;
+}
+void odi_lane_free_hands(od_queue *queue); /* nothing is in them, and nobody at them */
 void odi_lane_fill_hand(od_queue *queue, odi_lot *lot, const od_stay *drainer);
 void odi_lane_put_down(odi_lot *lot); /* its drainer claims no more of it */
 void odi_lane_take_back(od_queue *queue); /* whatever is not claimed of any hand */

@@ -35,11 +35,25 @@ extension Task {
     ///     for try await list in issues.updates { show(list) }
     ///
     /// A loop that is left early, or whose task is cancelled, ends its own listening: the task keeps nothing for it, and
-    /// goes on.
+    /// goes on. One that is slower than the task misses updates: of those that it has not taken the newest 1,024 wait
+    /// for it; see ``updates(bufferingPolicy:)``.
     ///
     /// - Throws: The task's error, as the end of the stream.
     public final var updates: AsyncThrowingStream<T, any Error> {
-        AsyncThrowingStream { continuation in
+        updates(bufferingPolicy: .bufferingNewest(1_024))
+    }
+
+    /// The same with as many updates waiting for a slow loop as you say.
+    ///
+    ///     for try await reading in sensor.updates(bufferingPolicy: .bufferingNewest(1)) { show(reading) }
+    ///
+    /// - Parameter bufferingPolicy: Which updates are kept for a loop that does not come for them. `.unbounded` keeps all,
+    ///   for as long as the task is faster. The value at the end counts as an update.
+    /// - Throws: The task's error, as the end of the stream.
+    public final func updates(
+        bufferingPolicy: AsyncThrowingStream<T, any Error>.Continuation.BufferingPolicy
+    ) -> AsyncThrowingStream<T, any Error> {
+        AsyncThrowingStream(bufferingPolicy: bufferingPolicy) { continuation in
             let subscription = subscribe { continuation.yield($0) }
             let listener = Listener<T> { [weak self] outcome in
                 let wasUpdate = self?.isLastUpdateTheValue ?? false

@@ -38,8 +38,9 @@ extension TaskQueue {
     ///   - pendingLimit: How many closures may wait to begin; 1 or more. Those that run are not counted, so
     ///     ``pendingTaskCount`` may be higher by ``runningTaskCount`` and by those that producers wait with. Callers of
     ///     ``sync(flags:execute:)`` that wait for their turn count, and so do the queues on this one whose
-    ///     closures wait for it, once for each that may run beside the others; let in always are timers, and tasks
-    ///     that come with a dependent or have waited for dependencies, conditions or their next attempt.
+    ///     closures wait for it, once for each that may run beside the others; let in always are timers, closures of
+    ///     ``run(_:)`` where the queue does not reject, and tasks that come with a dependent or have waited for
+    ///     dependencies, conditions or their next attempt.
     ///   - policy: What happens to who submits beyond it.
     ///   - label: For reports and messages; the engine keeps 47 bytes of it.
     ///   - qos: How much its closures matter.

@@ -43,6 +43,16 @@ extension TaskQueue {
         }
     }
 
+    @available(
+        *, unavailable,
+        message: "a closure that awaits keeps no place in a queue: write Task(executorPreference: queue.taskExecutor) { … }, or give an actor the queue's actorExecutor"
+    )
+    public func async(
+        group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: @escaping () async -> Void
+    ) {
+        fatalError("unavailable")
+    }
+
     /// What the engine is told of a submission's quality of service and flags.
     func engineTerms(qos: QoS?, flags: Flags) -> (band: Int32, flags: UInt32) {
         let qos = QoS.asked(qos, flags)
@@ -58,7 +68,8 @@ extension TaskQueue {
     ///
     /// The closure is cancelled with the calling task: one that has not started never runs, and in one that
     /// runs ``Cancellation/isRequested`` turns true. ``cancelAll()`` and a shutdown cancel it too while it
-    /// waits.
+    /// waits. A full queue takes the closure all the same, unless it rejects: the task is held back by waiting for it,
+    /// and no thread is.
     ///
     /// - Parameter body: What to run.
     /// - Returns: What `body` returns, back in the caller's isolation.
@@ -90,6 +101,8 @@ extension TaskQueue {
                     // The stub outlives the attempt, so that the rejection is there when it goes.
                     do throws(PendingLimitReached) { try tryAsync(execute: submission) } catch { rejection.note(error) }
                     stub.keep()
+                } else if backPressure != nil, case .engine(let queue, _) = route {
+                    submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
                 } else {
                     async(execute: submission)
                 }

@@ -102,6 +102,17 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         self.init(queue, label: label, qos: qos, isConcurrent: isConcurrent, isInactive: isInactive)
     }
 
+    /// A queue whose closures run on one of the engine's, as on a scheduler of one's own.
+    ///
+    ///     let queue = DispatchQueue(taskQueue: .serial(label: "render", scheduler: renderers))
+    ///
+    /// - Parameter queue: Where closures run. Its order, limit and suspension hold.
+    public convenience init(taskQueue queue: TaskQueue) {
+        self.init(
+            queue, label: queue.label, qos: .unspecified, isConcurrent: queue.maxConcurrentTaskCount != 1,
+            isInactive: !queue.isActive)
+    }
+
     /// A queue whose closures run on a queue of libdispatch's, for code that shares one with this program.
     ///
     ///     let delegate = DispatchQueue(underlying: connection.workQueue)
@@ -189,7 +200,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         if let foreign { foreign.suspend() } else { taskQueue.suspend() }
     }
 
-    /// Takes one ``suspend()`` back, or activates a queue that was made inactive. Traps when there is neither.
+    /// Takes one ``suspend()`` back. Traps when there is none; a queue that was made inactive needs ``activate()``.
     public override func resume() {
         guard !isShared else { return }
         var count = suspensions.load(ordering: .acquiring)
@@ -202,10 +213,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
             }
             count = now
         }
-        guard !isActivated.load(ordering: .acquiring) else {
-            trap("DispatchQueue.resume() of \"\(label)\", which is not suspended: call it once for each suspend()")
-        }
-        activate()
+        trap("DispatchQueue.resume() of \"\(label)\", which is not suspended: call it once for each suspend()")
     }
 
     /// Puts a queue that has not been activated on another one. Traps on one that is active, and for a queue that

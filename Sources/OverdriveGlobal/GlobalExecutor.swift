@@ -59,3 +59,10 @@ public enum GlobalExecutor {
 public func overdriveGlobalInstall() -> Bool {
     GlobalExecutor.install()
 }
+
+/// How many jobs and closures the preloaded scheduler has run, for `scripts/run-preloaded`.
+@_spi(Preload)
+@_cdecl("overdrive_global_executed")
+public func overdriveGlobalExecuted() -> UInt64 {
+    UInt64(Scheduler.shared.metrics.executed)
+}

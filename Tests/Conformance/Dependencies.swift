@@ -162,7 +162,9 @@ extension Conformance {
         @Test("in a circle", arguments: Surface.all)
         func circle(on surface: Surface) async {
             let result = await #expect(
-                processExitsWith: surface.expects(.dependencyCircles, theirs: .exitCode(hangs), ours: .failure),
+                // The drop-in types keep Foundation's rings, which a cancel opens.
+                processExitsWith: surface == .dropIn
+                    ? .exitCode(hangs) : surface.expects(.dependencyCircles, theirs: .exitCode(hangs), ours: .failure),
                 observing: [\.standardErrorContent]
             ) { [surface] in
                 let (queue, a, b) = (surface.operations(), surface.unit("a") {}, surface.unit("b") {})
@@ -170,11 +172,11 @@ extension Conformance {
                 b.add(dependency: a)
                 queue.add(a)
                 queue.add(b)
-                orHangs(on: surface) { a.waitUntilFinished() }
+                orHangs(on: surface, isExpected: surface != .overdrive) { a.waitUntilFinished() }
             }
             expectDeath(
                 result, on: surface, theirs: .exit,
-                saying: "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts")
+                saying: surface == .dropIn ? nil : "Task.add(dependency:) would have \"b\" wait for \"a\", \"a\" for \"b\": a circle never starts")
         }
     }
 

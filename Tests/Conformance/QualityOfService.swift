@@ -12,7 +12,8 @@ extension Conformance {
             let expected = surface.expects(.fiveBands, theirs: theirs, ours: qos)
             #expect(surface.concurrent(qos: qos).qos == expected)
             #expect(surface.serial(qos: qos).qos == expected)
-            let theirGlobal = qos == .default ? nil : theirs
+            // The drop-in types know five bands and keep that a default queue was told none.
+            let theirGlobal = qos == .default ? nil : surface == .dropIn ? qos : theirs
             #expect(surface.global(qos).qos == surface.expects(.plainQoS, theirs: theirGlobal, ours: qos))
         }
 
@@ -62,6 +63,8 @@ extension Conformance {
                 switch surface {
                 case .libdispatch: surface.global(qos)
                 case .overdrive: .ours(TaskQueue(qos: qos.ours, scheduler: scheduler))
+                case .dropIn:
+                    .dropIn(DropIn.DispatchQueue(taskQueue: TaskQueue(qos: qos.ours, scheduler: scheduler)))
                 }
             }
             let (group, gate, started, log) = (surface.group(), Gate(), Gate(), Log<QoS>())
@@ -102,6 +105,8 @@ extension Conformance {
                 switch surface {
                 case .libdispatch: surface.global(qos)
                 case .overdrive: .ours(TaskQueue(qos: qos.ours, scheduler: scheduler))
+                case .dropIn:
+                    .dropIn(DropIn.DispatchQueue(taskQueue: TaskQueue(qos: qos.ours, scheduler: scheduler)))
                 }
             }
             let (outer, inner, before, seen) = (surface.group(), surface.group(), Counter(), Log<Int>())

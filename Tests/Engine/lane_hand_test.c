@@ -498,9 +498,45 @@ static void an_empty_lane_keeps_no_credits(void **state)
     od_group_release(group);
 }
 
+/* A queue is light while nothing waits in it. */
+static bool holds_hands(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool holds = queue->hands != NULL;
+    odi_lock_release(&queue->watch.lock);
+    return holds;
+}
+
+static void a_queue_takes_hands_for_as_long_as_jobs_wait_in_it(void **state)
+{
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    (void)state;
+    assert_in_range(sizeof *queue, 1, 896);
+    assert_false(holds_hands(queue));
+    for (int round = 1; round <= 3; round++) {
+        od_queue_suspend(queue);
+        add(queue, gate_job, &door);
+        for (int i = 0; i < 20; i++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&door.waiting) == 1);
+        assert_true(holds_hands(queue));
+        gate_open(&door);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_comes_true(!holds_hands(queue));
+        assert_int_equal(atomic_load(&ran), round * 20);
+        door = (gate){0};
+    }
+    od_queue_release(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LANE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it),
         LANE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took),
         LANE_TEST(what_was_taken_back_keeps_its_order),
         LANE_TEST(a_cancel_counts_what_a_blocked_drainer_took),

@@ -135,4 +135,23 @@ struct BackPressureTests {
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("TaskQueue(pendingLimit: 0): choose 1 or more"))
     }
+
+    @Test("suspends a task that runs a closure on a full queue, and blocks no thread; cancelling wakes it", arguments: [
+        TaskQueue.BackPressure.wait, .callerRuns,
+    ])
+    func runOnFullQueue(policy: TaskQueue.BackPressure) async throws {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue(
+            pendingLimit: 1, policy: policy, maxConcurrentTaskCount: 1, initiallyInactive: true, scheduler: scheduler)
+        queue.async {}
+        let waiting = (0..<8).map { number in
+            Task(executorPreference: scheduler) { try await queue.run { number } }
+        }
+        // The only worker is free for others, whatever waits on the queue.
+        for _ in 0..<8 { await Task(executorPreference: scheduler) { await Task.yield() }.value }
+        waiting[0].cancel()
+        await #expect(throws: CancellationError.self) { try await waiting[0].value }
+        queue.activate()
+        for number in 1..<8 { #expect(try await waiting[number].value == number) }
+    }
 }

@@ -21,6 +21,24 @@ struct ParallelAsyncTests {
         #expect(b == "b")
     }
 
+    @Test("run in the band of the calling task's priority", arguments: [
+        (TaskPriority.high, TaskQueue.QoS.userInitiated), (.medium, .default), (.utility, .utility), (.background, .background),
+    ])
+    func priority(_ priority: TaskPriority, _ qos: TaskQueue.QoS) async {
+        let scheduler = makeScheduler()
+        // Nobody awaits it before its body is over: that would raise it.
+        let (seen, done) = (Log<TaskQueue.QoS?>(), WaitGroup())
+        done.enter()
+        Task.detached(priority: priority) {
+            seen.note(await Parallel.run(on: scheduler) { TaskQueue.QoS.current })
+            let both = await Parallel.join(on: scheduler) { TaskQueue.QoS.current } _: { 0 }
+            seen.note(both.0)
+            done.leave()
+        }
+        await done.wait()
+        #expect(seen.all == [qos, qos])
+    }
+
     @Test("invoke, scope and branches with numbers suspend too, and throw as they are")
     func branches() async {
         struct Problem: Error, Equatable {}

@@ -54,6 +54,25 @@ struct AsyncTests {
         }
     }
 
+    @Test("updates that nobody takes are bounded: the newest stay, as many as one says")
+    func boundedUpdates() async throws {
+        let count = 5_000
+        let task = Task<Int> { emitter in
+            for number in 0..<count { emitter(.update(number)) }
+            emitter(.completion)
+            return {}
+        }
+        let (byDefault, few) = (task.updates, task.updates(bufferingPolicy: .bufferingNewest(3)))
+        task.start()
+        await _ = task.result()
+        var seen: [Int] = []
+        for try await update in byDefault { seen.append(update) }
+        #expect(seen == Array(count - 1_024..<count))
+        seen = []
+        for try await update in few { seen.append(update) }
+        #expect(seen == Array(count - 3..<count))
+    }
+
     @Test("updates are a stream that ends as the task does")
     func updates() async throws {
         let task = Task<Int> { emit in

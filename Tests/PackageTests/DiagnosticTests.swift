@@ -147,6 +147,14 @@ struct DiagnosticTests {
         #expect(try Typecheck.errors(in: source, mode: mode) == "")
     }
 
+    @Test("a queue's closure that awaits, which is told where that goes", arguments: [5, 6])
+    func awaitingClosure(mode: Int) throws {
+        let diagnostic = Diagnostic(
+            "func t1() { TaskQueue().async { await work() } }",
+            says: "write Task(executorPreference: queue.taskExecutor) { … }")
+        try check([diagnostic], mode: mode, prelude: "import OverdriveCore\nfunc work() async {}\n")
+    }
+
     @Test("but ours do, and both side by side", arguments: [5, 6])
     func bothKinds(mode: Int) throws {
         let ours = """

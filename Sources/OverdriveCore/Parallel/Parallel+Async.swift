@@ -12,7 +12,7 @@ extension Parallel {
     /// - Returns: What `operation` returns.
     /// - Throws: What `operation` throws.
     /// - Ordering: What happened before is visible to `operation`, and what it wrote is visible afterwards.
-    /// - Threading: From any task.
+    /// - Threading: From any task, in the band of its priority.
     /// - Cost: Three allocations, a submission and a resumption.
     public static func run<R: Sendable, E: Error>(
         on scheduler: Scheduler = .shared, _ operation: @escaping @Sendable () throws(E) -> R
@@ -21,7 +21,7 @@ extension Parallel {
         let result: Result<R, E>? = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let reply = Reply(to: continuation)
-                TaskQueue(scheduler: scheduler).async {
+                TaskQueue(qos: .init(Task.currentPriority.rawValue), scheduler: scheduler).async {
                     reply.give(
                         work.whileCurrent {
                             do throws(E) { return .success(try operation()) } catch { return .failure(error) }

@@ -9,8 +9,12 @@ struct AdoptablePackage {
 
     /// What `swift package dump-package` says, as far as it matters.
     private struct Description: Decodable {
-        let name: String
+        let toolsVersion: Version
         let targets: [Target]
+
+        struct Version: Decodable {
+            let _version: String
+        }
 
         struct Target: Decodable {
             let name: String
@@ -52,7 +56,7 @@ struct AdoptablePackage {
         }
         let dump = Command.run(["swift", "package", "--package-path", path, "dump-package"])
         guard dump.status == 0, let start = dump.output.firstIndex(of: UInt8(ascii: "{")) else {
-            throw Refusal("the manifest of \(path) cannot be read: \(dump.lastLine)")
+            throw Refusal("the manifest of \(path) cannot be read: \(dump.summary)")
         }
         do {
             described = try JSONDecoder().decode(Description.self, from: Data(dump.output[start...]))
@@ -91,7 +95,8 @@ struct AdoptablePackage {
     /// The manifest with its block.
     func adoptedManifest(targets: [AdoptedTarget], from source: PackageSource) throws(Refusal) -> String {
         guard let text = Files.read(manifestPath) else { throw Refusal("\(manifestPath) cannot be read") }
-        guard let new = ManifestBlock.added(to: text, targets: targets.map(\.name), from: source) else {
+        let tools = described.toolsVersion._version.split(separator: ".").compactMap { Int($0) }
+        guard let new = ManifestBlock.added(to: text, targets: targets.map(\.name), from: source, tools: tools) else {
             throw Refusal("\(manifestPath) keeps its Package(…) in no variable: write `let package = Package(…)` first")
         }
         return new

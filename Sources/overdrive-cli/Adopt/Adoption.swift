@@ -53,7 +53,7 @@ struct Adoption {
         let after = Build.run(in: path)
         let new = after.errors.filter { !before.contains($0) }
         for error in new { say(error) }
-        if !after.succeeded, new.isEmpty { say("it does not build any more: \(after.lastLine)") }
+        if !after.succeeded, new.isEmpty { say("it does not build any more: \(after.summary)") }
         return walls.isEmpty && after.succeeded
     }
 

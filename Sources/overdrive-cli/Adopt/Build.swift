@@ -4,7 +4,7 @@ struct Build {
     let succeeded: Bool
     /// The compiler's errors, each once: `file:line: sentence`.
     let errors: [String]
-    let lastLine: String
+    let summary: String
 
     static func run(in path: String) -> Build {
         let result = Command.run(["swift", "build", "--package-path", path, "--build-tests"])
@@ -15,7 +15,7 @@ struct Build {
             let error = "\(match.1): \(match.2)"
             if seen.insert(error).inserted { errors.append(error) }
         }
-        return Build(succeeded: result.status == 0, errors: errors, lastLine: result.lastLine)
+        return Build(succeeded: result.status == 0, errors: errors, summary: result.summary)
     }
 }
 #endif

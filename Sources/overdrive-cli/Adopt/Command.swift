@@ -9,9 +9,9 @@ struct Command {
     /// What it wrote to either stream.
     let output: [UInt8]
 
-    var lastLine: String {
+    var summary: String {
         let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
-        return String(lines.last { $0.contains("error:") } ?? lines.last ?? "it said nothing")
+        return String(lines.first { $0.contains("error:") } ?? lines.last ?? "it said nothing")
     }
 
     static func run(_ words: [String]) -> Command {

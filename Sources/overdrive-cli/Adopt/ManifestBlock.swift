@@ -7,14 +7,16 @@ enum ManifestBlock {
     private static let withoutLineEnd = " (the line before had no end)"
 
     /// The manifest with the block, or nil where no variable holds the package.
-    static func added(to manifest: String, targets: [String], from source: PackageSource) -> String? {
+    static func added(
+        to manifest: String, targets: [String], from source: PackageSource, tools: [Int]
+    ) -> String? {
         guard let name = packageVariable(in: manifest) else { return nil }
         let isComplete = manifest.isEmpty || manifest.hasSuffix("\n")
         let names = targets.map(\.debugDescription).joined(separator: ", ")
         return manifest + (isComplete ? "" : "\n") + """
             \(begin)\(isComplete ? "" : withoutLineEnd)
             // These targets' queues and operations are Overdrive's. `overdrive adopt --undo` removes these lines.
-            \(name).dependencies.append(\(source.dependency))
+            \(name).dependencies.append(\(source.dependency(tools: tools)))
             for target in \(name).targets where [\(names)].contains(target.name) {
                 target.dependencies.append(.product(name: "OverdriveDispatch", package: "\(source.identity)"))
             }

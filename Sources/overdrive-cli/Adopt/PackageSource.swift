@@ -19,11 +19,14 @@ enum PackageSource {
         return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
     }
 
-    /// The dependency as Swift.
-    var dependency: String {
+    /// The dependency as Swift, in a manifest of these tools or later.
+    func dependency(tools: [Int]) -> String {
         switch self {
         case .path(let path): ".package(path: \(path.debugDescription))"
-        case .url(let url): ".package(url: \(url.debugDescription), .branch(\"main\"))"
+        case .url(let url):
+            tools.lexicographicallyPrecedes([5, 6])
+                ? ".package(url: \(url.debugDescription), .branch(\"main\"))"
+                : ".package(url: \(url.debugDescription), branch: \"main\")"
         }
     }
 }

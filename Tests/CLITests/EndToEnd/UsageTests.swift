@@ -17,6 +17,8 @@ struct UsageTests {
             ["checksum", "--check", "list", "path"], ["checksum", "--quiet", "."], ["unknown"],
             ["machine", "extra"], ["machine", "--root"],
             ["preload"], ["preload", "ls"], ["preload", "--library"],
+            ["adopt"], ["adopt", "/nowhere", "--from", "/nowhere"], ["adopt", "."],
+            ["adopt", ".", "--undo", "--from", "."], ["adopt", "/tmp", "--undo", "--dry-run", "extra"],
         ])
     func usage(arguments: [String]) throws {
         let outcome = try Command.overdrive(arguments).run()

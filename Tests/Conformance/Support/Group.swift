@@ -4,11 +4,13 @@ import OverdriveCore
 /// A `DispatchGroup` or a `WaitGroup`.
 enum Group: Sendable {
     case theirs(DispatchGroup)
+    case dropIn(DropIn.DispatchGroup)
     case ours(WaitGroup)
 
     func enter() {
         switch self {
         case .theirs(let group): group.enter()
+        case .dropIn(let group): group.enter()
         case .ours(let group): group.enter()
         }
     }
@@ -16,6 +18,7 @@ enum Group: Sendable {
     func leave() {
         switch self {
         case .theirs(let group): group.leave()
+        case .dropIn(let group): group.leave()
         case .ours(let group): group.leave()
         }
     }
@@ -23,6 +26,7 @@ enum Group: Sendable {
     func wait() {
         switch self {
         case .theirs(let group): group.wait()
+        case .dropIn(let group): group.wait()
         case .ours(let group): group.wait()
         }
     }
@@ -31,6 +35,7 @@ enum Group: Sendable {
     func wait(milliseconds: Int) -> Bool {
         switch self {
         case .theirs(let group): group.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+        case .dropIn(let group): group.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
         case .ours(let group): group.wait(timeout: .milliseconds(milliseconds)) == .success
         }
     }
@@ -39,6 +44,7 @@ enum Group: Sendable {
     func waitForever() -> Bool {
         switch self {
         case .theirs(let group): group.wait(timeout: .distantFuture) == .success
+        case .dropIn(let group): group.wait(timeout: .distantFuture) == .success
         case .ours(let group): group.wait(timeout: .seconds(Int64.max)) == .success
         }
     }
@@ -46,6 +52,7 @@ enum Group: Sendable {
     func notify(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
         switch (self, queue) {
         case (.theirs(let group), .theirs(let queue)): group.notify(queue: queue, execute: body)
+        case (.dropIn(let group), .dropIn(let queue)): group.notify(queue: queue, execute: body)
         case (.ours(let group), .ours(let queue)): group.notify(on: queue, execute: body)
         default: preconditionFailure("a group and a queue of two surfaces")
         }
@@ -55,6 +62,7 @@ enum Group: Sendable {
     func notifyAlone(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
         switch (self, queue) {
         case (.theirs(let group), .theirs(let queue)): group.notify(flags: .barrier, queue: queue, execute: body)
+        case (.dropIn(let group), .dropIn(let queue)): group.notify(flags: .barrier, queue: queue, execute: body)
         case (.ours(let group), .ours(let queue)): group.notify(on: queue, flags: .barrier, execute: body)
         default: preconditionFailure("a group and a queue of two surfaces")
         }
@@ -64,6 +72,10 @@ enum Group: Sendable {
     func wait() async {
         switch self {
         case .theirs(let group):
+            await withCheckedContinuation { continuation in
+                group.notify(queue: .global()) { continuation.resume() }
+            }
+        case .dropIn(let group):
             await withCheckedContinuation { continuation in
                 group.notify(queue: .global()) { continuation.resume() }
             }

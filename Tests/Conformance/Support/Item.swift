@@ -5,11 +5,13 @@ import OverdriveCore
 enum Item: @unchecked Sendable {
     // On Linux DispatchWorkItem does not say that it is Sendable; it is made for use by several threads.
     case theirs(DispatchWorkItem)
+    case dropIn(DropIn.DispatchWorkItem)
     case ours(WorkItem)
 
     func perform() {
         switch self {
         case .theirs(let item): item.perform()
+        case .dropIn(let item): item.perform()
         case .ours(let item): item.perform()
         }
     }
@@ -17,6 +19,7 @@ enum Item: @unchecked Sendable {
     func cancel() {
         switch self {
         case .theirs(let item): item.cancel()
+        case .dropIn(let item): item.cancel()
         case .ours(let item): item.cancel()
         }
     }
@@ -24,6 +27,7 @@ enum Item: @unchecked Sendable {
     var isCancelled: Bool {
         switch self {
         case .theirs(let item): item.isCancelled
+        case .dropIn(let item): item.isCancelled
         case .ours(let item): item.isCancelled
         }
     }
@@ -31,6 +35,7 @@ enum Item: @unchecked Sendable {
     func wait() {
         switch self {
         case .theirs(let item): item.wait()
+        case .dropIn(let item): item.wait()
         case .ours(let item): item.wait()
         }
     }
@@ -39,6 +44,7 @@ enum Item: @unchecked Sendable {
     func wait(milliseconds: Int) -> Bool {
         switch self {
         case .theirs(let item): item.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+        case .dropIn(let item): item.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
         case .ours(let item): item.wait(timeout: .milliseconds(milliseconds)) == .success
         }
     }
@@ -46,6 +52,7 @@ enum Item: @unchecked Sendable {
     func notify(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
         switch (self, queue) {
         case (.theirs(let item), .theirs(let queue)): item.notify(queue: queue, execute: body)
+        case (.dropIn(let item), .dropIn(let queue)): item.notify(queue: queue, execute: body)
         case (.ours(let item), .ours(let queue)): item.notify(on: queue, execute: body)
         default: preconditionFailure("an item and a queue of two surfaces")
         }
@@ -55,6 +62,7 @@ enum Item: @unchecked Sendable {
     func notifyAlone(on queue: Queue, _ body: @escaping @Sendable () -> Void) {
         switch (self, queue) {
         case (.theirs(let item), .theirs(let queue)): item.notify(flags: .barrier, queue: queue, execute: body)
+        case (.dropIn(let item), .dropIn(let queue)): item.notify(flags: .barrier, queue: queue, execute: body)
         case (.ours(let item), .ours(let queue)): item.notify(on: queue, flags: .barrier, execute: body)
         default: preconditionFailure("an item and a queue of two surfaces")
         }
@@ -63,6 +71,7 @@ enum Item: @unchecked Sendable {
     func notify(on queue: Queue, _ next: Item) {
         switch (self, queue, next) {
         case (.theirs(let item), .theirs(let queue), .theirs(let next)): item.notify(queue: queue, execute: next)
+        case (.dropIn(let item), .dropIn(let queue), .dropIn(let next)): item.notify(queue: queue, execute: next)
         case (.ours(let item), .ours(let queue), .ours(let next)): item.notify(on: queue, execute: next)
         default: preconditionFailure("items and a queue of two surfaces")
         }
@@ -73,6 +82,7 @@ extension Surface {
     func item(_ body: @escaping @Sendable () -> Void) -> Item {
         switch self {
         case .libdispatch: .theirs(DispatchWorkItem(block: body))
+        case .dropIn: .dropIn(DropIn.DispatchWorkItem(block: body))
         case .overdrive: .ours(WorkItem(execute: body))
         }
     }
@@ -80,6 +90,7 @@ extension Surface {
     func concurrentPerform(_ iterations: Int, _ body: @escaping @Sendable (Int) -> Void) {
         switch self {
         case .libdispatch: DispatchQueue.concurrentPerform(iterations: iterations, execute: body)
+        case .dropIn: DropIn.DispatchQueue.concurrentPerform(iterations: iterations, execute: body)
         case .overdrive: TaskQueue.concurrentPerform(iterations: iterations, execute: body)
         }
     }
@@ -89,6 +100,7 @@ extension Queue {
     func async(_ item: Item) {
         switch (self, item) {
         case (.theirs(let queue), .theirs(let item)): queue.async(execute: item)
+        case (.dropIn(let queue), .dropIn(let item)): queue.async(execute: item)
         case (.ours(let queue), .ours(let item)): queue.async(execute: item)
         default: preconditionFailure("a queue and an item of two surfaces")
         }
@@ -97,6 +109,7 @@ extension Queue {
     func async(group: Group, _ item: Item) {
         switch (self, group, item) {
         case (.theirs(let queue), .theirs(let group), .theirs(let item)): queue.async(group: group, execute: item)
+        case (.dropIn(let queue), .dropIn(let group), .dropIn(let item)): queue.async(group: group, execute: item)
         case (.ours(let queue), .ours(let group), .ours(let item)): queue.async(group: group, execute: item)
         default: preconditionFailure("a queue, a group and an item of two surfaces")
         }
@@ -105,6 +118,7 @@ extension Queue {
     func sync(_ item: Item) {
         switch (self, item) {
         case (.theirs(let queue), .theirs(let item)): queue.sync(execute: item)
+        case (.dropIn(let queue), .dropIn(let item)): queue.sync(execute: item)
         case (.ours(let queue), .ours(let item)): queue.sync(execute: item)
         default: preconditionFailure("a queue and an item of two surfaces")
         }
@@ -115,6 +129,7 @@ extension Group {
     func notify(on queue: Queue, _ item: Item) {
         switch (self, queue, item) {
         case (.theirs(let group), .theirs(let queue), .theirs(let item)): group.notify(queue: queue, work: item)
+        case (.dropIn(let group), .dropIn(let queue), .dropIn(let item)): group.notify(queue: queue, work: item)
         case (.ours(let group), .ours(let queue), .ours(let item)): group.notify(on: queue, execute: item)
         default: preconditionFailure("a group, a queue and an item of two surfaces")
         }

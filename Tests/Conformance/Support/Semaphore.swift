@@ -4,11 +4,13 @@ import OverdriveCore
 /// A `DispatchSemaphore` or a `CountingSemaphore`.
 enum Semaphore: Sendable {
     case theirs(DispatchSemaphore)
+    case dropIn(DropIn.DispatchSemaphore)
     case ours(CountingSemaphore)
 
     func wait() {
         switch self {
         case .theirs(let semaphore): semaphore.wait()
+        case .dropIn(let semaphore): semaphore.wait()
         case .ours(let semaphore): semaphore.wait()
         }
     }
@@ -17,6 +19,7 @@ enum Semaphore: Sendable {
     func wait(milliseconds: Int) -> Bool {
         switch self {
         case .theirs(let semaphore): semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+        case .dropIn(let semaphore): semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
         case .ours(let semaphore): semaphore.wait(timeout: .milliseconds(milliseconds)) == .success
         }
     }
@@ -24,6 +27,7 @@ enum Semaphore: Sendable {
     func waitForever() -> Bool {
         switch self {
         case .theirs(let semaphore): semaphore.wait(timeout: .distantFuture) == .success
+        case .dropIn(let semaphore): semaphore.wait(timeout: .distantFuture) == .success
         case .ours(let semaphore): semaphore.wait(timeout: .seconds(Int64.max)) == .success
         }
     }
@@ -33,6 +37,7 @@ enum Semaphore: Sendable {
     func signal() -> Bool {
         switch self {
         case .theirs(let semaphore): semaphore.signal() != 0
+        case .dropIn(let semaphore): semaphore.signal() != 0
         case .ours(let semaphore): semaphore.signal()
         }
     }
@@ -42,6 +47,7 @@ extension Surface {
     func semaphore(_ value: Int) -> Semaphore {
         switch self {
         case .libdispatch: .theirs(DispatchSemaphore(value: value))
+        case .dropIn: .dropIn(DropIn.DispatchSemaphore(value: value))
         case .overdrive: .ours(CountingSemaphore(value: value))
         }
     }

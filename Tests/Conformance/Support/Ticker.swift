@@ -5,11 +5,13 @@ import OverdriveCore
 enum Ticker: @unchecked Sendable {
     // On Linux a source does not say that it is Sendable; it is made for use by several threads.
     case theirs(any DispatchSourceTimer)
+    case dropIn(any DropIn.DispatchSourceTimer)
     case ours(TaskQueue.Timer)
 
     func cancel() {
         switch self {
         case .theirs(let source): source.cancel()
+        case .dropIn(let source): source.cancel()
         case .ours(let timer): timer.cancel()
         }
     }
@@ -17,6 +19,7 @@ enum Ticker: @unchecked Sendable {
     var isCancelled: Bool {
         switch self {
         case .theirs(let source): source.isCancelled
+        case .dropIn(let source): source.isCancelled
         case .ours(let timer): timer.isCancelled
         }
     }
@@ -25,11 +28,13 @@ enum Ticker: @unchecked Sendable {
 /// A closure that is submitted once, later: `asyncAfter` of a work item, or a timer.
 enum Later: @unchecked Sendable {
     case theirs(DispatchWorkItem)
+    case dropIn(DropIn.DispatchWorkItem)
     case ours(TaskQueue.Timer)
 
     func cancel() {
         switch self {
         case .theirs(let item): item.cancel()
+        case .dropIn(let item): item.cancel()
         case .ours(let timer): timer.cancel()
         }
     }
@@ -39,6 +44,7 @@ extension Queue {
     func after(milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
         switch self {
         case .theirs(let queue): queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: body)
+        case .dropIn(let queue): queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: body)
         case .ours(let queue): queue.asyncAfter(.milliseconds(milliseconds), execute: body)
         }
     }
@@ -49,6 +55,10 @@ extension Queue {
             let item = DispatchWorkItem(block: body)
             queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: item)
             return .theirs(item)
+        case .dropIn(let queue):
+            let item = DropIn.DispatchWorkItem(block: body)
+            queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: item)
+            return .dropIn(item)
         case .ours(let queue): return .ours(queue.asyncAfter(.milliseconds(milliseconds), execute: body))
         }
     }
@@ -56,6 +66,7 @@ extension Queue {
     func afterForEver(_ body: @escaping @Sendable () -> Void) {
         switch self {
         case .theirs(let queue): queue.asyncAfter(deadline: .distantFuture, execute: body)
+        case .dropIn(let queue): queue.asyncAfter(deadline: .distantFuture, execute: body)
         case .ours(let queue): queue.asyncAfter(.seconds(Int64.max), execute: body)
         }
     }
@@ -72,6 +83,15 @@ extension Queue {
             source.setEventHandler { [weak source] in body(Int(source?.data ?? 1) - 1) }
             source.resume()
             return .theirs(source)
+        case .dropIn(let queue):
+            guard let source = DropIn.DispatchSource.makeTimerSource(flags: .strict, queue: queue) as? DropIn.DispatchSource else {
+                preconditionFailure("a timer source is no source")
+            }
+            source.schedule(
+                deadline: .now() + .milliseconds(first ?? milliseconds), repeating: .milliseconds(milliseconds))
+            source.setEventHandler { [weak source] in body(Int(source?.data ?? 1) - 1) }
+            source.resume()
+            return .dropIn(source)
         case .ours(let queue):
             return .ours(
                 queue.every(.milliseconds(milliseconds), after: first.map { .milliseconds($0) }) { body($0.missed) })

@@ -4,11 +4,13 @@ import Overdrive
 /// A `BlockOperation`, or a `BlockTask`: work with dependencies.
 enum Unit: @unchecked Sendable {
     case theirs(BlockOperation)
+    case dropIn(DropIn.BlockOperation)
     case ours(BlockTask)
 
     func add(dependency: Unit) {
         switch (self, dependency) {
         case (.theirs(let unit), .theirs(let dependency)): unit.addDependency(dependency)
+        case (.dropIn(let unit), .dropIn(let dependency)): unit.addDependency(dependency)
         case (.ours(let unit), .ours(let dependency)): unit.add(dependency: dependency)
         default: preconditionFailure("units of two surfaces")
         }
@@ -17,6 +19,7 @@ enum Unit: @unchecked Sendable {
     func remove(dependency: Unit) {
         switch (self, dependency) {
         case (.theirs(let unit), .theirs(let dependency)): unit.removeDependency(dependency)
+        case (.dropIn(let unit), .dropIn(let dependency)): unit.removeDependency(dependency)
         case (.ours(let unit), .ours(let dependency)): unit.remove(dependency: dependency)
         default: preconditionFailure("units of two surfaces")
         }
@@ -25,6 +28,7 @@ enum Unit: @unchecked Sendable {
     func add(block: @escaping @Sendable () -> Void) {
         switch self {
         case .theirs(let unit): unit.addExecutionBlock(block)
+        case .dropIn(let unit): unit.addExecutionBlock(block)
         case .ours(let unit): unit.addExecutionBlock(block)
         }
     }
@@ -33,6 +37,7 @@ enum Unit: @unchecked Sendable {
     func onCompletion(_ body: @escaping @Sendable () -> Void) {
         switch self {
         case .theirs(let unit): unit.completionBlock = body
+        case .dropIn(let unit): unit.completionBlock = body
         case .ours(let unit): unit.onCompletion { _ in body() }
         }
     }
@@ -40,6 +45,7 @@ enum Unit: @unchecked Sendable {
     func cancel() {
         switch self {
         case .theirs(let unit): unit.cancel()
+        case .dropIn(let unit): unit.cancel()
         case .ours(let unit): unit.cancel()
         }
     }
@@ -47,6 +53,7 @@ enum Unit: @unchecked Sendable {
     func start() {
         switch self {
         case .theirs(let unit): unit.start()
+        case .dropIn(let unit): unit.start()
         case .ours(let unit): unit.start()
         }
     }
@@ -54,6 +61,7 @@ enum Unit: @unchecked Sendable {
     func waitUntilFinished() {
         switch self {
         case .theirs(let unit): unit.waitUntilFinished()
+        case .dropIn(let unit): unit.waitUntilFinished()
         case .ours(let unit): unit.waitUntilFinished()
         }
     }
@@ -61,6 +69,7 @@ enum Unit: @unchecked Sendable {
     var isFinished: Bool {
         switch self {
         case .theirs(let unit): unit.isFinished
+        case .dropIn(let unit): unit.isFinished
         case .ours(let unit): unit.isFinished
         }
     }
@@ -68,6 +77,7 @@ enum Unit: @unchecked Sendable {
     var isExecuting: Bool {
         switch self {
         case .theirs(let unit): unit.isExecuting
+        case .dropIn(let unit): unit.isExecuting
         case .ours(let unit): unit.isExecuting
         }
     }
@@ -75,6 +85,7 @@ enum Unit: @unchecked Sendable {
     var isCancelled: Bool {
         switch self {
         case .theirs(let unit): unit.isCancelled
+        case .dropIn(let unit): unit.isCancelled
         case .ours(let unit): unit.isCancelled
         }
     }
@@ -82,6 +93,7 @@ enum Unit: @unchecked Sendable {
     var dependencyCount: Int {
         switch self {
         case .theirs(let unit): unit.dependencies.count
+        case .dropIn(let unit): unit.dependencies.count
         case .ours(let unit): unit.dependencies.count
         }
     }
@@ -94,6 +106,10 @@ extension Surface {
             let unit = BlockOperation(block: block)
             unit.name = name
             return .theirs(unit)
+        case .dropIn:
+            let unit = DropIn.BlockOperation(block: block)
+            unit.name = name
+            return .dropIn(unit)
         case .overdrive:
             let unit = BlockTask(block)
             unit.name = name
@@ -104,6 +120,7 @@ extension Surface {
     func emptyUnit() -> Unit {
         switch self {
         case .libdispatch: .theirs(BlockOperation())
+        case .dropIn: .dropIn(DropIn.BlockOperation())
         case .overdrive: .ours(BlockTask())
         }
     }
@@ -113,6 +130,7 @@ extension Operations {
     func add(_ unit: Unit) {
         switch (self, unit) {
         case (.theirs(let queue), .theirs(let unit)): queue.addOperation(unit)
+        case (.dropIn(let queue), .dropIn(let unit)): queue.addOperation(unit)
         case (.ours(let queue), .ours(let unit)): queue.add(task: unit)
         default: preconditionFailure("a queue and a unit of two surfaces")
         }
@@ -123,6 +141,9 @@ extension Operations {
         case .theirs(let queue):
             queue.addOperations(
                 units.compactMap { if case .theirs(let unit) = $0 { unit } else { nil } }, waitUntilFinished: true)
+        case .dropIn(let queue):
+            queue.addOperations(
+                units.compactMap { if case .dropIn(let unit) = $0 { unit } else { nil } }, waitUntilFinished: true)
         case .ours(let queue):
             queue.add(
                 tasks: units.compactMap { if case .ours(let unit) = $0 { unit } else { nil } },
