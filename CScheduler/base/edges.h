@@ -14,6 +14,7 @@
     X(D3, "take, steal -> push: top says the slots below it may be written again")        \
     X(D4, "take <-> steal: one winner per index")                                         \
     X(D5, "reclaimer -> owner: the last retirement is over, the deque may retire again")  \
+    X(D6, "take_wanted <-> steal: the lower bottom is seen, or how far a thief reaches")   \
     /* queue/injector */                                                                  \
     X(J1, "push -> claim: a slot's code word says its context is readable")               \
     X(J2, "install -> push, claim: the directory's pointer says the block is zeroed")     \

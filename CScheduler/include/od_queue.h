@@ -132,7 +132,6 @@ typedef struct od_stay {
     bool exclusive;
     bool visits;
     bool drains; /* the engine's own, around a lane's jobs */
-    uint32_t lent; /* a bit for each place that it holds: others run on it meanwhile */
 } od_stay;
 
 /* Enters the queue's order on the calling thread: waits for what was submitted before where

@@ -112,29 +112,6 @@ bool odi_semaphore_await(odi_waiter *waiter, int64_t deadline_ns)
     return true;
 }
 
-bool odi_semaphore_goes(odi_semaphore *semaphore, odi_waiter *waiter)
-{
-    odi_lock_acquire(&semaphore->lock);
-    bool goes = waiter->state == ODI_WAITER_LISTED;
-    if (goes)
-        waiter->state = ODI_WAITER_AWAY;
-    odi_lock_release(&semaphore->lock);
-    return goes;
-}
-
-bool odi_semaphore_is_back(odi_semaphore *semaphore, odi_waiter *waiter)
-{
-    odi_lock_acquire(&semaphore->lock);
-    bool granted = semaphore->balance > 0;
-    if (granted) {
-        semaphore->balance--;
-        take_off(semaphore, waiter);
-    }
-    waiter->state = granted ? ODI_WAITER_GRANTED : ODI_WAITER_LISTED;
-    odi_lock_release(&semaphore->lock);
-    return granted;
-}
-
 /* Leaves the line. Returns whether it was in it; *state is what it is afterwards. */
 static bool leave(odi_semaphore *semaphore, odi_waiter *waiter, odi_waiter_state *state)
 {
@@ -170,8 +147,6 @@ ODI_COLD static void hand_over(odi_semaphore *semaphore)
 
     odi_lock_acquire(&semaphore->lock);
     odi_waiter *waiter = semaphore->balance < 0 ? NULL : semaphore->first;
-    while (waiter != NULL && waiter->state == ODI_WAITER_AWAY)
-        waiter = waiter->after;
     if (waiter == NULL) {
         semaphore->balance++;
     } else {

@@ -14,9 +14,6 @@
  *                      LISTED -> GRANTED  signal, or giving up when a signal is on its way
  *                      LISTED -> GONE     giving up
  *                      NEW -> GONE        giving up before begin
- *                      LISTED <-> AWAY    its thread runs something on top of it, which may wait
- *                                         for the same permit: it keeps its place in line, and
- *                                         is passed over
  *
  * Owns     the list; a waiter's memory is its caller's.
  * Threads  anyone; one thread begins a waiter, another may make it give up.
@@ -42,7 +39,6 @@ typedef struct odi_semaphore odi_semaphore;
 typedef enum {
     ODI_WAITER_NEW,
     ODI_WAITER_LISTED,
-    ODI_WAITER_AWAY,
     ODI_WAITER_GRANTED,
     ODI_WAITER_GONE
 } odi_waiter_state;
@@ -77,11 +73,6 @@ odi_waiter_state odi_semaphore_begin(odi_semaphore *semaphore, odi_waiter *waite
 /* Sleeps until the waiter has a permit. False: the deadline came first, and it is still in
  * line. */
 bool odi_semaphore_await(odi_waiter *waiter, int64_t deadline_ns);
-
-/* A thread that waits goes to do something else, and is back. False, true: it has a permit
- * already, and does not go; it has one now. */
-bool odi_semaphore_goes(odi_semaphore *semaphore, odi_waiter *waiter);
-bool odi_semaphore_is_back(odi_semaphore *semaphore, odi_waiter *waiter);
 
 /* Leaves the line. False: it has a permit, because a signal came before. */
 bool odi_semaphore_give_up(odi_semaphore *semaphore, odi_waiter *waiter);

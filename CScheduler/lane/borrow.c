@@ -2,54 +2,19 @@
 
 #include "include/od_pool.h"
 #include "lane/target.h"
-#include "os/clock.h"
-#include "os/futex.h"
-#include "worker/worker.h"
 
 /* ---- what the calling thread holds ---- */
 
-/* The innermost stay that holds a place of the queue, and its bit there. */
-static od_stay *holder(const od_queue *queue, uint32_t *bit)
+static bool is_held(const od_queue *queue)
 {
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        uint32_t place = 1;
-
-        for (od_queue *each = stay->queue;
-             stay->holds_place && each != NULL && each != stay->beyond && place != 0;
-             each = odi_target_lane(each), place <<= 1) {
-            if (each == queue) {
-                *bit = place;
-                return stay;
-            }
+        for (od_queue *each = stay->queue; stay->holds_place && each != NULL && each != stay->beyond;
+             each = odi_target_lane(each)) {
+            if (each == queue)
+                return true;
         }
     }
-    return NULL;
-}
-
-bool odi_borrow_is_lent(const od_queue *queue)
-{
-    uint32_t bit;
-    const od_stay *stay = holder(queue, &bit);
-
-    return stay != NULL && stay->lent & bit;
-}
-
-static _Thread_local odi_lending *lendings;
-
-od_queue *odi_borrow_awaited(const od_queue *queue)
-{
-    for (odi_lending *each = lendings; each != NULL; each = each->outer) {
-        od_queue *below = each->awaited;
-
-        for (uint32_t lent = each->lent; lent != 0; lent >>= 1) {
-            od_queue *lane = odi_target_lane(below);
-
-            if (lent & 1 && lane == queue)
-                return below;
-            below = lane;
-        }
-    }
-    return NULL;
+    return false;
 }
 
 /* ---- who may go on: lock held ---- */
@@ -96,23 +61,14 @@ static bool come_back(od_queue *queue)
 
 static void let_callers_in(od_queue *queue, od_queue *awaited)
 {
-    odi_turn **link = &awaited->first_caller, *last = NULL;
+    while (awaited->first_caller != NULL && may_begin(queue)) {
+        odi_turn *caller = awaited->first_caller;
 
-    while (*link != NULL) {
-        odi_turn *caller = *link;
-
-        if (caller->where != ODI_TURN_WAITS || !may_begin(queue)) {
-            last = caller;
-            link = &caller->next;
-            continue;
-        }
-        *link = caller->next;
-        caller->where = ODI_TURN_CALLED;
+        awaited->first_caller = caller->next;
         queue->borrowed += queue->running >= odi_lane_width(queue);
         queue->running++;
         odi_lane_grant(caller);
     }
-    awaited->last_caller = last;
 }
 
 ODI_COLD void odi_borrow_settle(od_queue *queue)
@@ -278,48 +234,6 @@ static void want_back(od_queue *queue, odi_turn *holder_back)
     queue->last_back = holder_back;
 }
 
-/* False: it has been granted. */
-static bool want_back_no_more(od_queue *queue, const odi_turn *holder_back)
-{
-    odi_turn **link = &queue->first_back, *last = NULL;
-
-    while (*link != NULL && *link != holder_back) {
-        last = *link;
-        link = &last->next;
-    }
-    if (*link == NULL)
-        return false;
-    *link = holder_back->next;
-    if (queue->last_back == holder_back)
-        queue->last_back = last;
-    return true;
-}
-
-/* Who runs on the place may wait for what lies in this worker's deque. It stays lent meanwhile, and what
- * runs here comes in on it. */
-ODI_COLD static void serve_meanwhile(od_queue *awaited, od_queue *queue, odi_turn *mine)
-{
-    odi_lock_acquire(&awaited->watch.lock);
-    odi_lock_acquire(&queue->watch.lock);
-    bool goes = want_back_no_more(queue, mine);
-    if (goes)
-        begin_waiting(queue, awaited);
-    settle_both(awaited, queue); /* nobody is held back meanwhile */
-    if (!goes)
-        return;
-    odi_serve_own_deque();
-    odi_lock_acquire(&awaited->watch.lock);
-    odi_lock_acquire(&queue->watch.lock);
-    bool has_callers = end_waiting(queue, awaited);
-    if (come_back(queue))
-        odi_store_release(&mine->granted, 1, Q1); /* by itself */
-    else
-        want_back(queue, mine);
-    settle_both(awaited, queue);
-    if (has_callers) /* nobody might, while they have their turns */
-        odi_lane_end_credits(queue);
-}
-
 static void take_back(od_queue *awaited, od_queue *queue)
 {
     odi_turn mine = {0};
@@ -335,14 +249,7 @@ static void take_back(od_queue *awaited, od_queue *queue)
         odi_lane_end_credits(queue);
     if (at_once)
         return;
-    od_blocking_begin();
-    while (odi_load_acquire(&mine.granted, Q1) == 0) { /* ended by: odi_borrow_settle */
-        int64_t until = odi_worker_self != NULL ? odi_clock_after(ODI_WAIT_SLICE_NS) : ODI_FOREVER;
-
-        if (odi_futex_wait(&mine.granted, 0, until) == ODI_FUTEX_TIMED_OUT)
-            serve_meanwhile(awaited, queue, &mine);
-    }
-    od_blocking_end();
+    odi_lane_await(&mine); /* ended by: odi_borrow_settle */
 }
 
 static bool is_active(od_queue *queue)
@@ -356,7 +263,7 @@ static bool is_active(od_queue *queue)
 /* A bit for each lane of the chain says which of its places was lent. */
 void odi_borrow_lend(odi_lending *lending)
 {
-    uint32_t place = 1, bit;
+    uint32_t place = 1;
 
     lending->lent = 0;
     for (od_queue *below = lending->awaited, *each; place != 0 && is_active(below);
@@ -364,34 +271,23 @@ void odi_borrow_lend(odi_lending *lending)
         each = odi_target_lane(below);
         if (each == NULL)
             break;
-        od_stay *stay = holder(each, &bit);
-        if (stay == NULL || stay->lent & bit)
+        if (!is_held(each))
             continue;
         lend(below, each);
-        stay->lent |= bit;
         lending->lent |= place;
     }
-    if (lending->lent == 0)
-        return;
-    lending->outer = lendings;
-    lendings = lending;
 }
 
 /* In the order in which all who need several take them: outwards. */
 void odi_borrow_take_back(odi_lending *lending)
 {
-    uint32_t bit = 0;
-
     od_queue *below = lending->awaited, *each;
+
     for (uint32_t lent = lending->lent; lent != 0; below = each, lent >>= 1) {
         each = odi_target_lane(below);
-        if (!(lent & 1))
-            continue;
-        take_back(below, each);
-        od_stay *stay = holder(each, &bit);
-        stay->lent &= ~bit;
+        if (lent & 1)
+            take_back(below, each);
     }
-    lendings = lending->outer;
 }
 
 void odi_borrow_forget(od_queue *queue)

@@ -28,23 +28,15 @@
 #pragma GCC visibility push(hidden)
 
 /* What a thread lends while it waits for a turn; on its stack. */
-typedef struct odi_lending {
+typedef struct {
     od_queue *awaited; /* the queue whose turn it waits for */
     uint32_t lent;     /* a bit for each of its targets, outwards */
-    struct odi_lending *outer;
 } odi_lending;
 
 /* Around a wait for a turn in `awaited`: lends what the calling thread holds of its targets, and
  * takes it back. Not held. */
 void odi_borrow_lend(odi_lending *lending);
 void odi_borrow_take_back(odi_lending *lending);
-
-/* The calling thread's innermost place of the queue is lent: it is not on it for now. */
-bool odi_borrow_is_lent(const od_queue *queue);
-
-/* The queue for which the calling thread lends its place of this one, or NULL. What runs on top
- * of the holder meanwhile comes in with those who are waited for: the holder goes on after it. */
-od_queue *odi_borrow_awaited(const od_queue *queue);
 
 /* ---- lock held ---- */
 

@@ -5,6 +5,7 @@
 #include "job/group.h"
 #include "lane/borrow.h"
 #include "lane/cycle.h"
+#include "lane/wait.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
@@ -118,14 +119,13 @@ static bool enter_at_once(od_queue *queue)
 ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_sync_wait wait;
-    od_queue *awaited = odi_borrow_awaited(queue);
     odi_lending lending = {.awaited = queue};
 
     if (odi_stays != NULL)
         odi_borrow_lend(&lending);
     if (ODI_FINDS_CYCLES)
         odi_cycle_enter(&wait, queue);
-    odi_lane_take_turn(queue, exclusive, awaited != NULL ? awaited : through);
+    odi_lane_take_turn(queue, exclusive, through);
     if (ODI_FINDS_CYCLES)
         odi_cycle_leave(&wait);
     if (ODI_UNLIKELY(lending.lent != 0))
@@ -153,7 +153,7 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
     /* relaxed: a visit looks again, and so does who takes the lock */
     if (odi_load_relaxed(&queue->inbox.diverted) || !(stay->visits = odi_queue_visit(queue))) {
         bool inside = ODI_UNLIKELY(odi_stays != NULL || odi_worker_self != NULL) &&
-                      od_queue_is_current(queue) && !odi_borrow_is_lent(queue) && is_inside(queue);
+                      od_queue_is_current(queue) && is_inside(queue);
 
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_check(queue);
@@ -293,77 +293,11 @@ uint64_t od_queue_pending(od_queue *queue)
     return pending;
 }
 
-/* What is waited for: a set of records, and what is known beside. */
-typedef struct {
-    odi_set set;
-    od_queue *queue; /* jobs of this one are among it, or are waited for by it; may be NULL */
-    uint32_t band;   /* they are in this one */
-} awaited;
-
-/* Lends the waiter's band until odi_loan_end. False: there was nothing to lend it to. */
-static bool lend(const awaited *jobs, odi_loan *loan)
-{
-    od_queue *queue = jobs->queue;
-    bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
-
-    if (loan->band == OD_BAND_BACKGROUND)
-        return false;
-    if (diverted)
-        odi_lane_raise_all(queue, loan->band);
-    if (diverted && jobs->set.watch == &queue->watch)
-        return true; /* the lane is all of it, and other queues' jobs are none of it */
-    if (queue != NULL && !diverted)
-        odi_loan_name(loan, &queue->pool->crew, jobs->band);
-    odi_lane_lend(loan, jobs->set.watch, jobs->set.first, jobs->set.next);
-    return diverted || loan->count > 0;
-}
-
-/* A worker hands its place over, or serves itself if nobody can take it. Who lends looks after a
- * slice what there is to lend to by then; a thread that is no worker, after longer and longer
- * ones, and only if there was anything. */
-static bool wait_for(const awaited *jobs, int64_t deadline_ns)
-{
-    int64_t deadline = odi_clock_after(deadline_ns), slice_ns = ODI_WAIT_SLICE_NS;
-    bool on_worker = odi_worker_self != NULL, empty = false, over = false;
-    bool begun = false;
-    uint64_t turns_before = 0;
-    odi_watch_waiter waiter;
-
-    if (deadline_ns <= 0)
-        return odi_watch_is_empty(&jobs->set); /* it only asks: nobody is to come in its place */
-    if (odi_watch_begin(&jobs->set, &waiter))
-        return true;
-    while (!empty && !over) {
-        odi_loan loan = odi_loan_of(odi_band_of_thread());
-        bool lends = lend(jobs, &loan);
-
-        if (on_worker && !begun) {
-            od_blocking_begin(); /* who comes in its place finds what is lent already */
-            /* Who comes runs on when this thread is woken, so there is one too many then. */
-            if (lends && loan.band < OD_BAND_DEFAULT)
-                turns_before = odi_thread_begin_short_turns();
-        }
-        begun = true;
-        int64_t slice = odi_clock_after(slice_ns);
-        over = slice >= deadline || (!on_worker && !lends);
-        empty = odi_watch_sleep(&waiter, over ? deadline : slice);
-        odi_loan_end(&loan);
-        if (!empty && !over && on_worker)
-            odi_serve_own_deque();
-        slice_ns += on_worker ? 0 : slice_ns;
-    }
-    empty = empty || odi_watch_end(&jobs->set, &waiter);
-    if (on_worker)
-        od_blocking_end();
-    odi_thread_end_short_turns(turns_before);
-    return empty;
-}
-
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
 {
-    awaited jobs = {odi_queue_set(queue), queue, queue->band};
+    odi_awaited jobs = {odi_queue_set(queue), NULL, queue, queue->band};
 
-    return wait_for(&jobs, deadline_ns);
+    return odi_await(&jobs, deadline_ns);
 }
 
 void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
@@ -449,11 +383,11 @@ bool od_group_wait(od_group *group, int64_t deadline_ns)
 
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
 {
-    awaited jobs = {odi_group_set(group), queue, 0};
+    odi_awaited jobs = {odi_group_set(group), group, queue, 0};
 
     if (queue != NULL)
         jobs.band = band >= 0 && (uint32_t)band < queue->band ? (uint32_t)band : queue->band;
-    return wait_for(&jobs, deadline_ns);
+    return odi_await(&jobs, deadline_ns);
 }
 
 void od_group_notify(od_group *group, void (*function)(void *), void *context)

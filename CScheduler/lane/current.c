@@ -1,12 +1,14 @@
 /* current.c — which queues the calling thread runs closures of, and what their users keep
  * with them.
  *
- * A thread is in several queues at once: it syncs from a job, and jobs are run on top of each
- * other for want of workers. Innermost first are: stays (syncs, and the lanes that a drainer
- * serves), the job that runs outside of a run, the job of the worker's run.
+ * A thread is in several queues at once: it syncs from a job, and a job that a full queue's submitter
+ * runs is on top of that one's. Innermost first are: stays (syncs, and the lanes that a drainer
+ * serves), the job that runs outside of a run, the job of the worker's run. What runs set apart from
+ * the job below it (wait.h) is not in the queues of that one.
  */
 #include "lane/queue.h"
 #include "lane/target.h"
+#include "lane/wait.h"
 
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -31,8 +33,9 @@ static od_queue *of_record(odi_record *record)
 
 od_queue *od_queue_of_thread(int depth)
 {
+    bool has_run = odi_worker_self != NULL && odi_apart == NULL;
     odi_record *const around[2] = {
-        odi_record_outside, odi_worker_self != NULL ? odi_worker_self->run_record : NULL};
+        odi_record_outside, has_run ? odi_worker_self->run_record : NULL};
 
     for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
         for (od_queue *queue = stay->queue; queue != NULL && queue != stay->beyond;

@@ -31,28 +31,26 @@ static bool pop(od_queue *queue, odi_entry *entry, odi_front front)
 }
 
 /* The next that may start for a drainer that holds a place: nothing while a barrier runs, a
- * barrier only when nothing else does, no turn of a thread that is away. Lock held. */
-static bool pop_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
+ * barrier only when nothing else does. Lock held. */
+static bool pop_next(od_queue *queue, odi_entry *entry)
 {
-    for (;;) {
-        odi_lane_call_in(queue);
-        odi_front front = odi_lane_front(queue, 1);
+    odi_lane_call_in(queue);
+    odi_front front = odi_lane_front(queue, 1);
 
-        if (front == ODI_FRONT_HELD || !pop(queue, entry, front))
-            return false;
-        if (ODI_UNLIKELY(queue->raised != 0))
-            odi_lane_pass_raised(queue, -1);
-        queue->barriers -= front == ODI_FRONT_BARRIER;
-        queue->guests -= ODI_UNLIKELY(queue->guests > 0) && odi_lane_is_pass(*entry);
-        if (!odi_lane_is_turn(*entry) || odi_lane_call(*entry, below)) {
-            queue->exclusive = front == ODI_FRONT_BARRIER;
-            return true;
-        }
-    }
+    if (front == ODI_FRONT_HELD || !pop(queue, entry, front))
+        return false;
+    if (ODI_UNLIKELY(queue->raised != 0))
+        odi_lane_pass_raised(queue, -1);
+    queue->barriers -= front == ODI_FRONT_BARRIER;
+    queue->exclusive = front == ODI_FRONT_BARRIER;
+    queue->guests -= ODI_UNLIKELY(queue->guests > 0) && odi_lane_is_pass(*entry);
+    if (odi_lane_is_turn(*entry))
+        odi_lane_call(*entry);
+    return true;
 }
 
 /* The same of a lane that runs, first of what those wait for who lend their places. Lock held. */
-static bool take_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
+static bool take_next(od_queue *queue, odi_entry *entry)
 {
     if (queue->suspensions > 0)
         return false;
@@ -62,7 +60,7 @@ static bool take_next(od_queue *queue, odi_entry *entry, const odi_turn *below)
         if (odi_borrow_pop(queue, entry))
             return true;
     }
-    return queue->running <= odi_lane_width(queue) && pop_next(queue, entry, below);
+    return queue->running <= odi_lane_width(queue) && pop_next(queue, entry);
 }
 
 /* What a drainer that holds a place does next. */
@@ -75,12 +73,12 @@ typedef struct {
 
 /* Lock held. The place is given up because there is nothing to do or too many run. `drainer`:
  * NULL where it takes one job. */
-static step take(od_queue *queue, const od_stay *drainer, const odi_turn *below)
+static step take(od_queue *queue, const od_stay *drainer)
 {
     step next = {0};
     odi_entry entry;
 
-    while (!take_next(queue, &entry, below)) {
+    while (!take_next(queue, &entry)) {
         odi_borrow_repay(queue);
         odi_lane_open_if_clear(queue);
         next.settlement = odi_lane_settle(queue);
@@ -238,14 +236,12 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
     od_stay stay = {.queue = queue, .outer = odi_stays, .beyond = target, .holds_place = true,
                     .drains = true};
     size_t done = 0, most;
-    const odi_turn *below = odi_turn_below;
     bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
     bool begins = false, up = false, held_up = false, wide = false;
     int stays = -1; /* what the stay says of the next ones; below 0: there was none */
     step next = {0};
     uint64_t ticks = UINT64_MAX;
 
-    odi_turn_below = NULL;
     odi_stays = &stay;
     if (ODI_UNLIKELY(target != NULL))
         odi_target_came_up(queue);
@@ -273,7 +269,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         }
         held_up = ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue);
         if (ODI_LIKELY(!held_up))
-            next = take(queue, most > 1 && target == NULL ? &stay : NULL, below);
+            next = take(queue, most > 1 && target == NULL ? &stay : NULL);
         else
             next = (step){0};
         if (ODI_UNLIKELY(target != NULL))
@@ -347,6 +343,11 @@ static void drain(void *pass)
 
     while (!serve_lane(queue, &band)) {
     }
+}
+
+od_queue *odi_lane_of_pass(odi_entry pass)
+{
+    return (od_queue *)(uintptr_t)(pass.context & ~(uint64_t)PASS_BAND);
 }
 
 bool odi_lane_is_pass(odi_entry entry)

@@ -10,6 +10,7 @@
 #include "lane/cycle.h"
 #include "lane/limit.h"
 #include "lane/target.h"
+#include "lane/wait.h"
 #include "os/clock.h"
 #include "worker/run.h"
 #include "worker/worker.h"
@@ -599,25 +600,30 @@ static void forget_what_waits(void *object)
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
 }
 
-/* The places that the surviving thread holds, in a sync or a drainer, are still held. */
+static void hold_again(const od_stay *stay)
+{
+    for (; stay != NULL; stay = stay->outer) {
+        od_queue *each = stay->queue;
+
+        do {
+            each->running += stay->holds_place;
+            each = odi_target_lane(each);
+        } while (each != NULL && each != stay->beyond);
+        stay->queue->exclusive |= stay->exclusive;
+        odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */
+    }
+}
+
+/* The places that the surviving thread holds, in a sync or a drainer, are still held. It lends none of
+ * them: who lends waits, and does not fork. */
 static void forked(void)
 {
     odi_arena_forked(&queues, forget_what_waits);
     odi_cycles_forked();
     odi_targets_forked();
-    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        od_queue *each = stay->queue;
-        uint32_t place = 1;
-
-        do {
-            each->running += stay->holds_place;
-            each->away += (stay->lent & place) != 0;
-            each = odi_target_lane(each);
-            place <<= 1;
-        } while (each != NULL && each != stay->beyond);
-        stay->queue->exclusive |= stay->exclusive;
-        odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */
-    }
+    hold_again(odi_stays);
+    for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)
+        hold_again(below->stays);
 }
 
 /* ---- stop, and reports ---- */

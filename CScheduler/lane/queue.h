@@ -54,13 +54,7 @@ enum { ODI_HANDS = 2 };
  * had no memory for. */
 typedef struct odi_turn {
     odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
-    enum {
-        ODI_TURN_WAITS,  /* in the lane */
-        ODI_TURN_AWAY,   /* in the lane; its thread runs another job meanwhile, on top of it */
-        ODI_TURN_PASSED, /* no longer in the lane: it was away when its turn came */
-        ODI_TURN_CALLED  /* no longer in the lane: it is granted, or about to be */
-    } where;             /* of a sync caller; under the lock */
-    bool exclusive;      /* a sync caller's barrier */
+    bool exclusive;               /* a sync caller's barrier */
     od_queue *through;   /* the queue on this one whose place it holds already, or for which its
                           * thread lends a place of this one, or NULL */
     odi_entry entry;
@@ -133,8 +127,7 @@ struct od_queue {
 extern _Thread_local od_stay *odi_stays;
 
 /* Waits in the lane for a place; a checked build looks for a circle of waits. `through`: the queue
- * on this one whose place the caller holds, or NULL. A caller on top of a holder that lends comes in
- * through the queue that the holder waits for. Not held. */
+ * on this one whose place the caller holds, or NULL. Not held. */
 void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *through);
 
 /* What a drainer that holds a place has taken. */
@@ -266,6 +259,7 @@ void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement);
 /* A pass for the queue's drainers, of this band. */
 odi_entry odi_lane_pass(od_queue *queue, uint32_t band);
 bool odi_lane_is_pass(odi_entry entry);
+od_queue *odi_lane_of_pass(odi_entry pass);
 bool odi_lane_has_passes(const od_queue *queue);
 void odi_lane_forget_line(od_queue *queue);
 
@@ -306,16 +300,6 @@ static inline odi_turn *odi_turn_of(odi_entry entry)
     return (odi_turn *)(uintptr_t)entry.context;
 }
 
-/* A worker that waits looks this often whether another worker does its jobs in its place. If
- * none can be had, it serves its own deque, where what it waits for may be. */
-#define ODI_WAIT_SLICE_NS (20 * ODI_MILLISECOND)
-/* As often when memory is short, because then every job of a lane waits like this. */
-#define ODI_SHORT_SLICE_NS (200 * ODI_MICROSECOND)
-void odi_serve_own_deque(void);
-
-/* The turn that waits right below the drainer that is about to run on this thread. */
-extern _Thread_local odi_turn *odi_turn_below;
-
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
 void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through);
 void odi_lane_end_turn(od_queue *queue, bool exclusive); /* gives it up. Not held */
@@ -330,9 +314,8 @@ odi_left odi_lane_leave(od_queue *queue, bool exclusive);
 void odi_lane_follow_up(od_queue *queue, odi_left left);
 /* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
 void odi_lane_grant(odi_turn *waiting);
-/* Takes a sync caller's turn out of the lane. False: its thread is away, and it enters the lane again
- * when it comes back. On top of `below` there is only the drainer that asks. Held. */
-bool odi_lane_call(odi_entry entry, const odi_turn *below);
+/* A sync caller's turn has been taken out of the lane. Held. */
+void odi_lane_call(odi_entry turn);
 /* A sync caller goes into the lane, from the list of its own queue. Held. */
 void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller);
 
@@ -341,9 +324,8 @@ void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
 /* The oldest of those. Held: a job is in the drainer's hands from here on. */
 bool odi_lane_take_listed(od_queue *queue, odi_entry *entry);
 
-/* Sleeps until it is granted; a worker looks after each slice whether it has to serve itself.
- * Not held. */
-void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns);
+/* Gives the calling worker's place over and sleeps until it is granted. Not held. */
+void odi_lane_await(odi_turn *waiting);
 
 #pragma GCC visibility pop
 

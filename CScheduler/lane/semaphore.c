@@ -32,29 +32,11 @@ void od_semaphore_release(od_semaphore *semaphore)
     odi_semaphore_free(semaphore);
 }
 
-/* False: the deadline came first. */
-static bool await(od_semaphore *semaphore, odi_waiter *waiter, int64_t deadline)
-{
-    for (;;) {
-        int64_t slice = odi_clock_after(ODI_WAIT_SLICE_NS);
-        bool last = odi_worker_self == NULL || slice >= deadline;
-
-        if (odi_semaphore_await(waiter, last ? deadline : slice))
-            return true;
-        if (last)
-            return false;
-        if (!odi_semaphore_goes(semaphore, waiter))
-            continue; /* granted, or about to be */
-        odi_serve_own_deque(); /* for want of another worker */
-        if (odi_semaphore_is_back(semaphore, waiter))
-            return true;
-    }
-}
-
 ODI_COLD static bool wait_in_line(od_semaphore *semaphore, odi_waiter *waiter, int64_t deadline)
 {
     od_blocking_begin();
-    bool granted = await(semaphore, waiter, deadline) || !odi_semaphore_give_up(semaphore, waiter);
+    bool granted = odi_semaphore_await(waiter, deadline) ||
+                   !odi_semaphore_give_up(semaphore, waiter);
     od_blocking_end();
     return granted;
 }

@@ -25,6 +25,9 @@
 #include "os/futex.h"
 #include "worker/run.h"
 
+/* Whether there is a place on a suspended queue is looked at so often. */
+#define LOOK_AGAIN_NS (200 * ODI_MICROSECOND)
+
 static bool is_suspended(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -58,9 +61,8 @@ static void take_place(od_queue *queue, bool exclusive, od_queue *through)
     odi_store_relaxed(&nobody_wakes, 0); /* relaxed: not shared */
     while (is_suspended(queue) && !(has = enter_suspended(queue, exclusive))) {
         od_blocking_begin();
-        (void)odi_futex_wait(&nobody_wakes, 0, odi_clock_after(ODI_SHORT_SLICE_NS));
+        (void)odi_futex_wait(&nobody_wakes, 0, odi_clock_after(LOOK_AGAIN_NS));
         od_blocking_end();
-        odi_serve_own_deque();
     }
     if (!has)
         odi_lane_wait_for_turn(queue, exclusive, through);
@@ -76,7 +78,7 @@ static void take_places(od_stay *stay)
     take_place(stay->queue, stay->exclusive, NULL);
     stay->beyond = each;
     odi_stays = stay;
-    while (each != NULL && (!od_queue_is_current(each) || odi_borrow_is_lent(each))) {
+    while (each != NULL && !od_queue_is_current(each)) {
         take_place(each, false, through);
         through = each;
         stay->beyond = each = odi_target_lane(each);
@@ -178,7 +180,7 @@ ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
 
     odi_lane_carry_out(queue, settlement);
     if (listed) {
-        odi_lane_await(queue, &mine, ODI_SHORT_SLICE_NS);
+        odi_lane_await(&mine);
         return;
     }
     if (!at_once)

@@ -292,7 +292,7 @@ void odi_target_enter(od_stay *stay)
     stay->beyond = each;
     odi_stays = stay; /* from here on the caller is on what it holds places of */
     od_queue *through = stay->queue;
-    while (each != NULL && (!od_queue_is_current(each) || odi_borrow_is_lent(each))) {
+    while (each != NULL && !od_queue_is_current(each)) {
         odi_lane_wait_for_turn(each, false, through);
         through = each;
         each = odi_target_lane(each);

@@ -8,8 +8,6 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-_Thread_local odi_turn *odi_turn_below;
-
 void odi_lane_turn(void *unused)
 {
     (void)unused;
@@ -22,52 +20,9 @@ void odi_lane_grant(odi_turn *waiting)
     odi_futex_wake(&waiting->granted, 1);
 }
 
-/* What runs here runs on top of a job that waits, and ends before that can go on: it may wait
- * for what that job holds. So it is for when no other worker can be had, and never for when
- * the others are only slow to come. */
-ODI_COLD static void serve(odi_turn *waiting)
-{
-    odi_worker *worker = odi_worker_self;
-    odi_entry job;
-
-    if (worker == NULL || !odi_crew_has_jobs(worker->crew))
-        return;
-    /* relaxed: a hint. Past a stop's deadline nobody comes, and nothing begins. */
-    bool past = odi_load_relaxed(&worker->crew->attention) & ODI_CANCELLING;
-
-    if ((!past && odi_crew_hand_over(worker->crew, worker->site)) ||
-        !odi_worker_find_local(worker, &job))
-        return;
-    odi_turn_below = odi_job_tag(job) == ODI_TAG_INTERNAL ? waiting : NULL;
-    if (past)
-        odi_run_discard(worker->crew, job);
-    else
-        (void)odi_run_outside(worker->crew, job);
-    odi_turn_below = NULL;
-}
-
-void odi_serve_own_deque(void)
-{
-    serve(NULL);
-}
-
-/* A place granted to a thread that is away would be held for as long as the job on top of it lasts,
- * which may wait for that very place. */
-bool odi_lane_call(odi_entry entry, const odi_turn *below)
-{
-    odi_turn *waiting = odi_turn_of(entry);
-    bool away = waiting->where == ODI_TURN_AWAY && waiting != below;
-
-    waiting->where = away ? ODI_TURN_PASSED : ODI_TURN_CALLED;
-    if (ODI_UNLIKELY(waiting->through != NULL))
-        waiting->through->callers_in_line--;
-    return !away;
-}
-
 ODI_COLD void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry)
 {
     odi_store_relaxed(&listed->granted, 0); /* relaxed: the lock carries it */
-    listed->where = ODI_TURN_WAITS;
     listed->entry = entry;
     listed->next = NULL;
     if (queue->first_turn == NULL)
@@ -111,11 +66,7 @@ static void line_up(od_queue *queue, odi_turn *waiting, odi_credits *credits)
 
 void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller)
 {
-    bool is_away = caller->where == ODI_TURN_AWAY;
-
     line_up(queue, caller, NULL);
-    if (is_away)
-        caller->where = ODI_TURN_AWAY;
 }
 
 /* Lock held; releases it. */
@@ -123,7 +74,6 @@ static void enter(od_queue *queue, odi_turn *waiting)
 {
     odi_credits credits = {0};
 
-    waiting->where = ODI_TURN_WAITS;
     queue->barriers += waiting->exclusive;
     if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->awaited > 0))
         odi_borrow_list(waiting);
@@ -137,46 +87,22 @@ static void enter(od_queue *queue, odi_turn *waiting)
     odi_credits_give_back(credits); /* the caller keeps the queue */
 }
 
-/* No turn is granted while its thread runs something else on top of it. */
-ODI_COLD static void serve_meanwhile(od_queue *queue, odi_turn *waiting)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool goes = waiting->where == ODI_TURN_WAITS;
-    waiting->where = goes ? ODI_TURN_AWAY : waiting->where;
-    odi_lock_release(&queue->watch.lock);
-    if (!goes)
-        return; /* granted, or about to be */
-    serve(waiting);
-    odi_lock_acquire(&queue->watch.lock);
-    if (waiting->where == ODI_TURN_PASSED) {
-        if (!odi_lane_enter(queue, waiting->exclusive)) {
-            enter(queue, waiting);
-            return;
-        }
-        waiting->where = ODI_TURN_CALLED;
-        odi_store_release(&waiting->granted, 1, Q1); /* by itself: the place is free */
-        odi_lock_release(&queue->watch.lock);
-        return;
-    }
-    odi_settlement settlement = {0};
-    if (waiting->where == ODI_TURN_AWAY) {
-        waiting->where = ODI_TURN_WAITS;
-        if (ODI_UNLIKELY(queue->away > 0)) /* one may be lent to it */
-            settlement = odi_lane_settle(queue);
-    }
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-}
-
-void odi_lane_await(od_queue *queue, odi_turn *waiting, int64_t slice_ns)
+void odi_lane_await(odi_turn *waiting)
 {
     od_blocking_begin();
-    while (odi_load_acquire(&waiting->granted, Q1) == 0) { /* ended by: odi_lane_grant, odi_lane_take_listed */
-        if (odi_futex_wait(&waiting->granted, 0, odi_clock_after(slice_ns)) ==
-            ODI_FUTEX_TIMED_OUT)
-            serve_meanwhile(queue, waiting);
-    }
+    /* ended by: odi_lane_grant, odi_lane_take_listed */
+    while (odi_load_acquire(&waiting->granted, Q1) == 0)
+        (void)odi_futex_wait(&waiting->granted, 0, ODI_FOREVER);
     od_blocking_end();
+}
+
+/* Lock held. It is in nobody's line any more. */
+void odi_lane_call(odi_entry entry)
+{
+    od_queue *through = odi_turn_of(entry)->through;
+
+    if (ODI_UNLIKELY(through != NULL))
+        through->callers_in_line--;
 }
 
 void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
@@ -192,7 +118,7 @@ void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
         return;
     }
     enter(queue, &mine);
-    odi_lane_await(queue, &mine, ODI_WAIT_SLICE_NS);
+    odi_lane_await(&mine);
 }
 
 /* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place
@@ -202,22 +128,18 @@ static bool next_turn(od_queue *queue, odi_entry *entry)
     if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
         queue->early.count > 0 || queue->first_back != NULL)
         return false;
-    for (;;) {
-        odi_lane_call_in(queue);
-        odi_front front = odi_lane_front(queue, 1);
-
-        if (queue->back > 0 || front == ODI_FRONT_HELD || odi_front_is_listed(queue, front) ||
-            !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
-            return false;
-        (void)odi_fifo_pop(&queue->lane, entry);
-        if (ODI_UNLIKELY(queue->raised != 0))
-            odi_lane_pass_raised(queue, -1);
-        queue->barriers -= front == ODI_FRONT_BARRIER;
-        if (odi_lane_call(*entry, NULL)) {
-            queue->exclusive = front == ODI_FRONT_BARRIER;
-            return true;
-        }
-    }
+    odi_lane_call_in(queue);
+    odi_front front = odi_lane_front(queue, 1);
+    if (queue->back > 0 || front == ODI_FRONT_HELD || odi_front_is_listed(queue, front) ||
+        !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
+        return false;
+    (void)odi_fifo_pop(&queue->lane, entry);
+    if (ODI_UNLIKELY(queue->raised != 0))
+        odi_lane_pass_raised(queue, -1);
+    queue->barriers -= front == ODI_FRONT_BARRIER;
+    queue->exclusive = front == ODI_FRONT_BARRIER;
+    odi_lane_call(*entry);
+    return true;
 }
 
 ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)

@@ -107,7 +107,7 @@ static doing ask_kernel(const quiet_one *quiet)
  * thought of him is thought better of at the next tick). */
 static bool seems_blocked(odi_forks *guest)
 {
-    if (odi_load_relaxed(&guest->taken) != 1)
+    if (odi_load_relaxed(&guest->taken) == 0)
         return false;
     uint64_t visits = odi_load_relaxed(&guest->visits), before = guest->watched_visits;
     int64_t cpu = odi_clock_cpu(odi_load_relaxed(&guest->cpu_clock));

@@ -1,6 +1,7 @@
 #include "queue/deque.h"
 
 #include "base/invariant.h"
+#include "os/membarrier.h"
 #include "os/pages.h"
 
 struct odi_ring {
@@ -215,9 +216,72 @@ bool odi_deque_take(odi_deque *deque, odi_entry *entry)
     return false;
 }
 
+/* All that is left, in one take, because no thief can be kept from it; the others go back. */
+static bool take_all_but_keep(odi_deque *deque, int64_t top, int64_t bottom, odi_entry *entry)
+{
+    odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
+    odi_entry entries[ODI_STEAL_BATCH];
+    int64_t count;
+
+    /* A failed CAS has loaded the new top, as in odi_deque_take. */
+    while ((count = distance(top, bottom)) > 0) {
+        odi_invariant(count <= ODI_STEAL_BATCH);
+        for (int64_t i = 0; i < count; i++)
+            entries[i] = slot_read(ring, plus(top, i));
+        if (odi_cas_relaxed(&deque->top, &top, bottom)) /* D4, relaxed: as in odi_deque_take */
+            break;
+    }
+    if (count <= 0)
+        return false;
+    for (int64_t i = 0; i < count - 1; i++)
+        (void)odi_deque_push(deque, entries[i]); /* into an empty ring, which is larger */
+    *entry = entries[count - 1];
+    return true;
+}
+
+/* A thief that has read the old bottom begins at the top which is read after the fence, or its CAS
+ * fails; so it does not come to what is a batch beyond that. */
+static bool take_newest(odi_deque *deque, odi_entry *entry)
+{
+    int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
+    int64_t top = odi_load_acquire(&deque->top, D3);
+    int64_t newest = plus(bottom, -1);
+    odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
+
+    if (distance(top, newest) >= ODI_STEAL_BATCH) {
+        odi_store_relaxed(&deque->bottom, newest); /* relaxed: D6's fence follows */
+        odi_fence_heavy(D6);
+        top = odi_load_acquire(&deque->top, D3);
+        if (distance(top, newest) >= ODI_STEAL_BATCH) {
+            *entry = slot_read(ring, newest);
+            return true;
+        }
+        odi_store_release(&deque->bottom, bottom, D1);
+    }
+    return take_all_but_keep(deque, top, bottom, entry);
+}
+
+bool odi_deque_take_wanted(odi_deque *deque, odi_wanted *wanted, const void *context,
+                           odi_entry *entry)
+{
+    int64_t bottom = odi_load_relaxed(&deque->bottom); /* relaxed, owner-only word */
+    int64_t top = odi_load_relaxed(&deque->top);       /* relaxed, rechecked by the CAS */
+    odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
+
+    by_owner(deque);
+    while (distance(top, bottom) > 0 && wanted(*entry = slot_read(ring, top), context)) {
+        if (odi_cas_relaxed(&deque->top, &top, plus(top, 1))) /* D4, relaxed: as above */
+            return true;
+    }
+    /* The newest is still what it was when it is taken: only the owner adds. */
+    return distance(top, bottom) > 0 && wanted(slot_read(ring, plus(bottom, -1)), context) &&
+           take_newest(deque, entry);
+}
+
 size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most)
 {
     int64_t top = odi_load_relaxed(&deque->top);           /* relaxed, rechecked by the CAS */
+    odi_fence_light(D6);
     int64_t bottom = odi_load_acquire(&deque->bottom, D1);
     int64_t available = distance(top, bottom);
 
@@ -233,7 +297,7 @@ size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most)
      * fails, because top only grows. */
     for (size_t i = 0; i < count; i++)
         entries[i] = slot_read(ring, plus(top, (int64_t)i));
-    /* D4 wins the range at once: there is no pop at the new end to race with (M7).
+    /* D4 wins the range at once: the pop at the new end keeps out of a batch's reach (M7, D6).
      * D3 publishes that the reads above are done. */
     return odi_cas_release(&deque->top, &top, plus(top, (int64_t)count), D3) ? count : 0;
 }

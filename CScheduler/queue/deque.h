@@ -3,20 +3,25 @@
  * Chase & Lev, "Dynamic circular work-stealing deque" (SPAA 2005, section 2), with the
  * memory orders of Lê, Pop, Cohen & Zappa Nardelli (PPoPP 2013, figure 1) and their two
  * errata mended. Both the owner and the thieves take the oldest entry: closures start in the
- * order in which they were submitted, nothing starves at the old end, and the owner needs no
- * StoreLoad fence, because there is no pop at the new end that could race with a thief.
+ * order in which they were submitted, and nothing starves at the old end. An owner that waits for
+ * an entry's end may take it back from the new end, where it is the newest; that is slow, and
+ * costs the others nothing.
  *
  * Owns     its rings, old ones until no thief can be reading them (through reclaim/).
  * Never    knows what an entry means, who waits for it, or whom to wake.
- * Threads  push, take, shrink and the life cycle: the owner alone (odi_deque_adopt).
+ * Threads  push, take, take_wanted, shrink and the life cycle: the owner alone (odi_deque_adopt).
  *          steal: anyone inside odi_read_begin/odi_read_end. size: anyone, a hint.
  *
  * Edges    D1  push -> take, steal       release/acquire   the entry's words are readable
  *          D2  grow, shrink -> steal     release/acquire   the ring's slots are readable
  *          D3  take, steal -> push       release/acquire   the slot may be written again
  *          D4  take <-> steal            one CAS on top    one winner per index
+ *          D6  take_wanted <-> steal     heavy/light fence the thief sees the lower bottom, or the
+ *                                                          owner how far that thief can reach
  *
- * Invariants  (1) top <= bottom, both only grow (modulo 2^64);
+ * Invariants  (1) top <= bottom (modulo 2^64); top only grows, and bottom falls only while it is
+ *             more than ODI_STEAL_BATCH beyond top, by one, and not to an index that a thief who
+ *             has read it before can take: who takes begins at top;
  *             (2) bottom - top <= the ring's capacity, a power of two;
  *             (3) the ring holds every entry of [top, bottom);
  *             (4) a retired ring is never the current one, and at most one retirement per
@@ -85,8 +90,15 @@ bool odi_deque_push(odi_deque *deque, odi_entry entry);
 /* Takes the oldest entry. Returns false when there is none. Owner. */
 bool odi_deque_take(odi_deque *deque, odi_entry *entry);
 
-/* Takes the oldest entries, at most half of what is there (rounded up) and at most `most`,
- * in order. Returns how many; 0 when the deque is empty or another taker was faster.
+/* Takes the oldest entry if it is wanted, or else the newest if that is. What it looks at may be
+ * taken by another at that moment. Others may miss what is left for a moment: the caller publishes
+ * it again. False: neither is wanted. Owner. */
+typedef bool odi_wanted(odi_entry entry, const void *context);
+bool odi_deque_take_wanted(odi_deque *deque, odi_wanted *wanted, const void *context,
+                           odi_entry *entry);
+
+/* Takes the oldest entries, at most half of what is there (rounded up) and at most `most`
+ * (no more than ODI_STEAL_BATCH), in order. Returns how many; 0 when the deque is empty or another taker was faster.
  * Anyone, inside a read section. */
 size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most);
 

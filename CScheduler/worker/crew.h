@@ -208,10 +208,6 @@ ODI_HOT_INLINE bool odi_crew_publish_push(odi_crew *crew, odi_site *site)
     return odi_crew_publish_as(crew, site, true);
 }
 
-/* For a worker that waits with jobs in its deque: sees to it that another comes for them, if
- * one is to be had. False: none is. */
-bool odi_crew_hand_over(odi_crew *crew, odi_site *site);
-
 /* Runs what waits in the injectors on the calling thread, until nothing does: what `help` comes
  * to. For submitters that have no workers, because none could be started or the crew has
  * stopped. */

@@ -171,10 +171,6 @@ void odi_forks_published(odi_forks *forks);
 /* guest.c: the owner's outermost fork is joined. */
 void odi_guest_leave(odi_forks *forks);
 
-/* guest.c: a guest is about to sleep in a join, or has slept. */
-void odi_guest_sleeps(odi_forks *forks);
-void odi_guest_wakes(odi_forks *forks);
-
 #pragma GCC visibility pop
 
 #endif

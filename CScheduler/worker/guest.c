@@ -169,20 +169,6 @@ void odi_guest_give_up(odi_forks *guest)
     make_room(crew);
 }
 
-void odi_guest_sleeps(odi_forks *forks)
-{
-    if (forks->worker != NULL)
-        return;
-    odi_store_relaxed(&forks->taken, 2); /* relaxed: F7's fence follows */
-    make_room(forks->crew);
-}
-
-void odi_guest_wakes(odi_forks *forks)
-{
-    if (forks->worker == NULL)
-        odi_store_relaxed(&forks->taken, 1); /* relaxed: a hint */
-}
-
 void odi_guest_block(odi_forks *guest)
 {
     if (guest->blocking_depth++ > 0)

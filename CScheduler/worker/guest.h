@@ -6,13 +6,13 @@
  *
  * It counts as one of the crew's number while it is here. So forks may be held back: exposed,
  * and nobody woken for them, because as many threads run as may. Who holds them back leaves a
- * note, and looks once more; a guest that makes room (it leaves, sleeps in a join, says that it
- * blocks) looks for the note, and wakes a worker. One that blocks and does not say so is found
+ * note, and looks once more; a guest that makes room (it leaves, or blocks and says so, as it
+ * does asleep in a join) looks for the note, and wakes a worker. One that blocks and does not say so is found
  * by the monitor, which is armed with the note.
  *
  * Threads  enter, leave: the guest. The others: anyone.
  *
- * States   free -> here (enter) -> asleep in a join -> here -> free (leave)
+ * States   free -> here (enter) -> free (leave); meanwhile it may block
  *
  * Edges    F6  leave -> enter                 release/acquire  the place's stack is empty
  *          F7  hold back <-> leave, sleep     full fences      the guest sees the note, and the
@@ -75,7 +75,7 @@ static inline odi_forks *odi_guest_at(odi_crew *crew, int place)
 static inline bool odi_guest_is_here(odi_forks *guest)
 {
     /* relaxed, all: hints, or F7's fence */
-    return odi_load_relaxed(&guest->taken) == 1 && !odi_load_relaxed(&guest->says_blocking) &&
+    return odi_load_relaxed(&guest->taken) != 0 && !odi_load_relaxed(&guest->says_blocking) &&
            !odi_load_relaxed(&guest->seems_blocked);
 }
 

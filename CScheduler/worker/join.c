@@ -3,6 +3,7 @@
 #include "worker/fork_parts.h"
 
 #include "base/invariant.h"
+#include "include/od_pool.h"
 #include "os/clock.h"
 
 /* A joiner waits awake for this long, giving the CPU away after the first part. */
@@ -54,9 +55,9 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
     /* relaxed: the bell was read before, and finish rings after its swap */
     if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
         return;
-    odi_guest_sleeps(forks);
+    od_blocking_begin(); /* of a worker another takes the place, and a guest leaves room for one */
     odi_futex_wait(&forks->bell, bell, ODI_FOREVER);
-    odi_guest_wakes(forks);
+    od_blocking_end();
 }
 
 /* Until the slot is over. The joiner's own stack stands above the slot meanwhile. */

@@ -226,19 +226,3 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     bool short_of_workers = missed && attention & ODI_CAN_START;
     return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }
-
-bool odi_crew_hand_over(odi_crew *crew, odi_site *site)
-{
-    const int *order = crew->site_order[site - crew->sites];
-
-    odi_fence_light(S1);
-    for (int rank = 0; rank < crew->site_count; rank++) {
-        if (odi_idle_signal(&crew->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
-            return true;
-    }
-    odi_lock_acquire(&crew->lock);
-    bool full = crew->active >= odi_crew_limit(crew), all_wait = crew->active <= crew->blocked;
-    odi_lock_release(&crew->lock);
-    /* Where as many run as may, they come to it, unless they all wait as the caller does. */
-    return full ? !all_wait : odi_crew_start_one(crew, site);
-}

@@ -12,7 +12,7 @@ static struct {
     gate first_in_serial, first_in_target; /* where the first holder stays */
     gate second, third;                    /* in the target, before they sync */
     gate caller;                           /* in the other queue, on a place that was lent */
-    atomic_bool second_is_back, job_ran, all_go;
+    atomic_bool second_is_back, all_go;
 } scene;
 
 static void set_scene(od_pool *alone)
@@ -21,7 +21,6 @@ static void set_scene(od_pool *alone)
     scene.first_in_serial = scene.first_in_target = (gate){0};
     scene.second = scene.third = scene.caller = (gate){0};
     atomic_store(&scene.second_is_back, false);
-    atomic_store(&scene.job_ran, false);
     atomic_store(&scene.all_go, false);
     scene.target = queue_of(3);
     scene.serial = queue_on(scene.target, 1, "serial");
@@ -174,65 +173,6 @@ static void places_of_a_target_that_grows_are_counted_anew(void **state)
     od_queue_release(scene.target);
 }
 
-/* ---- a worker that waits for its place ---- */
-
-static void run_job(void *unused)
-{
-    (void)unused;
-    atomic_store(&scene.job_ran, true);
-}
-
-static void be_second_on_a_worker(void *unused)
-{
-    (void)unused;
-    gate_pass(&scene.second);
-    od_pool_submit(pool, OD_BAND_DEFAULT, run_job, NULL); /* into its own deque */
-    sync_second();
-}
-
-static void *call_other_until_the_job_has_run(void *unused)
-{
-    od_stay stay;
-
-    od_queue_sync_begin(scene.other, &stay);
-    gate_pass(&scene.caller);
-    while (!atomic_load(&scene.job_ran) && !atomic_load(&scene.all_go))
-        odi_clock_sleep(200 * ODI_MICROSECOND);
-    od_queue_sync_end(&stay);
-    return unused;
-}
-
-static void a_worker_that_wants_its_place_back_serves_its_own_deque(void **state)
-{
-    od_pool *before = pool;
-    pthread_t threads[4];
-
-    (void)state;
-    set_scene(lone_worker());
-    pthread_create(&threads[0], NULL, be_first, NULL);
-    assert_comes_true(atomic_load(&scene.first_in_serial.waiting) == 1);
-    add(scene.target, be_second_on_a_worker, NULL);
-    assert_comes_true(atomic_load(&scene.second.waiting) == 1);
-    pthread_create(&threads[1], NULL, be_third, NULL);
-    assert_comes_true(atomic_load(&scene.third.waiting) == 1);
-    for (int i = 2; i < 4; i++)
-        pthread_create(&threads[i], NULL, call_other_until_the_job_has_run, NULL);
-    assert_comes_true(running_in(scene.other) == 2 && waiting_in(scene.target) == 2);
-    gate_open(&scene.caller);
-    gate_open(&scene.third);
-    gate_open(&scene.second);
-    assert_comes_true(atomic_load(&scene.caller.waiting) == 2);
-    gate_open(&scene.first_in_serial);
-    bool is_back = COMES_TRUE(atomic_load(&scene.second_is_back));
-    atomic_store(&scene.all_go, true);
-    gate_open(&scene.first_in_target);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
-    clear_scene();
-    pool = before;
-    assert_true(is_back);
-}
-
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -240,7 +180,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LANE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back),
         LANE_TEST(places_of_a_target_that_grows_are_counted_anew),
-        LANE_TEST(a_worker_that_wants_its_place_back_serves_its_own_deque),
     };
     return run_guarded(tests);
 }

@@ -17,6 +17,7 @@
 #define odi_deque_make_ring small_make_ring
 #define odi_deque_push small_push
 #define odi_deque_take small_take
+#define odi_deque_take_wanted small_take_wanted
 #define odi_deque_steal small_steal
 #define odi_deque_size small_size
 #define odi_deque_shrink small_shrink
@@ -185,6 +186,39 @@ static void a_thief_gets_half_rounded_up_and_at_most_what_it_asks(void **state)
     }
 }
 
+static bool is_number(odi_entry entry, const void *number)
+{
+    return is_entry(entry, *(const uint64_t *)number);
+}
+
+static void take_wanted(uint64_t number)
+{
+    odi_entry entry;
+
+    assert_true(odi_deque_take_wanted(&deque, is_number, &number, &entry));
+    assert_true(is_entry(entry, number));
+}
+
+static void the_owner_takes_back_what_it_wants_of_either_end(void **state)
+{
+    uint64_t middle = 5;
+    odi_entry entry;
+
+    (void)state;
+    assert_false(odi_deque_take_wanted(&deque, is_number, &middle, &entry));
+    for (uint64_t count = 1; count < 20; count++) { /* within a thief's reach, and beyond */
+        push_all(0, count);
+        take_wanted(count - 1);
+        assert_int_equal(odi_deque_size(&deque), count - 1);
+        push_all(count - 1, count + 1);
+        assert_false(count > 5 && odi_deque_take_wanted(&deque, is_number, &middle, &entry));
+        take_wanted(0);
+        take_wanted(count);
+        take_all(1, count);
+        assert_false(odi_deque_take(&deque, &entry));
+    }
+}
+
 static void an_idle_deque_goes_back_to_a_small_ring(void **state)
 {
     odi_entry entry;
@@ -321,6 +355,10 @@ static void owner_and_thieves_get_every_entry_once_and_in_order(void **state)
             if (!odi_deque_push(&deque, entry_of(next)))
                 break; /* at its maximum */
         }
+        for (uint64_t newest = next - 1; prng_below(&random, 4) == 0 && takes > 0; takes--, newest--) {
+            if (odi_deque_take_wanted(&deque, is_number, &newest, &entry))
+                note(entry);
+        }
         for (; takes > 0 && odi_deque_take(&deque, &entry); takes--) {
             if (entry.code <= last)
                 atomic_fetch_add(&chase.disorder, 1);
@@ -403,6 +441,7 @@ int main(void)
         DEQUE_TEST(a_full_ring_grows_only_when_nothing_was_taken),
         DEQUE_TEST(a_ring_at_its_maximum_refuses_and_changes_nothing),
         DEQUE_TEST(a_thief_gets_half_rounded_up_and_at_most_what_it_asks),
+        DEQUE_TEST(the_owner_takes_back_what_it_wants_of_either_end),
         DEQUE_TEST(an_idle_deque_goes_back_to_a_small_ring),
         DEQUE_TEST(shrinking_a_deque_without_a_ring_does_nothing),
         DEQUE_TEST(behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded),

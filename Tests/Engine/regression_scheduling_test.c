@@ -384,37 +384,6 @@ static void a_turn_passes_to_the_next_although_all_workers_wait_for_theirs(void 
     od_pool_free(pool);
 }
 
-/* ---- a place handed over to nobody ---- */
-
-/* What the job waits for stands behind its own drainer, in the deque of the only worker. */
-static void wait_behind_what_was_submitted(void *ran)
-{
-    od_stay stay;
-
-    od_queue_async(turns.serial, NULL, OD_QUEUE_BAND, count_job, ran);
-    od_queue_sync_begin(turns.serial, &stay);
-    od_queue_sync_end(&stay);
-    od_queue_async(turns.serial, NULL, OD_QUEUE_BAND, count_job, ran);
-    assert_true(od_queue_wait(turns.serial, HANG_NS));
-}
-
-/* As many ran as might, so that they were taken to come to it; but they all waited. */
-static void a_worker_that_waits_serves_itself_where_all_wait_and_no_spare_is_left(void **state)
-{
-    od_pool *pool = lone_worker();
-    od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
-    atomic_ullong ran = 0;
-
-    (void)state;
-    turns.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    od_queue_async(open, NULL, OD_QUEUE_BAND, wait_behind_what_was_submitted, &ran);
-    assert_true(od_queue_wait(open, HANG_NS));
-    assert_int_equal(atomic_load(&ran), 2);
-    od_queue_release(turns.serial);
-    od_queue_release(open);
-    od_pool_free(pool);
-}
-
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -430,7 +399,6 @@ int main(void)
         cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
         cmocka_unit_test(a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial),
         cmocka_unit_test(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs),
-        cmocka_unit_test(a_worker_that_waits_serves_itself_where_all_wait_and_no_spare_is_left),
     };
     return run_guarded(tests);
 }

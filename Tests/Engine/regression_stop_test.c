@@ -116,7 +116,6 @@ static void a_stop_past_its_deadline_begins_no_job_itself(void **state)
 
 static struct {
     od_queue *serial;
-    od_group *group;
     gate door;
     atomic_ullong ran;
 } on_top;
@@ -131,11 +130,11 @@ static void submit_behind_the_gate(void *unused)
 static void wait_for_it_on_the_same_worker(void *unused)
 {
     (void)unused;
-    od_queue_async(on_top.serial, on_top.group, OD_QUEUE_BAND, submit_behind_the_gate, NULL);
-    (void)od_group_wait(on_top.group, HANG_NS);
+    od_queue_async(on_top.serial, NULL, OD_QUEUE_BAND, submit_behind_the_gate, NULL);
+    (void)od_queue_wait(on_top.serial, INT64_MAX);
 }
 
-/* A worker that waits runs its own deque, and is in the midst of a job then. */
+/* A worker that waits for a queue serves that, and is in the midst of a job then. */
 static void a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop(void **state)
 {
     od_pool *pool = lone_worker();
@@ -143,17 +142,14 @@ static void a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop(void *
 
     (void)state;
     on_top.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    on_top.group = od_group_create();
     atomic_store(&on_top.ran, 0);
     od_pool_submit(pool, OD_BAND_DEFAULT, wait_for_it_on_the_same_worker, NULL);
     assert_comes_true(atomic_load(&on_top.door.waiting) == 1);
     assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
     gate_open(&on_top.door);
-    assert_true(od_group_wait(on_top.group, HANG_NS));
     assert_true(od_queue_wait(on_top.serial, HANG_NS));
     assert_comes_true(all_done(pool) == 3);
     assert_int_equal(atomic_load(&on_top.ran), 0);
-    od_group_release(on_top.group);
     od_queue_release(on_top.serial);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }

@@ -393,33 +393,6 @@ static void a_worker_that_waits_hands_its_place_over(void **state)
     od_semaphore_release(semaphore);
 }
 
-/* No turn for who is away, and the place is kept. */
-static void who_is_away_is_passed_over_and_keeps_its_place(void **state)
-{
-    od_semaphore *semaphore = od_semaphore_create(0);
-    odi_waiter away = {0}, next = {0}, last = {0};
-
-    (void)state;
-    assert_int_equal(odi_semaphore_begin(semaphore, &away), ODI_WAITER_LISTED);
-    assert_int_equal(odi_semaphore_begin(semaphore, &next), ODI_WAITER_LISTED);
-    assert_int_equal(odi_semaphore_begin(semaphore, &last), ODI_WAITER_LISTED);
-    assert_true(odi_semaphore_goes(semaphore, &away));
-    assert_true(od_semaphore_signal(semaphore));
-    assert_int_equal(next.state, ODI_WAITER_GRANTED);
-    assert_false(odi_semaphore_is_back(semaphore, &away));
-    assert_true(od_semaphore_signal(semaphore));
-    assert_int_equal(away.state, ODI_WAITER_GRANTED);
-    assert_false(odi_semaphore_goes(semaphore, &away));
-    assert_true(odi_semaphore_goes(semaphore, &last));
-    assert_true(od_semaphore_signal(semaphore)); /* kept for it */
-    assert_int_equal(last.state, ODI_WAITER_AWAY);
-    assert_false(od_semaphore_wait(semaphore, 0));
-    assert_true(odi_semaphore_is_back(semaphore, &last));
-    assert_int_equal(od_semaphore_value(semaphore), 0);
-    assert_int_equal(semaphore->balance, 0);
-    od_semaphore_release(semaphore);
-}
-
 /* ---- misuse, and a forked child ---- */
 
 static void release_below(void *unused)
@@ -486,7 +459,6 @@ int main(void)
         cmocka_unit_test(what_is_cancelled_first_does_not_begin),
         cmocka_unit_test(cancels_that_race_with_signals_lose_no_permit),
         cmocka_unit_test(a_worker_that_waits_hands_its_place_over),
-        cmocka_unit_test(who_is_away_is_passed_over_and_keeps_its_place),
         cmocka_unit_test(misuse_is_named),
         cmocka_unit_test(a_forked_child_has_no_waiters),
     };

@@ -49,6 +49,7 @@ static void stamp_and_retire(odi_retired *chain, odi_destroy *destroy) __attribu
 #define odi_deque_make_ring aged_make_ring
 #define odi_deque_push aged_push
 #define odi_deque_take aged_take
+#define odi_deque_take_wanted aged_take_wanted
 #define odi_deque_steal aged_steal
 #define odi_deque_size aged_size
 #define odi_deque_shrink aged_shrink

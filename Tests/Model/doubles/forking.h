@@ -23,14 +23,12 @@ void odi_guest_leave(odi_forks *whose)
     (void)whose;
 }
 
-void odi_guest_sleeps(odi_forks *whose)
+void od_blocking_begin(void)
 {
-    (void)whose;
 }
 
-void odi_guest_wakes(odi_forks *whose)
+void od_blocking_end(void)
 {
-    (void)whose;
 }
 
 /* ---- stacks ---- */

@@ -11,6 +11,7 @@ NEVER(od_queue_is_current)
 NEVER(od_queue_width)
 
 _Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
+_Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local odi_record *odi_record_outside __attribute__((tls_model("initial-exec")));
 

@@ -55,6 +55,7 @@ NEVER(odi_watch_changed)
 NEVER(odi_worker_draw_credits)
 
 _Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
+_Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 void (*odi_fork_above)(void);
 void (*odi_cancel_above)(od_pool *pool, bool past_deadline);

@@ -132,10 +132,6 @@ static void leave(void)
 {
     odi_guest_give_up(&guests[1]);
 }
-static void sleep_in_a_join(void)
-{
-    odi_guest_sleeps(&guests[1]);
-}
 static void say_that_it_blocks(void)
 {
     odi_guest_block(&guests[1]);
@@ -145,7 +141,6 @@ static void verify_woken(void)
     model_check(odi_load_relaxed(&woken) > 0);
 }
 MODEL_SCENARIO(guests_leave, prepare_full, verify_woken, expose, leave)
-MODEL_SCENARIO(guests_sleep, prepare_full, verify_woken, expose, sleep_in_a_join)
 MODEL_SCENARIO(guests_block, prepare_full, verify_woken, expose, say_that_it_blocks)
 
 /* Two guests hold forks back while a third goes: its look is for both. */

@@ -27,8 +27,6 @@ NEVER(od_blocking_end)
 NEVER(odi_band_of_thread)
 NEVER(odi_borrow_list)
 NEVER(odi_borrow_pop)
-NEVER(odi_crew_hand_over)
-NEVER(odi_crew_has_jobs)
 NEVER(odi_deque_size)
 NEVER(odi_lane_carry_out)
 NEVER(odi_lane_come_up)
@@ -59,7 +57,6 @@ NEVER(odi_target_send)
 NEVER(odi_target_unlock)
 NEVER(odi_target_wants_back)
 NEVER(odi_worker_end_run)
-NEVER(odi_worker_find_local)
 NEVER(odi_worker_other_bands)
 NEVER(odi_worker_run)
 
@@ -135,7 +132,7 @@ static void takes_all(void)
     odi_entry entry;
 
     odi_lock_acquire(&queue.watch.lock);
-    while (taken_count < 2 && pop_next(&queue, &entry, NULL)) {
+    while (taken_count < 2 && pop_next(&queue, &entry)) {
         model_check(queue.exclusive == is_the_barrier(entry));
         model_check(queue.barriers == 1 || queue.exclusive || taken_count == 1);
         queue.exclusive = false;

@@ -119,25 +119,6 @@ MODEL_SCENARIO(semaphore_wait, prepare, verify_one, write_and_signal, wait_and_r
 MODEL_SCENARIO(semaphore_brief, prepare, verify_one, write_and_signal, wait_briefly_and_read)
 MODEL_SCENARIO(semaphore_look, prepare, verify_one, write_and_signal, look)
 
-/* As a worker that serves its own deque meanwhile, where somebody signals. */
-static void wait_and_signal_meanwhile(void)
-{
-    odi_waiter waiter = {0};
-
-    if (odi_semaphore_begin(semaphore, &waiter) == ODI_WAITER_GRANTED) {
-        signal();
-    } else {
-        bool goes = odi_semaphore_goes(semaphore, &waiter);
-        signal();
-        if (!goes || !odi_semaphore_is_back(semaphore, &waiter))
-            (void)odi_semaphore_await(&waiter, ODI_FOREVER);
-    }
-    got_it();
-}
-MODEL_SCENARIO(semaphore_away, prepare, verify_one, wait_and_signal_meanwhile)
-MODEL_SCENARIO(semaphore_away_beside, prepare, verify_two, wait_and_signal_meanwhile,
-               write_and_signal)
-
 /* ---- without a thread ---- */
 
 static void call(void *counter)
@@ -159,8 +140,6 @@ static void signal_twice(void)
 }
 MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal, signal, wait)
 MODEL_SCENARIO(semaphore_passed_on, prepare_early, verify_passed_on, wait_briefly_and_pass_on,
-               signal)
-MODEL_SCENARIO(semaphore_away_behind, prepare_early, verify_two, wait_and_signal_meanwhile,
                signal)
 MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
 

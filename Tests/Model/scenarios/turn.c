@@ -13,9 +13,6 @@
 
 NEVER(odi_band_of_thread)
 NEVER(odi_borrow_list)
-NEVER(odi_crew_hand_over)
-NEVER(odi_run_discard)
-NEVER(odi_crew_has_jobs)
 NEVER(odi_fifo_pop)
 NEVER(odi_fifo_push)
 NEVER(odi_lane_call_in)
@@ -32,7 +29,6 @@ NEVER(odi_lane_width)
 NEVER(odi_queue_reap)
 NEVER(odi_record_drained)
 NEVER(odi_run_outside)
-NEVER(odi_worker_find_local)
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
@@ -44,7 +40,6 @@ void od_blocking_end(void)
 {
 }
 
-static od_queue queue;
 static odi_turn *waiting_caller;
 static int written;
 
@@ -63,7 +58,7 @@ static void sync_caller(void)
 {
     odi_turn *mine = waiting_caller;
 
-    odi_lane_await(&queue, mine, ODI_WAIT_SLICE_NS);
+    odi_lane_await(mine);
     model_check(written == 1);
     model_free(mine); /* its frame */
 }

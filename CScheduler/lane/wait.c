@@ -1,0 +1,139 @@
+#include "lane/wait.h"
+
+#include "os/clock.h"
+#include "os/thread.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* Who lends looks again after this whether more has joined the set; each time after twice as long. */
+#define LEND_AGAIN_NS (20 * ODI_MILLISECOND)
+
+/* ---- what is at hand ---- */
+
+_Thread_local odi_set_apart *odi_apart;
+
+/* Hints: whose job it is that lies in a deque is asked before it is taken. */
+static bool is_awaited(odi_entry entry, const void *raw)
+{
+    const odi_awaited *set = raw;
+    odi_record *record = odi_record_of_job(entry);
+
+    if (set->group != NULL) /* relaxed, both: the job, while it lies there, keeps its record's */
+        return record != NULL && odi_load_relaxed(&record->group) == set->group;
+    if (odi_lane_is_pass(entry))
+        return odi_lane_of_pass(entry) == set->queue;
+    return record != NULL && odi_load_relaxed(&record->queue) == set->queue;
+}
+
+static void run_apart(odi_worker *worker, odi_entry job)
+{
+    odi_set_apart here = {odi_stays, odi_apart};
+    void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
+    odi_record *record = odi_record_of_job(job);
+
+    /* relaxed: a hint, as it is where a worker begins a job. Suspended meanwhile, or a barrier came. */
+    if (record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+        (void)odi_record_unlabel(&job);
+        record->owner->divert(record, job);
+        return;
+    }
+    odi_apart = &here;
+    odi_stays = NULL;
+    od_thread_set_work(NULL);
+    od_thread_set_route(NULL);
+    od_thread_set_bounce(NULL);
+    (void)odi_run_outside(worker->crew, job);
+    od_thread_set_bounce(bounce);
+    od_thread_set_route(route);
+    od_thread_set_work(work);
+    odi_stays = here.stays;
+    odi_apart = here.outer;
+}
+
+/* False: nothing at the ends of the worker's deques is of the set, or the pool is past its stop's
+ * deadline and begins no more. */
+static bool run_one(odi_worker *worker, const odi_awaited *set)
+{
+    odi_entry job;
+
+    /* relaxed, both: the stop takes what lies there; the worker's own word */
+    if (odi_load_relaxed(&worker->crew->attention) & ODI_CANCELLING)
+        return false;
+    uint32_t bands = odi_load_relaxed(&worker->bands);
+    for (; bands != 0; bands &= bands - 1) {
+        odi_deque *deque = &worker->deques[__builtin_ctz(bands)];
+
+        if (!odi_deque_take_wanted(deque, is_awaited, set, &job))
+            continue;
+        if (odi_deque_size(deque) > 0) /* who looked at that moment may have missed it */
+            (void)odi_crew_publish(worker->crew, worker->site);
+        run_apart(worker, job);
+        return true;
+    }
+    return false;
+}
+
+/* ---- asleep ---- */
+
+/* Lends the waiter's band until odi_loan_end. False: there was nothing to lend it to. */
+static bool lend(const odi_awaited *set, odi_loan *loan)
+{
+    od_queue *queue = set->queue;
+    bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
+
+    if (loan->band == OD_BAND_BACKGROUND)
+        return false;
+    if (diverted)
+        odi_lane_raise_all(queue, loan->band);
+    if (diverted && set->set.watch == &queue->watch)
+        return true; /* the lane is all of it, and other queues' jobs are none of it */
+    if (queue != NULL && !diverted)
+        odi_loan_name(loan, &queue->pool->crew, set->band);
+    odi_lane_lend(loan, set->set.watch, set->set.first, set->set.next);
+    return diverted || loan->count > 0;
+}
+
+static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waiter, int64_t deadline)
+{
+    int64_t slice_ns = LEND_AGAIN_NS;
+    bool empty = false, over = false, begun = false;
+    uint64_t turns_before = 0;
+
+    while (!empty && !over) {
+        odi_loan loan = odi_loan_of(odi_band_of_thread());
+        bool lends = lend(set, &loan);
+
+        if (!begun && odi_worker_self != NULL) {
+            od_blocking_begin(); /* who comes in its place finds what is lent already */
+            /* Who comes runs on when this thread is woken, so there is one too many then. */
+            if (lends && loan.band < OD_BAND_DEFAULT)
+                turns_before = odi_thread_begin_short_turns();
+            begun = true;
+        }
+        int64_t slice = odi_clock_after(slice_ns);
+        over = slice >= deadline || !lends;
+        empty = odi_watch_sleep(waiter, over ? deadline : slice);
+        odi_loan_end(&loan);
+        slice_ns += slice_ns;
+    }
+    empty = empty || odi_watch_end(&set->set, waiter);
+    if (begun)
+        od_blocking_end();
+    odi_thread_end_short_turns(turns_before);
+    return empty;
+}
+
+bool odi_await(const odi_awaited *set, int64_t deadline_ns)
+{
+    odi_worker *worker = odi_worker_self;
+    odi_watch_waiter waiter;
+    bool released = false;
+
+    if (deadline_ns <= 0)
+        return odi_watch_is_empty(&set->set); /* it only asks: nobody is to come in its place */
+    if (odi_watch_begin(&set->set, &waiter))
+        return true;
+    while (!released && worker != NULL && deadline_ns == INT64_MAX && run_one(worker, set))
+        released = odi_load_acquire(&waiter.released, L1) != 0;
+    return released || sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
+}

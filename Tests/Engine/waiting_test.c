@@ -1,0 +1,377 @@
+/* A thread that waits runs nothing but what it waits for: programs that were right, and hung, aborted or were
+ * kept waiting when a stranger's job ran on top of a waiter. */
+#include "Support/branches.h"
+#include "Support/crowd.h"
+#include "Support/lanes.h"
+#include "Support/pools.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "include/od_semaphore.h"
+#include "topology/topology.h"
+
+static struct {
+    od_pool *pool;
+    od_queue *queue, *other;
+    od_group *group;
+    pthread_mutex_t mutex;
+    atomic_int holds, ended, nested;
+    crowd inside;
+} scene;
+
+static void begin(od_pool *pool)
+{
+    memset(&scene, 0, sizeof scene);
+    pthread_mutex_init(&scene.mutex, NULL);
+    scene.pool = pool;
+    scene.group = od_group_create();
+}
+
+static void end(void)
+{
+    od_group_release(scene.group);
+    assert_int_equal(od_pool_free(scene.pool), OD_OK);
+}
+
+/* Workers that are known to wait. */
+static int blocked_in(od_pool *pool)
+{
+    odi_lock_acquire(&pool->crew.lock);
+    int blocked = pool->crew.blocked;
+    odi_lock_release(&pool->crew.lock);
+    return blocked;
+}
+
+/* ---- a stranger on top of a waiter ---- */
+
+static void hold_and_wait(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&scene.mutex);
+    atomic_store(&scene.holds, 1);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void hold(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&scene.mutex);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* Without another thread to be had the second job waits until the first has ended, however long that is. */
+static void a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    od_group_enter(scene.group);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold_and_wait, NULL);
+    assert_comes_true(atomic_load(&scene.holds) == 1);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold, NULL);
+    usleep(60000); /* a waiter looked for something to run after 20 ms once */
+    assert_int_equal(atomic_load(&scene.ended), 0);
+    od_group_leave(scene.group);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    end();
+}
+
+enum { QUEUES = 80 };
+static od_queue *queues[QUEUES];
+
+static void sync_onto(void *queue)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(queue, &stay);
+    crowd_visit(&scene.inside);
+    od_queue_sync_end(&stay);
+}
+
+static void wait_in_queue(void *queue)
+{
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, sync_onto, queue);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* More jobs wait than there are threads. What they submitted waits for their queues too, and would trap, or never
+ * end, on top of a closure of these. */
+static void more_serial_queues_wait_than_there_are_threads(void **state)
+{
+    int threads = 2 + 64;
+
+    (void)state;
+    begin(pool_of(2));
+    od_group_enter(scene.group);
+    for (int i = 0; i < QUEUES; i++) {
+        queues[i] = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "waits");
+        od_queue_async(queues[i], NULL, OD_QUEUE_BAND, wait_in_queue, queues[i]);
+    }
+    assert_comes_true(blocked_in(scene.pool) == threads); /* in the group's wait, or in a sync */
+    usleep(60000);
+    assert_int_equal(atomic_load(&scene.ended) + (int)atomic_load(&scene.inside.visits), 0);
+    od_group_leave(scene.group);
+    assert_comes_true(atomic_load(&scene.ended) == QUEUES &&
+                      atomic_load(&scene.inside.visits) == QUEUES);
+    for (int i = 0; i < QUEUES; i++)
+        od_queue_release(queues[i]);
+    end();
+}
+
+/* ---- what is waited for ---- */
+
+static void note_nested(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&scene.nested, 1);
+}
+
+static void wait_briefly(void *unused)
+{
+    (void)unused;
+    od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, note_nested, NULL);
+    bool empty = od_group_wait(scene.group, 50 * ODI_MILLISECOND);
+    atomic_store(&scene.holds, empty ? -1 : 1 + atomic_load(&scene.nested));
+}
+
+/* How long that would take nobody knows. */
+static void a_wait_with_a_deadline_runs_not_even_what_it_waits_for(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_briefly, NULL);
+    assert_comes_true(atomic_load(&scene.nested) == 1);
+    assert_int_equal(atomic_load(&scene.holds), 1);
+    od_queue_release(scene.queue);
+    end();
+}
+
+static void branch(void *raw)
+{
+    intptr_t depth = (intptr_t)raw;
+
+    if (depth > 0) {
+        od_group *group = od_group_create();
+
+        for (int i = 0; i < 2; i++)
+            od_queue_async(scene.queue, group, OD_QUEUE_BAND, branch, (void *)(depth - 1));
+        (void)od_group_wait(group, INT64_MAX);
+        od_group_release(group);
+    }
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void wait_for_groups_in_groups(od_pool *pool)
+{
+    enum { DEPTH = UNLESS_SANITIZED(14, 9) };
+
+    begin(pool);
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, branch, (void *)(intptr_t)DEPTH);
+    assert_comes_true(atomic_load(&scene.ended) == (2 << DEPTH) - 1);
+    od_queue_release(scene.queue);
+    end();
+}
+
+static void groups_that_wait_for_groups_need_no_thread_for_each(void **state)
+{
+    (void)state;
+    wait_for_groups_in_groups(lone_worker());
+}
+
+static void groups_that_wait_for_groups_are_shared_by_workers_without_spares(void **state)
+{
+    od_pool_options options = options_for(3);
+
+    (void)state;
+    options.spare_workers = 0;
+    wait_for_groups_in_groups(pool_with(options, (odi_pool_world){0}));
+}
+
+static void flood_then_wait(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 100; i++) /* strangers, more than a thief can reach at once */
+        od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
+    for (int i = 0; i < 3; i++)
+        od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, crowd_visit, &scene.inside);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
+}
+
+static void what_is_waited_for_is_taken_from_behind_strangers(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, flood_then_wait, NULL);
+    assert_comes_true(atomic_load(&scene.nested) == 100);
+    assert_int_equal(atomic_load(&scene.holds), 3);
+    od_queue_release(scene.queue);
+    end();
+}
+
+static void drain_and_wait(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 3; i++)
+        od_queue_async(scene.other, NULL, OD_QUEUE_BAND, crowd_visit, &scene.inside);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
+    (void)od_queue_wait(scene.other, INT64_MAX);
+    atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
+}
+
+static void who_waits_for_a_serial_queue_runs_it_and_nothing_else(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "awaited");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_and_wait, NULL);
+    assert_comes_true(atomic_load(&scene.nested) == 1);
+    assert_int_equal(atomic_load(&scene.holds), 3);
+    od_queue_release(scene.other);
+    end();
+}
+
+/* ---- where it runs ---- */
+
+static void look_around(void *unused)
+{
+    od_stay stay;
+
+    (void)unused;
+    atomic_fetch_add(&scene.nested, od_queue_is_current(scene.queue));
+    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
+    od_queue_sync_begin(scene.queue, &stay); /* of width two: there is another place */
+    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
+    od_queue_sync_end(&stay);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void wait_and_look_around(void *unused)
+{
+    (void)unused;
+    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, look_around, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void what_a_waiter_runs_is_not_inside_the_waiters_queue(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 2, "of the waiter");
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_look_around, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    od_queue_release(scene.queue);
+    od_queue_release(scene.other);
+    end();
+}
+
+/* ---- a place in line ---- */
+
+static atomic_int order[2], next_in_order;
+
+static void note_order(void *number)
+{
+    atomic_store(&order[atomic_fetch_add(&next_in_order, 1)], (int)(intptr_t)number);
+}
+
+static gate door;
+
+static void leave_a_stranger_and_sync(void *unused)
+{
+    od_stay stay;
+
+    (void)unused;
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &door);
+    atomic_store(&scene.holds, 1);
+    od_queue_sync_begin(scene.queue, &stay);
+    note_order((void *)1);
+    od_queue_sync_end(&stay);
+}
+
+/* It lost it every 20 ms, to come back at the end of the line if a stranger on top of it lasted. */
+static void a_sync_caller_keeps_its_place_in_line(void **state)
+{
+    od_stay stay;
+
+    (void)state;
+    begin(lone_worker());
+    memset(&door, 0, sizeof door);
+    atomic_store(&next_in_order, 0);
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "in line");
+    od_queue_sync_begin(scene.queue, &stay);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, leave_a_stranger_and_sync, NULL);
+    assert_comes_true(waiting_in(scene.queue) == 1);
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, note_order, (void *)2);
+    usleep(60000);
+    od_queue_sync_end(&stay);
+    gate_open(&door);
+    assert_comes_true(atomic_load(&next_in_order) == 2);
+    assert_int_equal(atomic_load(&order[0]), 1);
+    assert_true(od_queue_wait(scene.queue, HANG_NS));
+    od_queue_release(scene.queue);
+    end();
+}
+
+/* ---- a place among the workers ---- */
+
+static atomic_int branch_over;
+
+static void long_branch(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&scene.holds, 1);
+    compute_until(&branch_over);
+}
+
+static void fork_and_join(void *unused)
+{
+    (void)unused;
+    od_fork_slot *slot = od_fork(long_branch, NULL);
+    while (atomic_load(&scene.holds) == 0)
+        odi_thread_yield(); /* until it is stolen */
+    od_join(slot, long_branch, NULL);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void a_worker_asleep_in_a_join_gives_its_place_over(void **state)
+{
+    (void)state;
+    begin(pool_of(2));
+    atomic_store(&branch_over, false);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, fork_and_join, NULL);
+    assert_comes_true(blocked_in(scene.pool) == 1);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
+    assert_comes_true(atomic_load(&scene.nested) == 1);
+    atomic_store(&branch_over, true);
+    assert_comes_true(atomic_load(&scene.ended) == 1);
+    assert_comes_true(blocked_in(scene.pool) == 0);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top),
+        cmocka_unit_test(more_serial_queues_wait_than_there_are_threads),
+        cmocka_unit_test(a_wait_with_a_deadline_runs_not_even_what_it_waits_for),
+        cmocka_unit_test(groups_that_wait_for_groups_need_no_thread_for_each),
+        cmocka_unit_test(groups_that_wait_for_groups_are_shared_by_workers_without_spares),
+        cmocka_unit_test(what_is_waited_for_is_taken_from_behind_strangers),
+        cmocka_unit_test(who_waits_for_a_serial_queue_runs_it_and_nothing_else),
+        cmocka_unit_test(what_a_waiter_runs_is_not_inside_the_waiters_queue),
+        cmocka_unit_test(a_sync_caller_keeps_its_place_in_line),
+        cmocka_unit_test(a_worker_asleep_in_a_join_gives_its_place_over),
+    };
+    return run_guarded(tests);
+}
