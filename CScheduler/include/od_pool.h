@@ -48,14 +48,15 @@ typedef struct od_pool_options {
                                and following them while the pool runs */
     od_placement placement;
     size_t stack_bytes;     /* address space per worker, touched lazily; 0: 256 MiB */
-    int spare_workers;      /* at most this many more while workers block; -1: 64 */
+    int spare_workers;      /* at most this many more while workers block; -1: 64. Where more jobs wait, and
+                               work with them, for a second, a sentence on stderr says which */
     bool round_quota_down;  /* a quota of 2.5 CPUs gives 2 workers instead of 3 */
 } od_pool_options;
 
 /* Fills in the defaults. */
 void od_pool_options_init(od_pool_options *options);
 
-/* Reads OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT (ignored in setuid programs) into the
+/* Reads OVERDRIVE_WORKERS, OVERDRIVE_SPARES and OVERDRIVE_PLACEMENT (ignored in setuid programs) into the
  * options. On OD_INVALID the variable at fault was left out, and `message` says why. */
 od_status od_pool_options_from_environment(od_pool_options *options, char *message,
                                            size_t capacity);

@@ -249,7 +249,7 @@ static void take_back(od_queue *awaited, od_queue *queue)
         odi_lane_end_credits(queue);
     if (at_once)
         return;
-    odi_lane_await(&mine); /* ended by: odi_borrow_settle */
+    odi_lane_await(queue, &mine, "for its place of"); /* ended by: odi_borrow_settle */
 }
 
 static bool is_active(od_queue *queue)

@@ -162,7 +162,7 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
     if (*decided == FITS && !pushed)
         odi_lane_push_without_memory(queue, labelled);
     else if (*decided == WAITS)
-        odi_lane_await(&mine);
+        odi_lane_await(queue, &mine, "for room in");
     else if (*decided == RUNS)
         run_in_turn(queue, barrier, labelled);
     else if (*decided == NESTED) {

@@ -324,8 +324,9 @@ void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry);
 /* The oldest of those. Held: a job is in the drainer's hands from here on. */
 bool odi_lane_take_listed(od_queue *queue, odi_entry *entry);
 
-/* Gives the calling worker's place over and sleeps until it is granted. Not held. */
-void odi_lane_await(odi_turn *waiting);
+/* Gives the calling worker's place over and sleeps until it is granted; `what` the wait is, for reports. Not
+ * held. */
+void odi_lane_await(od_queue *queue, odi_turn *waiting, const char *what);
 
 #pragma GCC visibility pop
 

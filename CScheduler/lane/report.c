@@ -1,6 +1,7 @@
 /* report.c — what a pool's workers do, and what waits where: a look at a moment, for people. */
 #include "include/od_report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lane/queue.h"
@@ -123,4 +124,62 @@ int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)
 
     odi_queues_visit(gather, &all);
     return all.count;
+}
+
+/* ---- why nothing goes on ---- */
+
+enum { WAITS_NAMED = 4 };
+
+/* Adds one worker's wait. */
+static int describe(odi_worker *worker, char *text, size_t size)
+{
+    char own[OD_LABEL_BYTES] = "", other[OD_LABEL_BYTES] = "";
+    /* relaxed, all: for reports. A queue's memory stays one. */
+    od_queue *queue = odi_load_relaxed(&worker->queue_running);
+    od_queue *at = odi_load_relaxed(&worker->waits_at);
+    const char *what = odi_load_relaxed(&worker->waits_for);
+    bool says = odi_load_relaxed(&worker->says_blocking);
+
+    if (queue != NULL)
+        copy_label(queue, own);
+    if (at != NULL && says)
+        copy_label(at, other);
+    int length = own[0] != 0 ? snprintf(text, size, "a closure of \"%s\"", own)
+                             : snprintf(text, size, "a closure");
+    if (length < 0 || (size_t)length >= size)
+        return length;
+    if (!says || what == NULL)
+        return length + snprintf(text + length, size - (size_t)length, " blocks");
+    length += snprintf(text + length, size - (size_t)length, " waits %s", what);
+    if (at == NULL || (size_t)length >= size)
+        return length;
+    return length + snprintf(text + length, size - (size_t)length, " \"%s\"", other);
+}
+
+static void describe_waits(od_pool *pool, char *text, size_t size)
+{
+    odi_crew *crew = &pool->crew;
+    size_t length = 0;
+    int waits = 0;
+
+    odi_lock_acquire(&crew->lock);
+    for (int slot = 0; slot < crew->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+
+        if (worker == NULL || !worker->present || !(odi_worker_activity(worker) & 1))
+            continue;
+        if (waits++ >= WAITS_NAMED || length + 2 >= size)
+            continue;
+        memcpy(text + length, waits == 1 ? ": " : "; ", 3);
+        length += 2;
+        length += (size_t)describe(worker, text + length, size - length);
+    }
+    odi_lock_release(&crew->lock);
+    if (waits > WAITS_NAMED && length < size)
+        (void)snprintf(text + length, size - length, "; and %d more", waits - WAITS_NAMED);
+}
+
+__attribute__((constructor)) static void register_above(void)
+{
+    odi_describe_waits_above = describe_waits;
 }

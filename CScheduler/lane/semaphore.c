@@ -34,7 +34,7 @@ void od_semaphore_release(od_semaphore *semaphore)
 
 ODI_COLD static bool wait_in_line(od_semaphore *semaphore, odi_waiter *waiter, int64_t deadline)
 {
-    od_blocking_begin();
+    odi_blocking_begin("for a semaphore", NULL);
     bool granted = odi_semaphore_await(waiter, deadline) ||
                    !odi_semaphore_give_up(semaphore, waiter);
     od_blocking_end();

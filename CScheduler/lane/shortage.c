@@ -180,7 +180,7 @@ ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
 
     odi_lane_carry_out(queue, settlement);
     if (listed) {
-        odi_lane_await(&mine);
+        odi_lane_await(queue, &mine, "without memory for room in");
         return;
     }
     if (!at_once)

@@ -87,9 +87,9 @@ static void enter(od_queue *queue, odi_turn *waiting)
     odi_credits_give_back(credits); /* the caller keeps the queue */
 }
 
-void odi_lane_await(odi_turn *waiting)
+void odi_lane_await(od_queue *queue, odi_turn *waiting, const char *what)
 {
-    od_blocking_begin();
+    odi_blocking_begin(what, queue);
     /* ended by: odi_lane_grant, odi_lane_take_listed */
     while (odi_load_acquire(&waiting->granted, Q1) == 0)
         (void)odi_futex_wait(&waiting->granted, 0, ODI_FOREVER);
@@ -118,7 +118,7 @@ void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
         return;
     }
     enter(queue, &mine);
-    odi_lane_await(&mine);
+    odi_lane_await(queue, &mine, "in sync on");
 }
 
 /* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place

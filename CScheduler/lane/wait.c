@@ -104,7 +104,9 @@ static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waite
         bool lends = lend(set, &loan);
 
         if (!begun && odi_worker_self != NULL) {
-            od_blocking_begin(); /* who comes in its place finds what is lent already */
+            /* Who comes in its place finds what is lent already. */
+            odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
+                               set->group != NULL ? NULL : set->queue);
             /* Who comes runs on when this thread is woken, so there is one too many then. */
             if (lends && loan.band < OD_BAND_DEFAULT)
                 turns_before = odi_thread_begin_short_turns();

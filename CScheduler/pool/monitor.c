@@ -38,6 +38,7 @@ typedef enum {
     IDLE,      /* it is between jobs */
     FRESH,     /* it has begun its job since: too early to tell */
     COMPUTING, /* it used the CPU, or finished several jobs */
+    WAITING,   /* it says so: counted by itself */
     QUIET,     /* it did not: the kernel knows whether it sleeps */
     BLOCKED    /* it slept in the kernel, in one job */
 } doing;
@@ -57,10 +58,11 @@ static doing look_at(odi_worker *worker)
         return jobs - before > 2 ? COMPUTING : FRESH;
     if (used > TICK_NS / IDLE_SHARE)
         return COMPUTING;
-    /* relaxed, both: hints. An explicit blocking section is counted by itself; and another
-     * worker would only stand in line for the same lock. */
-    if (odi_load_relaxed(&worker->says_blocking) || odi_load_relaxed(&worker->sleeps_for_lock))
+    /* relaxed, both: hints. Another worker would only stand in line for the same lock. */
+    if (odi_load_relaxed(&worker->sleeps_for_lock))
         return IDLE;
+    if (odi_load_relaxed(&worker->says_blocking))
+        return WAITING;
     return QUIET;
 }
 
@@ -151,14 +153,41 @@ static void adjust(odi_crew *crew, const int *count, bool work_waits)
         wanted = 2 * crew->allowance;
     if (wanted > crew->spare_cap) {
         wanted = crew->spare_cap;
-        if (work_waits && count[BLOCKED] > wanted &&
-            odi_add_relaxed(&crew->cap_reached, 1) == 0) /* relaxed: a counter */
-            odi_warn("pool \"%s\": more jobs block while work waits than its %d spare workers "
-                     "can make up for", crew->name, crew->spare_cap);
+        if (work_waits && count[BLOCKED] > wanted)
+            odi_add_relaxed(&crew->cap_reached, 1); /* relaxed: a counter */
     }
     if (wanted != crew->allowance) {
         crew->allowance = wanted;
         odi_crew_counts_changed(crew);
+    }
+}
+
+ODI_COLD static void say_that_it_stands_still(odi_crew *crew, int threads)
+{
+    char who[320] = "";
+
+    if (odi_describe_waits_above != NULL)
+        odi_describe_waits_above(crew->pool, who, sizeof who);
+    odi_warn("pool \"%s\" stands still: work waits, and so does each of its %d threads (%d spares at most; "
+             "spareWorkers, or OVERDRIVE_SPARES for the shared one, allows more)%s",
+             crew->name, threads, crew->spare_cap, who);
+}
+
+/* For a second all of its threads have waited while work did: no more are to be had, and what they wait for may be
+ * just that. Said once, until one of them goes on. */
+static void notice_a_stall(od_pool *pool, const int *count, bool work_waits)
+{
+    int threads = count[WAITING] + count[BLOCKED];
+    int64_t now = odi_clock_now();
+
+    if (!work_waits || threads == 0 || count[IDLE] + count[FRESH] + count[COMPUTING] > 0) {
+        pool->still_since = 0;
+    } else if (pool->still_since == 0) {
+        pool->still_since = now;
+        pool->still_said = false;
+    } else if (!pool->still_said && now - pool->still_since >= ODI_SECOND) {
+        pool->still_said = true;
+        say_that_it_stands_still(&pool->crew, threads);
     }
 }
 
@@ -193,6 +222,7 @@ static bool tick(odi_crew *crew)
     odi_lock_acquire(&crew->lock);
     adjust(crew, count, work_waits);
     odi_lock_release(&crew->lock);
+    notice_a_stall(crew->pool, count, work_waits);
     if (work_waits) {
         (void)odi_crew_publish(crew, &crew->sites[0]);
         see_to_what_is_due(crew);

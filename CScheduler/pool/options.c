@@ -54,6 +54,7 @@ od_status od_pool_options_from_environment(od_pool_options *options, char *messa
 {
     const char *workers = secure_getenv("OVERDRIVE_WORKERS");
     const char *placement = secure_getenv("OVERDRIVE_PLACEMENT");
+    const char *spares = secure_getenv("OVERDRIVE_SPARES");
     odi_placement policy;
     int64_t number;
     od_status status = OD_OK;
@@ -62,6 +63,13 @@ od_status od_pool_options_from_environment(od_pool_options *options, char *messa
         if (odi_setting_integer("OVERDRIVE_WORKERS", workers, strlen(workers), 1,
                                 ODI_MOST_WORKERS, &number, message, capacity))
             options->workers = (int)number;
+        else
+            status = OD_INVALID;
+    }
+    if (spares != NULL) {
+        if (odi_setting_integer("OVERDRIVE_SPARES", spares, strlen(spares), 0, ODI_MOST_SPARES,
+                                &number, message, capacity))
+            options->spare_workers = (int)number;
         else
             status = OD_INVALID;
     }

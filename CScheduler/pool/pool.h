@@ -44,6 +44,8 @@ struct od_pool {
 
     odi_atomic(uint32_t) monitor_word; /* the monitor sleeps on it */
     bool monitor_present;              /* under the crew's lock */
+    int64_t still_since;               /* the monitor's own notes: since when nobody goes on; 0: */
+    bool still_said;                   /* somebody does. And whether that was said */
 
     odi_atomic(uint32_t) stop_state; /* see stop.c */
     odi_atomic(int) stopping_thread;
@@ -110,6 +112,9 @@ extern void (*odi_fork_above)(void);
 /* The same: cancels what the pool's queues still hold when its deadline has passed; before it,
  * only what suspended ones hold, which nobody would run. */
 extern void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+
+/* The same: writes which jobs of the pool wait for what, from ": " on, into a text. */
+extern void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
 #pragma GCC visibility pop
 

@@ -14,14 +14,18 @@ static odi_forks *guest_here(void)
     return forks != NULL && forks->crew != NULL && forks->worker == NULL ? forks : NULL;
 }
 
-void od_blocking_begin(void)
+void odi_blocking_begin(const char *what, void *queue)
 {
     odi_worker *worker = odi_worker_self;
     odi_forks *guest = guest_here();
 
     if (ODI_UNLIKELY(guest != NULL))
         odi_guest_block(guest);
-    if (worker == NULL || worker->blocking_depth++ > 0)
+    if (worker == NULL)
+        return;
+    odi_store_relaxed(&worker->waits_for, what); /* relaxed, both: for reports */
+    odi_store_relaxed(&worker->waits_at, queue);
+    if (worker->blocking_depth++ > 0)
         return;
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_crew_block(worker->crew);
@@ -31,6 +35,11 @@ void od_blocking_begin(void)
     odi_fence_heavy(S4);
     if (odi_crew_has_work(worker->crew))
         (void)odi_crew_publish(worker->crew, worker->site);
+}
+
+void od_blocking_begin(void)
+{
+    odi_blocking_begin(NULL, NULL);
 }
 
 void od_blocking_end(void)

@@ -5,6 +5,7 @@
 #include "base/invariant.h"
 #include "include/od_pool.h"
 #include "os/clock.h"
+#include "worker/worker.h"
 
 /* A joiner waits awake for this long, giving the CPU away after the first part. */
 #define JOIN_AWAKE_NS (50 * ODI_MICROSECOND)
@@ -55,7 +56,8 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
     /* relaxed: the bell was read before, and finish rings after its swap */
     if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
         return;
-    od_blocking_begin(); /* of a worker another takes the place, and a guest leaves room for one */
+    /* Of a worker another takes the place, and a guest leaves room for one. */
+    odi_blocking_begin("for a branch that another thread runs", NULL);
     odi_futex_wait(&forks->bell, bell, ODI_FOREVER);
     od_blocking_end();
 }

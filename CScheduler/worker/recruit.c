@@ -196,6 +196,15 @@ bool odi_crew_start_one(odi_crew *crew, odi_site *site)
 
 /* ---- publishing ---- */
 
+/* Nobody comes to what lies there by himself. (Not told by a job that only sleeps: it goes on.) */
+ODI_COLD static bool all_wait(odi_crew *crew)
+{
+    odi_lock_acquire(&crew->lock);
+    bool all = crew->active <= crew->blocked;
+    odi_lock_release(&crew->lock);
+    return all;
+}
+
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
 {
     const int *order = crew->site_order[site - crew->sites];
@@ -221,8 +230,8 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     if (!covered && attention & ODI_MONITOR_OFF &&
         !(attention & (ODI_CANCELLING | ODI_NO_THREADS)))
         crew->arm_monitor(crew);
-    /* A worker is wanted and not to be had: better the submitter runs it than nobody. (Not where there
-     * were enough a moment ago, and one has blocked since.) */
-    bool short_of_workers = missed && attention & ODI_CAN_START;
+    /* A worker is wanted and not to be had, and those that are there may wait for this very job: better the
+     * submitter runs it than nobody. (Not where there were enough a moment ago, and one has blocked since.) */
+    bool short_of_workers = missed && attention & ODI_CAN_START && all_wait(crew);
     return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }

@@ -67,6 +67,8 @@ struct odi_worker {
     odi_atomic(uint64_t) woke_jobs; /* `jobs` when it last woke, for reports */
     odi_atomic(int64_t) woke_ns;    /* and when that was */
     odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
+    odi_atomic(const char *) waits_for;          /* what the innermost of these is, for reports; NULL: */
+    odi_atomic(void *) waits_at;                 /* its caller does not say. And in which queue */
     odi_atomic(bool) sleeps_for_lock;            /* of the engine's own, not for the job */
     odi_counters counters;
 
@@ -92,6 +94,10 @@ extern _Thread_local odi_worker *odi_worker_self
 
 /* The thread's body. */
 void odi_worker_main(void *worker);
+
+/* As od_blocking_begin, by a wait of the engine's own: `what` it is for ("in sync on", static), and in which queue
+ * (or NULL), for who asks why nothing goes on. */
+void odi_blocking_begin(const char *what, void *queue);
 
 /* ---- find.c: where the next job comes from ---- */
 

@@ -26,9 +26,34 @@ public final class Scheduler: Sendable {
 
     /// The process's scheduler, started at first use.
     ///
-    /// `OVERDRIVE_WORKERS` (1 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core, automatic) set it up; a
-    /// malformed value is left out, with one sentence on the standard error stream.
+    /// `OVERDRIVE_WORKERS` (1 to 1024), `OVERDRIVE_SPARES` (0 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core,
+    /// automatic) set it up; a malformed value is left out, with one sentence on the standard error stream.
     public static let shared = Scheduler()
+
+    /// What ``setUpShared(spareWorkers:)`` has set, until ``shared`` is there.
+    private enum SharedSetUp { case open(spareWorkers: Int), done }
+    private static let sharedSetUp = Locked(SharedSetUp.open(spareWorkers: 64))
+
+    /// Sets how many spare workers ``shared`` has at most, before its first use.
+    ///
+    ///     try Scheduler.setUpShared(spareWorkers: 256) // at the start of main
+    ///
+    /// `OVERDRIVE_SPARES` has the last word. Called once ``shared`` has been used it traps.
+    ///
+    /// - Parameter spareWorkers: The most workers beyond its number while closures wait, 0 to 1024; 64 if nobody
+    ///   says so.
+    /// - Throws: ``SchedulerError/outOfRange(_:)``.
+    /// - Threading: Any thread.
+    /// - Cost: One lock; no thread is started.
+    public static func setUpShared(spareWorkers: Int) throws(SchedulerError) {
+        let count = try checked(spareWorkers: spareWorkers)
+        sharedSetUp.withLock { state in
+            guard case .open = state else {
+                trap("Scheduler.setUpShared was called after the first use of Scheduler.shared: call it before")
+            }
+            state = .open(spareWorkers: Int(count))
+        }
+    }
 
     /// Where workers may run.
     public enum Placement: Int32, Sendable, CaseIterable {
@@ -51,7 +76,8 @@ public final class Scheduler: Sendable {
     ///   - stackSize: Bytes of address space for each worker's stack, 64 KiB to 64 GiB. It is touched
     ///     lazily, so a large one costs nothing until it is used.
     ///   - spareWorkers: The most workers beyond that number while closures block, 0 to 1024. Where more
-    ///     closures than that wait for others (in `sync`, `wait`, `blocking`), these may never get a worker.
+    ///     closures than that wait for others (in `sync`, `wait`, `blocking`), these may never get a worker: after
+    ///     a second a sentence on the standard error stream says which closures wait for what.
     /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
     /// - Cost: Reads the machine's limits, about 1 ms; no thread is started.
     public convenience init(
@@ -68,17 +94,19 @@ public final class Scheduler: Sendable {
         guard (64 << 10...64 << 30).contains(stackSize) else {
             throw .outOfRange("stackSize is \(stackSize) bytes: choose 64 KiB to 64 GiB")
         }
-        guard (0...1024).contains(spareWorkers) else {
-            throw .outOfRange("spareWorkers is \(spareWorkers): choose 0 to 1024")
-        }
         options.stack_bytes = stackSize
-        options.spare_workers = Int32(spareWorkers)
+        options.spare_workers = try Scheduler.checked(spareWorkers: spareWorkers)
         self.init(handle: try Scheduler.makePool(&options, name: name), name: name, isShared: false)
     }
 
     private convenience init() {
         var options = od_pool_options()
         od_pool_options_init(&options)
+        options.spare_workers = Scheduler.sharedSetUp.withLock { state in
+            defer { state = .done }
+            guard case .open(let spareWorkers) = state else { return -1 }
+            return Int32(spareWorkers)
+        }
         let problem = readingMessage { od_pool_options_from_environment(&options, $0, $1) }
         if let problem {
             warn("\(problem.message); going on without it")
@@ -148,6 +176,13 @@ public final class Scheduler: Sendable {
             throw .outOfRange("workers is \(workers): choose 1 to 1024, or nil to follow the machine's limits")
         }
         return Int32(workers)
+    }
+
+    private static func checked(spareWorkers: Int) throws(SchedulerError) -> Int32 {
+        guard (0...1024).contains(spareWorkers) else {
+            throw .outOfRange("spareWorkers is \(spareWorkers): choose 0 to 1024")
+        }
+        return Int32(spareWorkers)
     }
 
     /// Whether the calling thread is one of this scheduler's workers.

@@ -47,6 +47,28 @@ static void options_out_of_range_are_refused_with_a_sentence(void **state)
     REFUSED(spare_workers, 1025, "1025");
 }
 
+static void the_environment_names_the_spares(void **state)
+{
+    static const char *const nonsense[] = {"", "x", "-1", "1025", "3 "};
+    od_pool_options options = options_for(0);
+    char message[256] = "";
+
+    (void)state;
+    setenv("OVERDRIVE_SPARES", "0", 1);
+    assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
+                     OD_OK);
+    assert_int_equal(options.spare_workers, 0);
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        setenv("OVERDRIVE_SPARES", nonsense[i], 1);
+        options.spare_workers = 3;
+        assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
+                         OD_INVALID);
+        assert_non_null(strstr(message, "OVERDRIVE_SPARES"));
+        assert_int_equal(options.spare_workers, 3);
+    }
+    unsetenv("OVERDRIVE_SPARES");
+}
+
 static void the_environment_names_workers_and_placement(void **state)
 {
     od_pool_options options = options_for(0);
@@ -449,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_out_of_range_are_refused_with_a_sentence),
         cmocka_unit_test(the_environment_names_workers_and_placement),
+        cmocka_unit_test(the_environment_names_the_spares),
         cmocka_unit_test(a_pool_has_no_thread_before_its_first_job),
         cmocka_unit_test(a_pool_that_was_never_used_goes_without_a_trace),
         cmocka_unit_test(every_submitted_job_runs_once_and_is_counted),

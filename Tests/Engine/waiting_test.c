@@ -4,6 +4,8 @@
 #include "Support/crowd.h"
 #include "Support/lanes.h"
 #include "Support/pools.h"
+#include "Support/process.h"
+#include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -359,6 +361,83 @@ static void a_worker_asleep_in_a_join_gives_its_place_over(void **state)
     end();
 }
 
+/* ---- nothing goes on ---- */
+
+static void (*describe)(od_pool *pool, char *text, size_t size);
+static atomic_int described;
+
+static void note_the_description(od_pool *pool, char *text, size_t size)
+{
+    describe(pool, text, size);
+    atomic_fetch_add(&described, 1);
+}
+
+static void stand_still(void *unused)
+{
+    (void)unused;
+    describe = odi_describe_waits_above;
+    odi_describe_waits_above = note_the_description;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "who waits");
+    od_group_enter(scene.group);
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_in_queue, scene.queue);
+    child_expects(COMES_TRUE(atomic_load(&described) == 1));
+    od_group_leave(scene.group);
+    child_expects(od_queue_wait(scene.queue, HANG_NS));
+    child_expects(COMES_TRUE(atomic_load(&scene.inside.visits) == 1));
+    od_queue_release(scene.queue);
+    end(); /* the monitor has left: it has said what it had to say */
+    child_expects(atomic_load(&described) == 1);
+}
+
+static void a_pool_that_stands_still_says_who_waits_for_what(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(stand_still, NULL, 60);
+    assert_int_equal(it.status, 0);
+    assert_non_null(strstr(it.said, "pool \"test\" stands still: work waits, and so does each of its 1 threads (0 spares"));
+    assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group\n"));
+}
+
+/* ---- threads that cannot be had ---- */
+
+static void lock_and_note(void *thread)
+{
+    pthread_mutex_lock(&scene.mutex);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.nested, pthread_equal(*(pthread_t *)thread, pthread_self()) != 0);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void hold_the_worker(void *told)
+{
+    atomic_store(&scene.holds, 1);
+    compute_until(told);
+}
+
+/* A worker is there, and will come: the submitter, who holds what the job needs, is not to run it. */
+static void a_submission_is_no_call_where_a_further_thread_cannot_be_had(void **state)
+{
+    pthread_t self = pthread_self();
+    atomic_int told = 0;
+
+    (void)state;
+    begin(pool_of(2));
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold_the_worker, &told);
+    assert_comes_true(atomic_load(&scene.holds) == 1);
+    atomic_store(&before_thread, no_thread);
+    pthread_mutex_lock(&scene.mutex);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, lock_and_note, &self);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_store(&told, 1);
+    assert_comes_true(atomic_load(&scene.ended) == 1);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    atomic_store(&before_thread, NULL);
+    end();
+}
+
+CHILDREN_MAY_START_THREADS
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +451,8 @@ int main(void)
         cmocka_unit_test(what_a_waiter_runs_is_not_inside_the_waiters_queue),
         cmocka_unit_test(a_sync_caller_keeps_its_place_in_line),
         cmocka_unit_test(a_worker_asleep_in_a_join_gives_its_place_over),
+        cmocka_unit_test(a_pool_that_stands_still_says_who_waits_for_what),
+        cmocka_unit_test_teardown(a_submission_is_no_call_where_a_further_thread_cannot_be_had, threads_again),
     };
     return run_guarded(tests);
 }

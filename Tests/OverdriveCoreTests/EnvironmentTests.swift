@@ -57,6 +57,58 @@ struct EnvironmentTests {
         #expect(output.contains("going on without it"))
     }
 
+    /// Closures that wait for each other on two workers, as many as are to be released together.
+    private static func meet(_ count: Int) {
+        let arrived = CountingSemaphore(value: 0), go = CountingSemaphore(value: 0), group = WaitGroup()
+        let queue = TaskQueue(attributes: .concurrent)
+        for _ in 0..<count {
+            queue.async(group: group) {
+                arrived.signal()
+                go.wait()
+            }
+        }
+        for _ in 0..<count { arrived.wait() }
+        for _ in 0..<count { go.signal() }
+        group.wait()
+    }
+
+    @Test("allows the spares that closures need which wait for each other")
+    func spares() async {
+        await #expect(processExitsWith: .success) {
+            setenv("OVERDRIVE_WORKERS", "2", 1)
+            setenv("OVERDRIVE_SPARES", "126", 1)
+            EnvironmentTests.meet(128)
+        }
+        await #expect(processExitsWith: .success) {
+            setenv("OVERDRIVE_WORKERS", "2", 1)
+            try Scheduler.setUpShared(spareWorkers: 126)
+            EnvironmentTests.meet(128)
+        }
+    }
+
+    @Test("has the last word on spares, and a pool that they do not suffice for says so")
+    func tooFewSpares() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            setenv("OVERDRIVE_WORKERS", "2", 1)
+            setenv("OVERDRIVE_SPARES", "3", 1)
+            try Scheduler.setUpShared(spareWorkers: 126)
+            alarm(3) // ends the process, which would hang
+            EnvironmentTests.meet(128)
+        }
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(output.contains("stands still: work waits, and so does each of its 5 threads (3 spares at most"))
+        #expect(output.contains("waits for a semaphore"))
+    }
+
+    @Test("is too late for spares once the scheduler is there")
+    func lateSpares() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Scheduler.shared.workerCount
+            try Scheduler.setUpShared(spareWorkers: 1)
+        }
+        #expect(String(decoding: result?.standardErrorContent ?? [], as: UTF8.self).contains("setUpShared was called after"))
+    }
+
     @Test("has no say in schedulers of one's own")
     func ownSchedulers() async {
         await #expect(processExitsWith: .success) {
