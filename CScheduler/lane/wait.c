@@ -51,15 +51,18 @@ static void run_apart(odi_worker *worker, odi_entry job)
 }
 
 /* False: nothing at the ends of the worker's deques is of the set, or the pool is past its stop's
- * deadline and begins no more. */
+ * deadline and begins no more: then the stop has taken what lies there, but for what it could not see
+ * while the worker took one. */
 static bool run_one(odi_worker *worker, const odi_awaited *set)
 {
     odi_entry job;
 
-    /* relaxed, both: the stop takes what lies there; the worker's own word */
-    if (odi_load_relaxed(&worker->crew->attention) & ODI_CANCELLING)
+    /* relaxed: behind the publication's fence (S4): the stop sees what was put back, or this the stop */
+    if (odi_load_relaxed(&worker->crew->attention) & ODI_CANCELLING) {
+        odi_worker_discard_own(worker);
         return false;
-    uint32_t bands = odi_load_relaxed(&worker->bands);
+    }
+    uint32_t bands = odi_load_relaxed(&worker->bands); /* relaxed: the worker's own word */
     for (; bands != 0; bands &= bands - 1) {
         odi_deque *deque = &worker->deques[__builtin_ctz(bands)];
 

@@ -217,8 +217,7 @@ static bool give_up_search(odi_worker *worker)
     return odi_crew_has_work(worker->crew);
 }
 
-/* What a worker still holds when it must not start more: stop has counted it. */
-static void discard_own(odi_worker *worker)
+void odi_worker_discard_own(odi_worker *worker)
 {
     odi_entry job;
 
@@ -233,7 +232,7 @@ static void retire(odi_worker *worker, bool from_bench)
 {
     odi_worker_end_run(worker);
     (void)give_up_search(worker);
-    discard_own(worker);
+    odi_worker_discard_own(worker);
     odi_worker_self = NULL;
     od_forks_self = NULL;
     worker->forks.thread = (pthread_t)0;

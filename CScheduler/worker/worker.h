@@ -99,6 +99,9 @@ void odi_worker_main(void *worker);
  * (or NULL), for who asks why nothing goes on. */
 void odi_blocking_begin(const char *what, void *queue);
 
+/* Discards what the worker still holds when it must not start more: stop has counted it. Owner. */
+void odi_worker_discard_own(odi_worker *worker);
+
 /* ---- find.c: where the next job comes from ---- */
 
 /* The worker's own deques and its site's injectors. */

@@ -1,5 +1,6 @@
 internal import CScheduler
 internal import Dispatch
+internal import Synchronization
 
 /// A pool of workers that steal work from each other, as many as the machine gives this process.
 ///

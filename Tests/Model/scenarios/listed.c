@@ -22,7 +22,7 @@
 #include "doubles/never.h"
 #include "model/scenario.h"
 
-NEVER(od_blocking_begin)
+NEVER(odi_blocking_begin)
 NEVER(od_blocking_end)
 NEVER(odi_band_of_thread)
 NEVER(odi_borrow_list)

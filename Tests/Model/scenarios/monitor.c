@@ -49,6 +49,8 @@ static void refresh(odi_crew *crew)
     (void)crew;
 }
 
+void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
+
 _Thread_local bool odi_woke_a_sleeper;
 
 odi_signal odi_idle_signal(odi_idle *idle)

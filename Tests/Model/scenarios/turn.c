@@ -32,8 +32,10 @@ NEVER(odi_run_outside)
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
-void od_blocking_begin(void)
+void odi_blocking_begin(const char *what, void *whose)
 {
+    (void)what;
+    (void)whose;
 }
 
 void od_blocking_end(void)
@@ -58,7 +60,7 @@ static void sync_caller(void)
 {
     odi_turn *mine = waiting_caller;
 
-    odi_lane_await(mine);
+    odi_lane_await(NULL, mine, "here");
     model_check(written == 1);
     model_free(mine); /* its frame */
 }
