@@ -37,6 +37,8 @@ public enum GlobalExecutor {
     /// - Threading: Any thread. Swift's runtime reads its executors without a lock: a call while other threads enqueue is
     ///   safe as far as a store of two words is.
     /// - Cost: About 1 ms, once; no thread is started before the first job.
+    /// - Note: A job that waits keeps the band in which it was enqueued, also when somebody of a higher priority awaits
+    ///   its task.
     @discardableResult
     public static func install() -> Bool {
         state.withLock { isInstalled in

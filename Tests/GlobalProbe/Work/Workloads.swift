@@ -11,6 +11,7 @@ public enum Workload {
         case "deadlock": await deadlock()
         case "clocks": try await clocks()
         case "hook": await hookSeesJobs()
+        case "blocked": await blocked()
         default: return false
         }
         return true
@@ -124,6 +125,31 @@ public enum Workload {
             group.addTask { for _ in 0..<63 { door.signal() } }
         }
         say("deadlock probe ended after \(start.duration(to: .now))")
+    }
+
+    /// 1,000 tasks, each a second in a system call, and how many threads the process had for them at most.
+    private static func blocked() async {
+        let start = ContinuousClock.now
+        let most = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<1_000 { group.addTask { sleepInTheKernel(); return threads() } }
+            return await group.reduce(0, max)
+        }
+        say("1000 tasks that sleep(1) ended after \(start.duration(to: .now)), with \(most) threads at most")
+    }
+
+    private static func sleepInTheKernel() {
+        sleep(1)
+    }
+
+    private static func threads() -> Int {
+        guard let file = fopen("/proc/self/status", "r") else { return 0 }
+        defer { fclose(file) }
+        var text = [UInt8](repeating: 0, count: 8_192)
+        let count = fread(&text, 1, text.count, file)
+        for line in String(decoding: text.prefix(count), as: UTF8.self).split(separator: "\n") where line.hasPrefix("Threads:") {
+            return line.split(separator: "\t").last.flatMap { Int($0) } ?? 0
+        }
+        return 0
     }
 
     private static func wait(for door: DispatchSemaphore) {
