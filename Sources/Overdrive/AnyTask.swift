@@ -151,7 +151,26 @@ open class AnyTask: @unchecked Sendable {
     // MARK: - Queues
 
     /// The queue that the task is on, or `.global()`.
-    final var home: TaskQueue { lazyHome.load() ?? .global() }
+    final var home: TaskQueue { chosenHome ?? lazyHome.load() ?? .global() }
+
+    /// Where the program added the task, in place of the queue to which a dependent had brought it.
+    private var chosenHome: TaskQueue? {
+        // Acquires the field, which is not changed any more.
+        guard let extras, extras.isMoved.load(ordering: .acquiring) else { return nil }
+        return extras.locked { $0.chosenHome }
+    }
+
+    /// The program has added the task to a queue, and a dependent had brought it to another one: unless it has begun, it runs
+    /// where the program says. The other one keeps it until it is over.
+    private func move(to queue: TaskQueue) {
+        guard standing.phase < .executing else { return }
+        let extras = makeExtras()
+        extras.locked { $0.chosenHome = $0.chosenHome ?? queue }
+        extras.isMoved.store(true, ordering: .sequentiallyConsistent)
+        // The place that it has in the other queue is given up: whoever comes to it finds that the task has moved. One that
+        // becomes ready later is submitted here by whoever makes it so.
+        if standingInFull.phase == .ready { submit(byProducer: true) }
+    }
 
     /// Whether a queue has been chosen.
     final var isOnQueue: Bool { lazyHome.isSet }
@@ -191,8 +210,10 @@ open class AnyTask: @unchecked Sendable {
 
     private func enqueue(on queue: TaskQueue, storedAs stored: TaskQueue, byHand: Bool, mayRepeat: Bool) {
         guard stored === queue || standing.phase == .initialized || !byHand else {
-            // A dependent was faster, and has chosen the queue.
+            // A dependent was faster, and has brought it elsewhere.
+            let isMine = !standing.isAdded
             markAdded(mayRepeat: mayRepeat)
+            if isMine { move(to: queue) }
             return
         }
         let taken = QueueTasks.with(stored) { tasks in
@@ -222,6 +243,9 @@ open class AnyTask: @unchecked Sendable {
     private func submit(byProducer: Bool) {
         let entry = Unmanaged.passRetained(self).toOpaque()
         let qos = extras?.qos
+        if let chosenHome {
+            return chosenHome.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+        }
         let submitted: Void? = lazyHome.withReference {
             $0.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
@@ -232,6 +256,7 @@ open class AnyTask: @unchecked Sendable {
 
     /// A worker has the task in hand.
     final func begin() {
+        if let chosenHome, !chosenHome.isCurrent { return }  // a place that it has given up
         if step(.begin).actions.contains(.enter) { enter() }
     }
 

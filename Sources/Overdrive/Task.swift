@@ -207,7 +207,9 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     /// The body is about to return without an outcome. Where the queue limits how many run, the task's place
     /// stays taken until the attempt's end.
     final func holdPlace(of attempt: UInt16) {
-        guard let (_, queue) = queueTasks, let places = queue.holdPlaces() else { return }
+        guard isOnQueue else { return }
+        let queue = home
+        guard let places = queue.holdPlaces() else { return }
         keep(cleanup: { queue.releasePlaces(places) }, of: attempt)
     }
 

@@ -51,7 +51,12 @@ class TaskExtras: @unchecked Sendable {
         weak var delegate: (any TaskQueueDelegate)?
         /// What blocked threads wait for.
         var completion: WaitGroup?
+        /// Where the program added the task, after a dependent had brought it to another queue.
+        var chosenHome: TaskQueue?
     }
+
+    /// Whether there is such a queue.
+    let isMoved = Atomic(false)
 
     // Handlers are handed over by their callers, and called by one thread.
     nonisolated(unsafe) private var fields = Fields()

@@ -8,7 +8,7 @@ extension TaskQueue {
     /// The queue keeps the task until it is over. A task that was cancelled before is over already.
     ///
     /// - Parameter task: A task that no program has added or started, else it traps. One that was brought along by a
-    ///   dependent stays on that one's queue.
+    ///   dependent, and has not begun, runs here, too; that one's queue keeps it until it is over.
     /// - Threading: Any thread.
     public func add<T>(task: Task<T>) {
         task.enqueue(on: self, byHand: true, mayRepeat: false)

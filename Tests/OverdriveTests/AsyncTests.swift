@@ -385,6 +385,28 @@ struct AsyncTests {
         #expect(seen.count == 4 && tasks.allSatisfy { $0.isFinished && $0.isCancelled })
     }
 
+    @Test("A task that a dependent has brought along runs where the program adds it", arguments: [false, true])
+    func addedElsewhere(isReady: Bool) throws {
+        let scheduler = makeScheduler()
+        let (first, chosen) = (TaskQueue.serial(label: "first", scheduler: scheduler), TaskQueue.serial(label: "chosen"))
+        first.suspend()
+        let task = Task.inline { TaskQueue.currentLabel }
+        let gate = Task<Void> { _ in {} }
+        if !isReady { task.add(dependency: gate) }
+        let dependent = Task.inline { TaskQueue.currentLabel }
+        dependent.add(dependency: task)
+        gate.start()
+        first.add(task: dependent)
+        #expect(task.state == (isReady ? .ready : .pending))
+        chosen.add(task: task)
+        gate.finish(with: .value(()))
+        #expect(try task.wait() == "chosen")  // though the other one is suspended
+        first.resume()
+        #expect(try dependent.wait() == "first")
+        first.waitUntilAllTasksAreFinished()
+        #expect(first.tasks.isEmpty && first.pendingTaskCount == 0 && chosen.pendingTaskCount == 0)
+    }
+
     @Test("An asynchronous body knows its quality of service")
     func qosOfAsyncBody() async throws {
         for qos in TaskQueue.QoS.allCases {
