@@ -11,7 +11,8 @@ extension TaskQueue {
         ///
         ///     cache.async(flags: .barrier) { entries[key] = value }
         ///
-        /// - Ordering: Exact. A `sync` that is under way counts as submitted before; one from inside the queue's
+        /// - Ordering: Exact, for what was submitted. A task that waits for its dependencies has not been, and does not hold the
+        ///   barrier up; nor does one whose asynchronous body is suspended, on an unlimited queue. A `sync` that is under way counts as submitted before; one from inside the queue's
         ///   own closures goes on, because the barrier waits for these.
         /// - Cost: From the first barrier on, each of the queue's closures takes a short critical section. On
         ///   ``TaskQueue/global(qos:)`` and ``TaskQueue/background``, which are everybody's, it has no effect.

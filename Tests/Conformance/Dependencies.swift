@@ -1,4 +1,6 @@
+import Dispatch
 import Foundation
+import Overdrive
 import Testing
 
 extension Conformance {
@@ -309,6 +311,77 @@ extension Conformance {
             expectDeath(
                 result, on: surface, theirs: .message,
                 saying: "TaskQueue.add(task:) of \"photo\", which was added or started before: make a new task")
+        }
+
+        @Test("goes by its priority, or by when it came", arguments: Surface.apart)
+        func priorities(on surface: Surface) {
+            let (queue, log) = (surface.operations(limit: 1), Log<Int>())
+            queue.isSuspended = true
+            let units = (1...2).map { number in surface.unit { log.note(number) } }
+            if case .theirs(let unit) = units[1] { unit.queuePriority = .veryHigh }
+            for unit in units { queue.add(unit) }
+            queue.isSuspended = false
+            for unit in units { unit.waitUntilFinished() }
+            #expect(log.all == surface.expects(.priorities, theirs: [2, 1], ours: [1, 2]))
+        }
+
+        @Test("is listed by its queue", arguments: Surface.apart)
+        func listed(on surface: Surface) {
+            let queue = surface.operations()
+            queue.isSuspended = true
+            let units = (0..<5).map { _ in surface.unit {} }
+            for unit in units { queue.add(unit) }
+            let (listed, added) = (queue.listed, units.map(\.identity))
+            #expect(listed.sorted() == added.sorted())
+            // Ours may happen to be the same.
+            #expect(surface.expects(.taskOrder, theirs: listed == added, ours: true))
+            queue.isSuspended = false
+            for unit in units { unit.waitUntilFinished() }
+        }
+
+        @Test("that is over keeps its queue, or does not", arguments: Surface.apart)
+        func keepsQueue(on surface: Surface) {
+            let unit = surface.unit {}
+            let isGone: () -> Bool
+            do {
+                let queue = surface.operations()
+                queue.add(unit)
+                unit.waitUntilFinished()
+                isGone = queue.watch()
+            }
+            if surface.expects(.taskKeepsQueue, theirs: true, ours: false) {
+                #expect(eventually(isGone))
+            } else {
+                #expect(!isGone())
+            }
+            withExtendedLifetime(unit) {}
+        }
+
+        @Test("of a queue over a dispatch queue is held back, or that is a broken promise", arguments: Surface.apart)
+        func onDispatchQueue(on surface: Surface) async {
+            await #expect(
+                processExitsWith: surface.expects(.onDispatchQueue, theirs: .success, ours: .failure)
+            ) { [surface] in
+                Self.suspendOverDispatch(surface)
+            }
+        }
+
+        private static func suspendOverDispatch(_ surface: Surface) {
+            let legacy = DispatchQueue(label: "legacy")
+            switch surface {
+            case .libdispatch:
+                let (queue, runs) = (OperationQueue(), Counter())
+                queue.underlyingQueue = legacy
+                queue.isSuspended = true
+                queue.addOperation { runs.add() }
+                precondition(runs.count == 0)
+                queue.isSuspended = false
+                queue.waitUntilAllOperationsAreFinished()
+                precondition(runs.count == 1)
+            case .overdrive, .dropIn:
+                TaskQueue(queue: legacy).isSuspended = true
+            }
+            withExtendedLifetime(legacy) {}
         }
     }
 }

@@ -20,6 +20,10 @@ enum Difference: String, CaseIterable, Sendable {
     case barrierOnSuspended
     case barrierCounts
     case dependencyRemoved
+    case priorities
+    case onDispatchQueue
+    case taskOrder
+    case taskKeepsQueue
     case dependencyAdded
     case dependencyCircles
     case concurrentBlocks

@@ -20,6 +20,9 @@ enum Surface: String, CaseIterable, Codable, Sendable, CustomTestStringConvertib
     static let all = allCases
 #endif
 
+    /// Without the drop-in types, for what their own tests ask them.
+    static let apart = all.filter { $0 != .dropIn }
+
     var testDescription: String { rawValue }
 
     /// What this surface does where the two differ on purpose. The difference stands in docs/differences.md.

@@ -90,6 +90,15 @@ enum Unit: @unchecked Sendable {
         }
     }
 
+    /// Which one it is.
+    var identity: Int {
+        switch self {
+        case .theirs(let unit): ObjectIdentifier(unit).hashValue
+        case .dropIn(let unit): ObjectIdentifier(unit).hashValue
+        case .ours(let unit): ObjectIdentifier(unit).hashValue
+        }
+    }
+
     var dependencyCount: Int {
         switch self {
         case .theirs(let unit): unit.dependencies.count
@@ -133,6 +142,24 @@ extension Operations {
         case (.dropIn(let queue), .dropIn(let unit)): queue.addOperation(unit)
         case (.ours(let queue), .ours(let unit)): queue.add(task: unit)
         default: preconditionFailure("a queue and a unit of two surfaces")
+        }
+    }
+
+    /// What the queue says it has, as ``Unit/identity``.
+    var listed: [Int] {
+        switch self {
+        case .theirs(let queue): queue.operations.map { ObjectIdentifier($0).hashValue }
+        case .dropIn(let queue): queue.operations.map { ObjectIdentifier($0).hashValue }
+        case .ours(let queue): queue.tasks.map { ObjectIdentifier($0).hashValue }
+        }
+    }
+
+    /// Asks later whether the queue is gone.
+    func watch() -> () -> Bool {
+        switch self {
+        case .theirs(let queue): { [weak queue] in queue == nil }
+        case .dropIn(let queue): { [weak queue] in queue == nil }
+        case .ours(let queue): { [weak queue] in queue == nil }
         }
     }
 
