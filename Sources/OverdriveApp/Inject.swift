@@ -58,7 +58,8 @@ public final class Inject<Value: Sendable>: @unchecked Sendable {
         _read { yield resolved._withUnsafeGuaranteedRef { $0.value } }
     }
 
-    @inlinable
+    // Inline: where Value is known, no type is asked of the runtime.
+    @inlinable @inline(__always)
     var resolved: Unmanaged<Box> {
         // Acquires what the service was made of.
         if let box = box.load(ordering: .acquiring) { return .fromOpaque(box) }

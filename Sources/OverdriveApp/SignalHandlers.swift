@@ -34,7 +34,7 @@ struct SignalHandlers {
         signalPipe.store(-1, ordering: .relaxed)
         signalCame(0)
         signalPipe.store(pipe, ordering: .sequentiallyConsistent)
-        let blocked = SignalHandlers.blockedByMainThread()
+        let read = SignalHandlers.readFromDescriptors()
         for signal in signals {
             var current = sigaction()
             guard sigaction(signal.number, nil, &current) == 0 else {
@@ -43,7 +43,7 @@ struct SignalHandlers {
             }
             // Whoever started the process wants it ignored, as nohup does: so be it.
             if SignalHandlers.handler(of: current) == 1 { continue }
-            if let claim = SignalHandlers.claim(on: current, isBlocked: blocked >> UInt64(signal.number - 1) & 1 == 1) {
+            if let claim = SignalHandlers.claim(on: current, isRead: read >> UInt64(signal.number - 1) & 1 == 1) {
                 notes.append(
                     "\(signal) \(claim), and stays so: leave it out of the app's signals, or give it up before the app is run")
                 continue
@@ -57,18 +57,24 @@ struct SignalHandlers {
         }
     }
 
-    /// The signals that the main thread has blocked, one bit each: who reads them from a signalfd has. Other threads' masks
-    /// say nothing; libdispatch's block everything.
-    private static func blockedByMainThread() -> UInt64 {
-        guard let file = fopen("/proc/self/status", "re") else { return 0 }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 1024)
-        while fgets(&line, Int32(line.count), file) != nil {
-            let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-            guard text.hasPrefix("SigBlk:") else { continue }
-            return UInt64(text.dropFirst(7).filter(\.isHexDigit), radix: 16) ?? 0
+    /// The signals that somebody reads from a signalfd, one bit each. That a signal is blocked says nothing: a process
+    /// inherits what its parent's thread had blocked, and libdispatch's threads block everything.
+    private static func readFromDescriptors() -> UInt64 {
+        guard let folder = opendir("/proc/self/fdinfo") else { return 0 }
+        defer { closedir(folder) }
+        var mask: UInt64 = 0
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            guard let file = fopen("/proc/self/fdinfo/\(name)", "re") else { continue }
+            defer { fclose(file) }
+            var line = [CChar](repeating: 0, count: 256)
+            while fgets(&line, Int32(line.count), file) != nil {
+                let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+                guard text.hasPrefix("sigmask:") else { continue }
+                mask |= UInt64(text.dropFirst(8).filter(\.isHexDigit), radix: 16) ?? 0
+            }
         }
-        return 0
+        return mask
     }
 
     /// Lets the calling thread take what was taken over: others may have blocked it.
@@ -80,8 +86,8 @@ struct SignalHandlers {
     }
 
     /// What the program does with the signal; nil: nothing.
-    private static func claim(on action: sigaction, isBlocked: Bool) -> String? {
-        if isBlocked { return "is blocked by the program already" }
+    private static func claim(on action: sigaction, isRead: Bool) -> String? {
+        if isRead { return "is read from a signalfd already" }
         return handler(of: action) == 0 ? nil : "is handled by the program already"
     }
 
