@@ -6,8 +6,8 @@
  * and an asynchronous body or a handler hears of the cancel once.
  *
  * transcribes: Sources/Overdrive/Task.swift:tellCancelled e13d71c9
- * transcribes: Sources/Overdrive/Task+Forms.swift:launch 0ea76f39
- * transcribes: Sources/Overdrive/Task+Handlers.swift:onCancel f54014bf
+ * transcribes: Sources/Overdrive/Task+Forms.swift:launch 94db996d
+ * transcribes: Sources/Overdrive/Task+Handlers.swift:onCancel 79562a02
  */
 #include "base/atomic.h"
 #include "model/scenario.h"

@@ -13,7 +13,7 @@
  * transcribes: Sources/Overdrive/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/AnyTask.swift:publishOutcome c5d3bd7b
  * transcribes: Sources/Overdrive/AnyTask.swift:endPublishing 2c9d90de
- * transcribes: Sources/Overdrive/AnyTask.swift:enqueue 9324134d
+ * transcribes: Sources/Overdrive/AnyTask.swift:enqueue 886986d3
  * transcribes: Sources/Overdrive/Task.swift:publish a6d80cc5
  * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:attach 094baa2b
  * transcribes: Sources/Overdrive/QueueTasks.swift:register 107c3dac
