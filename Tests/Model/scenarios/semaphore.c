@@ -190,5 +190,4 @@ MODEL_SCENARIO(semaphore_cancel_begin, prepare_unbegun, end_of_unbegun, begin, c
 
 /* Too large otherwise. */
 MODEL_WOKEN_ONLY(semaphore_two_waits, ~0u)
-MODEL_WOKEN_ONLY(semaphore_away_behind, ~0u)
 MODEL_WOKEN_ONLY(semaphore_cancel_begin, ~0u)
