@@ -33,6 +33,8 @@ final class BatchRun {
     /// The first place whose output was not returned.
     private var frontier = 0
     private var lastCommit = 0.0
+    /// When the journal last grew.
+    private var lastWrite = 0.0
     private var isolated: [Int] = []
     private var meter: BatchMeter
 
@@ -140,7 +142,7 @@ final class BatchRun {
             meter.clear()
         }
         try writer?.commit()
-        runIsolated()
+        try runIsolated(output)
         advance(output)
         floor.open(to: limit)
         var deadline: ContinuousClock.Instant?
@@ -177,7 +179,7 @@ final class BatchRun {
     }
 
     /// Runs the items that the process may have died of, one at a time and with nothing beside them.
-    private func runIsolated() {
+    private func runIsolated(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) {
         for index in isolated {
             guard let place = place(of: index) else { continue }
             floor.add(Floor.Retry(due: .now, place: place, failures: 0))
@@ -188,6 +190,7 @@ final class BatchRun {
                 }
                 floor.startPumps(most: 1)
                 _ = floor.wake.wait(timeout: .milliseconds(100))
+                if seconds - lastCommit >= Self.commitInterval { try collect(output) }
             }
         }
     }
@@ -235,7 +238,10 @@ final class BatchRun {
                     quarantined: tally.quarantined
                 )
             }
-            writer?.append(tally.entries)
+            if !tally.entries.isEmpty {
+                writer?.append(tally.entries)
+                lastWrite = seconds
+            }
             results += tally.results
             report.done += tally.done
             report.retries += tally.retries
@@ -246,7 +252,10 @@ final class BatchRun {
                     BatchReport.Quarantined(index: index, name: job.itemName(index), failure: failure))
             }
         }
-        if seconds - lastCommit >= Self.heartbeatInterval, results.isEmpty { writer?.appendHeartbeat() }
+        if seconds - lastWrite >= Self.heartbeatInterval {
+            writer?.appendHeartbeat()
+            lastWrite = seconds
+        }
         if let writer {
             try writer.commit()
             lastCommit = seconds

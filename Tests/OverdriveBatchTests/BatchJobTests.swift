@@ -217,6 +217,20 @@ struct BatchJobTests {
         #expect(report.text.contains("given up: 1: refused (1 attempts)"))
     }
 
+    @Test("gives a sign of life in the journal while one item takes long")
+    func heartbeat() throws {
+        let scratch = try Scratch()
+        let path = "\(scratch.path)/journal/000001.journal"
+        let job = BatchJob(name: "long", version: "1", count: 1) { _, _ in
+            func size() -> Int { (try? MappedFile(path).withBytes(\.count)) ?? 0 }
+            let before = size()
+            // Ends with the sign, and only with it.
+            while size() == before { usleep(10_000) }
+            return []
+        }
+        #expect(try job.run(options(scratch)).done == 1)
+    }
+
     @Test("no items, no work")
     func empty() throws {
         let scratch = try Scratch()
