@@ -178,3 +178,33 @@ struct ArticleTests {
 
         """
 }
+
+/// The sample at the beginning of README.md compiles as it stands.
+@Suite("The first sample")
+struct ReadmeTests {
+    @Test("compiles")
+    func compiles() throws {
+        let text = try String(contentsOf: ClientTests.package.appendingPathComponent("README.md"), encoding: .utf8)
+        let sample = try #require(text.split(separator: "```swift\n").dropFirst().first?.split(separator: "```").first)
+        #expect(sample.contains("Parallel.sort"))
+        let said = try Typecheck.errors(in: prelude + sample)
+        #expect(said == "", "\(said)")
+    }
+
+    /// What it takes for granted.
+    private let prelude = """
+        struct Image: Sendable {}
+        struct Table: Sendable { func rebuild() {} }
+        final class Lines: Sendable { func append(_ line: String) {} }
+        func convert(_ file: String) {}
+        func checksum(of bytes: [UInt8]) -> String { "" }
+        func upload(_ digest: String) {}
+        func renderAll() async {}
+        func process(_ image: Image) {}
+        func sum(_ numbers: [Int]) -> Int { 0 }
+        func report() {}
+        let (files, images, left, right, bytes) = ([""], [Image()], [1], [2], [UInt8(1)])
+        let (lines, table) = (Lines(), Table())
+
+        """
+}
