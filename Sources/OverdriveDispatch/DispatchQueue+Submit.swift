@@ -2,7 +2,19 @@ public import Dispatch
 internal import OverdriveCore
 
 extension DispatchQueue {
-    /// Submits a closure and returns at once.
+    /// Submits a closure and returns at once: the form that nearly all submissions have, which looks at no terms.
+    ///
+    /// - Parameter work: Runs once.
+    @preconcurrency
+    public func async(execute work: __owned @escaping @Sendable () -> Void) {
+        if standIn.isThere {
+            taskQueue.async(execute: standIn.around(work, []))
+        } else {
+            taskQueue.async(execute: work)
+        }
+    }
+
+    /// Submits a closure on terms and returns at once.
     ///
     /// - Parameters:
     ///   - group: Counts the closure until it is done.
