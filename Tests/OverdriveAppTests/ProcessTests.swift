@@ -70,11 +70,12 @@ struct ProcessTests {
         let third = try Command.probe("stuck").start()
         #expect(third.has("ready"))
         third.send(SIGTERM)
-        #expect(third.has("base stopped") || true)
-        third.send(SIGTERM)
+        usleep(20_000)  // two of the same at once are one
+        third.send(SIGINT)
         usleep(20_000)
         third.send(SIGTERM)
         let outcome = try third.wait()
+        // 2: this test was held up for longer than the budget between two signals.
         #expect([128 + SIGTERM, 2].contains(outcome.status))
     }
 
