@@ -6,12 +6,14 @@ extension Task {
     ///
     ///     let logo = try await queue.add { try loadLogo() }.value
     ///
-    /// The caller's cancellation leaves the task alone; see ``value(cancelling:)``.
+    /// The caller's cancellation leaves the task alone; see ``value(cancelling:)``. Where nobody has added or started the task
+    /// five seconds later, a sentence on the standard error stream says so.
     ///
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
     public final var value: T {
         get async throws {
             if let result { return try result.get() }
+            remindIfForgotten()
             return try await withUnsafeThrowingContinuation { add(.continuation($0)) }
         }
     }
@@ -126,6 +128,16 @@ extension AnyTask {
         if !standing.isSettled, CurrentWorkPlace.isWithin(self) {
             trap("Task.\(call) of \(title) in its own body would wait for itself: return from the body, or finish it")
         }
+        remindIfForgotten()
         _ = completionGroup().wait(lendingTo: home, qos)
+    }
+
+    /// Somebody waits for the task: says so later, if nobody has added or started it by then.
+    final func remindIfForgotten() {
+        guard standing.phase == .initialized else { return }
+        TaskQueue.inner.asyncAfter(.seconds(5)) { [weak self] in
+            guard let self, state == .initialized else { return }
+            warn("\(title) is waited for, and nobody has added it to a queue or started it: call queue.add(task:) or start()")
+        }
     }
 }

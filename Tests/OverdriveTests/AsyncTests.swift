@@ -469,4 +469,16 @@ struct AsyncTests {
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("TaskGroup.register(_:) of a group in itself"))
     }
+
+    @Test("Waiting for a task that nobody has started is told of")
+    func waitingForTheForgotten() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let task = Task.inline { 5 }
+            task.name = "forgotten"
+            AsyncTask { try await task.value }
+            try await AsyncTask.sleep(for: .seconds(8))
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("\"forgotten\" is waited for, and nobody has added it to a queue or started it"))
+    }
 }
