@@ -17,6 +17,8 @@ let package = Package(
             name: "wordcount",
             dependencies: ["CZlib", .product(name: "OverdriveBatch", package: "overdrive")]),
         .executableTarget(
+            name: "crashing", dependencies: [.product(name: "OverdriveBatch", package: "overdrive")]),
+        .executableTarget(
             name: "empty-items", dependencies: [.product(name: "OverdriveBatch", package: "overdrive")]),
     ],
     swiftLanguageModes: [.v6]
