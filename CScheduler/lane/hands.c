@@ -46,8 +46,11 @@ static void have_hands(od_queue *queue)
 
 void odi_lane_free_hands(od_queue *queue)
 {
-    free(queue->hands);
+    odi_hand *hands = queue->hands;
+
     queue->hands = NULL;
+    odi_fence_compiler(); /* a fork in between: the child finds nothing that is freed */
+    free(hands);
 }
 
 int32_t odi_lane_offered(const od_queue *queue)

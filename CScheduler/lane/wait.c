@@ -16,8 +16,11 @@ _Thread_local odi_set_apart *odi_apart;
 static bool is_awaited(odi_entry entry, const void *raw)
 {
     const odi_awaited *set = raw;
-    odi_record *record = odi_record_of_job(entry);
+    odi_record *record;
 
+    if (odi_job_tag(entry) == ODI_TAG_WRAPPED)
+        return false; /* who takes it meanwhile frees what says whose it is */
+    record = odi_record_of_job(entry);
     if (set->group != NULL) /* relaxed, both: the job, while it lies there, keeps its record's */
         return record != NULL && odi_load_relaxed(&record->group) == set->group;
     if (odi_lane_is_pass(entry))
@@ -138,7 +141,10 @@ bool odi_await(const odi_awaited *set, int64_t deadline_ns)
         return odi_watch_is_empty(&set->set); /* it only asks: nobody is to come in its place */
     if (odi_watch_begin(&set->set, &waiter))
         return true;
-    while (!released && worker != NULL && deadline_ns == INT64_MAX && run_one(worker, set))
+    while (!released && worker != NULL && deadline_ns == INT64_MAX && run_one(worker, set)) {
+        if (odi_worker_self != worker) /* a forked child: what was queued is its parent's, and so is this waiter */
+            return odi_await(set, deadline_ns);
         released = odi_load_acquire(&waiter.released, L1) != 0;
+    }
     return released || sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
 }

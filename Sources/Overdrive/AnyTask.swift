@@ -387,6 +387,7 @@ open class AnyTask: @unchecked Sendable {
     func scheduleNextAttempt() {}
     func dropBody() {}
     func completionGroup() -> WaitGroup { WaitGroup() }
+    func whenOver(_ body: @escaping @Sendable () -> Void) {}
     func newExtras() -> TaskExtras { TaskExtras() }
     func tellObservers(of event: ObserverEvent) {}
     func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {}

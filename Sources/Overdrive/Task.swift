@@ -352,6 +352,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         Bounce.aside { for handler in handlers { handler() } }
     }
 
+    override final func whenOver(_ body: @escaping @Sendable () -> Void) { onCompletion(body) }
+
     override final func completionGroup() -> WaitGroup {
         // One for all who wait: who waits for a while, again and again, adds nothing to the task.
         let (group, isNew) = makeExtras().locked { fields in

@@ -52,27 +52,16 @@ public final class TaskGroup: TaskGroupMember {
         }
     }
 
-    /// Holds a task until it is over, and starts it.
+    /// Holds a task, whatever its result, until it is over, and starts it.
     ///
     /// - Parameters:
     ///   - task: A task that has not begun, or one that has: it is held all the same.
     ///   - taskId: A name that one member at a time has; nil for none.
     /// - Returns: Whether it is held: false where a task of that name goes on and the policy is `.ignore`.
     @discardableResult
-    public func register<T>(_ task: Task<T>, taskId: String? = nil) -> Bool {
-        guard let id = hold(task, taskId) else { return false }
-        task.onCompletion { [weak self, weak task] in self?.letGo(of: task, id) }
-        if startsImmediately { task.start() }
-        return true
-    }
-
-    /// Holds a task, whatever its result, until it is over, and starts it; see ``register(_:taskId:)-(Task<T>,_)``.
-    ///
-    /// - Returns: Whether it is held.
-    @discardableResult
     public func register(_ task: AnyTask, taskId: String? = nil) -> Bool {
         guard let id = hold(task, taskId) else { return false }
-        task.completionGroup().notify(on: .inner) { [weak self, weak task] in self?.letGo(of: task, id) }
+        task.whenOver { [weak self, weak task] in self?.letGo(of: task, id) }
         if startsImmediately { task.start() }
         return true
     }
@@ -157,7 +146,7 @@ public final class TaskGroup: TaskGroupMember {
 extension AnyTask: TaskGroupMember {}
 
 extension Task {
-    /// Has a group hold the task, which starts it; see ``TaskGroup/register(_:taskId:)-(Task<T>,_)``.
+    /// Has a group hold the task, which starts it; see ``TaskGroup/register(_:taskId:)-(AnyTask,_)``.
     ///
     /// - Returns: The task.
     @discardableResult

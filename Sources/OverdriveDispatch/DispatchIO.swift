@@ -133,10 +133,13 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
 /// Takes one operation's calls from libdispatch to a queue of ours, in their order.
 private struct HandOver {
     private let target: DispatchQueue
-    let queue = Dispatch.DispatchQueue(label: "overdrive.watching.io")
+    // One for all: handlers of one channel's operations are handed over in the order in which they end.
+    private static let watching = Dispatch.DispatchQueue(label: "overdrive.watching.io")
+    var queue: Dispatch.DispatchQueue { Self.watching }
 
     init(to target: DispatchQueue) {
-        self.target = target
+        // An operation's handler is called once at a time and in order, on a concurrent queue too.
+        self.target = target.isConcurrent ? DispatchQueue(label: "overdrive.io", target: target) : target
     }
 
     func over(_ work: @escaping () -> Void) {

@@ -139,7 +139,7 @@ final class SourceCore: @unchecked Sendable {
         }
         // Another thread may have set other times, or ended the source, since.
         let isStale = section {
-            guard schedule == self.schedule, !wasCancelled, !isReleased else { return true }
+            guard schedule == self.schedule, !wasCancelled, !isReleased, timer == nil else { return true }
             timer = new
             return false
         }

@@ -31,6 +31,7 @@ struct OverdriveCommand: ParsableCommand {
 @main
 enum Main {
     static func main() {
+        signal(SIGCHLD, SIG_DFL)  // Ignored by whoever started this, no child could be asked how it ended.
         guard StandardStreams.repair() else {
             StandardError.say("standard output is closed, so there is nowhere to write to")
             exit(ExitStatus.output.rawValue)

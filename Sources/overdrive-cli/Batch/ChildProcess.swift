@@ -92,7 +92,7 @@ struct ChildProcess: ~Copyable {
         var asked = -1
         while true {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let tick: Int32 = 100
+            let tick: Int32 = descriptor < 0 ? 1 : 100
             if descriptor < 0 {
                 usleep(1000)
             } else {
@@ -100,7 +100,7 @@ struct ChildProcess: ~Copyable {
             }
             let ended = waitpid(process, &status, WNOHANG)
             if ended == process { return status }
-            if ended < 0, errno != EINTR { return 0 }
+            if ended < 0, errno != EINTR { return 0xff00 }  // how it ended is lost: never a success
             if asked < 0, shouldStop() {
                 kill(-process, SIGTERM)
                 asked = 0

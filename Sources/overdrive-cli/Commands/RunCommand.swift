@@ -66,6 +66,9 @@ struct RunCommand: ParsableCommand {
         if let timeLimit, !(timeLimit > 0 && timeLimit < 1e9) {
             throw ValidationError("--time-limit takes a number of seconds over 0, not \(timeLimit).")
         }
+        if joblog != nil, batch.processes != nil {
+            throw ValidationError("--joblog goes not with --processes: each process would write over the others' lines.")
+        }
     }
 
     func run() throws {
@@ -87,7 +90,8 @@ struct RunCommand: ParsableCommand {
                 template: template, jobs: jobs ?? Scheduler.shared.workerCount, attempts: attempts,
                 timeLimit: timeLimit,
                 setup: batch)
-            return try batch.run(items: given, joblog: joblog?.bytes)
+            let isRepeatable = separator != nil || self.items.map { $0.bytes != Roots.standardInput } ?? false
+            return try batch.run(items: given, isRepeatable: isRepeatable, joblog: joblog?.bytes)
         }
     }
 
@@ -115,7 +119,10 @@ struct CommandBatch {
     let timeLimit: Double?
     let setup: BatchSetup
 
-    func run(items: () throws(BatchRefusal) -> [Bytes], joblog: Bytes?) throws -> ExitStatus {
+    /// - Parameter isRepeatable: Whether `items` gives the same list again: standard input does not.
+    func run(
+        items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, joblog: Bytes?
+    ) throws -> ExitStatus {
         var options = try setup.options()
         options.retry = RetryPolicy(attempts: attempts)
         options.timeLimit = timeLimit.map { .seconds($0) }
@@ -150,6 +157,9 @@ struct CommandBatch {
                 return builder
             }
             if let problem { throw problem }
+            if isRepeatable, try items() != Array(manifest) {
+                throw BatchRefusal(.data, "\(directory): this journal is of another list of items: name another journal")
+            }
             if let processes = setup.processes {
                 return try Processes.run(processes, journal: directory)
             }
