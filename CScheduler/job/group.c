@@ -78,7 +78,7 @@ static void grow(odi_group *group)
 {
     uint32_t before = 1u << group->bucket_bits, bits = group->bucket_bits + MORE_BUCKET_BITS;
     odi_record **old = group->buckets;
-    odi_record **buckets = bits > MOST_BUCKET_BITS ? NULL : calloc((size_t)1 << bits, sizeof *buckets);
+    odi_record **buckets = bits > MOST_BUCKET_BITS ? NULL : calloc((size_t)1 << bits, sizeof(void *));
 
     if (buckets == NULL)
         return;
