@@ -30,6 +30,8 @@ final class EndConductor {
     private let tasksDeadline: Int64
     private var stage = Stage.events
     private var isCancelling = false
+    /// How long closures that run may go on after who ends the program in a hurry, in nanoseconds.
+    private static let moment: Int64 = 250_000_000
     private var stands: [Stand]
     /// How many of those that wait for a task are not done.
     private var openDependents: [Int]
@@ -238,8 +240,8 @@ final class EndConductor {
         // 50 ms more than it is given, and this thread's own threads have to be started.
         var budget = wholeDeadline - now - 100_000_000
         if !overBudget.isEmpty || isExiting { budget = min(budget, life.options.stopBudget.nanosecondCount) }
-        if isExiting { budget = min(budget, 250_000_000) }
-        if isCancelling { budget = 0 }
+        // A closure that is about to return is not stuck: it has a moment for that.
+        if isExiting || isCancelling { budget = min(budget, Self.moment) }
         let (life, deadline) = (life, Duration.nanoseconds(max(0, budget)))
         nextDeadline = wholeDeadline + 40_000_000
         let queues = life.state.withLock { $0.drained }
@@ -257,7 +259,7 @@ final class EndConductor {
 
     private func hurryDrain() {
         let scheduler = life.scheduler
-        _ = startThread(named: "app-hurry") { let _: ShutdownReport = scheduler.shutdown(deadline: .zero) }
+        _ = startThread(named: "app-hurry") { let _: ShutdownReport = scheduler.shutdown(deadline: .nanoseconds(Self.moment)) }
     }
 
     /// Waits for queues that are not on the app's scheduler, and discards what is left on them.
