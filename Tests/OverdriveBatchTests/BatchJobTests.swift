@@ -104,7 +104,7 @@ struct BatchJobTests {
         let scratch = try Scratch()
         let token = CancellationToken()
         let ran = Mutex<[Int: Int]>([:])
-        let job = BatchJob(name: "cancel", version: "1", count: 2000) { index, attempt in
+        let job = BatchJob(name: "cancel", version: "1", count: 6000) { index, attempt in
             usleep(100)
             if index == 300 { token.cancel() }
             ran.withLock { $0[index, default: 0] += 1 }
@@ -118,10 +118,10 @@ struct BatchJobTests {
         options.token = nil
         var seen: [Int] = []
         let second = try job.run(options) { index, _ in seen.append(index) }
-        #expect(seen == Array(0..<2000))
+        #expect(seen == Array(0..<6000))
         #expect(second.resumed == first.done)
         // An orderly end leaves nothing behind that is done twice.
-        #expect(ran.withLock { $0.values.allSatisfy { $0 == 1 } && $0.count == 2000 })
+        #expect(ran.withLock { $0.values.allSatisfy { $0 == 1 } && $0.count == 6000 })
     }
 
     @Test("returns without an item that does not end, and names it")
