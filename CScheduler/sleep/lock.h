@@ -58,9 +58,9 @@ static inline void odi_lock_acquire(odi_lock *lock)
 
 static inline void odi_lock_release(odi_lock *lock)
 {
-    uint32_t held = ODI_LOCK_HELD;
+    uint32_t was_held = ODI_LOCK_HELD;
 
-    if (ODI_UNLIKELY(!odi_cas_release(&lock->word, &held, ODI_LOCK_FREE, K1)))
+    if (ODI_UNLIKELY(!odi_cas_release(&lock->word, &was_held, ODI_LOCK_FREE, K1)))
         odi_lock_release_slow(lock);
 }
 
