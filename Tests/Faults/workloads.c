@@ -194,7 +194,9 @@ static void tree_node(job *entry)
         for (int i = 0; i < BURST / TREE_FAN; i++)
             submit(it, it->open, entry->group, compute, i);
     }
-    if (depth % 2 == 0)
+    if (it->fault->starves)
+        ; /* a submission that is not kept waits on its worker for the queue's turn, and no thread comes in its place */
+    else if (depth % 2 == 0)
         submit(it, it->serial, entry->group, on_serial, depth);
     else
         submit(it, it->limited, entry->group, on_limited, depth);
@@ -244,7 +246,7 @@ static void wait_for_children(job *entry)
 {
     for (int i = 0; i < INNER; i++)
         submit(entry->of, entry->of->open, entry->group, compute, i);
-    if (!entry->of->never_waits)
+    if (!entry->of->never_waits && !entry->of->fault->starves) /* with a deadline it runs nothing meanwhile */
         await_group(entry->of, entry->group, "a job that waits for its children");
 }
 
