@@ -7,7 +7,7 @@ internal import OverdriveCore
 #endif
 
 // All that rests on what the Swift runtime does not promise stands in this file. A new compiler takes the lower half
-// until Tests/OverdriveGlobalTests has been seen to pass with it.
+// until Tests/PackageTests/GlobalExecutorTests has been seen to pass with it.
 #if compiler(>=6.3) && compiler(<6.4)
     @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
