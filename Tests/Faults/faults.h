@@ -173,7 +173,7 @@ typedef struct fault {
     bool may_refuse;     /* no pool is an outcome too */
     bool counts_loosely; /* without memory for a record, a job is on no report */
     bool under_strace;   /* strace injects */
-    bool starves;        /* closures do not wait for others, nor submit to queues with a width */
+    bool starves;        /* closures wait for their own children at most */
     bool lacks_records; /* and there are no timers */
 } fault;
 

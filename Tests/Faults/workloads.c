@@ -194,8 +194,8 @@ static void tree_node(job *entry)
         for (int i = 0; i < BURST / TREE_FAN; i++)
             submit(it, it->open, entry->group, compute, i);
     }
-    if (it->fault->starves)
-        ; /* a submission that is not kept waits on its worker for the queue's turn, and no thread comes in its place */
+    if (it->fault->starves && it->fault->counts_loosely)
+        ; /* memory: a submission that is not kept waits on its worker for the queue's turn, and no thread comes in its place */
     else if (depth % 2 == 0)
         submit(it, it->serial, entry->group, on_serial, depth);
     else
@@ -246,7 +246,12 @@ static void wait_for_children(job *entry)
 {
     for (int i = 0; i < INNER; i++)
         submit(entry->of, entry->of->open, entry->group, compute, i);
-    if (!entry->of->never_waits && !entry->of->fault->starves) /* with a deadline it runs nothing meanwhile */
+    /* Where no thread may come in its place it waits for its own children alone, and without a deadline, because
+     * with one it would run nothing meanwhile: the watchdog ends a wait that has no end. */
+    if (!entry->of->never_waits && entry->of->fault->starves) {
+        if (entry->number == 0)
+            (void)od_group_wait(entry->group, INT64_MAX);
+    } else if (!entry->of->never_waits)
         await_group(entry->of, entry->group, "a job that waits for its children");
 }
 
