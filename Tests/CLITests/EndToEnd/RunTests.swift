@@ -45,6 +45,24 @@ struct RunTests {
         #expect(outcome.errorLines == items.map { "e\($0)" })
     }
 
+    @Test("refuses a journal of another list of items, where the list can be had again")
+    func otherItems() throws {
+        let tree = try TemporaryTree()
+        #expect(try run(["--journal", "j", "--", "echo", ":::", "a", "b"], in: tree).lines == ["a", "b"])
+        let other = try run(["--journal", "j", "--", "echo", ":::", "a", "b", "c"], in: tree)
+        #expect(other.status == 65)
+        #expect(other.errorLines == ["overdrive: j: this journal is of another list of items: name another journal"])
+        #expect(try run(["--joblog", "l", "--processes", "2", "--journal", "k", "--", "echo", ":::", "a"]).status == 64)
+    }
+
+    @Test("a command that fails has failed, also where whoever started us ignores the ends of children")
+    func ignoredEnds() throws {
+        let program = Command.overdrive([]).program
+        let outcome = try Command("/bin/sh", ["-c", "trap '' CHLD; exec \"$0\" run -- false ::: x", program]).run()
+        #expect(outcome.status == 1)
+        #expect(outcome.errorLines == ["overdrive: x: exit code 1"])
+    }
+
     @Test("the exit code says how many failed, and each is named with its end")
     func failures() throws {
         let outcome = try run(["--", "sh", "-c", "echo out; exit $0", ":::", "0", "3", "0", "4"])
