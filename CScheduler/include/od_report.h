@@ -27,6 +27,10 @@ typedef struct od_worker_report {
     int node; /* the kernel's number */
     od_worker_doing doing;
     int64_t running_ns;         /* how long its job has run, at least */
+    int64_t running_at_most_ns; /* and at most: as much, where that is known */
+    int64_t waiting_ns;         /* how long it has waited, where it says so */
+    const char *waits_for;      /* "in sync on", "for a group" …: static, or NULL: it does not say */
+    char waits_at[OD_LABEL_BYTES]; /* the label of the queue that this names, "" for none */
     char queue[OD_LABEL_BYTES]; /* the label of its job's queue, "" for none */
     uint64_t executed;          /* jobs, over the worker's life */
     uint64_t waiting;           /* jobs in its own deques */

@@ -13,7 +13,7 @@ odi_semaphore *odi_semaphore_new(int64_t value)
         return NULL;
     odi_lock_acquire(&semaphore->lock); /* the last signal of its last life held this */
     odi_store_relaxed(&semaphore->value, value); /* relaxed: not shared yet */
-    semaphore->balance = 0;
+    semaphore->gate = (odi_gate){0};
     semaphore->first = semaphore->last = NULL;
     semaphore->initial = value;
     odi_lock_release(&semaphore->lock);
@@ -61,7 +61,7 @@ static bool uncount(odi_semaphore *semaphore)
         if (odi_cas_acqrel_acquire(&semaphore->value, &value, value + 1, M1))
             return true;
     }
-    semaphore->balance--;
+    odi_gate_hold(&semaphore->gate);
     return false;
 }
 
@@ -84,8 +84,7 @@ ODI_COLD static odi_waiter_state get_in_line(odi_semaphore *semaphore, odi_waite
     if (waiter->state == ODI_WAITER_GONE) {
         if (!uncount(semaphore))
             waiter->state = ODI_WAITER_GRANTED;
-    } else if (semaphore->balance > 0) {
-        semaphore->balance--;
+    } else if (odi_gate_enter(&semaphore->gate, false, semaphore->first == NULL)) {
         waiter->state = ODI_WAITER_GRANTED;
     } else {
         append(semaphore, waiter);
@@ -146,10 +145,11 @@ ODI_COLD static void hand_over(odi_semaphore *semaphore)
     void *context = NULL;
 
     odi_lock_acquire(&semaphore->lock);
-    odi_waiter *waiter = semaphore->balance < 0 ? NULL : semaphore->first;
-    if (waiter == NULL) {
-        semaphore->balance++;
-    } else {
+    odi_gate_leave(&semaphore->gate);
+    odi_waiter *waiter = semaphore->first;
+    if (waiter != NULL && !odi_gate_enter(&semaphore->gate, false, true))
+        waiter = NULL; /* the permit was taken by who gave up before it came */
+    if (waiter != NULL) {
         take_off(semaphore, waiter);
         waiter->state = ODI_WAITER_GRANTED;
         function = waiter->function;
@@ -189,7 +189,7 @@ static void forget_who_waits(void *object)
 
     semaphore->lock = (odi_lock){0};
     semaphore->first = semaphore->last = NULL;
-    semaphore->balance = 0;
+    semaphore->gate = (odi_gate){0};
     if (odi_load_relaxed(&semaphore->value) < 0) /* relaxed, both: one thread exists */
         odi_store_relaxed(&semaphore->value, 0);
 }

@@ -4,10 +4,11 @@
  * One addition decides everything: a wait that finds a permit has it, a signal that finds a
  * waiter owes it one. Only then is the lock taken, and the permit handed to the head of the
  * list, so that nobody who comes later can take it. Signals and waiters may reach the lock in
- * any order; `balance` is what they owe each other:
+ * any order; what they owe each other is a gate of no permits (gate/state.h), which each signal leaves and
+ * each waiter enters:
  *
- *     above zero   permits of signals that came before the waiters they belong to
- *     below zero   permits that waiters who gave up have taken before their signals came
+ *     held below zero   permits of signals that came before the waiters they belong to
+ *     held above zero   permits that waiters who gave up have taken before their signals came
  *
  * States of a waiter   NEW -> LISTED      begin
  *                      NEW -> GRANTED     begin, when its permit was there first
@@ -29,6 +30,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "gate/state.h"
 #include "job/job.h"
 #include "sleep/lock.h"
 
@@ -54,7 +56,7 @@ typedef struct odi_waiter {
 struct odi_semaphore {
     odi_atomic(int64_t) value;
     odi_lock lock;
-    int64_t balance; /* under the lock, like these */
+    odi_gate gate; /* under the lock, like these */
     odi_waiter *first, *last;
     int64_t initial; /* constant */
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];

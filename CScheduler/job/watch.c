@@ -60,15 +60,29 @@ static void take_off(odi_watch_waiter *waiter)
 
 /* ---- a moment ---- */
 
-static void notify(odi_notification *due)
+static uint64_t forks; /* of this process since the first of its line */
+
+void odi_watches_forked(void)
 {
+    forks++;
+}
+
+/* False: one of them has forked, and this is the child. The others are the parent's to make, and so is
+ * whoever waits. */
+static bool notify(odi_notification *due)
+{
+    uint64_t before = forks;
+
     while (due != NULL) {
         odi_notification *following = due->next;
 
         due->function(due->context);
+        if (forks != before)
+            return false;
         free(due);
         due = following;
     }
+    return true;
 }
 
 /* Lock held; releases it. A waiter whose deadline comes meanwhile takes itself off the chain. */
@@ -106,7 +120,8 @@ static void meet(odi_watch *watch)
         first->link = &first;
     if (due != NULL) {
         odi_lock_release(&watch->lock);
-        notify(due);
+        if (!notify(due))
+            return;
         odi_lock_acquire(&watch->lock);
     }
     release(watch, &first);
@@ -179,6 +194,14 @@ bool odi_watch_end(const odi_set *set, odi_watch_waiter *waiter)
     bool released = odi_load_relaxed(&waiter->released) != 0, met = waiter->met;
     if (!released)
         take_off(waiter);
+    odi_lock_release(&set->watch->lock);
+    return met;
+}
+
+bool odi_watch_is_met(const odi_set *set, odi_watch_waiter *waiter)
+{
+    odi_lock_acquire(&set->watch->lock);
+    bool met = waiter->met;
     odi_lock_release(&set->watch->lock);
     return met;
 }

@@ -64,12 +64,18 @@ bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter);
 bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns);
 bool odi_watch_end(const odi_set *set, odi_watch_waiter *waiter);
 
+/* Whether the set has been empty since the wait began. The waiter is released when the moment's notifications
+ * are made, which may be later; what is submitted from that moment on is none of its. */
+bool odi_watch_is_met(const odi_set *set, odi_watch_waiter *waiter);
+
 /* Calls function(context) once, on the thread that finds the set empty first: on this one if
  * it is empty now. False: memory is short. */
 bool odi_watch_notify(const odi_set *set, odi_function *function, void *context);
 
 /* A watched record of the set has drained. Without the lock. */
 void odi_watch_changed(const odi_set *set);
+
+void odi_watches_forked(void);
 
 #pragma GCC visibility pop
 

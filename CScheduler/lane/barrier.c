@@ -1,11 +1,14 @@
 /* barrier.c — jobs and sync callers that run alone: after all that was submitted before, and
  * before all that was submitted after.
  *
- * A queue that has seen a barrier keeps its lane for good (`keeps_lane`), so that order and
- * places are known. What an open queue's submitters gave to the pool before is outside of the
+ * A queue that has seen a barrier keeps its lane for good (`stays_closed`), so that order and
+ * permits are known. What an open queue's submitters gave to the pool before is outside of the
  * lane: the records that counted it are closed to further jobs, and a barrier waits until
  * they are empty (`before`). A submitter that found such a record before may still count on
  * it: it is concurrent with the barrier, and its job goes in front, to `early`.
+ *
+ * A queue that has had no job yet is not open either. One that guards a variable, with sync
+ * calls and barriers alone, never looks outside, which takes a heavy fence.
  *
  * How the wait for `before` ends: by its records' last job (odi_queue_before_drained), or by
  * the last visitor, a sync caller that entered while the queue was open.
@@ -24,9 +27,9 @@ static bool all_is_here(od_queue *queue)
 /* Lock held. */
 static void look_outside(od_queue *queue)
 {
-    if (!queue->all_here && all_is_here(queue)) {
+    if (!queue->gate.complete && all_is_here(queue)) {
         queue->before = NULL;
-        queue->all_here = true;
+        queue->gate.complete = true;
     }
 }
 
@@ -45,11 +48,11 @@ ODI_COLD void odi_lane_keep(od_queue *queue)
     odi_credits credits = {0};
 
     odi_lock_acquire(&queue->watch.lock);
-    if (!queue->keeps_lane) {
-        queue->keeps_lane = true;
+    if (!queue->gate.stays_closed) {
+        queue->gate.stays_closed = true;
         if (!odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
             odi_lane_set_diverted(queue, true);
-        if (!queue->all_here) {
+        if (!queue->gate.complete) {
             odi_lock_acquire(&queue->inbox.lock);
             credits = odi_inbox_take_credits(&queue->inbox);
             close_records(queue);
@@ -68,9 +71,9 @@ ODI_COLD void odi_queue_before_drained(od_queue *queue)
     odi_settlement settlement = {0};
 
     odi_lock_acquire(&queue->watch.lock);
-    if (queue->keeps_lane && !queue->all_here) {
+    if (queue->gate.stays_closed && !queue->gate.complete) {
         look_outside(queue);
-        if (queue->all_here)
+        if (queue->gate.complete)
             settlement = odi_lane_settle(queue);
     }
     odi_lock_release(&queue->watch.lock);
@@ -102,69 +105,20 @@ void odi_queue_end_visit(od_queue *queue)
 
 /* ---- what is next ---- */
 
-bool odi_lane_is_barrier(odi_entry entry)
-{
-    odi_record *record = odi_record_of_job(entry);
-
-    if (record != NULL)
-        return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
-    return odi_lane_is_turn(entry) && odi_turn_of(entry)->exclusive;
-}
-
-odi_front odi_lane_front(od_queue *queue, int32_t own_places)
-{
-    odi_entry next;
-
-    if (queue->exclusive)
-        return ODI_FRONT_HELD;
-    if (queue->barriers == 0 || queue->early.count > 0 || queue->back > 0)
-        return ODI_FRONT_FREE;
-    if (!odi_lane_peek(queue, &next)) {
-        if (queue->first_turn == NULL)
-            return ODI_FRONT_FREE;
-        next = queue->first_turn->entry;
-    }
-    if (!odi_lane_is_barrier(next))
-        return ODI_FRONT_FREE;
-    return queue->running - queue->coming > own_places || !queue->all_here ? ODI_FRONT_HELD
-                                                           : ODI_FRONT_BARRIER;
-}
-
 /* ---- submitting and running ---- */
 
 bool odi_lane_push_barrier(od_queue *queue, odi_entry labelled)
 {
     odi_lock_acquire(&queue->watch.lock);
-    odi_lock_acquire(&queue->inbox.lock);
-    bool kept = !odi_lane_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled);
-    queue->barriers += kept;
-    odi_lock_release(&queue->inbox.lock);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    bool kept = !odi_lane_is_cancelled(labelled) && odi_inbox_add(&queue->inbox, labelled);
+    queue->gate.barriers += kept;
+    odi_lane_settle_and_release(queue);
     return kept;
 }
 
 void odi_lane_end_barrier(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    queue->exclusive = false;
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
-}
-
-bool odi_lane_enter(od_queue *queue, bool exclusive)
-{
-    bool may = queue->suspensions == 0 && !queue->exclusive;
-
-    if (exclusive)
-        may = may && queue->running == queue->coming && queue->all_here && odi_lane_is_clear(queue);
-    else if (queue->width == OD_UNLIMITED)
-        may = may && queue->barriers == 0;
-    else
-        may = may && queue->running < queue->width && odi_lane_is_clear(queue);
-    queue->running += may;
-    queue->exclusive |= may && exclusive;
-    return may;
+    queue->gate.exclusive = false;
+    odi_lane_settle_and_release(queue);
 }

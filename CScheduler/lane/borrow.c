@@ -3,11 +3,11 @@
 #include "include/od_pool.h"
 #include "lane/target.h"
 
-/* ---- what the calling thread holds ---- */
+/* ---- what a thread holds ---- */
 
-static bool is_held(const od_queue *queue)
+bool odi_stays_hold(const od_stay *stay, const od_queue *queue)
 {
-    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
+    for (; stay != NULL; stay = stay->outer) {
         for (od_queue *each = stay->queue; stay->holds_place && each != NULL && each != stay->beyond;
              each = odi_target_lane(each)) {
             if (each == queue)
@@ -19,65 +19,34 @@ static bool is_held(const od_queue *queue)
 
 /* ---- who may go on: lock held ---- */
 
-/* Where the width has become less, those that ran before go on, and nobody is added to them. */
-static bool may_begin(const od_queue *queue)
-{
-    int32_t width = odi_lane_width(queue);
-
-    return queue->suspensions == 0 && !queue->exclusive && queue->first_back == NULL &&
-           (queue->running < width ||
-            (queue->borrowed < queue->away && queue->running - queue->away < width));
-}
-
-bool odi_borrow_wants(const od_queue *queue)
-{
-    return queue->awaited_passes > 0 && may_begin(queue);
-}
-
-/* Where the width has grown, or somebody has left, they run on places of their own. */
-static void count_borrowed(od_queue *queue)
-{
-    int32_t beyond = queue->running - odi_lane_width(queue);
-
-    if (queue->borrowed > beyond)
-        queue->borrowed = beyond > 0 ? beyond : 0;
-}
-
-/* A drainer that no worker runs at this moment gives its place up, if there is one: nobody needs a
+/* A drainer that no worker runs at this moment gives its permit up, if there is one: nobody needs a
  * worker to go on. */
 static bool come_back(od_queue *queue)
 {
-    count_borrowed(queue);
-    if (queue->borrowed >= queue->away) {
-        if (queue->in_line == 0)
-            return false;
-        queue->in_line--;
-        queue->coming -= queue->coming > 0;
-        odi_borrow_repay(queue);
-    }
-    queue->away--;
-    return true;
+    bool gave_up, comes = odi_gate_return(&queue->gate, queue->in_line > 0, &gave_up);
+
+    queue->in_line -= gave_up;
+    return comes;
 }
 
 static void let_callers_in(od_queue *queue, od_queue *awaited)
 {
-    while (awaited->first_caller != NULL && may_begin(queue)) {
+    while (awaited->first_caller != NULL && odi_gate_enter_earmarked(&queue->gate)) {
         odi_turn *caller = awaited->first_caller;
 
         awaited->first_caller = caller->next;
-        queue->borrowed += queue->running >= odi_lane_width(queue);
-        queue->running++;
         odi_lane_grant(caller);
     }
 }
 
 ODI_COLD void odi_borrow_settle(od_queue *queue)
 {
-    count_borrowed(queue);
+    odi_gate_recount(&queue->gate);
     while (queue->first_back != NULL && come_back(queue)) {
         odi_turn *holder_back = queue->first_back;
 
         queue->first_back = holder_back->next;
+        queue->gate.returning--;
         odi_lane_grant(holder_back);
     }
     for (od_queue *each = queue->first_awaited; each != NULL; each = each->next_awaited)
@@ -98,8 +67,7 @@ ODI_COLD bool odi_borrow_pop(od_queue *queue, odi_entry *pass)
 {
     od_queue **link = &queue->first_awaited, *awaited;
 
-    if (queue->awaited_passes == 0 || queue->exclusive ||
-        queue->running - queue->away > odi_lane_width(queue))
+    if (queue->awaited_passes == 0 || !odi_gate_may_take_earmarked(&queue->gate))
         return false;
     while (!odi_target_has_stranded(*link))
         link = &(*link)->next_awaited;
@@ -218,7 +186,7 @@ static void lend(od_queue *awaited, od_queue *queue)
     odi_lock_acquire(&awaited->watch.lock);
     odi_lock_acquire(&queue->watch.lock);
     begin_waiting(queue, awaited);
-    queue->away++;
+    queue->gate.earmarks++;
     odi_lane_take_back(queue); /* the drainer that is here goes on no further */
     settle_both(awaited, queue);
 }
@@ -232,6 +200,7 @@ static void want_back(od_queue *queue, odi_turn *holder_back)
     else
         queue->last_back->next = holder_back;
     queue->last_back = holder_back;
+    queue->gate.returning++;
 }
 
 static void take_back(od_queue *awaited, od_queue *queue)
@@ -252,26 +221,18 @@ static void take_back(od_queue *awaited, od_queue *queue)
     odi_lane_await(queue, &mine, "for its place of"); /* ended by: odi_borrow_settle */
 }
 
-static bool is_active(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool active = !queue->inactive;
-    odi_lock_release(&queue->watch.lock);
-    return active;
-}
-
 /* A bit for each lane of the chain says which of its places was lent. */
 void odi_borrow_lend(odi_lending *lending)
 {
     uint32_t place = 1;
 
     lending->lent = 0;
-    for (od_queue *below = lending->awaited, *each; place != 0 && is_active(below);
+    for (od_queue *below = lending->awaited, *each; place != 0 && od_queue_is_active(below);
          below = each, place <<= 1) {
         each = odi_target_lane(below);
         if (each == NULL)
             break;
-        if (!is_held(each))
+        if (!odi_stays_hold(odi_stays, each))
             continue;
         lend(below, each);
         lending->lent |= place;
@@ -292,7 +253,6 @@ void odi_borrow_take_back(odi_lending *lending)
 
 void odi_borrow_forget(od_queue *queue)
 {
-    queue->away = queue->borrowed = 0;
     queue->first_back = queue->first_caller = NULL;
     queue->first_awaited = NULL;
     queue->awaited_passes = queue->awaited = queue->callers_in_line = 0;

@@ -4,13 +4,10 @@
  * waits for there needs such a place too, and where all of them are held by callers like it,
  * nobody would go on. So who waits for a turn lends the places that its thread holds of the
  * queue's targets: to the drainers of the queue that it waits for and to the sync callers that
- * hold a place of that queue already, and to nobody else. A holder that waits counts as
- * `running` like any other; each who runs on a lent place counts once more (`borrowed`). So of a
- * target of width n no more than n run at any moment, and none that is new takes a holder's place.
- *
- * The holder goes on when no more places are borrowed than the others lend. How that wait ends:
- * by a drainer or sync caller that gives a place up, whoever it is; a drainer looks after each
- * of its jobs.
+ * hold a place of that queue already, and to nobody else: an earmarked permit of the target's gate
+ * (gate/state.h), so that of a target of width n no more than n run at any moment, and none that is new
+ * takes a holder's place. How the holder's wait to go on ends: by a drainer or sync caller that gives a
+ * permit up, whoever it is; a drainer looks after each of its jobs.
  *
  * Passes and callers of a queue that is waited for do not stand in the target's line, where a
  * barrier might be before them that waits for the holder.
@@ -38,20 +35,13 @@ typedef struct {
 void odi_borrow_lend(odi_lending *lending);
 void odi_borrow_take_back(odi_lending *lending);
 
-/* ---- lock held ---- */
+/* Whether a thread that has these stays holds a permit of the queue. Not held. */
+bool odi_stays_hold(const od_stay *stay, const od_queue *queue);
 
-/* A drainer or sync caller is gone. */
-static inline void odi_borrow_repay(od_queue *queue)
-{
-    queue->running--;
-    queue->borrowed -= queue->borrowed > 0;
-}
+/* ---- lock held ---- */
 
 /* Lets holders and callers go on that can. */
 void odi_borrow_settle(od_queue *queue);
-
-/* Whether a drainer may begin for what holders wait for. */
-bool odi_borrow_wants(const od_queue *queue);
 
 /* The next pass of what they wait for, for a drainer that holds a place. */
 bool odi_borrow_pop(od_queue *queue, odi_entry *pass);

@@ -23,15 +23,13 @@ enum { WAIT_SPINS = 600 };
 static void settle(od_queue *queue)
 {
     odi_lane_open_if_clear(queue);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
 }
 
 void od_queue_suspend(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    queue->suspensions++;
+    queue->gate.suspensions++;
     odi_lane_take_back(queue);
     if (!odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
         odi_lane_set_diverted(queue, true);
@@ -41,17 +39,17 @@ void od_queue_suspend(od_queue *queue)
 void od_queue_resume(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    if (queue->suspensions == queue->inactive)
+    if (queue->gate.suspensions == queue->gate.inactive)
         odi_trap("TaskQueue.resume() of \"%s\" was called more often than suspend()",
                  queue->label);
-    queue->suspensions--;
+    queue->gate.suspensions--;
     settle(queue);
 }
 
 bool od_queue_is_suspended(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool suspended = queue->suspensions > queue->inactive;
+    bool suspended = queue->gate.suspensions > queue->gate.inactive;
     odi_lock_release(&queue->watch.lock);
     return suspended;
 }
@@ -59,15 +57,15 @@ bool od_queue_is_suspended(od_queue *queue)
 void od_queue_activate(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    queue->suspensions -= queue->inactive;
-    queue->inactive = false;
+    queue->gate.suspensions -= queue->gate.inactive;
+    queue->gate.inactive = false;
     settle(queue);
 }
 
 bool od_queue_is_active(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool active = !queue->inactive;
+    bool active = !queue->gate.inactive;
     odi_lock_release(&queue->watch.lock);
     return active;
 }
@@ -77,7 +75,7 @@ void od_queue_set_width(od_queue *queue, int32_t width)
     if (width < 0)
         odi_trap("od_queue_set_width: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
     odi_lock_acquire(&queue->watch.lock);
-    queue->width = width;
+    queue->gate.width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED;
     odi_lane_take_back(queue); /* others may run it now, if the drainer blocks */
     if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: locked */
         odi_lane_set_diverted(queue, true);
@@ -87,9 +85,9 @@ void od_queue_set_width(od_queue *queue, int32_t width)
 int32_t od_queue_width(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    int32_t width = queue->width;
+    int64_t width = queue->gate.width;
     odi_lock_release(&queue->watch.lock);
-    return width;
+    return width != ODI_GATE_UNLIMITED ? (int32_t)width : OD_UNLIMITED;
 }
 
 /* ---- sync ---- */
@@ -111,7 +109,7 @@ bool od_queue_is_current(od_queue *queue)
 static bool enter_at_once(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool at_once = odi_lane_enter(queue, false);
+    bool at_once = odi_gate_enter(&queue->gate, false, odi_lane_is_clear(queue));
     odi_lock_release(&queue->watch.lock);
     return at_once;
 }
@@ -138,7 +136,8 @@ ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *
 ODI_COLD static bool is_inside(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool serial = queue->width == 1, is_in = queue->keeps_lane || queue->width != OD_UNLIMITED;
+    bool serial = queue->gate.width == 1;
+    bool is_in = queue->gate.stays_closed || queue->gate.width != ODI_GATE_UNLIMITED;
     odi_lock_release(&queue->watch.lock);
     if (serial && odi_stays != NULL)
         odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
@@ -177,7 +176,7 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay)
     odi_target_check(queue);
     odi_lane_keep(queue);
     odi_lock_acquire(&queue->watch.lock);
-    bool alone = odi_lane_enter(queue, true);
+    bool alone = odi_gate_enter(&queue->gate, true, odi_lane_is_clear(queue));
     odi_lock_release(&queue->watch.lock);
     if (!alone)
         odi_lane_wait_for_turn(queue, true, NULL);
@@ -200,10 +199,10 @@ void od_queue_sync_end(od_stay *stay)
 static bool hold(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool limited = queue->width != OD_UNLIMITED;
+    bool limited = queue->gate.width != ODI_GATE_UNLIMITED;
 
     if (limited) {
-        queue->running++;
+        odi_gate_hold(&queue->gate);
         odi_lane_take_back(queue); /* the drainer that is here goes on no further */
     }
     settle(queue);

@@ -1,6 +1,6 @@
 #include "lane/cycle.h"
 
-#include "lane/target.h"
+#include "lane/borrow.h"
 
 #include <stdio.h>
 
@@ -11,19 +11,6 @@ static odi_sync_wait *waits;
 
 enum { SENTENCE_BYTES = 1024 };
 
-static bool holds(const odi_sync_wait *wait, const od_queue *queue)
-{
-    for (const od_stay *stay = wait->stays; stay != NULL; stay = stay->outer) {
-        for (od_queue *each = stay->queue;
-             stay->holds_place && each != NULL && each != stay->beyond;
-             each = odi_target_next(each)) {
-            if (each == queue)
-                return true;
-        }
-    }
-    return false;
-}
-
 /* Who holds the serial queue's place and waits, or NULL: whoever holds it goes on. Lock held. */
 static odi_sync_wait *holder_of(od_queue *queue)
 {
@@ -31,7 +18,7 @@ static odi_sync_wait *holder_of(od_queue *queue)
 
     if (od_queue_width(queue) != 1)
         return NULL;
-    while (wait != NULL && !holds(wait, queue))
+    while (wait != NULL && !odi_stays_hold(wait->stays, queue))
         wait = wait->after;
     return wait;
 }

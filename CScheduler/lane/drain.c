@@ -3,6 +3,7 @@
 #include "lane/limit.h"
 #include "lane/queue.h"
 #include "lane/target.h"
+#include "lane/wait.h"
 
 #include "os/clock.h"
 #include "os/futex.h"
@@ -21,46 +22,12 @@ enum { WORTH_STAYING = 4, NOT_STAYING = 64 };
 
 _Thread_local od_stay *odi_stays;
 
-/* Lock held. False: the lane is empty. */
-static bool pop(od_queue *queue, odi_entry *entry, odi_front front)
-{
-    return odi_fifo_pop(&queue->early, entry) || odi_lane_pop_hand(queue, entry) ||
-           (!odi_front_is_listed(queue, front) && odi_lane_peek(queue, entry) &&
-            odi_fifo_pop(&queue->lane, entry)) ||
-           (ODI_UNLIKELY(queue->first_turn != NULL) && odi_lane_take_listed(queue, entry));
-}
-
-/* The next that may start for a drainer that holds a place: nothing while a barrier runs, a
- * barrier only when nothing else does. Lock held. */
-static bool pop_next(od_queue *queue, odi_entry *entry)
-{
-    odi_lane_call_in(queue);
-    odi_front front = odi_lane_front(queue, 1);
-
-    if (front == ODI_FRONT_HELD || !pop(queue, entry, front))
-        return false;
-    if (ODI_UNLIKELY(queue->raised != 0))
-        odi_lane_pass_raised(queue, -1);
-    queue->barriers -= front == ODI_FRONT_BARRIER;
-    queue->exclusive = front == ODI_FRONT_BARRIER;
-    queue->guests -= ODI_UNLIKELY(queue->guests > 0) && odi_lane_is_pass(*entry);
-    if (odi_lane_is_turn(*entry))
-        odi_lane_call(*entry);
-    return true;
-}
-
 /* The same of a lane that runs, first of what those wait for who lend their places. Lock held. */
 static bool take_next(od_queue *queue, odi_entry *entry)
 {
-    if (queue->suspensions > 0)
-        return false;
-    if (ODI_UNLIKELY(queue->away > 0)) {
-        if (queue->first_back != NULL)
-            return false;
-        if (odi_borrow_pop(queue, entry))
-            return true;
-    }
-    return queue->running <= odi_lane_width(queue) && pop_next(queue, entry);
+    if (ODI_UNLIKELY(queue->gate.earmarks > 0) && odi_borrow_pop(queue, entry))
+        return true;
+    return odi_lane_take(queue, entry, false);
 }
 
 /* What a drainer that holds a place does next. */
@@ -79,14 +46,14 @@ static step take(od_queue *queue, const od_stay *drainer)
     odi_entry entry;
 
     while (!take_next(queue, &entry)) {
-        odi_borrow_repay(queue);
+        odi_gate_leave(&queue->gate);
         odi_lane_open_if_clear(queue);
         next.settlement = odi_lane_settle(queue);
         if (next.settlement.passes != 1)
             return next;
         odi_lane_stay_up(queue, &next.settlement); /* somebody has pushed meanwhile */
     }
-    next.barrier = queue->exclusive;
+    next.barrier = queue->gate.exclusive;
     if (odi_lane_is_turn(entry))
         next.granted = entry;
     else {
@@ -209,6 +176,9 @@ static size_t jobs_per_turn(od_queue *queue, uint32_t band)
 {
     odi_worker *worker = odi_worker_self;
 
+    /* Who waits asks after each job whether its wait is over: what comes then is a stranger's. */
+    if (ODI_UNLIKELY(odi_apart != NULL) && on_worker(queue) && !past_deadline(queue))
+        return 1;
     /* Elsewhere nobody else would come; and after a stop nobody would take it back. */
     if (!on_free_worker(queue) || past_deadline(queue))
         return SIZE_MAX;
@@ -258,7 +228,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         odi_lane_put_down(&next.taken);
         if (wide && ticks != UINT64_MAX)
             odi_lane_measure(queue, ticks);
-        wide = queue->width != 1;
+        wide = queue->gate.width != 1;
         /* In a target's lane a pass is in the target's band, and keeps its place there. */
         if (!up && !(up = odi_lane_come_up(queue, *band, &begins,
                                            most != SIZE_MAX && target == NULL ? &next.settlement
@@ -267,7 +237,7 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
             odi_lock_release(&queue->watch.lock);
             break;
         }
-        held_up = ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue);
+        held_up = (ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue)) || odi_wait_is_over(queue);
         if (ODI_LIKELY(!held_up))
             next = take(queue, most > 1 && target == NULL ? &stay : NULL);
         else
@@ -279,12 +249,12 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         begins = false;
         over = queue->released;
         stays = -1;
-        seems_empty = queue->width == 1 && queue->lane.count + queue->early.count == 0;
+        seems_empty = queue->gate.width == 1 && queue->lane.count + queue->early.count == 0;
         if (seems_empty && queue->stays_in > 0) {
             queue->stays_in--;
             seems_empty = false;
         }
-        waits_for_before = queue->barriers > 0 && !queue->all_here;
+        waits_for_before = queue->gate.barriers > 0 && !queue->gate.complete;
         odi_lock_release(&queue->watch.lock);
         stay.exclusive = next.barrier;
         if (held_up || next.taken.first.code != 0)
@@ -312,6 +282,8 @@ static bool serve_lane(od_queue *queue, uint32_t *band)
         odi_lane_carry_out(queue, next.settlement); /* while the caller's place is held */
         odi_lane_grant(odi_turn_of(next.granted)); /* the place passes to it */
     } else if (held_up || next.taken.first.code != 0) {
+        if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
+            odi_lane_end_credits(queue);
         bool sends = odi_lane_line_up(queue, band, &next.taken);
 
         if (ODI_LIKELY(target == NULL))

@@ -11,6 +11,7 @@
  * Invariant  what is not claimed of a hand counts as waiting: somebody is coming for it.
  */
 #include "lane/queue.h"
+#include "lane/wait.h"
 
 #include <stdlib.h>
 
@@ -21,15 +22,30 @@ enum {
     LONG_UNITS = 4    /* of od_loop_unit: a lot that lasts longer was too large */
 };
 
+static bool is_among(const od_stay *stay, const od_stay *stays)
+{
+    while (stays != NULL && stays != stay)
+        stays = stays->outer;
+    return stays != NULL;
+}
+
+/* Whether the calling thread is in the middle of it, perhaps below what it runs set apart. */
+static bool is_here(const od_stay *stay)
+{
+    bool here = is_among(stay, odi_stays);
+
+    for (const odi_set_apart *below = odi_apart; below != NULL && !here; below = below->outer)
+        here = is_among(stay, below->stays);
+    return here;
+}
+
 void odi_lane_drop_hands(od_queue *queue)
 {
     for (int each = 0; each < odi_lane_hands(queue); each++) {
         odi_hand *hand = &queue->hands[each];
-        const od_stay *stay = odi_stays;
 
-        while (stay != NULL && stay != hand->owner)
-            stay = stay->outer;
-        hand->owner = stay; /* in a forked child: it is in the middle of it */
+        if (!is_here(hand->owner)) /* in a forked child it may be */
+            hand->owner = NULL;
         hand->next = hand->end = 0;
         odi_store_relaxed(&hand->left, 0); /* relaxed: nobody else is there */
     }
@@ -100,7 +116,7 @@ void odi_lane_call_in(od_queue *queue)
     odi_entry next;
 
     odi_store_relaxed(&queue->takes, takes);
-    if (queue->running < 2 || queue->early.count > 0 || queue->back > 0)
+    if (queue->gate.held < 2 || queue->early.count > 0 || queue->back > 0)
         return;
     for (int each = 0; each < odi_lane_hands(queue); each++) {
         odi_hand *hand = &queue->hands[each];
@@ -136,7 +152,7 @@ static bool belongs(const od_queue *queue, odi_entry entry)
     odi_record *record = odi_record_of_job(entry);
 
     return record != NULL &&
-           (queue->barriers == 0 || !(odi_record_key(record) & ODI_KEY_BARRIER));
+           (queue->gate.barriers == 0 || !(odi_record_key(record) & ODI_KEY_BARRIER));
 }
 
 static void fill(od_queue *queue, odi_hand *hand, int32_t most)
@@ -153,14 +169,14 @@ void odi_lane_fill_hand(od_queue *queue, odi_lot *lot, const od_stay *drainer)
 {
     int32_t most = ODI_HAND_MOST;
 
-    if (queue->width != 1) {
+    if (queue->gate.width != 1) {
         int32_t half = queue->lane.count > 2 * ODI_HAND_MOST ? ODI_HAND_MOST
                                                              : (int32_t)queue->lane.count / 2;
 
         most = odi_load_relaxed(&queue->reach); /* relaxed: written under the lock */
         most = most < half ? most : half;
     }
-    if (most == 0 || queue->raised != 0 || queue->pending_limit != 0 || queue->exclusive ||
+    if (most == 0 || queue->raised != 0 || queue->pending_limit != 0 || queue->gate.exclusive ||
         queue->children > 0)
         return;
     have_hands(queue);

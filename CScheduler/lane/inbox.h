@@ -53,6 +53,15 @@ static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry)
     return true;
 }
 
+/* The same for who has not the lock. */
+static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry)
+{
+    odi_lock_acquire(&inbox->lock);
+    bool pushed = odi_inbox_push(inbox, entry);
+    odi_lock_release(&inbox->lock);
+    return pushed;
+}
+
 /* Exchanges the inbox's fifo for an empty one. Under the queue's lock. False: it was empty. */
 static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
 {

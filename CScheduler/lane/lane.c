@@ -10,13 +10,6 @@ enum { CREDITS = 64 };
 
 /* ---- state: lock held ---- */
 
-bool odi_lane_is_clear(const od_queue *queue)
-{
-    /* relaxed: what is pushed at this moment is not before the caller in anybody's order */
-    return queue->lane.count == 0 && queue->early.count == 0 && queue->first_turn == NULL &&
-           queue->back == 0 && odi_lane_offered(queue) == 0 && odi_load_relaxed(&queue->inbox.waiting) == 0;
-}
-
 void odi_lane_set_diverted(od_queue *queue, bool diverted)
 {
     odi_lock_acquire(&queue->inbox.lock);
@@ -36,57 +29,41 @@ void odi_lane_set_diverted(od_queue *queue, bool diverted)
 void odi_lane_open_if_clear(od_queue *queue)
 {
     /* relaxed: written under the lock */
-    if (!odi_load_relaxed(&queue->inbox.diverted) || queue->width != OD_UNLIMITED || queue->keeps_lane ||
-        queue->suspensions > 0 || !odi_lane_is_clear(queue))
+    if (!odi_load_relaxed(&queue->inbox.diverted) || !odi_gate_may_open(&queue->gate) ||
+        !odi_lane_is_clear(queue))
         return;
     odi_lock_acquire(&queue->inbox.lock);
     bool clear = queue->inbox.fifo.count == 0;
     if (clear) {
         odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: both locks are held */
-        queue->all_here = false;
+        queue->gate.complete = false;
     }
     odi_lock_release(&queue->inbox.lock);
     if (clear)
         odi_lane_set_diverted(queue, false);
 }
 
-int32_t odi_lane_width(const od_queue *queue)
-{
-    return queue->width != OD_UNLIMITED ? queue->width : (int32_t)queue->pool->crew.capacity;
-}
-
 odi_settlement odi_lane_settle(od_queue *queue)
 {
     odi_settlement settlement = {0};
 
-    if (ODI_UNLIKELY(queue->away > 0))
+    if (ODI_UNLIKELY(queue->gate.earmarks > 0))
         odi_borrow_settle(queue);
     odi_front front = odi_lane_front(queue, 0); /* first: it may take over the inbox */
     uint64_t waiting = queue->lane.count + queue->early.count + queue->back +
                        (queue->first_turn != NULL);
-    int32_t width = odi_lane_width(queue), free_places = width - queue->running;
 
-    if (front != ODI_FRONT_FREE && free_places > 0)
-        free_places = front == ODI_FRONT_BARRIER || odi_lane_offered(queue) > 0;
     odi_lock_acquire(&queue->inbox.lock);
     waiting += queue->inbox.fifo.count;
     if (waiting == 0)
         waiting = (uint64_t)odi_lane_offered(queue);
-    /* One at a time: the next follows when a worker has begun this one, so that there are as
-     * many as workers come for, and not one for each job. */
-    bool starts = queue->suspensions == 0 && free_places > 0 && waiting > 0 && queue->coming == 0;
-    if (ODI_UNLIKELY(queue->away > 0) && !starts && queue->coming == 0) {
-        starts = odi_borrow_wants(queue);
-        queue->borrowed += starts && queue->running >= width;
-    }
-    queue->running += starts;
-    queue->coming += starts;
-    queue->in_line += starts;
-    queue->inbox.wants = queue->suspensions == 0 && queue->running < width &&
-                         queue->coming == 0 && front == ODI_FRONT_FREE;
+    bool lets_through = front != ODI_FRONT_HELD || odi_lane_offered(queue) > 0;
+    queue->in_line += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
+                                            queue->awaited_passes > 0);
+    queue->inbox.wants = odi_gate_wants_drainer(&queue->gate, front);
     if (waiting <= queue->guests) /* passes of queues on this one are not the queue's own jobs */
         settlement.credits = odi_inbox_take_credits(&queue->inbox);
-    if (waiting == 0 && queue->running == 0) {
+    if (waiting == 0 && queue->gate.held == 0) {
         odi_fifo_trim(&queue->inbox.fifo);
         odi_fifo_trim(&queue->lane);
         odi_lane_free_hands(queue);
@@ -105,6 +82,14 @@ void odi_lane_carry_out(od_queue *queue, odi_settlement settlement)
     odi_credits_give_back(settlement.credits); /* last: the queue may be over by this */
 }
 
+void odi_lane_settle_and_release(od_queue *queue)
+{
+    odi_settlement settlement = odi_lane_settle(queue);
+
+    odi_lock_release(&queue->watch.lock);
+    odi_lane_carry_out(queue, settlement);
+}
+
 void odi_lane_end_credits(od_queue *queue)
 {
     odi_lock_acquire(&queue->inbox.lock);
@@ -113,23 +98,13 @@ void odi_lane_end_credits(od_queue *queue)
     odi_credits_give_back(credits);
 }
 
-bool odi_lane_is_cancelled(odi_entry entry)
-{
-    odi_record *record = odi_record_of_job(entry);
-
-    /* relaxed: set under the lock that the caller holds */
-    return record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED;
-}
-
 /* ---- entering ---- */
 
 /* A drainer may be missing. Not held. */
 void odi_lane_see_to_drainers(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
 }
 
 /* Sees to it that the inbox has a credit of `record`. *before are another record's, to be
@@ -189,10 +164,7 @@ static odi_pushed push_early(od_queue *queue, odi_entry labelled)
         odi_lane_pass_raised(queue, 1);
     if (kept)
         odi_lane_raise(queue, odi_record_band(odi_record_of_job(labelled)), queue->early.count);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
     if (!diverted)
         return ODI_NO_LANE;
     return kept ? ODI_PUSHED : ODI_NO_ROOM;
@@ -273,7 +245,7 @@ static void sift(od_queue *queue, odi_fifo *fifo, odi_fifo *dropped)
         if (!odi_lane_is_cancelled(entry) || !odi_fifo_push(dropped, entry))
             (void)odi_fifo_push(fifo, entry); /* into the reserve, or what popping freed */
         else
-            queue->barriers -= odi_lane_is_barrier(entry);
+            queue->gate.barriers -= odi_lane_is_barrier(entry);
     }
 }
 

@@ -52,9 +52,7 @@ ODI_COLD void odi_lane_raise_all(od_queue *queue, uint32_t band)
 {
     odi_lock_acquire(&queue->watch.lock);
     odi_lane_raise_waiting(queue, band);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
 }
 
 ODI_COLD void odi_lane_pass_raised(od_queue *queue, int32_t entries)
@@ -124,8 +122,8 @@ bool odi_lane_come_up(od_queue *queue, uint32_t band, bool *begins, odi_settleme
         return false;
     }
     queue->in_line--;
-    *begins = queue->coming > 0;
-    queue->coming -= *begins;
+    *begins = queue->gate.coming > 0;
+    queue->gate.coming -= *begins;
     return true;
 }
 
@@ -134,7 +132,7 @@ void odi_lane_stay_up(od_queue *queue, odi_settlement *settlement)
     settlement->passes--;
     queue->passes[settlement->band]--;
     queue->in_line--;
-    queue->coming--;
+    queue->gate.coming--;
 }
 
 bool odi_lane_has_passes(const od_queue *queue)

@@ -22,14 +22,6 @@ static bool is_full(const od_queue *queue)
 
 /* ---- listed jobs ---- */
 
-static bool push(od_queue *queue, odi_entry labelled)
-{
-    odi_lock_acquire(&queue->inbox.lock);
-    bool pushed = odi_inbox_push(&queue->inbox, labelled);
-    odi_lock_release(&queue->inbox.lock);
-    return pushed;
-}
-
 ODI_COLD void odi_limit_admit(od_queue *queue)
 {
     odi_entry entry;
@@ -37,7 +29,7 @@ ODI_COLD void odi_limit_admit(od_queue *queue)
     if (queue->pending_limit == 0 || waiting(queue) > queue->pending_limit / 2)
         return;
     while (queue->first_turn != NULL && !odi_lane_is_turn(queue->first_turn->entry) &&
-           waiting(queue) < queue->pending_limit && push(queue, queue->first_turn->entry))
+           waiting(queue) < queue->pending_limit && odi_inbox_add(&queue->inbox, queue->first_turn->entry))
         (void)odi_lane_take_listed(queue, &entry);
 }
 
@@ -53,7 +45,7 @@ ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo *dropped)
             link = &listed->next;
             continue;
         }
-        queue->barriers -= odi_lane_is_barrier(listed->entry);
+        queue->gate.barriers -= odi_lane_is_barrier(listed->entry);
         *link = listed->next;
         odi_store_release(&listed->granted, 1, Q1);
         odi_futex_wake(&listed->granted, 1); /* `listed` may be gone */
@@ -147,11 +139,11 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
             *decided = FITS;
         return true;
     }
-    if (*decided == FITS && (pushed = push(queue, labelled)))
-        queue->barriers += barrier;
+    if (*decided == FITS && (pushed = odi_inbox_add(&queue->inbox, labelled)))
+        queue->gate.barriers += barrier;
     if (*decided == WAITS) {
         odi_lane_list(queue, &mine, labelled);
-        queue->barriers += barrier;
+        queue->gate.barriers += barrier;
     }
     settlement = odi_lane_settle(queue);
     odi_lock_release(&queue->watch.lock);

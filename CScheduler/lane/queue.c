@@ -147,6 +147,7 @@ odi_set odi_queue_set(od_queue *queue)
 /* A new record of the queue. Lock held. */
 static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
 {
+    odi_lane_open_if_clear(queue); /* its first job */
     odi_record *record =
         odi_record_new(&queue->pool->crew, queue, group, key, &odi_queue_owner);
 
@@ -432,8 +433,9 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     int32_t width = options->width;
     const char *label = options->label != NULL ? options->label : "";
     bool limited = options->pending_limit > 0; /* its jobs are counted in the lane */
-    bool diverted =
-        width != OD_UNLIMITED || options->inactive || limited || options->target != NULL;
+    /* One that has had no job yet is closed too: a first barrier need not look outside. */
+    bool diverted = width != OD_UNLIMITED || options->inactive || limited ||
+                    options->target != NULL || !options->shared;
 
     if ((uint32_t)options->band >= ODI_BANDS)
         odi_trap("od_queue_create: there is no band %d; choose one of od_band",
@@ -458,10 +460,14 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->guests = 0;
     odi_borrow_forget(queue);
     queue->first_turn = NULL;
-    queue->inactive = options->inactive;
-    queue->suspensions = options->inactive;
-    queue->width = width;
-    queue->running = queue->coming = 0;
+    queue->gate = (odi_gate){
+        .width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED,
+        .most = (int32_t)pool->crew.capacity,
+        .suspensions = options->inactive,
+        .inactive = options->inactive,
+        .complete = diverted, /* nothing is given to the pool directly */
+        .stays_closed = limited,
+    };
     odi_lane_forget_line(queue);
     queue->released = false;
     odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
@@ -473,9 +479,6 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->inbox.credited = NULL;
     queue->inbox.credits = 0;
     queue->inbox.wants = true;
-    queue->all_here = diverted; /* nothing is given to the pool directly */
-    queue->keeps_lane = limited;
-    queue->exclusive = false;
     queue->pending_limit = options->pending_limit;
     queue->overflow = options->overflow;
     queue->refused = 0;
@@ -483,7 +486,6 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
     odi_target_forget_need(queue);
-    queue->barriers = 0;
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
     odi_lock_release(&queue->watch.lock);
@@ -495,7 +497,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 /* Whether nothing is left that could touch a released queue. Lock held. */
 static bool is_over(od_queue *queue)
 {
-    if (!queue->released || queue->running > 0 || queue->children > 0 ||
+    if (!queue->released || queue->gate.held > 0 || queue->children > 0 ||
         odi_lane_has_passes(queue) || !odi_lane_is_clear(queue) ||
         queue->watch.notifications != NULL) /* who owes these comes here again */
         return false;
@@ -557,12 +559,10 @@ void od_queue_release(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     queue->released = true;
-    queue->inactive = false;
-    queue->suspensions = 0;
+    queue->gate.inactive = false;
+    queue->gate.suspensions = 0;
     odi_lane_open_if_clear(queue);
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
     odi_queue_reap(queue);
 }
 
@@ -589,14 +589,11 @@ static void forget_what_waits(void *object)
     odi_lane_drop_hands(queue);
     queue->guests = 0;
     queue->first_turn = NULL;
-    queue->running = queue->coming = 0;
+    odi_gate_forked(&queue->gate);
     odi_lane_forget_line(queue);
     odi_target_forget_need(queue);
     odi_borrow_forget(queue);
-    queue->exclusive = false;
-    queue->barriers = 0;
     queue->before = NULL;
-    queue->all_here |= queue->keeps_lane;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
 }
 
@@ -606,10 +603,10 @@ static void hold_again(const od_stay *stay)
         od_queue *each = stay->queue;
 
         do {
-            each->running += stay->holds_place;
+            each->gate.held += stay->holds_place;
             each = odi_target_lane(each);
         } while (each != NULL && each != stay->beyond);
-        stay->queue->exclusive |= stay->exclusive;
+        stay->queue->gate.exclusive |= stay->exclusive;
         odi_add_relaxed(&stay->queue->visitors, stay->visits); /* relaxed: one thread exists */
     }
 }
@@ -645,7 +642,7 @@ static void cancel_if_of(void *object, void *raw)
 
     odi_lock_acquire(&queue->watch.lock);
     if (queue->pool == stop->pool && queue->records != NULL &&
-        (stop->past_deadline || queue->suspensions > 0 || odi_target_is_suspended(queue)))
+        (stop->past_deadline || queue->gate.suspensions > 0 || odi_target_is_suspended(queue)))
         (void)odi_queue_cancel(queue);
     else
         odi_lock_release(&queue->watch.lock);

@@ -3,9 +3,10 @@
  * An *open* queue (unlimited, not suspended) has no lane: its jobs go straight to the pool.
  * A *diverted* one keeps them in its lane and gives the pool drainers instead: plain jobs
  * that take the lane's jobs one after the other. Each drainer, and each sync caller whose
- * turn has come, holds one of the lane's `width` places.
+ * turn has come, holds one of the permits of the queue's gate, which decides alone who may (gate/state.h).
  *
- * States   open     -> diverted   suspend, set_width: the records' flag, then under the lock
+ * States   (new)    -> diverted   but for a shared one; so it stays while it has had no job
+ *          open     -> diverted   suspend, set_width: the records' flag, then under the lock
  *          diverted -> open       unlimited, not suspended, lane empty: under the lock
  *
  * What a worker meets of a queue that was diverted after the push comes back to the lane
@@ -32,6 +33,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "gate/state.h"
 #include "include/od_queue.h"
 #include "job/job.h"
 #include "job/record.h"
@@ -80,11 +82,7 @@ struct od_queue {
     odi_record *newest[ODI_KEYS]; /* without a group: it serves, or did last */
     odi_fifo lane, early;
     struct odi_turn *first_turn, *last_turn; /* what the lane had no memory for: served after it */
-    uint32_t suspensions; /* being inactive is one of them */
-    bool inactive;
-    int32_t width;   /* OD_UNLIMITED or more */
-    int32_t running; /* drainers and sync callers that hold a place */
-    int32_t coming;  /* drainers among them that no worker has begun: one at most */
+    odi_gate gate; /* its permits: drainers, sync callers and tasks hold them */
     /* See hands.c. */
     odi_atomic(uint32_t) takes; /* by drainers; written under the lock */
     uint32_t back;              /* what hands hold that was taken back */
@@ -96,9 +94,7 @@ struct od_queue {
     uint32_t raised;            /* the bands of which some are */
     bool released;
     /* See barrier.c. */
-    bool keeps_lane, all_here, exclusive; /* exclusive: a barrier runs */
     uint8_t stays_in; /* times that a drainer finds the lane empty before it stays a moment */
-    uint32_t barriers;                    /* that wait */
     uint64_t refused;
     /* Under the target's lock. See target.h. */
     odi_turn pass_in_need;
@@ -106,8 +102,6 @@ struct od_queue {
     uint32_t children; /* queues that have this one as their target */
     uint32_t guests;   /* passes of theirs in the lane, which a limit does not count */
     /* See borrow.h. */
-    int32_t away;     /* holders that wait for a turn in a queue on this one */
-    int32_t borrowed; /* who runs on a place of theirs */
     odi_turn *first_back, *last_back; /* holders that want it back */
     od_queue *first_awaited;          /* the queues whose turn they wait for */
     uint32_t awaited_passes;          /* stranded ones of these */
@@ -181,7 +175,7 @@ void odi_lane_set_diverted(od_queue *queue, bool diverted);  /* held */
 void odi_lane_open_if_clear(od_queue *queue);                /* held */
 odi_settlement odi_lane_settle(od_queue *queue);             /* held: see below */
 void odi_lane_carry_out(od_queue *queue, odi_settlement settlement); /* not held */
-int32_t odi_lane_width(const od_queue *queue);               /* held: places there are */
+void odi_lane_settle_and_release(od_queue *queue); /* held; releases it, and does what follows */
 bool odi_lane_is_cancelled(odi_entry entry);                 /* held */
 void odi_lane_start(od_queue *queue, uint32_t passes, uint32_t band); /* not held */
 bool odi_lane_is_clear(const od_queue *queue);               /* held */
@@ -211,10 +205,7 @@ void odi_lane_end_credits(od_queue *queue);
  * for what is outside. Not held. */
 void odi_lane_keep(od_queue *queue);
 bool odi_lane_push_barrier(od_queue *queue, odi_entry labelled); /* not held; false: not kept */
-bool odi_lane_is_barrier(odi_entry entry);
 void odi_lane_end_barrier(od_queue *queue); /* not held: the place is kept */
-/* Takes a place for a sync caller if it need not wait. Held. */
-bool odi_lane_enter(od_queue *queue, bool exclusive);
 void odi_queue_before_drained(od_queue *queue);
 
 /* A sync caller on an open queue is counted, because a barrier waits for it. False: the queue
@@ -271,20 +262,11 @@ void odi_lane_lend(odi_loan *loan, odi_watch *watch, odi_record **first, odi_rec
  * thread, and the middle one elsewhere. */
 uint32_t odi_band_of_thread(void);
 
-/* What may be taken from the lane by who holds `own_places` of its running ones. Held. */
-typedef enum {
-    ODI_FRONT_FREE,    /* whatever is next, or nothing */
-    ODI_FRONT_BARRIER, /* a barrier, by one */
-    ODI_FRONT_HELD     /* nothing, until who runs has ended */
-} odi_front;
-odi_front odi_lane_front(od_queue *queue, int32_t own_places);
-
-/* Whether the barrier in front is one that the lane had no room for. What has come into the inbox
- * since that was seen is not it. Held. */
-static inline bool odi_front_is_listed(const od_queue *queue, odi_front front)
-{
-    return front == ODI_FRONT_BARRIER && queue->lane.count == 0;
-}
+/* line.c. The lock is held. What may be taken by who holds so many permits itself: */
+odi_front odi_lane_front(od_queue *queue, int32_t own);
+/* Takes what is next, if a permit that the caller holds may be used for it; of the sync callers alone,
+ * who have it then. */
+bool odi_lane_take(od_queue *queue, odi_entry *entry, bool callers);
 
 /* turn.c: what marks a lane's entry as a sync caller; it is never called. */
 void odi_lane_turn(void *unused);
@@ -298,6 +280,15 @@ static inline bool odi_lane_is_turn(odi_entry entry)
 static inline odi_turn *odi_turn_of(odi_entry entry)
 {
     return (odi_turn *)(uintptr_t)entry.context;
+}
+
+static inline bool odi_lane_is_barrier(odi_entry entry)
+{
+    odi_record *record = odi_record_of_job(entry);
+
+    if (record != NULL)
+        return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
+    return odi_lane_is_turn(entry) && odi_turn_of(entry)->exclusive;
 }
 
 /* Waits in the lane for a place on behalf of the calling thread. Not held. */
@@ -314,8 +305,6 @@ odi_left odi_lane_leave(od_queue *queue, bool exclusive);
 void odi_lane_follow_up(od_queue *queue, odi_left left);
 /* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
 void odi_lane_grant(odi_turn *waiting);
-/* A sync caller's turn has been taken out of the lane. Held. */
-void odi_lane_call(odi_entry turn);
 /* A sync caller goes into the lane, from the list of its own queue. Held. */
 void odi_lane_line_up_caller(od_queue *queue, odi_turn *caller);
 

@@ -16,21 +16,38 @@ static void copy_label(od_queue *queue, char *label)
     odi_lock_release(&queue->watch.lock);
 }
 
-/* How long the worker's job has run, at least: since the look that first met it, or since the
- * worker was woken for it. Under the crew's lock. */
-static int64_t running_ns(odi_worker *worker, uint64_t activity, int64_t now)
+/* How long the worker's job has run: at least since somebody first met it, a look or the monitor; at
+ * most since the worker noted the time before, and just so if that was before this job. Under the
+ * crew's lock. */
+static void tell_times(odi_worker *worker, uint64_t activity, od_worker_report *report)
 {
+    int64_t now = odi_clock_coarse();
     /* relaxed, both: hints, written by the owner one after the other */
-    int64_t woke_ns = odi_load_relaxed(&worker->woke_ns);
-    bool is_first = odi_load_relaxed(&worker->woke_jobs) + 1 == activity;
+    int64_t noted_ns = odi_load_relaxed(&worker->noted_ns);
+    bool is_first = odi_load_relaxed(&worker->noted_jobs) + 1 == activity;
 
     if (worker->reported_jobs != activity || worker->reported_ns == 0) {
         worker->reported_jobs = activity;
         worker->reported_ns = now;
     }
-    int64_t since = is_first && woke_ns != 0 && woke_ns < worker->reported_ns
-                        ? woke_ns : worker->reported_ns;
-    return now - since;
+    int64_t met = worker->reported_ns;
+    if (worker->watched_jobs == activity && worker->watched_ns != 0 && worker->watched_ns < met)
+        met = worker->watched_ns;
+    int64_t most = noted_ns != 0 && noted_ns < met ? noted_ns : met;
+    report->running_ns = now - (is_first ? most : met);
+    report->running_at_most_ns = now - most;
+}
+
+/* What the worker's job has said that it waits for. */
+static void tell_wait(odi_worker *worker, od_worker_report *report)
+{
+    /* relaxed, all: for reports. A queue's memory stays one. */
+    od_queue *at = odi_load_relaxed(&worker->waits_at);
+
+    report->waits_for = odi_load_relaxed(&worker->waits_for);
+    report->waiting_ns = odi_clock_coarse() - odi_load_relaxed(&worker->waits_ns);
+    if (report->waits_for != NULL && at != NULL)
+        copy_label(at, report->waits_at);
 }
 
 static void look_at(odi_worker *worker, od_worker_report *report)
@@ -49,7 +66,9 @@ static void look_at(odi_worker *worker, od_worker_report *report)
         /* relaxed: a hint */
         report->doing = odi_load_relaxed(&worker->says_blocking) ? OD_WORKER_BLOCKS
                                                                  : OD_WORKER_RUNS;
-        report->running_ns = running_ns(worker, activity, odi_clock_now());
+        tell_times(worker, activity, report);
+        if (report->doing == OD_WORKER_BLOCKS)
+            tell_wait(worker, report);
         if (queue != NULL)
             copy_label(queue, report->queue);
     }

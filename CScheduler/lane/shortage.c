@@ -31,7 +31,7 @@
 static bool is_suspended(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool suspended = queue->suspensions > 0;
+    bool suspended = queue->gate.suspensions > 0;
     odi_lock_release(&queue->watch.lock);
     return suspended || odi_target_is_suspended(queue);
 }
@@ -41,14 +41,14 @@ static bool is_suspended(od_queue *queue)
 static bool enter_suspended(od_queue *queue, bool exclusive)
 {
     odi_lock_acquire(&queue->watch.lock);
-    int32_t inside = queue->running - (int32_t)queue->in_line;
-    bool may = !queue->exclusive;
+    int32_t inside = queue->gate.held - (int32_t)queue->in_line;
+    bool may = !queue->gate.exclusive;
     if (exclusive)
-        may = may && inside == 0 && queue->all_here;
-    else if (queue->width != OD_UNLIMITED)
-        may = may && inside < queue->width;
-    queue->running += may;
-    queue->exclusive |= may && exclusive;
+        may = may && inside == 0 && queue->gate.complete;
+    else if (queue->gate.width != ODI_GATE_UNLIMITED)
+        may = may && inside < queue->gate.width;
+    queue->gate.held += may;
+    queue->gate.exclusive |= may && exclusive;
     odi_lock_release(&queue->watch.lock);
     return may;
 }
@@ -126,7 +126,7 @@ static bool is_waited_for(const od_queue *queue, odi_entry labelled)
     odi_record *record = odi_record_of_job(labelled);
 
     /* relaxed: set under the lock */
-    return !queue->all_here && record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_STALE;
+    return !queue->gate.complete && record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_STALE;
 }
 
 ODI_COLD bool odi_lane_keep_in(od_queue *queue, odi_turn *room, odi_entry entry)
@@ -137,11 +137,9 @@ ODI_COLD bool odi_lane_keep_in(od_queue *queue, odi_turn *room, odi_entry entry)
                 !is_waited_for(queue, entry);
     if (kept) {
         odi_lane_list(queue, room, entry);
-        queue->barriers += odi_lane_is_barrier(entry);
+        queue->gate.barriers += odi_lane_is_barrier(entry);
     }
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
     return kept;
 }
 
@@ -169,16 +167,13 @@ ODI_COLD void odi_lane_push_without_memory(od_queue *queue, odi_entry labelled)
     }
     odi_lock_acquire(&queue->watch.lock);
     bool at_once = odi_lane_is_cancelled(labelled) || is_waited_for(queue, labelled);
-    bool listed = !at_once && queue->suspensions == 0 && !od_queue_is_current(queue) &&
+    bool listed = !at_once && queue->gate.suspensions == 0 && !od_queue_is_current(queue) &&
                   !odi_target_is_suspended(queue) && !odi_target_is_held(queue);
     if (listed) {
         odi_lane_list(queue, &mine, labelled);
-        queue->barriers += barrier;
+        queue->gate.barriers += barrier;
     }
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
     if (listed) {
         odi_lane_await(queue, &mine, "without memory for room in");
         return;

@@ -65,7 +65,7 @@ static void adopt(od_queue *queue, od_queue *target)
         odi_trap("TaskQueue \"%s\" cannot be on \"%s\", which is another scheduler's",
                  queue->label, target->label);
     count_child(target);
-    queue->keeps_lane = true;
+    queue->gate.stays_closed = true;
     odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_lane */
 }
 
@@ -85,7 +85,7 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
         prepare(target);
     odi_lock_acquire(&targets);
     odi_lock_acquire(&queue->watch.lock);
-    if (!queue->inactive)
+    if (!queue->gate.inactive)
         odi_trap("TaskQueue.setTarget of \"%s\", which is active: make it with initiallyInactive, "
                  "and set its target before activate()",
                  queue->label);
@@ -104,20 +104,12 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
 
 /* Target's lock held, both. */
 
-static bool push(od_queue *target, odi_entry pass)
-{
-    odi_lock_acquire(&target->inbox.lock);
-    bool pushed = odi_inbox_push(&target->inbox, pass);
-    odi_lock_release(&target->inbox.lock);
-    return pushed;
-}
-
 static void line_up(od_queue *queue, od_queue *target, uint32_t band)
 {
     odi_turn *need = &queue->pass_in_need;
     odi_entry pass = odi_lane_pass(queue, band);
 
-    if (ODI_UNLIKELY(!push(target, pass))) {
+    if (ODI_UNLIKELY(!odi_inbox_add(&target->inbox, pass))) {
         if (odi_load_acquire(&need->granted, Q1) == 0) {
             queue->stranded[band]++;
             return;
@@ -202,8 +194,7 @@ bool odi_target_wants_back(od_queue *queue)
     for (od_queue *each = odi_target_lane(queue); each != NULL && !wants;
          each = odi_target_lane(each)) {
         odi_lock_acquire(&each->watch.lock);
-        wants = each->suspensions > 0 || each->running > odi_lane_width(each) ||
-                !odi_lane_is_clear(each);
+        wants = !odi_gate_may_take(&each->gate) || !odi_lane_is_clear(each);
         odi_lock_release(&each->watch.lock);
     }
     return wants;
@@ -215,7 +206,7 @@ bool odi_target_lock(od_queue *queue)
 
     for (od_queue *each = odi_target_lane(queue); each != NULL; each = odi_target_lane(each)) {
         odi_lock_acquire(&each->watch.lock);
-        may = may && each->suspensions == 0;
+        may = may && each->gate.suspensions == 0;
     }
     return may;
 }
@@ -248,7 +239,7 @@ bool odi_target_is_suspended(od_queue *queue)
     for (od_queue *each = odi_target_lane(queue); each != NULL && !suspended;
          each = odi_target_lane(each)) {
         odi_lock_acquire(&each->watch.lock);
-        suspended = each->suspensions > 0;
+        suspended = each->gate.suspensions > 0;
         odi_lock_release(&each->watch.lock);
     }
     return suspended;

@@ -20,34 +20,6 @@ void odi_lane_grant(odi_turn *waiting)
     odi_futex_wake(&waiting->granted, 1);
 }
 
-ODI_COLD void odi_lane_list(od_queue *queue, odi_turn *listed, odi_entry entry)
-{
-    odi_store_relaxed(&listed->granted, 0); /* relaxed: the lock carries it */
-    listed->entry = entry;
-    listed->next = NULL;
-    if (queue->first_turn == NULL)
-        queue->first_turn = listed;
-    else
-        queue->last_turn->next = listed;
-    queue->last_turn = listed;
-}
-
-/* Lock held. A job is in the drainer's hands from here on: its submitter need not wait. */
-bool odi_lane_take_listed(od_queue *queue, odi_entry *entry)
-{
-    odi_turn *listed = queue->first_turn;
-
-    if (listed == NULL)
-        return false;
-    queue->first_turn = listed->next;
-    *entry = listed->entry;
-    if (!odi_lane_is_turn(*entry)) {
-        odi_store_release(&listed->granted, 1, Q1);
-        odi_futex_wake(&listed->granted, 1); /* `listed` may be gone; see odi_lane_grant */
-    }
-    return true;
-}
-
 /* Lock held. *credits: what nobody might give back while the caller has its turn; NULL: they stay. */
 static void line_up(od_queue *queue, odi_turn *waiting, odi_credits *credits)
 {
@@ -74,16 +46,14 @@ static void enter(od_queue *queue, odi_turn *waiting)
 {
     odi_credits credits = {0};
 
-    queue->barriers += waiting->exclusive;
+    queue->gate.barriers += waiting->exclusive;
     if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->awaited > 0))
         odi_borrow_list(waiting);
     else
         line_up(queue, waiting, &credits);
     if (queue->band > OD_BAND_USER_INTERACTIVE)
         odi_lane_raise_waiting(queue, odi_band_of_thread());
-    odi_settlement settlement = odi_lane_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_lane_carry_out(queue, settlement);
+    odi_lane_settle_and_release(queue);
     odi_credits_give_back(credits); /* the caller keeps the queue */
 }
 
@@ -96,15 +66,6 @@ void odi_lane_await(od_queue *queue, odi_turn *waiting, const char *what)
     od_blocking_end();
 }
 
-/* Lock held. It is in nobody's line any more. */
-void odi_lane_call(odi_entry entry)
-{
-    od_queue *through = odi_turn_of(entry)->through;
-
-    if (ODI_UNLIKELY(through != NULL))
-        through->callers_in_line--;
-}
-
 void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_turn mine = {.exclusive = exclusive, .through = through};
@@ -113,33 +74,12 @@ void odi_lane_take_turn(od_queue *queue, bool exclusive, od_queue *through)
     odi_lock_acquire(&queue->watch.lock);
     /* The place may have come free since the caller looked. A drainer to pass it on would need
      * a worker, and all of them may wait here. */
-    if (odi_lane_enter(queue, exclusive)) {
+    if (odi_gate_enter(&queue->gate, exclusive, odi_lane_is_clear(queue))) {
         odi_lock_release(&queue->watch.lock);
         return;
     }
     enter(queue, &mine);
     odi_lane_await(queue, &mine, "in sync on");
-}
-
-/* Lock held. The sync caller that is next in the lane, if one is: it gets the caller's place
- * as it is. A drainer would have to find a worker first, and all of them may wait here. */
-static bool next_turn(od_queue *queue, odi_entry *entry)
-{
-    if (queue->suspensions > 0 || queue->running > odi_lane_width(queue) ||
-        queue->early.count > 0 || queue->first_back != NULL)
-        return false;
-    odi_lane_call_in(queue);
-    odi_front front = odi_lane_front(queue, 1);
-    if (queue->back > 0 || front == ODI_FRONT_HELD || odi_front_is_listed(queue, front) ||
-        !odi_lane_peek(queue, entry) || !odi_lane_is_turn(*entry))
-        return false;
-    (void)odi_fifo_pop(&queue->lane, entry);
-    if (ODI_UNLIKELY(queue->raised != 0))
-        odi_lane_pass_raised(queue, -1);
-    queue->barriers -= front == ODI_FRONT_BARRIER;
-    queue->exclusive = front == ODI_FRONT_BARRIER;
-    odi_lane_call(*entry);
-    return true;
 }
 
 ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
@@ -148,18 +88,20 @@ ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
     odi_entry next;
 
     odi_lock_acquire(&queue->watch.lock);
-    queue->exclusive &= !exclusive;
-    if (next_turn(queue, &next)) {
+    queue->gate.exclusive &= !exclusive;
+    /* A drainer would have to find a worker first, and all of them may wait here. */
+    if (odi_lane_take(queue, &next, true)) {
         if (exclusive)
             left.settlement = odi_lane_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_lane_grant(odi_turn_of(next));
         return left;
     }
-    odi_borrow_repay(queue);
-    odi_lane_open_if_clear(queue);
+    odi_gate_leave(&queue->gate);
+    if (queue->records != NULL) /* who has had no jobs stays closed: see barrier.c */
+        odi_lane_open_if_clear(queue);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it. */
-    if (!queue->inbox.wants || !odi_lane_is_clear(queue) || ODI_UNLIKELY(queue->away > 0))
+    if (!queue->inbox.wants || !odi_lane_is_clear(queue) || ODI_UNLIKELY(queue->gate.earmarks > 0))
         left.settlement = odi_lane_settle(queue);
     left.over = queue->released;
     odi_lock_release(&queue->watch.lock);

@@ -12,6 +12,16 @@
 
 _Thread_local odi_set_apart *odi_apart;
 
+/* In a serial queue's line what is before the queue's own jobs has to end first; in others that is
+ * a stranger's, where it is of a queue on this one. */
+static bool has_own_alone(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool own = queue->children == 0 || queue->gate.width == 1;
+    odi_lock_release(&queue->watch.lock);
+    return own;
+}
+
 /* Hints: whose job it is that lies in a deque is asked before it is taken. */
 static bool is_awaited(odi_entry entry, const void *raw)
 {
@@ -24,15 +34,16 @@ static bool is_awaited(odi_entry entry, const void *raw)
     if (set->group != NULL) /* relaxed, both: the job, while it lies there, keeps its record's */
         return record != NULL && odi_load_relaxed(&record->group) == set->group;
     if (odi_lane_is_pass(entry))
-        return odi_lane_of_pass(entry) == set->queue;
+        return odi_lane_of_pass(entry) == set->queue && has_own_alone(set->queue);
     return record != NULL && odi_load_relaxed(&record->queue) == set->queue;
 }
 
-static void run_apart(odi_worker *worker, odi_entry job)
+static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watch_waiter *waiter,
+                      odi_entry job)
 {
-    odi_set_apart here = {odi_stays, odi_apart};
+    odi_set_apart here = {odi_stays, set->set.watch, waiter, odi_apart};
     void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
-    odi_record *record = odi_record_of_job(job);
+    odi_record *record = odi_record_of_job(job), *outside = odi_record_outside;
 
     /* relaxed: a hint, as it is where a worker begins a job. Suspended meanwhile, or a barrier came. */
     if (record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
@@ -42,6 +53,7 @@ static void run_apart(odi_worker *worker, odi_entry job)
     }
     odi_apart = &here;
     odi_stays = NULL;
+    odi_record_outside = NULL;
     od_thread_set_work(NULL);
     od_thread_set_route(NULL);
     od_thread_set_bounce(NULL);
@@ -49,6 +61,7 @@ static void run_apart(odi_worker *worker, odi_entry job)
     od_thread_set_bounce(bounce);
     od_thread_set_route(route);
     od_thread_set_work(work);
+    odi_record_outside = outside;
     odi_stays = here.stays;
     odi_apart = here.outer;
 }
@@ -56,7 +69,7 @@ static void run_apart(odi_worker *worker, odi_entry job)
 /* False: nothing at the ends of the worker's deques is of the set, or the pool is past its stop's
  * deadline and begins no more: then the stop has taken what lies there, but for what it could not see
  * while the worker took one. */
-static bool run_one(odi_worker *worker, const odi_awaited *set)
+static bool run_one(odi_worker *worker, const odi_awaited *set, const odi_watch_waiter *waiter)
 {
     odi_entry job;
 
@@ -73,7 +86,7 @@ static bool run_one(odi_worker *worker, const odi_awaited *set)
             continue;
         if (odi_deque_size(deque) > 0) /* who looked at that moment may have missed it */
             (void)odi_crew_publish(worker->crew, worker->site);
-        run_apart(worker, job);
+        run_apart(worker, set, waiter, job);
         return true;
     }
     return false;
@@ -135,16 +148,15 @@ bool odi_await(const odi_awaited *set, int64_t deadline_ns)
 {
     odi_worker *worker = odi_worker_self;
     odi_watch_waiter waiter;
-    bool released = false;
 
     if (deadline_ns <= 0)
         return odi_watch_is_empty(&set->set); /* it only asks: nobody is to come in its place */
     if (odi_watch_begin(&set->set, &waiter))
         return true;
-    while (!released && worker != NULL && deadline_ns == INT64_MAX && run_one(worker, set)) {
+    while (worker != NULL && deadline_ns == INT64_MAX && !odi_watch_is_met(&set->set, &waiter) &&
+           run_one(worker, set, &waiter)) {
         if (odi_worker_self != worker) /* a forked child: what was queued is its parent's, and so is this waiter */
             return odi_await(set, deadline_ns);
-        released = odi_load_acquire(&waiter.released, L1) != 0;
     }
-    return released || sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
+    return sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
 }

@@ -33,9 +33,23 @@ bool odi_await(const odi_awaited *set, int64_t deadline_ns);
 /* What the job below was in, on this thread, while a job runs on its stack that knows nothing of it. */
 typedef struct odi_set_apart {
     od_stay *stays;
+    const odi_watch *watch; /* of the set that the job below waits for */
+    const odi_watch_waiter *waiter;
     struct odi_set_apart *outer;
 } odi_set_apart;
 extern _Thread_local odi_set_apart *odi_apart;
+
+/* Whether the wait below is for this queue, and over: what the queue holds by now is none of it; or a queue
+ * on it has come whose jobs are none of it. Its lock is held. */
+static inline bool odi_wait_is_over(const od_queue *queue)
+{
+    const odi_set_apart *below = odi_apart;
+
+    /* relaxed: a hint. Past a stop's deadline the drainer discards what is left, and hands nothing on. */
+    return ODI_UNLIKELY(below != NULL) && below->watch == &queue->watch &&
+           !(odi_load_relaxed(&queue->pool->crew.attention) & ODI_CANCELLING) &&
+           (below->waiter->met || (queue->guests > 0 && queue->gate.width != 1));
+}
 
 #pragma GCC visibility pop
 

@@ -11,6 +11,14 @@ int64_t odi_clock_now(void)
     return (int64_t)now.tv_sec * ODI_SECOND + now.tv_nsec;
 }
 
+int64_t odi_clock_coarse(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * ODI_SECOND + now.tv_nsec;
+}
+
 int64_t odi_clock_after(int64_t delay_ns)
 {
     int64_t now = odi_clock_now();

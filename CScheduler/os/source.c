@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,9 +120,30 @@ static odi_read_status ask_affinity(const odi_source *source, odi_cpu_mask *mask
     return error == 0 ? ODI_READ_OK : status_of(error);
 }
 
+/* Slurm binds a job to its CPUs only where the site has set that up; it always says how many. */
+static int granted_by_slurm(void)
+{
+    static const char *const names[] = {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"};
+
+    if (secure_getenv("SLURM_JOB_ID") == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = secure_getenv(names[i]);
+        char *end;
+
+        if (text == NULL || *text < '0' || *text > '9')
+            continue;
+        long count = strtol(text, &end, 10);
+        if (*end == '\0' && count >= 1 && count <= INT_MAX)
+            return (int)count;
+    }
+    return 0;
+}
+
 odi_source odi_source_live(void)
 {
     odi_source source = {
+        .granted = granted_by_slurm(),
         .read = read_file, .list = list_directory, .affinity = ask_affinity,
         .root = "",        .context = NULL,        .live = true,
     };

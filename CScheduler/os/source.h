@@ -47,13 +47,16 @@ struct odi_source {
      * /proc/self/status then). */
     odi_read_status (*affinity)(const odi_source *source, odi_cpu_mask *mask);
 
+    int granted;         /* CPUs that a batch system gave this process, whatever its mask
+                            says; 0: none did                                          */
     const char *root;    /* prefix of every path; "" for the live machine. Borrowed.   */
     const void *context; /* for sources that are not files. Borrowed.                  */
     bool        live;    /* describes the machine we run on: libnuma may be asked too,
                             and plans made from it may be applied to threads.          */
 };
 
-/* This machine. */
+/* This machine. Reads Slurm's variables (SLURM_CPUS_PER_TASK, else SLURM_CPUS_ON_NODE), so
+ * nobody may change the environment meanwhile. */
 odi_source odi_source_live(void);
 
 /* A directory that holds /proc and /sys of some machine, as plain files. `root` is

@@ -44,6 +44,7 @@ static void after_in_child(void)
     odi_guest_forget_thread();
     odi_runs_forked();
     odi_records_forked();
+    odi_watches_forked();
     odi_groups_forked();
     odi_semaphores_forked();
     odi_loans_forked();
@@ -53,6 +54,8 @@ static void after_in_child(void)
         odi_store_relaxed(&pool->stop_state, 0); /* relaxed, both: one thread exists */
         odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
         odi_store_relaxed(&pool->refreshing, false); /* relaxed: one thread exists */
+        pool->still_since = 0;
+        pool->still_said = false;
         odi_crew_forked(&pool->crew);
     }
     pools_lock = (odi_lock){0};

@@ -44,7 +44,7 @@ typedef enum {
 } doing;
 
 /* Lock held. Without the question to the kernel, which takes its time. */
-static doing look_at(odi_worker *worker)
+static doing look_at(odi_worker *worker, int64_t now)
 {
     uint64_t jobs = odi_worker_activity(worker), before = worker->watched_jobs;
     int64_t cpu = (jobs & 1) ? odi_clock_cpu(worker->cpu_clock) : 0;
@@ -52,6 +52,8 @@ static doing look_at(odi_worker *worker)
 
     worker->watched_jobs = jobs;
     worker->watched_cpu = cpu;
+    if (jobs != before || worker->watched_ns == 0)
+        worker->watched_ns = now;
     if (!(jobs & 1))
         return IDLE;
     if (jobs != before)
@@ -78,13 +80,14 @@ typedef struct {
 static int look_at_all(odi_crew *crew, int *count, quiet_one *quiet)
 {
     int quiet_count = 0;
+    int64_t now = odi_clock_coarse();
 
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
 
         if (worker == NULL || !worker->present || worker->benched)
             continue;
-        doing what = look_at(worker);
+        doing what = look_at(worker, now);
         if (what == QUIET) /* relaxed: its count of jobs, acquired, came after */
             quiet[quiet_count++] = (quiet_one){worker, worker->watched_jobs,
                                                odi_load_relaxed(&worker->thread_id)};

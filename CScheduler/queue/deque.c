@@ -249,7 +249,7 @@ static bool take_newest(odi_deque *deque, odi_entry *entry)
     odi_ring *ring = odi_load_relaxed(&deque->ring);   /* relaxed, owner-only word */
 
     if (distance(top, newest) >= ODI_STEAL_BATCH) {
-        odi_store_relaxed(&deque->bottom, newest); /* relaxed: D6's fence follows */
+        odi_store_release(&deque->bottom, newest, D1); /* whoever reads this reads what is below it, too */
         odi_fence_heavy(D6);
         top = odi_load_acquire(&deque->top, D3);
         if (distance(top, newest) >= ODI_STEAL_BATCH) {

@@ -130,6 +130,7 @@ void odi_limits_read(const odi_source *source, odi_limits *limits)
     odi_cpu_mask cpuset;
 
     memset(limits, 0, sizeof *limits);
+    limits->granted_count = source->granted;
     read_affinity(source, scratch, limits);
     if (scratch == NULL) {
         odi_limits_note(limits, ODI_NOTE_NO_MEMORY, "no memory to read control groups");
@@ -197,6 +198,12 @@ odi_worker_advice odi_limits_workers(const odi_limits *limits, odi_rounding roun
         if (limits->quota_us / limits->period_us < 2)
             advice.may_spin = false;
     }
+    if (limits->granted_count > 0 && limits->granted_count < advice.workers) {
+        advice.workers = limits->granted_count;
+        advice.decider = ODI_DECIDED_BY_GRANT;
+        if (limits->granted_count < 2)
+            advice.may_spin = false;
+    }
     if (requested > 0) {
         advice.workers = requested;
         advice.decider = ODI_DECIDED_BY_REQUEST;
@@ -228,7 +235,7 @@ size_t odi_limits_describe(const odi_limits *limits, odi_rounding rounding, int 
 {
     odi_worker_advice advice = odi_limits_workers(limits, rounding, requested);
     char affinity[40] = "affinity unknown", cpuset[ODI_GROUP_TEXT + 40] = "";
-    char quota[ODI_GROUP_TEXT + 60] = "", asked[40] = "", cpus[32];
+    char quota[ODI_GROUP_TEXT + 60] = "", granted[40] = "", asked[40] = "", cpus[32];
 
     if (capacity == 0)
         return 0;
@@ -244,10 +251,12 @@ size_t odi_limits_describe(const odi_limits *limits, odi_rounding rounding, int 
         print_cpus(limits, cpus, sizeof cpus);
         snprintf(quota, sizeof quota, ", quota %s of %s", cpus, limits->quota_group);
     }
+    if (limits->granted_count > 0)
+        snprintf(granted, sizeof granted, ", Slurm's %d", limits->granted_count);
     if (requested > 0)
         snprintf(asked, sizeof asked, ", requested %d", requested);
 
-    int wrote = snprintf(text, capacity, "%s%s%s%s -> %d worker%s", affinity, cpuset, quota,
-                         asked, advice.workers, advice.workers == 1 ? "" : "s");
+    int wrote = snprintf(text, capacity, "%s%s%s%s%s -> %d worker%s", affinity, cpuset, quota,
+                         granted, asked, advice.workers, advice.workers == 1 ? "" : "s");
     return (size_t)wrote < capacity ? (size_t)wrote : capacity - 1;
 }

@@ -44,6 +44,7 @@ typedef struct odi_limits {
     int online_count;           /* CPUs of the whole machine, 0 when unknown             */
     int affinity_count;         /* CPUs in the affinity mask, 0 when unknown             */
     int cpuset_count;           /* CPUs in the cpuset, 0 when none was found             */
+    int granted_count;          /* CPUs that a batch system gave us, 0 when none did     */
     int64_t quota_us;           /* the tightest quota; 0 when there is none              */
     int64_t period_us;          /* its period; 0 when there is no quota                  */
     char quota_group[ODI_GROUP_TEXT];  /* whose quota that is: "/system.slice/x.slice"   */
@@ -64,13 +65,14 @@ typedef enum odi_decider {
     ODI_DECIDED_BY_AFFINITY, /* the affinity mask (or all CPUs: there is none)  */
     ODI_DECIDED_BY_CPUSET,   /* the cpuset is narrower than the mask            */
     ODI_DECIDED_BY_QUOTA,    /* the quota is less than the CPUs                 */
+    ODI_DECIDED_BY_GRANT,    /* a batch system gave less than the CPUs          */
     ODI_DECIDED_BY_NOTHING,  /* nothing could be read: one worker               */
 } odi_decider;
 
 typedef struct odi_worker_advice {
     int workers;         /* at least 1                                                  */
     bool may_spin;       /* false with less than two CPUs: spinning would burn the only
-                            CPU (or the quota) that the awaited thread needs            */
+                            CPU (or the quota, or another job's CPU) that the awaited thread needs            */
     odi_decider decider;
 } odi_worker_advice;
 

@@ -125,16 +125,30 @@ odi_bench_result odi_crew_bench(odi_worker *worker)
     return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
 }
 
+/* Another may run now. Whoever published meanwhile found the crew full, and its own job may be what the
+ * jobs that are left wait for. */
+static void leave_room(odi_crew *crew, odi_site *site)
+{
+    odi_lock_acquire(&crew->lock);
+    crew->active--;
+    odi_crew_counts_changed(crew);
+    odi_lock_release(&crew->lock);
+    odi_fence_heavy(S4);
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, site);
+}
+
 void odi_crew_depart(odi_worker *worker, bool from_bench)
 {
     odi_crew *crew = worker->crew;
 
+    if (!from_bench)
+        leave_room(crew, worker->site);
     odi_lock_acquire(&crew->lock);
     odi_home_forget(worker);
     worker->present = worker->pinned = false;
     (void)odi_crew_list_workers(crew); /* an absent worker in the table does no harm */
     crew->present--;
-    crew->active -= !from_bench;
     odi_add_release(&crew->departures, 1, S3);
     odi_futex_wake(&crew->departures, INT_MAX);
     /* The last touch of the crew, which may be freed from here on. */

@@ -3,6 +3,7 @@
  * do not say so. */
 #include "base/invariant.h"
 #include "include/od_pool.h"
+#include "os/clock.h"
 #include "worker/guest.h"
 #include "worker/worker.h"
 
@@ -27,6 +28,7 @@ void odi_blocking_begin(const char *what, void *queue)
     odi_store_relaxed(&worker->waits_at, queue);
     if (worker->blocking_depth++ > 0)
         return;
+    odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: for reports */
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_crew_block(worker->crew);
     /* What waits now was published when the crew was full: it is published again. Heavy,
@@ -53,8 +55,12 @@ void od_blocking_end(void)
         return;
     if (worker->blocking_depth == 0)
         odi_trap("od_blocking_end was called without od_blocking_begin");
-    if (--worker->blocking_depth > 0)
+    if (--worker->blocking_depth > 0) {
+        /* relaxed, both: for reports. Around a wait of the engine's own is none but its caller's. */
+        odi_store_relaxed(&worker->waits_for, (const char *)NULL);
+        odi_store_relaxed(&worker->waits_at, NULL);
         return;
+    }
     odi_store_relaxed(&worker->says_blocking, false); /* relaxed: a hint for the monitor */
     odi_crew_unblock(worker->crew);
 }

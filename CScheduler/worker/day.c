@@ -27,6 +27,9 @@ _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec
 enum { SPIN_LEAST_NS = 2000, SPIN_FIRST_NS = 10000, SPIN_MOST_NS = 40000 };
 enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
 
+/* Jobs found between two notes of the time. */
+enum { NOTE_TIME_EVERY = 64 };
+
 static uint32_t attention(odi_worker *worker)
 {
     return odi_load_relaxed(&worker->crew->attention); /* relaxed: rechecked every round */
@@ -171,9 +174,6 @@ static void park(odi_worker *worker)
         int64_t now = odi_clock_now();
 
         adapt(worker, now - before);
-        /* relaxed, both: for reports */
-        odi_store_relaxed(&worker->woke_jobs, odi_worker_activity(worker));
-        odi_store_relaxed(&worker->woke_ns, now);
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
         worker->woken = true;
@@ -183,6 +183,14 @@ static void park(odi_worker *worker)
      * on the token that was given back: it searches on, so that found() wakes the next. */
     if (work && !worker->searching)
         worker->searching = odi_idle_try_search(idle);
+}
+
+/* So that a report can say for how long the next job runs, or one of the next. */
+static void note_time(odi_worker *worker)
+{
+    /* relaxed, both: for reports */
+    odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
+    odi_store_relaxed(&worker->noted_ns, odi_clock_coarse());
 }
 
 /* Looks for work until there is some (true) or the worker's situation must be looked at. */
@@ -196,10 +204,10 @@ static bool search(odi_worker *worker, odi_entry *job)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     odi_worker_fire_due(worker);
     odi_worker_end_run(worker); /* where memory is short, that has begun one */
-    if (look_everywhere(worker, job))
+    if (look_everywhere(worker, job) || (may_spin(worker) && spin(worker, job))) {
+        note_time(worker);
         return true;
-    if (may_spin(worker) && spin(worker, job))
-        return true;
+    }
     if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)))
         park(worker);
     return false;
@@ -247,6 +255,7 @@ void odi_worker_main(void *raw)
     odi_worker *worker = raw;
     odi_entry job;
     bool stays = true;
+    uint32_t turns = 0;
 
     set_up(worker);
     while (stays) {
@@ -267,6 +276,8 @@ void odi_worker_main(void *raw)
         }
         if (ODI_UNLIKELY(odi_agenda_is_used(&worker->crew->agenda)))
             odi_worker_pass_time(worker);
+        if (ODI_UNLIKELY(turns++ % NOTE_TIME_EVERY == 0))
+            note_time(worker);
         if (odi_worker_find_local(worker, &job) || search(worker, &job)) {
             if (ODI_UNLIKELY(worker->searching || worker->woken))
                 found(worker);

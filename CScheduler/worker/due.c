@@ -104,7 +104,7 @@ bool odi_crew_is_due(odi_crew *crew)
     return earliest != ODI_FOREVER && earliest <= odi_clock_now();
 }
 
-/* What is due runs inside of no queue, whatever job came before. */
+/* What is due runs inside of no queue: where memory is short, the one before has begun a run. */
 static void fire(odi_worker *worker, odi_alarm *alarm)
 {
     odi_worker_end_run(worker);
@@ -115,8 +115,10 @@ static void fire(odi_worker *worker, odi_alarm *alarm)
 static bool fire_wheel(odi_worker *worker, odi_agenda_wheel *wheel, int64_t now)
 {
     odi_alarm *due[ODI_DUE_BATCH];
-    uint32_t firing = odi_agenda_begin_firing(wheel, now);
     int count = 1;
+
+    odi_worker_end_run(worker); /* first: what that tells may wait for one that is due */
+    uint32_t firing = odi_agenda_begin_firing(wheel, now);
 
     for (int batch = 0; firing != 0 && batch < MOST_BATCHES && count > 0; batch++) {
         count = odi_agenda_take(wheel, firing, now, due);

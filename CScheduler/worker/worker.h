@@ -64,11 +64,12 @@ struct odi_worker {
     odi_atomic(uint64_t) forks_run;              /* the same for forks that it stole */
     odi_atomic(uint64_t) run;                    /* see run.h */
     odi_atomic(void *) queue_running;            /* whose job that is, for reports */
-    odi_atomic(uint64_t) woke_jobs; /* `jobs` when it last woke, for reports */
-    odi_atomic(int64_t) woke_ns;    /* and when that was */
+    odi_atomic(uint64_t) noted_jobs; /* `jobs` when it last noted the time, for reports */
+    odi_atomic(int64_t) noted_ns;    /* and when that was; 0: never */
     odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
     odi_atomic(const char *) waits_for;          /* what the innermost of these is, for reports; NULL: */
-    odi_atomic(void *) waits_at;                 /* its caller does not say. And in which queue */
+    odi_atomic(void *) waits_at;                 /* its caller does not say. And in which queue, */
+    odi_atomic(int64_t) waits_ns;                /* since when */
     odi_atomic(bool) sleeps_for_lock;            /* of the engine's own, not for the job */
     odi_counters counters;
 
@@ -82,6 +83,7 @@ struct odi_worker {
     int64_t reported_ns;
     /* The monitor's own notes. */
     uint64_t watched_jobs;
+    int64_t watched_ns; /* when it first saw that many */
     int64_t watched_cpu;
 
     odi_deque deques[ODI_BANDS];

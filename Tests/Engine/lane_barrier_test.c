@@ -38,6 +38,36 @@ static void a_barrier_waits_for_what_the_pool_was_given_before(void **state)
     }
 }
 
+/* A heavy fence interrupts every processor: a queue that guards a variable, and never has a job, need not pay it. */
+static void a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else(void **state)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    atomic_ullong count = 0;
+    od_stay stay;
+
+    (void)state;
+    for (int calls = 0; calls < 3; calls++) {
+        od_queue_sync_begin(queue, &stay);
+        assert_true(queue->gate.complete); /* odi_lane_keep asks this */
+        od_queue_sync_end(&stay);
+    }
+    od_queue_sync_barrier_begin(queue, &stay);
+    assert_true(queue->gate.complete);
+    od_queue_sync_end(&stay);
+    od_queue_release(queue);
+
+    queue = queue_of(OD_UNLIMITED);
+    od_queue_sync_begin(queue, &stay);
+    add(queue, count_job, &count); /* the first job opens it, with a caller inside */
+    assert_false(odi_load_relaxed(&queue->inbox.diverted)); /* relaxed: nobody else writes it */
+    od_queue_sync_end(&stay);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_sync_barrier_begin(queue, &stay);
+    assert_int_equal(atomic_load(&count), 1);
+    od_queue_sync_end(&stay);
+    od_queue_release(queue);
+}
+
 static struct {
     od_queue *queue;
     gate inside;
@@ -56,20 +86,22 @@ static void *visit(void *unused)
 static void a_barrier_waits_for_a_sync_caller_that_is_in_already(void **state)
 {
     (void)state;
-    for (int barriers_before = 0; barriers_before < 2; barriers_before++) {
+    enum { NOTHING, A_JOB, A_BARRIER, CASES }; /* it has had no job; it is open; it keeps its lane */
+    for (int before = NOTHING; before < CASES; before++) {
         pthread_t thread;
         atomic_ullong alone = 0;
 
         memset(&visitor, 0, sizeof visitor);
         visitor.queue = queue_of(OD_UNLIMITED);
-        if (barriers_before) {
+        if (before == A_JOB)
+            add(visitor.queue, no_job, NULL);
+        if (before == A_BARRIER)
             add_barrier(visitor.queue, no_job, NULL);
-            assert_true(od_queue_wait(visitor.queue, HANG_NS));
-        }
+        assert_true(od_queue_wait(visitor.queue, HANG_NS));
         pthread_create(&thread, NULL, visit, NULL);
         assert_comes_true(atomic_load(&visitor.inside.waiting) == 1);
         add_barrier(visitor.queue, count_job, &alone);
-        odi_clock_sleep(MILLISECONDS(5));
+        let_all_run_that_can();
         assert_int_equal(atomic_load(&alone), 0);
         gate_open(&visitor.inside);
         assert_true(od_queue_wait(visitor.queue, HANG_NS));
@@ -93,7 +125,7 @@ static void a_late_submission_goes_before_the_barrier_that_waits_for_it(void **s
     odi_record *record = odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
     assert_true(add_to_ledger(record)); /* as queue.c's submit does … */
     add_barrier(queue, count_job, &alone);
-    odi_clock_sleep(MILLISECONDS(5));
+    let_all_run_that_can();
     assert_int_equal(atomic_load(&alone), 0);
     assert_true(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED);
     assert_true(odi_record_label(record, odi_job_plain(count_job, &ran, 0), &labelled));
@@ -526,7 +558,7 @@ static void run_beside(void *unused)
 {
     (void)unused;
     odi_lock_acquire(&listed.queue->watch.lock);
-    atomic_fetch_add(&listed.taken_for_it, listed.queue->exclusive);
+    atomic_fetch_add(&listed.taken_for_it, listed.queue->gate.exclusive);
     odi_lock_release(&listed.queue->watch.lock);
     atomic_fetch_add(&listed.ran, 1);
 }
@@ -548,7 +580,7 @@ static void list_a_barrier(od_queue *queue)
     assert_true(odi_record_label(record, odi_job_plain(run_listed_barrier, NULL, 0), &labelled));
     odi_lock_acquire(&queue->watch.lock);
     odi_lane_list(queue, &listed.turn, labelled);
-    queue->barriers++;
+    queue->gate.barriers++;
     odi_lock_release(&queue->watch.lock);
 }
 
@@ -594,6 +626,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LANE_TEST(whether_a_job_is_alone_can_be_asked),
         LANE_TEST(a_barrier_waits_for_what_the_pool_was_given_before),
+        LANE_TEST(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else),
         LANE_TEST(a_barrier_waits_for_a_sync_caller_that_is_in_already),
         LANE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it),
         LANE_TEST(barriers_have_all_before_them_and_none_after),

@@ -73,7 +73,7 @@ static void an_idle_lane_keeps_few_spare_blocks(void **state)
     od_queue_resume(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     for (int tries = 0; tries < 10000 && !trimmed; tries++) { /* its drainer has yet to go */
-        trimmed = LOOK(queue, queue->running == 0 && queue->lane.spare_count <= 1 &&
+        trimmed = LOOK(queue, queue->gate.held == 0 && queue->lane.spare_count <= 1 &&
                                   queue->inbox.fifo.spare_count <= 1);
         odi_clock_sleep(MILLISECONDS(1));
     }

@@ -153,6 +153,19 @@ static void at_most_width_jobs_run_at_once(void **state)
     }
 }
 
+static void the_widest_width_is_a_width(void **state)
+{
+    od_queue *queue = queue_of(INT32_MAX);
+
+    (void)state;
+    assert_int_equal(od_queue_width(queue), INT32_MAX);
+    od_queue_set_width(queue, OD_UNLIMITED);
+    assert_int_equal(od_queue_width(queue), OD_UNLIMITED);
+    od_queue_set_width(queue, INT32_MAX);
+    assert_int_equal(od_queue_width(queue), INT32_MAX);
+    od_queue_release(queue);
+}
+
 static void a_narrower_width_holds_for_what_starts_afterwards(void **state)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
@@ -206,7 +219,7 @@ static void nothing_starts_while_suspended(void **state)
             add(queue, count_job, &ran);
         od_queue_resume(queue);
         assert_true(od_queue_is_suspended(queue));
-        odi_clock_sleep(MILLISECONDS(2));
+        let_all_run_that_can();
         assert_int_equal(atomic_load(&ran), 0);
         assert_int_equal(od_queue_pending(queue), 100);
         assert_false(od_queue_wait(queue, MILLISECONDS(1)));
@@ -308,7 +321,7 @@ static void notifications_of_a_queue_come_when_it_is_empty(void **state)
     od_queue_suspend(queue);
     add(queue, no_job, NULL);
     od_queue_notify(queue, count_job, &notified);
-    odi_clock_sleep(MILLISECONDS(1));
+    let_all_run_that_can();
     assert_int_equal(atomic_load(&notified), 1);
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&notified) == 2);
@@ -370,6 +383,7 @@ int main(void)
         LANE_TEST(order_survives_suspensions),
         LANE_TEST(order_survives_a_pool_that_changes_its_size),
         LANE_TEST(at_most_width_jobs_run_at_once),
+        LANE_TEST(the_widest_width_is_a_width),
         LANE_TEST(a_narrower_width_holds_for_what_starts_afterwards),
         LANE_TEST(nothing_starts_while_suspended),
         LANE_TEST(what_was_queued_before_a_suspension_is_held_back_too),

@@ -231,7 +231,7 @@ static void a_sync_is_in_its_queues_band_or_its_callers(void **state)
 /* The last drainer leaves after the last job. */
 static bool is_idle(od_queue *queue)
 {
-    return LOOK(queue, queue->running == 0 && queue->in_line == 0 && !odi_lane_has_passes(queue));
+    return LOOK(queue, queue->gate.held == 0 && queue->in_line == 0 && !odi_lane_has_passes(queue));
 }
 
 static void a_pass_that_nobody_needs_goes(void **state)

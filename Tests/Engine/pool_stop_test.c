@@ -2,6 +2,8 @@
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
+#include "include/od_semaphore.h"
+#include "os/thread.h"
 
 #include <pthread.h>
 
@@ -433,6 +435,63 @@ static void of_several_stops_one_does_it_and_all_wait(void **state)
     od_pool_free(pool);
 }
 
+static struct {
+    od_pool *pool;
+    od_semaphore *semaphore;
+    atomic_bool both, goes_on;
+    int moment;
+} leaving;
+
+static void signal_it(void *unused)
+{
+    (void)unused;
+    od_semaphore_signal(leaving.semaphore);
+}
+
+static void end_with_the_other(void *unused)
+{
+    (void)unused;
+    atomic_store(&leaving.both, true);
+    while (!atomic_load(&leaving.goes_on))
+        odi_thread_yield();
+}
+
+static void wait_for_another(void *unused)
+{
+    (void)unused;
+    od_blocking_begin();
+    while (!atomic_load(&leaving.both))
+        odi_clock_sleep(50 * ODI_MICROSECOND);
+    atomic_store(&leaving.goes_on, true);
+    for (volatile int i = 0; i < leaving.moment; i++) {
+    }
+    od_blocking_end();
+    od_pool_submit(leaving.pool, OD_BAND_DEFAULT, signal_it, NULL);
+    (void)od_semaphore_wait(leaving.semaphore, INT64_MAX);
+}
+
+/* A worker more was there while the job blocked. It leaves, as the pool stops, when the job submits and waits:
+ * it had looked already, and the crew was full for as long as it had not left. */
+static void what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool(void **state)
+{
+    (void)state;
+    for (int round = 0; round < UNLESS_SANITIZED(400, 100); round++) {
+        od_stop_report report;
+
+        leaving.pool = pool_of(1);
+        leaving.semaphore = od_semaphore_create(0);
+        leaving.moment = round % 50 * (round < 200 ? 100 : 2000);
+        atomic_store(&leaving.both, false);
+        atomic_store(&leaving.goes_on, false);
+        od_pool_submit(leaving.pool, OD_BAND_DEFAULT, wait_for_another, NULL);
+        od_pool_submit(leaving.pool, OD_BAND_DEFAULT, end_with_the_other, NULL);
+        assert_int_equal(od_pool_stop(leaving.pool, HANG_NS, &report), OD_OK);
+        assert_report(&report, 3, 0, 0);
+        od_pool_free(leaving.pool);
+        od_semaphore_release(leaving.semaphore);
+    }
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -454,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_long_chain_of_jobs_on_their_caller_needs_no_deep_stack),
         cmocka_unit_test(a_worker_cannot_stop_its_own_pool),
         cmocka_unit_test(of_several_stops_one_does_it_and_all_wait),
+        cmocka_unit_test(what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool),
     };
     return run_guarded(tests);
 }

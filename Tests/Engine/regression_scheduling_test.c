@@ -141,7 +141,7 @@ static void a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each(v
         flood_on();
     assert_comes_true(atomic_load(&flood.over));
     assert_true(od_queue_wait(flood.queue, HANG_NS));
-    assert_in_range(flood.waited, 0, BOUND + ONE_TURN);
+    assert_in_range(flood.waited, BOUND - ONE_TURN, BOUND + ONE_TURN);
     od_queue_release(flood.queue);
     od_pool_free(flood.pool);
 }
@@ -169,7 +169,8 @@ static void a_node_without_a_worker_is_served_while_another_is_flooded(void **st
     flood_on();
     assert_comes_true(atomic_load(&flood.over));
     od_pool_free(flood.pool);
-    assert_in_range(flood.waited, 0, OUTSIDE_EVERY * FAR_EVERY);
+    /* The look that is under way when the job comes may be nearly over; no round of looks is skipped. */
+    assert_in_range(flood.waited, OUTSIDE_EVERY * (FAR_EVERY - 2), OUTSIDE_EVERY * FAR_EVERY);
 }
 
 enum { BEHIND = 20 };

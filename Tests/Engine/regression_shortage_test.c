@@ -208,7 +208,7 @@ static void *submit_to_the_tree(void *unused)
 
 static bool has_all_places(od_queue *queue)
 {
-    return LOOK(queue, queue->running == 0 && queue->coming == 0 && !odi_lane_has_passes(queue));
+    return LOOK(queue, queue->gate.held == 0 && queue->gate.coming == 0 && !odi_lane_has_passes(queue));
 }
 
 /* A pass that its target's lane has no memory for waits in its queue; there is one place for that. */

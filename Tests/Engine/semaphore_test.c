@@ -165,7 +165,7 @@ static void deadlines_that_race_with_signals_lose_no_permit(void **state)
     assert_int_equal(atomic_load(&race.signalled), (long long)RACERS * race.laps);
     assert_int_equal(atomic_load(&race.granted) + od_semaphore_value(race.semaphore),
                      (long long)RACERS * race.laps);
-    assert_int_equal(race.semaphore->balance, 0);
+    assert_int_equal(race.semaphore->gate.held, 0);
     assert_null(race.semaphore->first);
     od_semaphore_release(race.semaphore);
 }
@@ -355,7 +355,7 @@ static void cancels_that_race_with_signals_lose_no_permit(void **state)
     assert_int_equal(atomic_load(&race.granted) + atomic_load(&race.called) +
                          od_semaphore_value(race.semaphore),
                      race.laps);
-    assert_int_equal(race.semaphore->balance, 0);
+    assert_int_equal(race.semaphore->gate.held, 0);
     for (int i = 0; i < race.laps; i++)
         od_semaphore_waiter_free(entrants[i].waiter);
     free(entrants);

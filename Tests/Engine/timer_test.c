@@ -378,6 +378,72 @@ static void a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none(
     }
 }
 
+/* What the end of a worker's run tells may wait for a timer that is due already. */
+static struct {
+    od_pool *pool;
+    od_queue *queue;
+    od_timer *timer;
+    gate other;
+    atomic_bool holds, fired;
+    atomic_int told;
+} due_before;
+
+static void deliver_due(void *unused, od_timer *timer)
+{
+    (void)unused;
+    od_timer_perform(timer);
+    atomic_store(&due_before.fired, true);
+}
+
+static void wait_for_what_is_due(void *unused)
+{
+    int64_t give_up = odi_clock_after(ODI_SECOND * 5);
+
+    (void)unused;
+    gate_open(&due_before.other); /* another worker looks */
+    while (!atomic_load(&due_before.fired) && odi_clock_now() < give_up)
+        odi_clock_sleep(MILLISECONDS(1));
+    atomic_store(&due_before.told, atomic_load(&due_before.fired) ? 1 : -1);
+}
+
+static void come_to_be_due(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&due_before.holds))
+        sched_yield();
+    od_timer_start(due_before.timer);
+    odi_clock_sleep(MILLISECONDS(3));
+    /* relaxed: a hint. The worker looks between this job and the next. */
+    odi_store_relaxed(&due_before.pool->crew.agenda.overdue, true);
+}
+
+static void hold_the_other(void *door)
+{
+    atomic_store(&due_before.holds, true);
+    gate_job(door);
+}
+
+static void what_the_end_of_a_run_tells_may_wait_for_what_is_due(void **state)
+{
+    probe it = {0};
+    od_timer_options options = options_of(&it, MILLISECONDS(1), 0);
+
+    (void)state;
+    memset(&due_before, 0, sizeof due_before);
+    due_before.pool = pool_of(2);
+    due_before.queue = od_queue_create(due_before.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "run");
+    due_before.timer = od_timer_create_elsewhere(due_before.pool, &options, deliver_due);
+    od_queue_async(due_before.queue, NULL, OD_QUEUE_BAND, come_to_be_due, NULL);
+    od_queue_notify(due_before.queue, wait_for_what_is_due, NULL);
+    od_pool_submit(due_before.pool, OD_BAND_DEFAULT, hold_the_other, &due_before.other);
+    assert_comes_true(atomic_load(&due_before.told) != 0);
+    assert_int_equal(atomic_load(&due_before.told), 1);
+    od_timer_release(due_before.timer);
+    od_queue_release(due_before.queue);
+    od_pool_stop(due_before.pool, HANG_NS, NULL);
+    assert_int_equal(od_pool_free(due_before.pool), OD_OK);
+}
+
 /* Timers that are armed anew while one worker fires them, all of them due at once. */
 enum { ANEW = 20 * 1000 };
 static struct {
@@ -574,6 +640,7 @@ int main(void)
         ON_ONE(a_busy_worker_looks_between_jobs),
         ON_ONE(a_timer_may_be_delivered_to_another_thread),
         ON_ONE(a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none),
+        ON_ONE(what_the_end_of_a_run_tells_may_wait_for_what_is_due),
         ON_ONE(timers_that_are_armed_anew_let_jobs_come_between),
         ON_TWO(a_million_come_once_each_and_never_early),
         ON_TWO(far_timers_wake_nobody),

@@ -186,6 +186,54 @@ static void the_deciding_limit_is_named(void **state)
     assert_int_equal(decider_of("missing-everything"), ODI_DECIDED_BY_NOTHING);
 }
 
+/* A job of a batch system that does not bind its CPUs keeps to what it was given. */
+static void what_slurm_gives_is_a_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *task, *node;
+        int granted;
+    } cases[] = {
+        {"7", "3", "8", 3},     {"7", NULL, "8", 8}, {NULL, "3", "8", 0}, {"7", NULL, NULL, 0},
+        {"7", "x", "8", 8},     {"7", "0", NULL, 0}, {"7", "-1", "2(x3)", 0},
+        {"7", "99999999999", NULL, 0},
+    };
+    static const char *const names[] = {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK",
+                                        "SLURM_CPUS_ON_NODE"};
+    char because[256];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *values[] = {cases[i].job, cases[i].task, cases[i].node};
+
+        for (int name = 0; name < 3; name++)
+            values[name] != NULL ? setenv(names[name], values[name], 1) : unsetenv(names[name]);
+        assert_int_equal(odi_source_live().granted, cases[i].granted);
+    }
+    for (int name = 0; name < 3; name++)
+        unsetenv(names[name]);
+
+    odi_recording *recording = fixture_load("kubernetes-v2");
+    odi_source source = odi_recording_source(recording);
+    odi_limits limits;
+
+    source.granted = 3;
+    odi_limits_read(&source, &limits);
+    odi_worker_advice advice = odi_limits_workers(&limits, ODI_ROUND_UP, 0);
+    assert_int_equal(advice.workers, 3);
+    assert_int_equal(advice.decider, ODI_DECIDED_BY_GRANT);
+    assert_true(advice.may_spin);
+    odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+    assert_non_null(strstr(because, ", Slurm's 3 -> 3 workers"));
+    source.granted = 1;
+    odi_limits_read(&source, &limits);
+    assert_false(odi_limits_workers(&limits, ODI_ROUND_UP, 0).may_spin);
+    source.granted = 100; /* more than there is */
+    odi_limits_read(&source, &limits);
+    assert_int_equal(odi_limits_workers(&limits, ODI_ROUND_UP, 0).workers, 4);
+    assert_int_equal(odi_limits_workers(&limits, ODI_ROUND_UP, 9).workers, 9);
+    odi_recording_free(recording);
+}
+
 static void two_readings_are_equal_until_something_changes(void **state)
 {
     (void)state;
@@ -386,6 +434,7 @@ int main(void)
         cmocka_unit_test(a_directory_gives_the_same_as_a_recording),
         cmocka_unit_test(a_request_is_taken_as_it_is_and_explained),
         cmocka_unit_test(the_deciding_limit_is_named),
+        cmocka_unit_test(what_slurm_gives_is_a_limit),
         cmocka_unit_test(two_readings_are_equal_until_something_changes),
         cmocka_unit_test(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows),
         cmocka_unit_test(with_no_descriptor_left_affinity_still_decides),

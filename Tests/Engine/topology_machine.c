@@ -121,6 +121,7 @@ static void check_refusal(const char *path, const char *want)
 
     assert_null(od_machine_discover(path, problem, sizeof problem));
     assert_null(od_machine_discover(path, NULL, 0));
+    assert_null(od_machine_discover(path, NULL, sizeof problem)); /* nowhere to say it, whatever the room */
     if (strstr(problem, want) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", problem, want);
 }

@@ -10,7 +10,9 @@
 
 #include <pthread.h>
 
+#include "include/od_report.h"
 #include "include/od_semaphore.h"
+#include "job/group.h"
 #include "topology/topology.h"
 
 static struct {
@@ -240,6 +242,90 @@ static void who_waits_for_a_serial_queue_runs_it_and_nothing_else(void **state)
     end();
 }
 
+static void submit_behind(void *unused)
+{
+    (void)unused;
+    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, hold, NULL);
+}
+
+static void drain_while_holding(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&scene.mutex);
+    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
+    od_queue_notify(scene.other, submit_behind, NULL);
+    (void)od_queue_wait(scene.other, INT64_MAX);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* The same drainer came to it: the wait was over with the job before. */
+static void what_comes_when_the_wait_is_over_is_a_stranger(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "awaited");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_while_holding, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), 1);
+    od_queue_release(scene.other);
+    end();
+}
+
+static void drain_a_child_while_holding(void *child)
+{
+    pthread_mutex_lock(&scene.mutex);
+    od_queue_async(child, NULL, OD_QUEUE_BAND, note_nested, NULL);
+    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
+    od_queue_async(child, NULL, OD_QUEUE_BAND, hold, NULL);
+    (void)od_queue_wait(scene.other, INT64_MAX);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* What stands in its line before its own jobs has to run first, and nothing behind them. */
+static void who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "target");
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
+    od_queue *child = od_queue_create_with(scene.pool, &options);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_child_while_holding, child);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), 2);
+    od_queue_release(child);
+    od_queue_release(scene.other);
+    end();
+}
+
+static void drain_a_concurrent_target_while_holding(void *child)
+{
+    pthread_mutex_lock(&scene.mutex);
+    od_queue_async(child, NULL, OD_QUEUE_BAND, hold, NULL);
+    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
+    (void)od_queue_wait(scene.other, INT64_MAX);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* The random programs found it: the jobs of a queue on it are none of those that are waited for, and these
+ * need not wait for them. */
+static void who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it(void **state)
+{
+    (void)state;
+    begin(pool_of(1));
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "target");
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
+    od_queue *child = od_queue_create_with(scene.pool, &options);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_concurrent_target_while_holding, child);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), 1);
+    od_queue_release(child);
+    od_queue_release(scene.other);
+    end();
+}
+
 /* ---- where it runs ---- */
 
 static void look_around(void *unused)
@@ -275,6 +361,123 @@ static void what_a_waiter_runs_is_not_inside_the_waiters_queue(void **state)
     assert_int_equal(atomic_load(&scene.nested), 0);
     od_queue_release(scene.queue);
     od_queue_release(scene.other);
+    end();
+}
+
+static void report_itself(void *unused)
+{
+    od_worker_report report;
+
+    (void)unused;
+    assert_int_equal(od_pool_report_workers(scene.pool, &report, 1), 1);
+    atomic_fetch_add(&scene.nested, strcmp(report.queue, "of the awaited") != 0);
+}
+
+static void wait_and_report(void *unused)
+{
+    od_worker_report report;
+
+    (void)unused;
+    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, report_itself, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    (void)od_pool_report_workers(scene.pool, &report, 1);
+    atomic_fetch_add(&scene.nested, strcmp(report.queue, "of the waiter") != 0);
+
+    od_group_enter(scene.group);
+    od_blocking_begin();
+    (void)od_group_wait(scene.group, ODI_MILLISECOND);
+    atomic_fetch_add(&scene.nested, odi_load_relaxed(&odi_worker_self->waits_for) != NULL);
+    od_blocking_end();
+    od_group_leave(scene.group);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void reports_name_what_runs_and_not_what_waits_below(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_report, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == 1);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    od_queue_release(scene.queue);
+    od_queue_release(scene.other);
+    end();
+}
+
+/* ---- where it forks ---- */
+
+static void expect_the_hand_to_be_held(void *unused)
+{
+    int held = 0;
+
+    (void)unused;
+    for (int each = 0; each < odi_lane_hands(scene.queue); each++)
+        held += scene.queue->hands[each].owner != NULL;
+    child_expects(held == 1);
+}
+
+static void fork_and_look(void *unused)
+{
+    (void)unused;
+    outcome it = in_a_child(expect_the_hand_to_be_held, NULL, 60);
+    atomic_store(&scene.nested, it.status);
+}
+
+static void wait_for_one_that_forks(void *unused)
+{
+    (void)unused;
+    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, fork_and_look, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+}
+
+/* It belongs to the drainer below, which goes on in the child. */
+static void a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
+    od_queue_suspend(scene.queue);
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_for_one_that_forks, NULL);
+    for (int i = 0; i < 8; i++) /* in the same hand */
+        od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, crowd_visit, &scene.inside);
+    od_queue_resume(scene.queue);
+    assert_comes_true(atomic_load(&scene.inside.visits) == 8);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    od_queue_release(scene.queue);
+    od_queue_release(scene.other);
+    end();
+}
+
+static pid_t forked;
+
+static void fork_here(void *unused)
+{
+    (void)unused;
+    forked = fork();
+}
+
+static void the_moment_of_a_notification_that_forks_is_the_parents(void **state)
+{
+    static odi_watch_waiter waiter;
+    int status = -1;
+
+    (void)state;
+    begin(lone_worker());
+    od_group_enter(scene.group);
+    odi_set set = odi_group_set(scene.group);
+    assert_false(odi_watch_begin(&set, &waiter));
+    od_group_notify(scene.group, fork_here, NULL);
+    od_group_notify(scene.group, note_nested, NULL);
+    od_group_leave(scene.group);
+    bool told = atomic_load(&scene.nested) == 1 && odi_load_acquire(&waiter.released, L1) == 1;
+    if (forked == 0)
+        _exit(told || atomic_load(&scene.nested) > 0 || odi_load_acquire(&waiter.released, L1) > 0);
+    assert_true(told);
+    assert_int_equal(waitpid(forked, &status, 0), forked);
+    assert_int_equal(status, 0);
     end();
 }
 
@@ -448,7 +651,13 @@ int main(void)
         cmocka_unit_test(groups_that_wait_for_groups_are_shared_by_workers_without_spares),
         cmocka_unit_test(what_is_waited_for_is_taken_from_behind_strangers),
         cmocka_unit_test(who_waits_for_a_serial_queue_runs_it_and_nothing_else),
+        cmocka_unit_test(what_comes_when_the_wait_is_over_is_a_stranger),
+        cmocka_unit_test(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before),
+        cmocka_unit_test(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it),
         cmocka_unit_test(what_a_waiter_runs_is_not_inside_the_waiters_queue),
+        cmocka_unit_test(reports_name_what_runs_and_not_what_waits_below),
+        cmocka_unit_test(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer),
+        cmocka_unit_test(the_moment_of_a_notification_that_forks_is_the_parents),
         cmocka_unit_test(a_sync_caller_keeps_its_place_in_line),
         cmocka_unit_test(a_worker_asleep_in_a_join_gives_its_place_over),
         cmocka_unit_test(a_pool_that_stands_still_says_who_waits_for_what),

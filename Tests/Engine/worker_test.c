@@ -184,7 +184,7 @@ static void a_worker_in_a_flood_of_its_own_looks_outside_every_61_takes(void **s
     (void)state;
     run_flood(OD_BAND_DEFAULT, 1u << OD_BAND_DEFAULT, submit_as_outsider);
     assert_true(watched.started[OD_BAND_DEFAULT] > 100);
-    assert_in_range(flood.longest_wait[OD_BAND_DEFAULT], 1, 61);
+    assert_in_range(flood.longest_wait[OD_BAND_DEFAULT], 60, 61);
 }
 
 static void a_lower_band_is_passed_over_at_most_256_times(void **state)
@@ -194,7 +194,7 @@ static void a_lower_band_is_passed_over_at_most_256_times(void **state)
         for (int band = 1; band < ODI_BANDS; band++) {
             run_flood(0, 1u << band, outside ? submit_as_outsider : submit_as_insider);
             assert_true(watched.started[band] > 50);
-            assert_in_range(flood.longest_wait[band], 1, 256);
+            assert_in_range(flood.longest_wait[band], 255, 256);
         }
     }
 }
@@ -207,7 +207,7 @@ static void several_lower_bands_are_each_passed_over_at_most_256_times(void **st
         for (int band = 1; band < ODI_BANDS; band++) {
             /* What one lower band gets is, for the others, a pass too. */
             assert_true(watched.started[band] > 50);
-            assert_in_range(flood.longest_wait[band], 1, 256);
+            assert_in_range(flood.longest_wait[band], 255, 256);
         }
     }
 }
@@ -218,7 +218,7 @@ static void a_higher_band_never_waits_behind_a_lower_one(void **state)
     run_flood(OD_BAND_BACKGROUND, 0x0f, submit_as_insider);
     for (int band = 0; band < OD_BAND_BACKGROUND; band++) {
         assert_true(watched.started[band] > 1000);
-        assert_in_range(flood.longest_wait[band], 0, 1);
+        assert_int_equal(flood.longest_wait[band], 0);
     }
 }
 

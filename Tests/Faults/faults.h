@@ -223,8 +223,8 @@ void cgroup_make(const char *controller, pid_t pid);
  * doing, not the engine's. */
 int64_t waited_for_cpus(void);
 
-/* A limit on time. Where FAULT_PATIENT is set, as where a run gates a change, it is one for hangs
- * alone. */
+/* How long a crew may take to follow the limits. Where FAULT_PATIENT is set, as where a run gates a change,
+ * that is long enough for hangs alone to be seen; a stop's deadline is never loosened. */
 int64_t time_limit(int64_t ns);
 
 void cgroup_write(const char *controller, pid_t pid, const char *file, const char *text);

@@ -71,8 +71,8 @@ static void tell_missing(run *it)
     }
     printf("left in lanes: serial %llu, limited %llu; running %d and %d\n",
            (unsigned long long)waiting_in(it->serial),
-           (unsigned long long)waiting_in(it->limited), it->serial->running,
-           it->limited->running);
+           (unsigned long long)waiting_in(it->limited), it->serial->gate.held,
+           it->limited->gate.held);
 }
 
 /* Timers' calls that waited in their queue are among the cancelled, and no jobs of the ledger. */
@@ -145,7 +145,7 @@ void stop_with_a_stuck_job(run *it)
                 kinds[kind]);
     run_expects(took >= DEADLINE_NS, "the stop gave up after %lld us",
                 (long long)(took / ODI_MICROSECOND));
-    run_expects(took - waited <= time_limit(LATEST_NS), "the stop took %lld us, and %lld us to get a CPU",
+    run_expects(took - waited <= LATEST_NS, "the stop took %lld us, and %lld us to get a CPU",
                 (long long)((took - waited) / ODI_MICROSECOND),
                 (long long)(waited / ODI_MICROSECOND));
 

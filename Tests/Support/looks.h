@@ -16,7 +16,7 @@
 
 static inline int32_t running_in(od_queue *queue)
 {
-    return LOOK(queue, queue->running);
+    return LOOK(queue, queue->gate.held);
 }
 
 /* Entries of the lane, callers too; the inbox's are a hint. */
@@ -27,13 +27,13 @@ static inline uint32_t waiting_in(od_queue *queue)
 
 static inline uint32_t barriers_in(od_queue *queue)
 {
-    return LOOK(queue, queue->barriers);
+    return LOOK(queue, queue->gate.barriers);
 }
 
 /* Holders that have lent their places. */
 static inline int32_t away_from(od_queue *queue)
 {
-    return LOOK(queue, queue->away);
+    return LOOK(queue, queue->gate.earmarks);
 }
 
 static inline bool has_passes(od_queue *queue)

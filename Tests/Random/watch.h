@@ -1,0 +1,34 @@
+/* watch.h — programs in a child, which is watched: whether it fails, hangs, or stands still as it may. */
+#ifndef RANDOM_WATCH_H
+#define RANDOM_WATCH_H
+
+#include "Random/shared.h"
+
+/* What a child is to run: programs of `count` seeds from the first on, without the operations that are
+ * taken away, each `times` times, or until `cpu_ns` are used. */
+typedef struct task {
+    uint64_t first;
+    uint64_t count;
+    int times;
+    int64_t cpu_ns;          /* INT64_MAX: any */
+    const bool *gone;        /* NULL: none */
+} task;
+
+typedef enum judgement { CLEAN, STOOD_STILL, FOUND } judgement;
+
+typedef struct verdict {
+    judgement outcome;
+    uint64_t seed;     /* of the program at which it ended */
+    char why[1200];
+    char said[8000];   /* what the child wrote to stderr: its end */
+} verdict;
+
+/* Memory that children share with this process. Once. */
+void watch_begin(void);
+
+verdict watch(const task *it);
+
+/* Processor time of all children so far. */
+int64_t watched_cpu_ns(void);
+
+#endif
