@@ -16,6 +16,7 @@ ENGINE   := $(shell find CScheduler -name '*.c' | sort)
 UNIT     := $(sort $(wildcard Tests/Engine/*_test.c Tests/Engine/topology_*.c))
 STRESS   := $(sort $(wildcard Tests/Stress/*.c))
 ARCHIVED := $(sort $(wildcard Tests/Archive/*.c))
+RANDOM   := $(sort $(wildcard Tests/Random/*.c))
 
 # -fno-builtin-malloc: tests make malloc fail, which the optimiser takes for impossible.
 CFLAGS       := -std=c11 -g -fno-omit-frame-pointer -fno-builtin-malloc -D_GNU_SOURCE -DODI_CHECKED \
@@ -34,7 +35,7 @@ export CC TALLY
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS  ?= halt_on_error=1
 
-.PHONY: help run test verify test-c test-swift test-counts prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
+.PHONY: help run dist test verify test-c test-swift test-counts prerequisites clean $(FLAVOURS:%=build-%) $(FLAVOURS:%=unit-%) stress
 .DELETE_ON_ERROR:
 
 help:
@@ -51,6 +52,33 @@ run: prerequisites
 	@$(NICE) scripts/build-command
 	@scripts/run-checksum $(TREE)
 
+# The command for machines without Swift: .build/dist/overdrive.
+dist:
+	@$(NICE) scripts/dist
+
+# ---- for who uses the command ------------------------------------------------------------------
+
+PREFIX ?= /usr/local
+export PREFIX DESTDIR
+
+.PHONY: install uninstall
+
+# The command, its manual, what shells complete and what `overdrive preload` loads, under DESTDIR and PREFIX.
+install: prerequisites
+	@$(NICE) scripts/install
+
+uninstall:
+	@scripts/install --uninstall
+
+# What has changed in the public API since it was stored: docs/versioning.md.
+.PHONY: api api-store
+
+api: prerequisites
+	@$(NICE) scripts/api
+
+api-store: prerequisites
+	@$(NICE) scripts/api --store
+
 # ---- the engine's own tests -------------------------------------------------------------------
 
 define flavour
@@ -58,23 +86,25 @@ $(C)/$(1)/%.o: %.c | prerequisites
 	@mkdir -p $$(@D)
 	@$(NICE) $$(CC) $$(CFLAGS) $$(CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
 
-$(C)/$(1)/bin/%: $(C)/$(1)/Tests/%.o $(ENGINE:%.c=$(C)/$(1)/%.o)
-	@mkdir -p $$(@D)
-	@$(NICE) $$(CC) $$(LDFLAGS) $$(CFLAGS_$(1)) $$^ $$(LIBS) $$(LIBS_$(1)) -o $$@
-
-# As a program of somebody else's would be: only what it asks for is taken from the archive.
 $(C)/$(1)/engine.a: $(ENGINE:%.c=$(C)/$(1)/%.o)
 	@rm -f $$@ && ar rcs $$@ $$^
 
-$(C)/$(1)/bin/Archive/%: $(C)/$(1)/Tests/Archive/%.o $(C)/$(1)/engine.a
+# As a program of somebody else's would be: only what it asks for is taken from the archive.
+$(C)/$(1)/bin/%: $(C)/$(1)/Tests/%.o $(C)/$(1)/engine.a
+	@mkdir -p $$(@D)
+	@$(NICE) $$(CC) $$(LDFLAGS) $$(CFLAGS_$(1)) $$^ $$(LIBS) $$(LIBS_$(1)) -o $$@
+
+# One program of several files.
+$(C)/$(1)/bin/Random/programs: $(RANDOM:%.c=$(C)/$(1)/%.o) $(C)/$(1)/engine.a
 	@mkdir -p $$(@D)
 	@$(NICE) $$(CC) $$(LDFLAGS) $$(CFLAGS_$(1)) $$^ $$(LIBS) $$(LIBS_$(1)) -o $$@
 
 programs-$(1) := $(UNIT:Tests/%.c=$(C)/$(1)/bin/%) $(if $(filter plain,$(1)),$(ARCHIVED:Tests/%.c=$(C)/$(1)/bin/%))
 stress-$(1)   := $(STRESS:Tests/%.c=$(C)/$(1)/bin/%)
-build-$(1): $$(programs-$(1)) $$(stress-$(1))
-.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED))
--include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED))
+random-$(1)   := $(C)/$(1)/bin/Random/programs
+build-$(1): $$(programs-$(1)) $$(stress-$(1)) $$(random-$(1))
+.SECONDARY: $(patsubst %.c,$(C)/$(1)/%.o,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED) $(RANDOM))
+-include $(patsubst %.c,$(C)/$(1)/%.d,$(ENGINE) $(UNIT) $(STRESS) $(ARCHIVED) $(RANDOM))
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 
@@ -93,19 +123,21 @@ $(C)/plain/bin/Museum/checks/share: $(SHARE) $(ENGINE:%.c=$(C)/plain/%.o)
 test: prerequisites
 	@rm -rf $(LOGS) && mkdir -p $(LOGS)
 	@status=0; \
-	$(MAKE) --no-print-directory test-c || status=1; \
-	$(MAKE) --no-print-directory test-swift || status=1; \
-	$(MAKE) --no-print-directory test-counts || status=1; \
+	for part in test-c test-swift test-counts; do \
+	    TIMEFORMAT="took $$part: %R s, CPU %U + %S"; \
+	    time $(MAKE) --no-print-directory $$part || status=1; \
+	done; \
 	awk '{ p += $$1; f += $$2 } END { printf "%d passed, %d failed\n", p, f; exit f > 0 }' $(TALLY) || status=1; \
 	exit $$status
 
 test-c: prerequisites
 	@mkdir -p $(LOGS)
-	@status=0; \
-	$(MAKE) --no-print-directory -k $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) \
+	@status=0; TIMEFORMAT="took building: %R s, CPU %U + %S"; \
+	time $(MAKE) --no-print-directory -k $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) \
 	    $(FLAVOURS:%=build-%) || { status=1; echo "0 1" >>$(TALLY); }; \
 	$(foreach f,$(FLAVOURS),scripts/run-tests "engine $(f)" $(LOGS)/$(f) $(programs-$(f)) || status=1;) \
 	$(foreach f,$(FLAVOURS),$(if $(STRESS),scripts/run-tests "stress $(f)" $(LOGS)/$(f) $(stress-$(f)) || status=1;)) \
+	$(foreach f,$(FLAVOURS),scripts/run-tests "random $(f)" $(LOGS)/$(f) $(random-$(f)) || status=1;) \
 	exit $$status
 
 test-swift: prerequisites
@@ -120,11 +152,19 @@ test-counts: prerequisites
 
 include Tests/Model/model.mk
 include Tests/Numa/numa.mk
+include Tests/Faults/faults.mk
 
-.PHONY: verify verify-quick verify-full museum bench
+.PHONY: verify verify-quick verify-full museum mutation bench
 
 verify-quick verify verify-full: prerequisites
 	@scripts/verify $(patsubst verify-%,--%,$(filter-out verify,$@))
+
+print-%: # what the Makefile calls it: for Tests/Mutation/run
+	@echo $($*)
+
+# Mutants that nobody chose: docs/verification.md.
+mutation: prerequisites
+	@Tests/Mutation/run $(if $(N),--count $(N))
 
 museum: prerequisites
 	@Tests/Museum/run $(if $(ONLY),--only "$(ONLY)")

@@ -8,6 +8,11 @@ int64_t odi_clock_now(void)
     return clock_stands_at;
 }
 
+int64_t odi_clock_coarse(void)
+{
+    return clock_stands_at;
+}
+
 int64_t odi_clock_after(int64_t delay_ns)
 {
     return delay_ns;

@@ -31,7 +31,6 @@ NEVER(odi_lane_free_hands)
 NEVER(odi_lane_has_passes)
 NEVER(odi_lane_is_clear)
 NEVER(odi_lane_keep)
-NEVER(odi_lane_open_if_clear)
 NEVER(odi_lane_keep_in)
 NEVER(odi_lane_push)
 NEVER(odi_lane_push_if_room)
@@ -39,6 +38,7 @@ NEVER(odi_lane_raise_all)
 NEVER(odi_lane_run_if_open)
 NEVER(odi_lane_run_uncounted)
 NEVER(odi_lane_settle)
+NEVER(odi_lane_settle_and_release)
 NEVER(odi_lane_submit)
 NEVER(odi_limit_submit)
 NEVER(odi_pool_submit_if_kept)
@@ -70,11 +70,18 @@ void odi_pool_submit(od_pool *whose, uint32_t band, odi_entry job)
     submitted[model_thread()] = job;
 }
 
+/* The queue is closed until its first job, whose record this opens it for. */
+void odi_lane_open_if_clear(od_queue *whose)
+{
+    odi_store_relaxed(&whose->inbox.diverted, false); /* relaxed: the lock is held */
+}
+
 static void prepare(void)
 {
+    odi_store_relaxed(&queue.inbox.diverted, true); /* relaxed: nobody else is there */
     queue.pool = &pool;
     queue.band = 2;
-    queue.width = OD_UNLIMITED;
+    queue.gate.width = ODI_GATE_UNLIMITED;
 }
 
 static void body(void *context)

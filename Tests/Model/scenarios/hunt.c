@@ -37,6 +37,11 @@ int64_t odi_clock_now(void)
     return moment += ODI_SECOND;
 }
 
+int64_t odi_clock_coarse(void)
+{
+    return moment;
+}
+
 int64_t odi_clock_after(int64_t delay_ns)
 {
     return moment + delay_ns;

@@ -1,5 +1,5 @@
 /* listed.c — a barrier that the lane had no memory for is next, and something comes into the inbox
- * (lane/drain.c, turn.c, barrier.c, hands.c): what has come meanwhile is not taken for the barrier.
+ * (lane/line.c, hands.c): what has come meanwhile is not taken for the barrier.
  *
  * The barrier is a sync caller's, in its frame. Who takes what is next looks at the front and then takes, both
  * under the queue's lock; who submits has the inbox's.
@@ -11,68 +11,29 @@
 
 #include "lane/hands.c"
 
-#include "lane/barrier.c"
-
-#include "lane/turn.c"
-
-#include "lane/drain.c"
+#include "lane/line.c"
 
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/never.h"
 #include "model/scenario.h"
 
-NEVER(odi_blocking_begin)
-NEVER(od_blocking_end)
-NEVER(odi_band_of_thread)
-NEVER(odi_borrow_list)
-NEVER(odi_borrow_pop)
-NEVER(odi_deque_size)
-NEVER(odi_lane_carry_out)
-NEVER(odi_lane_come_up)
-NEVER(odi_lane_end_credits)
-NEVER(odi_lane_is_cancelled)
-NEVER(odi_lane_is_clear)
-NEVER(odi_lane_line_up)
-NEVER(odi_lane_open_if_clear)
+NEVER(odi_lane_is_pass)
 NEVER(odi_lane_pass_raised)
-NEVER(odi_lane_raise)
-NEVER(odi_lane_raise_waiting)
-NEVER(odi_lane_set_diverted)
-NEVER(odi_lane_settle)
-NEVER(odi_lane_stay_up)
-NEVER(odi_lane_waiting)
-NEVER(odi_limit_admit)
-NEVER(odi_pool_submit)
-NEVER(odi_pool_submit_if_kept)
-NEVER(odi_queue_reap)
-NEVER(odi_record_drained)
-NEVER(odi_record_next_of_queue)
-NEVER(odi_records_empty_or_watched)
-NEVER(odi_run_discard)
-NEVER(odi_run_outside)
-NEVER(odi_target_came_up)
-NEVER(odi_target_lock)
-NEVER(odi_target_send)
-NEVER(odi_target_unlock)
-NEVER(odi_target_wants_back)
-NEVER(odi_worker_end_run)
-NEVER(odi_worker_other_bands)
-NEVER(odi_worker_run)
 
-_Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
-_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+_Thread_local od_stay *odi_stays;
+_Thread_local odi_set_apart *odi_apart;
+
+void odi_lane_turn(void *unused)
+{
+    (void)unused;
+}
 
 /* Nothing here is counted on a record. */
 odi_record *odi_record_of_job(odi_entry entry)
 {
     (void)entry;
     return NULL;
-}
-
-int32_t odi_lane_width(const od_queue *lane)
-{
-    return lane->width;
 }
 
 static od_queue queue;
@@ -89,10 +50,7 @@ static odi_entry turn_of(odi_turn *whose)
 static void prepare(odi_entry comes)
 {
     what_comes = comes;
-    queue.width = 1;
-    queue.running = 1;
-    queue.all_here = true;
-    queue.barriers = 1;
+    queue.gate = (odi_gate){.width = 1, .most = 1, .held = 1, .complete = true, .barriers = 1};
     barrier.exclusive = true;
     barrier.entry = turn_of(&barrier);
     queue.first_turn = queue.last_turn = &barrier;
@@ -132,10 +90,10 @@ static void takes_all(void)
     odi_entry entry;
 
     odi_lock_acquire(&queue.watch.lock);
-    while (taken_count < 2 && pop_next(&queue, &entry)) {
-        model_check(queue.exclusive == is_the_barrier(entry));
-        model_check(queue.barriers == 1 || queue.exclusive || taken_count == 1);
-        queue.exclusive = false;
+    while (taken_count < 2 && odi_lane_take(&queue, &entry, false)) {
+        model_check(queue.gate.exclusive == is_the_barrier(entry));
+        model_check(queue.gate.barriers == 1 || queue.gate.exclusive || taken_count == 1);
+        queue.gate.exclusive = false;
         taken[taken_count++] = entry;
     }
     odi_lock_release(&queue.watch.lock);
@@ -147,8 +105,8 @@ static void ends_its_turn(void)
     odi_entry next;
 
     odi_lock_acquire(&queue.watch.lock);
-    if (next_turn(&queue, &next)) {
-        model_check(!is_the_barrier(next) && !queue.exclusive && queue.barriers == 1);
+    if (odi_lane_take(&queue, &next, true)) {
+        model_check(!is_the_barrier(next) && !queue.gate.exclusive && queue.gate.barriers == 1);
         taken[taken_count++] = next;
     }
     odi_lock_release(&queue.watch.lock);
@@ -161,7 +119,7 @@ static void each_once(void)
     takes_all();
     for (int each = 0; each < taken_count; each++)
         barriers += is_the_barrier(taken[each]);
-    model_check(taken_count == 2 && barriers == 1 && queue.barriers == 0);
+    model_check(taken_count == 2 && barriers == 1 && queue.gate.barriers == 0);
     odi_fifo_free(&queue.lane);
     odi_fifo_free(&queue.inbox.fifo);
 }

@@ -13,22 +13,17 @@
 
 NEVER(odi_band_of_thread)
 NEVER(odi_borrow_list)
-NEVER(odi_fifo_pop)
-NEVER(odi_fifo_push)
-NEVER(odi_lane_call_in)
 NEVER(odi_lane_carry_out)
-NEVER(odi_lane_enter)
-NEVER(odi_lane_front)
+NEVER(odi_fifo_push)
 NEVER(odi_lane_is_clear)
+NEVER(odi_lane_list)
 NEVER(odi_lane_open_if_clear)
-NEVER(odi_lane_pass_raised)
-NEVER(odi_lane_peek)
 NEVER(odi_lane_raise_waiting)
 NEVER(odi_lane_settle)
-NEVER(odi_lane_width)
+NEVER(odi_lane_settle_and_release)
+NEVER(odi_lane_take)
 NEVER(odi_queue_reap)
 NEVER(odi_record_drained)
-NEVER(odi_run_outside)
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
