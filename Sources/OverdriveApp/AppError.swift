@@ -2,6 +2,8 @@
 public enum AppError: Error, Equatable, CustomStringConvertible {
     /// A task failed, and with it the boot.
     case taskFailed(task: String, reason: String)
+    /// A task that had booted failed, and with it the app.
+    case failedLater(task: String, reason: String)
     /// A task took longer to boot than it may.
     case overLimit(task: String, limit: Duration)
     /// The same task was given to an app twice, or to two apps.
@@ -27,6 +29,8 @@ public enum AppError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .taskFailed(let task, let reason):
             "the boot failed: \(task) failed: \(reason)"
+        case .failedLater(let task, let reason):
+            "\(task) failed after it had booted: \(reason)"
         case .overLimit(let task, let limit):
             "the boot failed: \(task) has not finished within its limit of \(limit): "
                 + "see that it calls setFinished(), or raise its startLimit"

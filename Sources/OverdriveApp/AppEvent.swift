@@ -50,10 +50,10 @@ public struct MemoryPressure: AppEvent, Hashable {
     public struct Threshold: Sendable, Hashable {
         /// How long tasks of the control group waited for memory.
         public var stall: Duration
-        /// Within which time, 0.5 to 10 seconds.
+        /// Within which time: 0.5 to 10 seconds, and a multiple of 2 seconds for a process without CAP_SYS_RESOURCE.
         public var window: Duration
 
-        /// A threshold; the kernel refuses windows that are shorter than half a second or longer than ten.
+        /// A threshold; the kernel refuses other windows, and the report has a note of it.
         public init(stall: Duration = .milliseconds(150), window: Duration = .seconds(2)) {
             self.stall = stall
             self.window = window

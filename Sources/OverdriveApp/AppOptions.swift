@@ -13,7 +13,7 @@ public struct AppOptions: Sendable {
     public var stopBudget: Duration = .seconds(10)
     /// How long the whole end may take. Kubernetes kills after 30 seconds.
     public var endBudget: Duration = .seconds(25)
-    /// How many events may wait.
+    /// How many events may wait. Closures of ``AppTasks/forEach(_:)`` that wait do not count, and none is dropped.
     public var eventCapacity = 1024
     /// What becomes of an event for which there is no room.
     public var eventPolicy = EventPolicy.refuseNewest

@@ -54,7 +54,7 @@ public struct AppReport: Sendable {
 
     /// The tasks, in the order of their providers.
     public let tasks: [Entry]
-    /// Why the boot failed; nil: it did not.
+    /// Why the boot failed, or which task did later; nil: none.
     public let failure: AppError?
     /// How long the boot took; nil: it is not over, or was never.
     public let bootTime: Duration?
@@ -62,7 +62,7 @@ public struct AppReport: Sendable {
     public let endReason: String?
     /// How long the end took; nil: it is not over.
     public let endTime: Duration?
-    /// What the process may exit with: 0 orderly, 1 boot failed, 2 over budget; nil: the app is not over.
+    /// What the process may exit with: 0 orderly, 1 boot or a task failed, 2 over budget; nil: the app is not over.
     public let exitCode: Int32?
     /// The tasks that have spent their budgets at the end, in that order.
     public let overBudget: [String]
@@ -107,7 +107,7 @@ public struct AppReport: Sendable {
             let task = graph.tasks[index]
             let dependencies = Array(graph.dependencies(of: index))
             return Entry(
-                task: task.name ?? "\(type(of: task))", provider: graph.providers[index], dependencies: dependencies,
+                task: task.name ?? "\(type(of: task))", provider: graph.provider(of: index), dependencies: dependencies,
                 outcome: AppReport.outcome(of: task.place),
                 ready: dependencies.compactMap { ends[$0] }.max() ?? .zero,
                 started: time(task.startedAt), ended: ends[index],

@@ -141,6 +141,22 @@ open class AppTask: Task<Void>, @unchecked Sendable {
         }
     }
 
+    /// Says that the task has failed.
+    ///
+    ///     listener.onClose { error in task.fail(error) }
+    ///
+    /// While it boots, so does the boot. After that the app ends in order, this task's ``stop()`` included, and exits with
+    /// 1; while it ends, the report has a note of it.
+    ///
+    /// - Threading: Any thread.
+    public final func fail(_ error: any Error) {
+        if let lifecycle, [.up, .stopping, .stopped].contains(place) {
+            lifecycle.failLater(self, error)
+        } else {
+            finish(with: .failure(error))
+        }
+    }
+
     /// Listens to one type of events.
     ///
     ///     listen(for: Reload.self) { [weak self] reload in self?.read(reload.file) }

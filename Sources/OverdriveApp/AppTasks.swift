@@ -55,7 +55,7 @@ public final class AppTasks: Sendable {
     /// Makes the app the process: boots it, hears its signals, ends in order, and exits.
     ///
     /// SIGTERM or SIGINT drains, the second cancels, the third exits at once. The exit code is 0 after an orderly end, 1
-    /// when the boot failed, 2 when budgets were not enough, 128 and the signal's number when it was forced. `exit()` in a
+    /// when the boot or later a task failed, 2 when budgets were not enough, 128 and the signal's number when it was forced. `exit()` in a
     /// task ends the app in order, too, and has its own code.
     ///
     /// - Parameters:

@@ -33,6 +33,23 @@ final class EventLine: Sendable {
         var whenDrained: (@Sendable () -> Void)?
 
         var count: Int { waiting.count - head }
+        /// The events among them, which are what the capacity is for: a program makes as many visits as it has written.
+        var eventCount = 0
+
+        mutating func add(_ item: Item) {
+            waiting.append(item)
+            if case .event = item { eventCount += 1 }
+        }
+
+        /// Drops the event that has waited longest. The visits before it keep their places.
+        mutating func dropOldestEvent() {
+            guard let oldest = waiting[head...].firstIndex(where: { if case .event = $0 { true } else { false } })
+            else { return }
+            let event = waiting[oldest]
+            for index in stride(from: oldest, to: head, by: -1) { waiting[index] = waiting[index - 1] }
+            waiting[head] = event
+            _ = takeFirst()
+        }
 
         mutating func takeFirst() -> Item? {
             guard head < waiting.count else {
@@ -41,6 +58,7 @@ final class EventLine: Sendable {
                 return nil
             }
             defer { head += 1 }
+            if case .event = waiting[head] { eventCount -= 1 }
             if head >= 64, head * 2 > waiting.count {
                 waiting.removeFirst(head)
                 head = 0
@@ -70,14 +88,14 @@ final class EventLine: Sendable {
     func post(_ event: any AppEvent) -> AppError? {
         let (error, begins) = state.withLock { state -> (AppError?, Bool) in
             if state.isClosed { return (refuse(&state, .postedAfterEnd(event: "\(type(of: event))")), false) }
-            if state.count >= capacity {
+            if state.eventCount >= capacity {
                 guard policy == .dropOldest else {
                     return (refuse(&state, .eventsFull(event: "\(type(of: event))", capacity: capacity)), false)
                 }
-                _ = state.takeFirst()
+                state.dropOldestEvent()
                 state.counts.dropped += 1
             }
-            state.waiting.append(.event(event))
+            state.add(.event(event))
             state.counts.accepted += 1
             return (nil, begin(&state))
         }
@@ -101,7 +119,7 @@ final class EventLine: Sendable {
     func keep(_ visit: @escaping Visit) -> Bool {
         let (kept, begins) = state.withLock { state -> (Bool, Bool) in
             guard !state.isLive, !state.isClosed else { return (false, false) }
-            state.waiting.append(.visit(visit))
+            state.add(.visit(visit))
             return (true, begin(&state))
         }
         if begins { queue.async { self.deliver() } }

@@ -5,6 +5,7 @@ internal import Synchronization
 /// Why an app ends.
 enum EndReason: Sendable, Equatable {
     case bootFailed
+    case taskFailed
     case requested
     case signal(AppSignal)
     case exitCalled
@@ -12,6 +13,7 @@ enum EndReason: Sendable, Equatable {
     var sentence: String {
         switch self {
         case .bootFailed: "the boot failed"
+        case .taskFailed: "a task failed"
         case .requested: "the program asked for it"
         case .signal(let signal): "\(signal) came"
         case .exitCalled: "exit() was called"
@@ -164,6 +166,21 @@ final class Lifecycle: Sendable {
             return true
         }
         if fails { end(.bootFailed) }
+    }
+
+    /// A task that had booted has failed: the app ends, or the boot fails where it is not over. While it ends, that is
+    /// noted.
+    func failLater(_ task: AppTask, _ error: any Error) {
+        let error = AppError.failedLater(task: task.title, reason: reason(of: error))
+        let reason = state.withLock { state -> EndReason? in
+            guard state.reason == nil, state.failure == nil else {
+                state.notes.append("\(error)")
+                return nil
+            }
+            state.failure = error
+            return state.hasBooted ? .taskFailed : .bootFailed
+        }
+        if let reason { end(reason) }
     }
 
     // MARK: - The end

@@ -104,6 +104,20 @@ enum Measure {
         @Inject var service: Service
     }
 
+    /// A variable that somebody may set: who calls what it holds retains that for as long as the call lasts.
+    final class VariableUser: @unchecked Sendable {
+        private(set) var service: Service
+        init(_ service: Service) { self.service = service }
+        @inline(never) func set(_ service: Service) { self.service = service }
+    }
+
+    @inline(never)
+    static func throughVariable(_ user: VariableUser, _ rounds: Int) -> Int {
+        var sum = 0
+        for _ in 0..<rounds { sum = user.service.work(sum) }
+        return sum
+    }
+
     @inline(never)
     static func throughInjected(_ user: User, _ rounds: Int) -> Int {
         var sum = 0
@@ -129,15 +143,18 @@ enum Measure {
         let service = Service()
         ServiceLocator.shared.add { Register(.unique) { service } }
         let (user, wrapperUser, rounds) = (User(service), WrapperUser(), 1_000_000)
-        var (constant, injected, wrapper) = (Times(), Times(), Times())
+        let variableUser = VariableUser(Service())
+        variableUser.set(service)
+        var (constant, variable, injected, wrapper) = (Times(), Times(), Times(), Times())
         for _ in 0..<40 {
             constant.lower(to: Times { sink += throughConstant(user, rounds) })
+            variable.lower(to: Times { sink += throughVariable(variableUser, rounds) })
             injected.lower(to: Times { sink += throughInjected(user, rounds) })
             wrapper.lower(to: Times { sink += throughWrapper(wrapperUser, rounds) })
         }
         func shown(_ times: Times) -> Double { Double(times.processor / 10_000) / 100 }
-        print("a call of a service, nanoseconds: through a constant \(shown(constant)), through a resolved Injected "
-            + "\(shown(injected)), through a resolved @Inject \(shown(wrapper)) (\(sink & 1))")
+        print("a call of a service, nanoseconds: through a constant \(shown(constant)), through a variable "
+            + "\(shown(variable)), through a resolved Injected \(shown(injected)), through a resolved @Inject \(shown(wrapper)) (\(sink & 1))")
     }
 
     nonisolated(unsafe) private static var sink = 0

@@ -109,6 +109,24 @@ struct BootTests {
         #expect(log.all == ["boot base", "plain", "boot top", "stop top", "stop base"])
     }
 
+    @Test("waits for a task of another app, which stays that app's")
+    func dependencyOnAnotherApp() async throws {
+        let (log, gate) = (Log<String>(), Gate())
+        let others = (0..<5).map { number in noted("other \(number)", log) { gate.pass() } }
+        let other = AppTasks.build(others)
+        let mine = noted("mine", log, after: [others[4]])
+        let app = AppTasks.build([mine])
+        #expect(!app.hasBooted)
+        gate.open()
+        try await app.booted()
+        let report = await app.over()
+        #expect(report.tasks.map(\.task) == ["mine"] && report.tasks[0].dependencies == [])
+        #expect(log.all.last == "stop mine")
+        try await other.booted()
+        await other.over()
+        #expect(log.all.count { $0.hasPrefix("stop other") } == 5)
+    }
+
     // MARK: - Failure
 
     @Test("fails with the task that failed; its dependents never start, and what had started is stopped in reverse order")

@@ -163,4 +163,50 @@ struct EndTests {
         #expect(report.exitCode == 0)
         #expect(report.notes == ["\"a\" did not stop well: the disk is full"])
     }
+
+    @Test("comes when a task fails that had booted, in order, and the report names it")
+    func failsLater() async throws {
+        let log = Log<String>()
+        let (base, server) = (noted("base", log), noted("server", log))
+        server.addDependency(base)
+        let app = AppTasks.build([base, server])
+        try await app.booted()
+        server.fail(Broken())
+        let report = await app.ended()
+        #expect(report.failure == .failedLater(task: "\"server\"", reason: "the disk is full"))
+        #expect(report.exitCode == 1 && report.endReason == "a task failed")
+        #expect(log.all.suffix(2) == ["stop server", "stop base"])
+    }
+
+    @Test("has a note of a task that fails while it runs, and of each that fails after the first")
+    func failsWhileEnding() async throws {
+        let (gate, stopping) = (Gate(), Gate())
+        let task = AppTask("slow") {} stop: {
+            stopping.open()
+            gate.pass()
+        }
+        let app = AppTasks.build([task])
+        try await app.booted()
+        app.end()
+        stopping.pass()
+        task.fail(Broken())
+        gate.open()
+        let report = await app.ended()
+        #expect(report.exitCode == 0 && report.failure == nil)
+        #expect(report.notes == ["\"slow\" failed after it had booted: the disk is full"])
+    }
+
+    @Test("comes when a task fails that had booted before the boot was over, which fails")
+    func failsBeforeTheRest() async throws {
+        let gate = Gate()
+        let early = noted("early", Log())
+        let app = AppTasks.build([early, AppTask("slow") { gate.pass() }])
+        #expect(eventually { app.reduce(0) { count, _ in count + 1 } == 1 })
+        early.fail(Broken())
+        gate.open()
+        let report = await app.ended()
+        #expect(report.failure == .failedLater(task: "\"early\"", reason: "the disk is full"))
+        #expect(report.exitCode == 1 && report.endReason == "the boot failed")
+        await #expect(throws: AppError.self) { try await app.booted() }
+    }
 }

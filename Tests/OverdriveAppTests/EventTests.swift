@@ -100,6 +100,28 @@ struct EventTests {
         }
     }
 
+    @Test("that are dropped for newer ones leave the visits where they are, and these take no event's room",
+          arguments: [AppOptions.EventPolicy.refuseNewest, .dropOldest])
+    func boundedBesideVisits(policy: AppOptions.EventPolicy) async throws {
+        let (gate, listener) = (Gate(), Listener())
+        var options = testOptions()
+        options.eventCapacity = 2
+        options.eventPolicy = policy
+        let app = AppTasks.build([listener, AppTask("slow") { gate.pass() }], options: options)
+        func visit(_ number: Int) { app.forEach { ($0 as? Listener)?.log.note(number) } }
+        for number in 0..<100 { visit(1000 + number) }
+        app.post(Ping(number: 0))
+        visit(2000)
+        for number in 1..<4 { app.post(Ping(number: number)) }
+        visit(3000)
+        gate.open()
+        try await app.booted()
+        let report = await app.over()
+        let events = policy == .dropOldest ? [2000, 2, 3, 3000] : [0, 2000, 1, 3000]
+        #expect(listener.log.all == Array(1000..<1100) + events)
+        #expect(report.events == (policy == .dropOldest ? (4, 2, 0, 2) : (2, 2, 2, 0)))
+    }
+
     @Test("posted after the end are refused with a sentence, and counted")
     func afterEnd() async throws {
         let app = AppTasks.build([Listener()])
@@ -195,5 +217,25 @@ struct EventTests {
         #expect(PressureSource(.init(), files: ["/nowhere/memory.pressure"]) { said.append($0) } == nil)
         #expect(said.count == 1 && said[0].hasPrefix("memory pressure is not reported: /nowhere/memory.pressure: "))
         #expect(PressureSource.files().last == "/proc/pressure/memory")
+    }
+
+    @Test("of the kernel's pressure wake who waits for them")
+    func kernelPressure() throws {
+        // Memory cannot be made short in a test. The kernel's way to say so is the same for processors, of which there are few.
+        var said: [String] = []
+        let threshold = MemoryPressure.Threshold(stall: .milliseconds(50))
+        guard let source = PressureSource(threshold, files: ["/proc/pressure/cpu"], note: { said.append($0) }) else {
+            // A kernel without pressure information, or one that lets nobody ask.
+            #expect(said.count == 1 && said[0].hasPrefix("memory pressure is not reported: /proc/pressure/cpu: "))
+            return
+        }
+        let done = Counter()
+        for _ in 0..<(8 * sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
+            onThread { while done.count == 0 {} }
+        }
+        defer { done.add() }
+        var descriptor = pollfd(fd: source.descriptor, events: Int16(POLLPRI), revents: 0)
+        #expect(poll(&descriptor, 1, 30_000) == 1)
+        #expect(descriptor.revents == Int16(POLLPRI))
     }
 }
