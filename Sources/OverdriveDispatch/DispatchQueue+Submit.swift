@@ -9,6 +9,8 @@ extension DispatchQueue {
     public func async(execute work: __owned @escaping @Sendable () -> Void) {
         if standIn.isThere {
             taskQueue.async(execute: standIn.around(work, []))
+        } else if let mainItself {
+            mainItself.async(execute: work)
         } else {
             taskQueue.async(execute: work)
         }
@@ -28,6 +30,8 @@ extension DispatchQueue {
     ) {
         if standIn.isThere {
             taskQueue.async(group: group?.group, qos: qos.asked, flags: flags.engine, execute: standIn.around(work, flags))
+        } else if let mainItself, group == nil {
+            mainItself.async(qos: qos, flags: flags, execute: work)
         } else {
             taskQueue.async(group: group?.group, qos: qos.asked, flags: flags.engine, execute: work)
         }
@@ -103,9 +107,8 @@ extension DispatchQueue {
         deadline: DispatchTime, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
         execute work: __owned @escaping @Sendable () -> Void
     ) {
-        if self === DispatchQueue.main {
-            // libdispatch's own timer comes to the main thread without a detour.
-            Dispatch.DispatchQueue.main.asyncAfter(deadline: deadline, qos: qos, flags: flags, execute: work)
+        if let mainItself {
+            mainItself.asyncAfter(deadline: deadline, qos: qos, flags: flags, execute: work)
             return
         }
         let body = standIn.isThere ? standIn.around(work, flags) : work

@@ -27,6 +27,9 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     /// has made, or one on such a queue.
     let foreign: Dispatch.DispatchQueue?
 
+    /// The main queue itself, in ``main`` alone: the engine knows the main thread, so plain closures take no detour.
+    let mainItself: Dispatch.DispatchQueue?
+
     /// Shared by everybody: suspending it does nothing, as in Dispatch.
     let isShared: Bool
 
@@ -126,7 +129,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     init(
         _ queue: TaskQueue, label: String, qos: DispatchQoS, isConcurrent: Bool, isShared: Bool = false,
-        foreign: Dispatch.DispatchQueue? = nil, isInactive: Bool = false
+        foreign: Dispatch.DispatchQueue? = nil, mainItself: Dispatch.DispatchQueue? = nil, isInactive: Bool = false
     ) {
         taskQueue = queue
         self.label = label
@@ -134,6 +137,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
         self.isConcurrent = isConcurrent
         self.isShared = isShared
         self.foreign = foreign
+        self.mainItself = mainItself
         isActivated = Atomic(!isInactive)
     }
 
@@ -151,7 +155,7 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     /// The queue of the process's main thread.
     public static let main = DispatchQueue(
         .main, label: "com.apple.main-thread", qos: .unspecified, isConcurrent: false,
-        foreign: Dispatch.DispatchQueue.main)
+        foreign: Dispatch.DispatchQueue.main, mainItself: Dispatch.DispatchQueue.main)
 
     /// The shared concurrent queue of one quality of service.
     public static func global(qos: DispatchQoS.QoSClass = .default) -> DispatchQueue {

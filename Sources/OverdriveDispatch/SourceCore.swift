@@ -267,7 +267,7 @@ final class SourceCore: @unchecked Sendable {
     private func tell(_ handler: SourceHandler?) {
         let handler: SourceHandler? = section {
             guard !wasCancelled, !isReleased, suspensions == 0, pending != 0 else { return nil }
-            told = pending
+            told = watch?.isLevel == true ? pending &- 1 : pending
             pending = 0
             return eventHandler
         }

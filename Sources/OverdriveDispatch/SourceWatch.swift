@@ -8,7 +8,8 @@ internal import Synchronization
 final class SourceWatch: @unchecked Sendable {
     // libdispatch guards it.
     private let theirs: any Dispatch.DispatchSourceProtocol
-    private let isLevel: Bool
+    /// It watches a descriptor, whose data may be 0: what comes with the end of a stream.
+    let isLevel: Bool
     private let isOnce: Bool
     private let data: UInt?
     private let onEnd: @Sendable () -> Void
@@ -33,15 +34,16 @@ final class SourceWatch: @unchecked Sendable {
 
     func start(telling core: SourceCore) {
         theirs.setEventHandler { [unowned self] in
-            let data = max(self.data ?? theirs.data, 1)
             if isLevel {
+                let data = theirs.data
                 theirs.suspend()
                 isResting.store(true, ordering: .sequentiallyConsistent)
                 // Who ended the watch since could not know that it rests.
                 if ended.load(ordering: .sequentiallyConsistent) { return wake() }
-                core.merge(data) { _, new in new }
+                // One more than it is: what is pending is not 0.
+                core.merge(data &+ 1) { _, new in new }
             } else {
-                core.merge(data, by: &+)
+                core.merge(max(self.data ?? theirs.data, 1), by: &+)
             }
         }
         theirs.setCancelHandler { [self] in

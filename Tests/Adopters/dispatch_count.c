@@ -1,7 +1,7 @@
 /* dispatch_count.c — preloaded into a program, counts what is submitted to libdispatch's queues other than main.
  *
  * At the end it appends a line "dispatch N tools M" to the file that OVERDRIVE_COUNTS names: N were submitted by the
- * program, M by the test library and Foundation for themselves. */
+ * program, M by the test library and Foundation for themselves. The drop-in types' own waiting for the wall clock is neither. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 extern char _dispatch_main_q[] __attribute__((weak));
+extern const char *dispatch_queue_get_label(void *queue) __attribute__((weak));
 
 static _Atomic unsigned long program, tools;
 
@@ -30,8 +31,16 @@ static int from_tools(void) {
     return 0;
 }
 
+/* Where libdispatch tells the drop-in types that a time of the wall clock has come. What is then submitted to the engine is
+ * counted there. */
+static int is_watching(void *queue) {
+    const char *label = dispatch_queue_get_label ? dispatch_queue_get_label(queue) : NULL;
+
+    return label != NULL && strcmp(label, "overdrive.watching") == 0;
+}
+
 static void note(void *queue) {
-    if (queue == (void *)_dispatch_main_q) return;
+    if (queue == (void *)_dispatch_main_q || is_watching(queue)) return;
     atomic_fetch_add(from_tools() ? &tools : &program, 1);
 }
 

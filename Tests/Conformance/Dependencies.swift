@@ -53,6 +53,43 @@ extension Conformance {
             #expect(log.all == [1, 2])
         }
 
+        @Test("is waited for by a barrier only if it waits for nothing", arguments: Surface.all)
+        func barrier(on surface: Surface) {
+            let (queue, log, gate) = (surface.operations(), Log<String>(), Gate())
+            let (first, second) = (surface.unit { gate.pass() }, surface.unit { log.note("second") })
+            second.add(dependency: first)
+            let elsewhere = surface.operations()
+            elsewhere.add(first)
+            queue.add(second)
+            queue.addBarrier { log.note("barrier") }
+            if surface.expects(.barrierAndDependencies, theirs: false, ours: true) {
+                #expect(eventually { log.all == ["barrier"] })
+            } else {
+                linger()
+                #expect(log.all == [])
+            }
+            gate.open()
+            queue.waitUntilAllAreFinished()
+            #expect(eventually { log.all.count == 2 })
+        }
+
+        @Test("can tell where it runs", arguments: Surface.apart)
+        func current(on surface: Surface) {
+            let (queues, labels) = (Log<Bool>(), Log<String?>())
+            switch surface {
+            case .libdispatch:
+                let queue = OperationQueue()
+                queue.addOperation { queues.note(OperationQueue.current === queue) }
+                queue.waitUntilAllOperationsAreFinished()
+            case .overdrive, .dropIn:
+                let queue = TaskQueue.concurrent(label: "asked")
+                queue.async { labels.note(TaskQueue.currentLabel) }
+                queue.waitUntilAllTasksAreFinished()
+            }
+            #expect(queues.all == surface.expects(.currentQueue, theirs: [true], ours: []))
+            #expect(labels.all == surface.expects(.currentQueue, theirs: [], ours: ["asked"]))
+        }
+
         @Test("on a queue of limit one leaves its place to what it depends on", arguments: Surface.all)
         func noDeadlock(on surface: Surface) {
             let log = Log<Int>()

@@ -4,6 +4,28 @@ import Testing
 extension Conformance {
     @Suite("A serial queue")
     struct SerialQueues {
+        @Test("computes beside others, as many at a time as there are CPUs or as there are queues", arguments: Surface.all)
+        func threads(on surface: Surface) {
+            let count = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
+            let (inside, over) = (Counter(), Counter())
+            let queues = (0..<count).map { surface.serial("busy \($0)") }
+            for queue in queues {
+                queue.async {
+                    inside.add()
+                    while over.count == 0 {}
+                }
+            }
+            let all = surface.expects(.overcommit, theirs: true, ours: false)
+            if all {
+                #expect(eventually { inside.count == count })
+            } else {
+                linger(milliseconds: 100)
+                #expect(inside.count < count)
+            }
+            over.add()
+            #expect(eventually { inside.count == count })
+        }
+
         @Test("starts closures in the order of submission", arguments: Surface.all)
         func order(on surface: Surface) {
             let (queue, log) = (surface.serial(), Log<Int>())

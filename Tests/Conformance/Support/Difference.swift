@@ -29,4 +29,7 @@ enum Difference: String, CaseIterable, Sendable {
     case concurrentBlocks
     case specificsAround
     case specificsReplaced
+    case barrierAndDependencies
+    case currentQueue
+    case overcommit
 }

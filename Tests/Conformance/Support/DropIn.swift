@@ -31,7 +31,7 @@ extension Difference {
     var isKeptByDropIn: Bool {
         switch self {
         case .labels, .sharedQueues, .limitOfZero, .cancelledWhileSuspended, .plainQoS, .timerLives, .barrierCounts,
-            .dependencyAdded, .releasedSuspended, .releasedInactive:
+            .barrierAndDependencies, .dependencyAdded, .releasedSuspended, .releasedInactive:
             true
         default:
             false
