@@ -16,7 +16,7 @@ public struct BatchOptions: Sendable {
     public var weights: [Int]?
     /// What is told on the standard error stream meanwhile.
     public var progress = BatchProgress.none
-    /// Whether Ctrl-C (SIGINT) and SIGTERM end the run orderly. A second one ends the process at once.
+    /// Whether Ctrl-C (SIGINT), SIGTERM and SIGHUP end the run orderly. A second one ends the process at once.
     public var endsOnSignals = false
     /// How long items that are under way may take after the request to end, before the run returns without them.
     public var endDeadline = Duration.seconds(10)

@@ -38,7 +38,12 @@ final class BatchRun {
     private var isolated: [Int] = []
     private var meter: BatchMeter
 
-    init(_ job: BatchJob, _ options: BatchOptions, keepsOutputs: Bool) throws(BatchError) {
+    /// The largest output that a record of the journal takes, beside what names its item.
+    private static let mostOutput = Segment.mostPayload - 64
+
+    init(
+        _ job: BatchJob, _ options: BatchOptions, keepsOutputs: Bool, mostOutput: Int = BatchRun.mostOutput
+    ) throws(BatchError) {
         self.job = job
         self.options = options
         self.keepsOutputs = keepsOutputs
@@ -88,7 +93,7 @@ final class BatchRun {
         floor = Floor(
             job, positions, skipped: skipped, flight: writer?.flight ?? Flight(slots: parallelism),
             keepsEntries: writer != nil, parallelism: parallelism, options: options,
-            keepsOutputs: keepsOutputs)
+            keepsOutputs: keepsOutputs, mostOutput: mostOutput)
     }
 
     /// Finds out whose fault it was that the last run ended as it did, and writes that down.
@@ -158,7 +163,7 @@ final class BatchRun {
                 active == 0
                 && (floor.token.isCancelled || floor.taken >= positions.count && !floor.hasRetries)
             let isStarved = floor.isStarved(of: positions.count)
-            if isOver || isStarved || writer == nil || seconds - lastCommit >= Self.commitInterval {
+            if isOver || isStarved || floor.hasFullSlots || writer == nil || seconds - lastCommit >= Self.commitInterval {
                 try collect(output)
                 floor.open(to: limit)
             }
@@ -190,7 +195,7 @@ final class BatchRun {
                 }
                 floor.startPumps(most: 1)
                 _ = floor.wake.wait(timeout: .milliseconds(100))
-                if seconds - lastCommit >= Self.commitInterval { try collect(output) }
+                if floor.hasFullSlots || seconds - lastCommit >= Self.commitInterval { try collect(output) }
             }
         }
     }
@@ -226,20 +231,21 @@ final class BatchRun {
         var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
         for slot in floor.slots {
             let tally = slot.tally.withLock { tally in
-                let entries = tally.entries.take()
+                let records = tally.records + [tally.entries.take()]
                 defer {
+                    tally.records = []
                     tally.results = []
                     (tally.done, tally.retries, tally.busy, tally.heldBytes) = (0, 0, 0, 0)
                     tally.quarantined = []
                 }
                 return (
-                    entries: entries, results: tally.results, done: tally.done, retries: tally.retries,
+                    records: records, results: tally.results, done: tally.done, retries: tally.retries,
                     busy: tally.busy,
                     quarantined: tally.quarantined
                 )
             }
-            if !tally.entries.isEmpty {
-                writer?.append(tally.entries)
+            for record in tally.records where !record.isEmpty {
+                writer?.append(record)
                 lastWrite = seconds
             }
             results += tally.results
@@ -265,6 +271,7 @@ final class BatchRun {
             if case .success(let bytes) = result { heldBytes += bytes.count }
             held[place] = result
         }
+        floor.release()
         advance(output)
     }
 

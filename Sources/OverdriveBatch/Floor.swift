@@ -14,10 +14,14 @@ final class Floor: Sendable {
     private static let turn: UInt64 = 10_000_000
     /// Bytes that a slot may hold before its pump waits for the journal.
     private static let mostHeld = 4 << 20
+    /// Of an error's text, so much is kept.
+    private static let mostError = 1 << 16
 
     /// What one pump did since it was last asked.
     struct Tally {
         var entries = EntryWriter()
+        /// Entries that would not have gone into one record with those after them.
+        var records: [[UInt8]] = []
         var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
         var done = 0
         var quarantined: [(place: Int, failure: BatchFailure)] = []
@@ -45,6 +49,8 @@ final class Floor: Sendable {
 
     private struct State {
         var free: [Slot]
+        /// Slots that hold so much that it has to be collected first.
+        var full: [Slot] = []
         var active = 0
         var retries: [Retry] = []
     }
@@ -61,6 +67,8 @@ final class Floor: Sendable {
     private let keepsEntries: Bool
     private let options: BatchOptions
     private let keepsOutputs: Bool
+    /// The largest output that a record of the journal takes.
+    private let mostOutput: Int
     private let next = Atomic<Int>(0)
     private let end = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
@@ -72,13 +80,15 @@ final class Floor: Sendable {
     ///   - flight: Where it is noted what is under way.
     ///   - keepsEntries: Whether there is a journal.
     ///   - keepsOutputs: Whether somebody will take the outputs.
+    ///   - mostOutput: The largest output that a record takes; smaller in tests.
     init(
         _ job: BatchJob, _ positions: BatchJob.Positions, skipped: Bitmap, flight: Flight, keepsEntries: Bool,
         parallelism: Int,
-        options: BatchOptions, keepsOutputs: Bool
+        options: BatchOptions, keepsOutputs: Bool, mostOutput: Int
     ) {
         (self.job, self.positions, self.skipped, self.flight) = (job, positions, skipped, flight)
         (self.options, self.keepsEntries, self.keepsOutputs) = (options, keepsEntries, keepsOutputs)
+        self.mostOutput = mostOutput
         slots = (0..<parallelism).map { Slot($0) }
         state = Mutex(State(free: slots.reversed()))
         queue = .concurrent(label: "batch", scheduler: options.scheduler)
@@ -96,6 +106,17 @@ final class Floor: Sendable {
     func isStarved(of total: Int) -> Bool {
         let taken = taken
         return taken < total && taken >= end.load(ordering: .relaxed)
+    }
+
+    /// Whether a slot waits for its tally to be collected.
+    var hasFullSlots: Bool { state.withLock { !$0.full.isEmpty } }
+
+    /// Lets pumps use the slots again that were full: all tallies have been collected.
+    func release() {
+        state.withLock { state in
+            state.free += state.full
+            state.full = []
+        }
     }
 
     var activeCount: Int { state.withLock { $0.active } }
@@ -119,7 +140,6 @@ final class Floor: Sendable {
                 guard state.active < most, hasItems || state.retries.contains(where: { $0.due <= now }) else {
                     return nil
                 }
-                // A slot that is full waits for the coordinator, which is about to empty it.
                 guard let slot = state.free.popLast() else { return nil }
                 state.active += 1
                 return slot
@@ -135,6 +155,7 @@ final class Floor: Sendable {
         flight.enter(slot.number)
         let began = clock()
         var last = began
+        var isFull = false
         while !token.isCancelled {
             if let retry = takeRetry() {
                 attempt(retry.place, failures: retry.failures, in: slot, since: &last)
@@ -149,10 +170,10 @@ final class Floor: Sendable {
             } else {
                 break
             }
-            if slot.tally.withLock({ $0.heldBytes > Self.mostHeld || $0.entries.bytes.count > Self.mostHeld })
-            {
-                break
+            isFull = slot.tally.withLock { tally in
+                max(tally.heldBytes, tally.entries.bytes.count) > Self.mostHeld || !tally.records.isEmpty
             }
+            if isFull { break }
             if last &- began > Self.turn {
                 flight.end(slot: slot.number)
                 queue.async { self.pump(slot) }
@@ -162,7 +183,7 @@ final class Floor: Sendable {
         flight.end(slot: slot.number)
         state.withLock { state in
             state.active -= 1
-            state.free.append(slot)
+            if isFull { state.full.append(slot) } else { state.free.append(slot) }
         }
         wake.signal()
     }
@@ -214,6 +235,12 @@ final class Floor: Sendable {
         let time = now &- last
         last = now
         switch result {
+        case .success(let output) where keepsEntries && output.count > mostOutput:
+            let failure = BatchFailure(
+                attempts: failures + 1,
+                description: "an output of \(output.count) bytes: a journal takes \(mostOutput) from an item, so "
+                    + "write it to a file and return its name")
+            note(place, index, .failure(failure), attempts: failures + 1, time: time, in: slot)
         case .success(let output):
             note(place, index, .success(output), attempts: failures + 1, time: time, in: slot)
         case .failure(let error):
@@ -252,20 +279,24 @@ final class Floor: Sendable {
             switch result {
             case .success(let output):
                 tally.done += 1
-                if keepsEntries {
-                    tally.entries.append(index: index, kind: .output, attempts: attempts, bytes: output)
-                }
+                keep(index, .output, attempts, output, in: &tally)
                 if keepsOutputs { tally.heldBytes += output.count }
             case .failure(let failure):
                 tally.quarantined.append((place, failure))
-                if keepsEntries {
-                    tally.entries.append(
-                        index: index, kind: .quarantined, attempts: attempts,
-                        bytes: Array(failure.description.utf8))
-                }
+                keep(index, .quarantined, attempts, Array(failure.description.utf8.prefix(Self.mostError)), in: &tally)
             }
             if keepsOutputs { tally.results.append((place, result)) }
         }
+    }
+
+    private func keep(
+        _ index: Int, _ kind: Entry.Kind, _ attempts: Int, _ bytes: [UInt8], in tally: inout Tally
+    ) {
+        guard keepsEntries else { return }
+        if tally.entries.count > 0, tally.entries.bytes.count + bytes.count > mostOutput {
+            tally.records.append(tally.entries.take())
+        }
+        tally.entries.append(index: index, kind: kind, attempts: attempts, bytes: bytes)
     }
 
     private func clock() -> UInt64 {

@@ -22,7 +22,8 @@ public struct BatchMerge {
         var shards: [JournalContents] = []
         for directory in directories {
             let contents = try JournalContents.read(directory, count: nil, wantsOutputs: true)
-            guard let identity = contents.identity else { throw .noJournal(directory) }
+            // A shard whose process has made its directory, and not yet its journal, has nothing to say.
+            guard let identity = contents.identity else { continue }
             if var first = shards.first?.identity {
                 if first.shard.count != identity.shard.count {
                     throw .foreign(
@@ -37,7 +38,7 @@ public struct BatchMerge {
             }
             shards.append(contents)
         }
-        guard let identity = shards[0].identity else { throw .noJournal(directory) }
+        guard let identity = shards.first?.identity else { throw .noJournal(directory) }
         (count, job, version) = (identity.count, identity.job, identity.version)
         self.shards = shards
     }

@@ -19,8 +19,9 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
     /// Reads `I/N`, or `/N`, whose index the environment tells.
     ///
     /// The index is that of a Slurm array (`SLURM_ARRAY_TASK_ID`; number it from 0), of HyperQueue (`HQ_TASK_ID`) or of
-    /// Kubernetes (`JOB_COMPLETION_INDEX`). The count is always written, and Slurm's lowest index is not asked for: where
-    /// some parts of an array are submitted again, both are those of what was submitted.
+    /// Kubernetes (`JOB_COMPLETION_INDEX`). The count is always written: where some parts of an array are submitted
+    /// again, Slurm tells the count and the lowest index of those alone. An array that is not numbered from 0 is refused for
+    /// that reason, as far as Slurm's lowest index and step show it.
     ///
     /// - Parameter text: `3/16`, or `/16`.
     /// - Throws: ``BatchError/shard(_:)`` for what is no shard.
@@ -35,6 +36,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
         }
         let index: Int
         if parts[0].isEmpty {
+            try Self.checkNumbering(of: count, environment)
             guard let found = try Self.index(from: environment) else {
                 throw .shard(
                     "--shard \(text) takes its index from SLURM_ARRAY_TASK_ID, HQ_TASK_ID or JOB_COMPLETION_INDEX, and none is "
@@ -58,6 +60,17 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
     private static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return Int(text)
+    }
+
+    /// Refuses a whole array that begins elsewhere than at 0, or leaves numbers out.
+    private static func checkNumbering(of count: Int, _ environment: (String) -> String?) throws(BatchError) {
+        func value(_ name: String) -> Int? { environment("SLURM_ARRAY_TASK_" + name).flatMap { number($0[...]) } }
+        guard value("COUNT") == count, let first = value("MIN"), let step = value("STEP"),
+            count > 1 ? (first, step) != (0, 1) : first != 0
+        else { return }
+        throw .shard(
+            "the array is numbered from \(first) by \(step), and a part of it that is submitted again would not know that: "
+                + "number it from 0 (--array=0-\(count - 1))")
     }
 
     private static func index(from environment: (String) -> String?) throws(BatchError) -> Int? {

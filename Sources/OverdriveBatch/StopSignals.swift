@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ctrl-C and SIGTERM as a request to end orderly. A second one ends the process as usual.
+/// Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) as a request to end orderly. A second one ends the process as usual.
 enum StopSignals {
     private static let requested = Atomic<Int32>(0)
 
@@ -14,7 +14,7 @@ enum StopSignals {
     /// Takes the signals over, unless whoever started this process had them ignored.
     static func listen() {
         requested.store(0, ordering: .relaxed)  // Made before the handler needs it.
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             var action = sigaction()
             guard sigaction(signal, nil, &action) == 0,
                 action.__sigaction_handler.sa_handler.map({ unsafeBitCast($0, to: Int.self) != 1 }) ?? true

@@ -52,6 +52,7 @@ struct ChecksumLineTests {
             "\(Self.hex)0  name", "g\(Self.hex.dropFirst())  name", "\\\(Self.hex)  a\\",
             "\\\(Self.hex)  a\\x",
             "SHA256 (name) = 00", "SHA256 name = \(Self.hex)", "SHA512 (name) = \(Self.hex)", "SHA256 (",
+            "XXH3 (name) = \(Self.hex)", "XXH3 (name) = ", "\(Self.hex.prefix(16))  name",
             "\\",
         ] {
             #expect(parse(line) == nil, "\(line)")

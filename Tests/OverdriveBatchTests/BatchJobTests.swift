@@ -164,6 +164,70 @@ struct BatchJobTests {
         #expect(report.done == 200_000)
     }
 
+    @Test("an output that no record takes is given up with a sentence, and what goes into no record together goes into two")
+    func largeOutputs() throws {
+        let scratch = try Scratch()
+        let job = BatchJob(name: "large", version: "1", count: 50) { index, _ in
+            [UInt8](repeating: UInt8(index), count: index == 7 ? 101 : 100)
+        }
+        func run() throws -> [Result<[UInt8], BatchFailure>] {
+            var results: [Result<[UInt8], BatchFailure>] = []
+            let run = try BatchRun(job, options(scratch, parallelism: 1), keepsOutputs: true, mostOutput: 100)
+            _ = try run.run { _, result in results.append(result) }
+            return results
+        }
+        let results = try run()
+        for index in 0..<50 where index != 7 {
+            #expect(try results[index].get() == [UInt8](repeating: UInt8(index), count: 100))
+        }
+        #expect(throws: BatchFailure.self) { _ = try results[7].get() }
+        guard case .failure(let failure) = results[7] else { return }
+        #expect(failure.description.hasPrefix("an output of 101 bytes: a journal takes 100"))
+        let again = try run().map { try? $0.get() }
+        #expect(again == results.map { try? $0.get() })
+    }
+
+    @Test("holds some megabytes of outputs, and not what a quarter of a second gives, while they go into the journal")
+    func heldBytes() throws {
+        let scratch = try Scratch()
+        let path = "\(scratch.path)/journal/000001.journal"
+        let made = Atomic<Int>(0)
+        let most = Atomic<Int>(0)
+        let output = [UInt8](repeating: 7, count: 1 << 20)
+        let job = BatchJob(name: "held", version: "1", count: 64) { _, _ in
+            var copy = output
+            copy[0] = 8
+            var status = stat()
+            let written = stat(path, &status) == 0 ? Int(status.st_size) : 0
+            let held = made.add(copy.count, ordering: .relaxed).newValue - written
+            most.max(held, ordering: .relaxed)
+            return copy
+        }
+        #expect(try job.run(options(scratch, parallelism: 2)).done == 64)
+        #expect(most.load(ordering: .relaxed) < 40 << 20)
+    }
+
+    @Test("a shard that has a directory and no journal yet is passed over, and named as a gap")
+    func shardThatHasNotBegun() throws {
+        let scratch = try Scratch()
+        let job = BatchJob(name: "begun", version: "1", count: 100) { _, _ in [] }
+        var options = options(scratch)
+        options.shard = try Shard("1/2")
+        _ = try job.run(options)
+        let journal = "\(scratch.path)/journal"
+        let begun = JournalDirectory.shard(try Shard("0/2"), in: journal)
+        #expect(mkdir(begun, 0o777) == 0)
+        for _ in 0..<2 {
+            let merge = try BatchMerge(journal)
+            #expect(merge.status.map(\.shard.index) == [1])
+            #expect {
+                try merge.validate { "\($0)" }
+            } throws: { "\($0)".hasSuffix("there is no journal of shard 0 of 2") }
+            // The same with a file in it that nothing was written to.
+            close(open("\(begun)/000001.journal", O_CREAT | O_WRONLY | O_CLOEXEC, 0o666))
+        }
+    }
+
     @Test("runs its shards apart, and the merge is the whole; gaps and doubles are named")
     func shards() throws {
         let scratch = try Scratch()

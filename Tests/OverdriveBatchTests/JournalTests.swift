@@ -194,6 +194,61 @@ struct JournalTests {
         }
     }
 
+    @Test("that ends in zeros, as a power failure leaves a file, loses what was not yet written and tells how much")
+    func unwrittenTail() throws {
+        let scratch = try Scratch()
+        do {
+            let first = try writer(scratch)
+            first.append(entries([(1, [1])]))
+            try first.commit()
+            first.append(entries([(2, Array(repeating: 2, count: 3000))]))
+            try first.commit()
+        }
+        let whole = try scratch.bytes("000001.journal")
+        let last = whole.count - (16 + 4 + 3000)
+        let blocks = stride(from: (last / 512 + 1) * 512, to: whole.count, by: 512)
+        for start in [last] + blocks {
+            try scratch.write("000001.journal", Array(whole[..<start]) + Array(repeating: 0, count: 5000))
+            let contents = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
+            #expect(contents.output(of: 1) == [1])
+            #expect(contents.output(of: 2) == nil)
+            #expect(contents.cutOff == start + 5000 - last)
+        }
+        // Something behind the zeros was written: that is damage.
+        try scratch.write("000001.journal", Array(whole[..<last]) + Array(repeating: 0, count: 5000) + [1])
+        #expect(throws: BatchError.self) {
+            _ = try JournalContents.read(scratch.path, count: 1000, wantsOutputs: true)
+        }
+    }
+
+    @Test("damaged says how to go on, and that works: in the last file and in those before it")
+    func remedies() throws {
+        let scratch = try Scratch()
+        for index in 1...2 {
+            let writer = try writer(scratch)
+            writer.append(entries([(index, [1, 2, 3])]))
+            try writer.commit()
+            writer.append(entries([(index + 10, [4])]))
+            try writer.commit()
+        }
+        func remedy() throws -> String {
+            let error = #expect(throws: BatchError.self) { _ = try writer(scratch) }
+            guard case .corrupt(_, _, let remedy) = error else { return "" }
+            return remedy
+        }
+        for (name, command, left) in [("000002", "truncate", [1, 11, 2]), ("000001", "mv", [2])] {
+            var bytes = try scratch.bytes("\(name).journal")
+            bytes[bytes.count - 1] ^= 1
+            try scratch.write("\(name).journal", bytes)
+            let text = try remedy()
+            let words = try #require(text.firstRange(of: command)).lowerBound
+            let line = text[words...].prefix { $0 != "," }
+            #expect(system(String(line)) == 0, "\(line)")
+            let contents = try writer(scratch).contents
+            #expect((0..<1000).filter { contents.ended.contains($0) } == left.sorted())
+        }
+    }
+
     @Test("of a node that lies still is taken over, and its writer is fenced off when it comes back")
     func takeover() throws {
         let scratch = try Scratch()
@@ -263,6 +318,25 @@ struct ShardTests {
         #expect(try Shard("/16", environment: { $0 == "HQ_TASK_ID" ? "2" : nil }).index == 2)
         #expect(
             try Shard("/16", environment: { $0 == "JOB_COMPLETION_INDEX" ? "0" : nil }).description == "0/16")
+    }
+
+    @Test("of an array that is not numbered from 0 are refused; some of one that is, submitted again, are not")
+    func numbering() throws {
+        func shard(_ text: String, id: Int, count: Int, min: Int, step: Int = 1) throws -> Shard {
+            let values = ["ID": id, "COUNT": count, "MIN": min, "STEP": step]
+            return try Shard(text) { name in
+                name.hasPrefix("SLURM_ARRAY_TASK_") ? values[String(name.dropFirst(17))].map { "\($0)" } : nil
+            }
+        }
+        #expect(try shard("/16", id: 3, count: 16, min: 0).index == 3)
+        #expect(try shard("/16", id: 7, count: 2, min: 3).index == 7)
+        #expect(try shard("/16", id: 7, count: 2, min: 3, step: 4).index == 7)
+        #expect(try shard("/1", id: 0, count: 1, min: 0, step: 0).index == 0)
+        for (min, step) in [(1, 1), (0, 2), (5, 1)] {
+            #expect {
+                _ = try shard("/16", id: 7, count: 16, min: min, step: step)
+            } throws: { "\($0)".hasSuffix("number it from 0 (--array=0-15)") }
+        }
     }
 
     @Test(

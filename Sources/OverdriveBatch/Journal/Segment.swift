@@ -8,23 +8,26 @@ enum Segment {
     enum Kind: UInt8 { case header = 1, entries, heartbeat, end }
 
     static let headSize = 16
+    private static let diskBlock = 512
     private static let mark: UInt32 = 0x4a64_764f  // "OvdJ"
 
     static func append(_ kind: Kind, _ payload: [UInt8], to bytes: inout [UInt8]) {
         func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
         let sum = payload.withUnsafeBytes { Checksum32.of($0) }
+        precondition(payload.count <= mostPayload)
         let head = word(mark) + word(UInt32(payload.count) << 3 | UInt32(kind.rawValue)) + word(sum)
         bytes += head
         bytes += word(head.withUnsafeBytes { Checksum32.of($0) })
         bytes += payload
     }
 
-    /// The most that a payload may hold, by the bits of its length.
+    /// The most that a payload may hold: half of what the bits of its length could say.
     static let mostPayload = 1 << 28
 
     /// Calls `body` for each record of `bytes`, up to `sealed` or the end.
     ///
-    /// - Returns: Where the last whole record ends: what follows was cut off while it was written.
+    /// - Returns: Where the last whole record ends: what follows was cut off while it was written, or is a block of the
+    ///   disk that a power failure left unwritten.
     /// - Throws: `BatchError.corrupt` for what nobody wrote so.
     static func read(
         _ bytes: UnsafeRawBufferPointer, of file: String, sealed: Int?,
@@ -38,30 +41,41 @@ enum Segment {
         func damage() -> BatchError {
             .corrupt(
                 file: file, byte: place,
-                remedy:
-                    "what stands before that is kept by: truncate -s \(place) '\(file)', and what came after is done again"
-            )
+                remedy: sealed == nil
+                    ? "what stands before that is kept by: truncate -s \(place) '\(file)', and what came after is done again"
+                    : Self.setAside(file))
         }
         if let sealed, bytes.count < sealed {
-            place = bytes.count
             throw .corrupt(
-                file: file, byte: place,
-                remedy: "\(sealed - place) bytes that were there are missing: start over in another journal")
+                file: file, byte: bytes.count,
+                remedy: "\(sealed - bytes.count) bytes that were there are missing: \(Self.setAside(file))")
         }
+        /// Whether nothing but zeros stands from `start` to the end: blocks that no write has reached.
+        func isUnwritten(from start: Int) -> Bool { sealed == nil && bytes[start...].allSatisfy { $0 == 0 } }
         while end - place >= headSize {
             let head = UnsafeRawBufferPointer(rebasing: bytes[place..<place + 12])
             guard word(0) == mark, Checksum32.of(head) == word(12),
                 let kind = Kind(rawValue: UInt8(word(4) & 7))
-            else { throw damage() }
+            else {
+                if isUnwritten(from: place) { break }
+                throw damage()
+            }
             let payload = place + headSize..<place + headSize + Int(word(4) >> 3)
             guard payload.upperBound <= end else { break }
             guard Checksum32.of(UnsafeRawBufferPointer(rebasing: bytes[payload])) == word(8) else {
+                let block = max(payload.lowerBound, (payload.upperBound - 1) & ~(diskBlock - 1))
+                if isUnwritten(from: block) { break }
                 throw damage()
             }
             try body(kind, payload)
             place = payload.upperBound
         }
         return place
+    }
+
+    /// What becomes of a file that a later one relies on: it cannot be cut, since its length is known.
+    private static func setAside(_ file: String) -> String {
+        "all that it holds is done again after: mv '\(file)' '\(file).damaged'"
     }
 }
 

@@ -37,7 +37,8 @@ struct BatchSetup: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "In a Slurm job that is told to end: has it queued again, so many times at most.", valueName: "n")
+            "In a Slurm job that is told to end, or finds its journal held: has it queued again, so many times at most.",
+            valueName: "n")
     )
     var requeue = 0
 
@@ -83,6 +84,16 @@ struct BatchSetup: ParsableArguments {
             case .none: .none
             }
         return options
+    }
+
+    /// Runs a batch. Where its journal is still held, as by what a lost node had begun, Slurm tries again later.
+    func run(_ batch: () throws(BatchError) -> BatchReport) throws(BatchError) -> BatchReport {
+        do throws(BatchError) {
+            return try batch()
+        } catch {
+            if case .locked = error, requeue > 0 { SlurmJob.requeueThis(atMost: requeue) }
+            throw error
+        }
     }
 
     /// Writes the report where it is wanted, and has Slurm queue the job again where it was told to end.

@@ -60,7 +60,7 @@ struct ChildProcess: ~Copyable {
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
-        for signal in [SIGINT, SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setflags(
             &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
@@ -99,7 +99,11 @@ struct ChildProcess: ~Copyable {
                 poll(&ready, 1, tick)
             }
             let ended = waitpid(process, &status, WNOHANG)
-            if ended == process { return status }
+            if ended == process {
+                // What it started and left behind: asked to end with it, and not let go when it is late.
+                if asked >= 0 { kill(-process, SIGKILL) }
+                return status
+            }
             if ended < 0, errno != EINTR { return 0xff00 }  // how it ended is lost: never a success
             if asked < 0, shouldStop() {
                 kill(-process, SIGTERM)

@@ -8,6 +8,8 @@ struct JournalledChecksum {
     let setup: BatchSetup
     /// How many files are read at the same time; nil follows the machine.
     let jobs: Int?
+    let algorithm: Algorithm
+    let json: Bool
 
     func run(_ paths: [Bytes]) throws -> ExitStatus {
         guard let directory = setup.directory else { return .usage }
@@ -22,16 +24,20 @@ struct JournalledChecksum {
         options.parallelism = jobs ?? 8 + 4 * options.scheduler.workerCount
 
         let engine = try OverdriveEngine(jobs: jobs, placement: Settings.schedulerPlacement)
-        let reader = FileReader(engine: engine, hash: SHA256Stream.self)
+        let reader = FileReader(engine: engine, hash: algorithm.hash)
         let token = CancellationToken()
         options.token = token
-        let job = BatchJob(name: Self.jobName(paths), version: "1", items: manifest, itemName: { $0 }) {
+        let job = BatchJob(name: jobName(paths), version: "1", items: manifest, itemName: { $0 }) {
             path, attempt in
             if attempt.isCancelled { throw BatchStop.cancelled }
             switch reader.digest(path, links: .refused) {
             case .success(let digest):
                 var line = Bytes()
-                ChecksumLine(digest: digest, name: path).write(to: &line)
+                if json {
+                    JSONLine.file(path, digest, to: &line)
+                } else {
+                    ChecksumLine(digest: digest, name: path).write(to: &line)
+                }
                 return line
             case .failure(let error): throw error
             }
@@ -40,13 +46,20 @@ struct JournalledChecksum {
         var failed: [(path: Bytes, failure: BatchFailure)] = []
         var failedCount = 0
         let prints = options.shard.count == 1
-        let report = try job.run(options) { index, result in
-            switch result {
-            case .success(let line):
-                if prints, !output.append(line) { token.cancel() }
-            case .failure(let failure):
-                failedCount += 1
-                if failed.count < FailureList.capacity { failed.append((manifest[index], failure)) }
+        let report = try setup.run { () throws(BatchError) in
+            try job.run(options) { index, result in
+                switch result {
+                case .success(let line):
+                    if prints, !output.append(line) { token.cancel() }
+                case .failure(let failure):
+                    failedCount += 1
+                    if json, prints {
+                        var line = Bytes()
+                        JSONLine.failure(manifest[index], failure.description, to: &line)
+                        if !output.append(line) { token.cancel() }
+                    }
+                    if failed.count < FailureList.capacity { failed.append((manifest[index], failure)) }
+                }
             }
         }
         if let status = output.status { return status }
@@ -70,9 +83,17 @@ struct JournalledChecksum {
         }
     }
 
+    private static let name = "checksum "
+    private static let jsonMark = "--json "
+
+    /// Whether the outputs of a job of that name are JSON, and so are its failures then.
+    static func isJSON(_ job: String) -> Bool {
+        Algorithm.allCases.contains { job.hasPrefix(name + "\($0) " + jsonMark) }
+    }
+
     /// The name under which a journal knows this job.
-    static func jobName(_ paths: [Bytes]) -> String {
-        "checksum sha256 " + RawArgument.text(for: Bytes(paths.joined(separator: [0])))
+    private func jobName(_ paths: [Bytes]) -> String {
+        Self.name + "\(algorithm) " + (json ? Self.jsonMark : "") + RawArgument.text(for: Bytes(paths.joined(separator: [0])))
     }
 
     private static func add(_ listing: Listing, under prefix: Bytes, to builder: inout Manifest.Builder) {

@@ -11,6 +11,8 @@ final class CheckPlan: Plan {
         var strict = false
         /// Passes over files that do not exist.
         var ignoreMissing = false
+        /// Says it in JSON.
+        var json = false
     }
 
     /// How many results may wait for an earlier one.
@@ -91,6 +93,7 @@ final class CheckPlan: Plan {
 
     private func append(_ name: Bytes, _ verdict: String, to output: inout Bytes) {
         if options.status { return }
+        if options.json { return JSONLine.verdict(verdict, of: name, to: &output) }
         ChecksumLine.writeVerdict(verdict, of: name, to: &output)
     }
 }
@@ -106,8 +109,9 @@ final class CheckUnit: WorkUnit, @unchecked Sendable {
     }
 
     override func perform(with reader: FileReader) {
+        let algorithm = expected.digest.algorithm
         outcome =
             expected.name == Roots.standardInput
-            ? reader.digestOfStandardInput() : reader.digest(expected.name, links: .followed)
+            ? reader.digestOfStandardInput(algorithm) : reader.digest(expected.name, links: .followed, algorithm)
     }
 }

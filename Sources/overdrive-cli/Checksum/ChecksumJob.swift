@@ -8,17 +8,19 @@ struct ChecksumJob {
     private let wakeup: Wakeup
     private let showsProgress: Bool
     private let printsStatistics: Bool
+    private let json: Bool
     private let start = ContinuousClock.now
 
     init(
-        engine: any Engine, hash: any StreamingHash.Type, cache: DigestCache? = nil, showsProgress: Bool,
-        printsStatistics: Bool
+        engine: any Engine, hash: any StreamingHash.Type, others: [Algorithm: any StreamingHash.Type] = [:],
+        cache: DigestCache? = nil, json: Bool = false, showsProgress: Bool, printsStatistics: Bool
     ) throws(SystemError) {
         self.engine = engine
+        self.json = json
         self.showsProgress = showsProgress
         self.printsStatistics = printsStatistics
         self.cache = cache
-        reader = FileReader(engine: engine, hash: hash, cache: cache)
+        reader = FileReader(engine: engine, hash: hash, others: others, cache: cache)
         wakeup = try Wakeup()
         wakeup.listenToInterrupts()
         signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's, with a sentence.
@@ -26,19 +28,38 @@ struct ChecksumJob {
 
     /// Prints a line for every file under `paths`.
     func list(_ paths: [Bytes]) -> ExitStatus {
+        walk(paths) { TreePlan($0, json: json) } verdict: { _ in .success }
+    }
+
+    /// Says how the files under `paths` differ from the list that `audit` has read.
+    func audit(_ paths: [Bytes], against audit: Audit) -> ExitStatus {
+        walk(paths) { AuditPlan(TreePlan($0), audit) } verdict: { plan in
+            var audit = plan.audit
+            for failure in plan.failures.kept { audit.fail(failure.path) }
+            return audit.report(json: json)
+        }
+    }
+
+    private func walk<Work: Plan>(
+        _ paths: [Bytes], _ makePlan: (Roots) -> sending Work, verdict: (Work) -> ExitStatus
+    ) -> ExitStatus {
         let roots = Roots(paths)
         for (path, sentence) in roots.passedOver { StandardError.say(path, sentence) }
         let survey = showsProgress ? Survey(roots) : nil
         survey?.start(on: engine, until: reader.stop)
-        let run = ChecksumRun(TreePlan(roots), on: engine, reader: reader, wakeup: wakeup)
+        let plan = makePlan(roots)
+        let run = ChecksumRun(plan, on: engine, reader: reader, wakeup: wakeup)
         let ending = follow(run) { survey?.total }
 
         return conclude(run, ending) { failures in
+            var statuses = [run.withPlan { verdict($0) }]
             failures.report()
-            let status = concludeCache()
-            if failures.count == 0 { return status }
-            StandardError.say("\(Quantity.count(failures.count)) could not be read")
-            return .someFailed
+            statuses.append(concludeCache())
+            if failures.count > 0 {
+                StandardError.say("\(Quantity.count(failures.count)) could not be read")
+                statuses.append(.someFailed)
+            }
+            return statuses.max { $0.rawValue < $1.rawValue } ?? .success
         }
     }
 

@@ -1,6 +1,7 @@
 /// One line of a checksum list, as `sha256sum` writes and reads it.
 ///
-/// A line is the digest in hexadecimal, a space, a space or an asterisk, and the name. A name with a
+/// A line is the digest in hexadecimal, a space, a space or an asterisk, and the name; of XXH3 it is BSD's form, which every
+/// version of `xxhsum` reads: `XXH3 (name) = digest`. A name with a
 /// backslash, a line feed or a carriage return is written with `\\`, `\n` and `\r` in their place, and
 /// its line begins with a backslash.
 struct ChecksumLine: Equatable {
@@ -17,7 +18,7 @@ struct ChecksumLine: Equatable {
         self.name = name
     }
 
-    /// Reads a line without its line feed, in `sha256sum`'s own form or in BSD's
+    /// Reads a line without its line feed, in the form of `sha256sum` and `sha512sum` or in BSD's
     /// `SHA256 (name) = digest`; nil when it is neither.
     init?(_ line: some Collection<UInt8>) {
         var rest = Array(line)[...]
@@ -33,10 +34,17 @@ struct ChecksumLine: Equatable {
     func write(to output: inout Bytes) {
         let isEscaped = Self.needsEscape(name)
         if isEscaped { output.append(Self.backslash) }
-        digest.write(to: &output)
-        output.append(UInt8(ascii: " "))
-        output.append(UInt8(ascii: " "))
-        Self.append(name, escaped: isEscaped, to: &output)
+        if digest.algorithm == .xxh3 {
+            output += digest.algorithm.tag + Bytes(ascii: " (")
+            Self.append(name, escaped: isEscaped, to: &output)
+            output += Bytes(ascii: ") = ")
+            digest.write(to: &output)
+        } else {
+            digest.write(to: &output)
+            output.append(UInt8(ascii: " "))
+            output.append(UInt8(ascii: " "))
+            Self.append(name, escaped: isEscaped, to: &output)
+        }
         output.append(10)
     }
 
@@ -84,11 +92,10 @@ struct ChecksumLine: Equatable {
     }
 
     private static func gnu(_ line: ArraySlice<UInt8>) -> (digest: Digest, name: ArraySlice<UInt8>)? {
-        let digits = Digest.byteCount * 2
-        guard line.count > digits + 1, let digest = Digest(hexadecimal: line.prefix(digits)) else {
-            return nil
-        }
-        var rest = line.dropFirst(digits)
+        let digits = line.prefix { $0 != UInt8(ascii: " ") }
+        let algorithm: Algorithm = digits.count == Algorithm.sha512.byteCount * 2 ? .sha512 : .sha256
+        guard line.count > digits.count + 1, let digest = Digest(hexadecimal: digits, algorithm) else { return nil }
+        var rest = line.dropFirst(digits.count)
         guard rest.popFirst() == UInt8(ascii: " ") else { return nil }
         // BSD's reversed form has one space; coreutils takes it where no text marker follows.
         if rest.count > 1, rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") {
@@ -98,9 +105,8 @@ struct ChecksumLine: Equatable {
     }
 
     private static func bsd(_ line: ArraySlice<UInt8>) -> (digest: Digest, name: ArraySlice<UInt8>)? {
-        let tag = Array("SHA256".utf8)
-        guard line.starts(with: tag) else { return nil }
-        var rest = line.dropFirst(tag.count)
+        guard let algorithm = Algorithm.allCases.first(where: { line.starts(with: $0.tag) }) else { return nil }
+        var rest = line.dropFirst(algorithm.tag.count)
         if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
         guard rest.popFirst() == UInt8(ascii: "("), let close = rest.lastIndex(of: UInt8(ascii: ")"))
         else { return nil }
@@ -108,6 +114,6 @@ struct ChecksumLine: Equatable {
         var tail = rest[rest.index(after: close)...].drop { $0 == UInt8(ascii: " ") || $0 == 9 }
         guard tail.popFirst() == UInt8(ascii: "=") else { return nil }
         tail = tail.drop { $0 == UInt8(ascii: " ") || $0 == 9 }
-        return Digest(hexadecimal: tail).map { ($0, name) }
+        return Digest(hexadecimal: tail, algorithm).map { ($0, name) }
     }
 }

@@ -1,22 +1,38 @@
-/// A SHA-256 digest.
-struct Digest: Equatable, Sendable {
-    static let byteCount = 32
+/// How a digest is made.
+enum Algorithm: String, CaseIterable, Sendable {
+    case sha256, sha512, xxh3
 
-    private var words: (UInt64, UInt64, UInt64, UInt64)
-
-    /// - Parameter bytes: 32 bytes; further ones are ignored, missing ones count as zero.
-    init(_ bytes: UnsafeRawBufferPointer) {
-        words = (0, 0, 0, 0)
-        withUnsafeMutableBytes(of: &words) { place in
-            place.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.byteCount)))
+    /// Bytes of a digest.
+    var byteCount: Int {
+        switch self {
+        case .sha256: 32
+        case .sha512: 64
+        case .xxh3: 8
         }
     }
 
-    /// Reads 64 hexadecimal digits of either case.
-    init?(hexadecimal digits: some Collection<UInt8>) {
-        guard digits.count == Self.byteCount * 2 else { return nil }
+    /// The name that stands before a line of BSD's form.
+    var tag: Bytes { Bytes(ascii: rawValue.uppercased()) }
+}
+
+/// A digest, and what made it.
+struct Digest: Hashable, Sendable {
+    let algorithm: Algorithm
+    private var bytes = SIMD64<UInt8>()
+
+    /// - Parameter bytes: As many as the algorithm gives; further ones are ignored, missing ones count as zero.
+    init(_ bytes: UnsafeRawBufferPointer, _ algorithm: Algorithm = .sha256) {
+        self.algorithm = algorithm
+        withUnsafeMutableBytes(of: &self.bytes) { place in
+            place.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(algorithm.byteCount)))
+        }
+    }
+
+    /// Reads hexadecimal digits of either case.
+    init?(hexadecimal digits: some Collection<UInt8>, _ algorithm: Algorithm = .sha256) {
+        guard digits.count == algorithm.byteCount * 2 else { return nil }
         var bytes = Bytes()
-        bytes.reserveCapacity(Self.byteCount)
+        bytes.reserveCapacity(algorithm.byteCount)
         var high: UInt8?
         for digit in digits {
             let value: UInt8
@@ -33,12 +49,12 @@ struct Digest: Equatable, Sendable {
                 high = value
             }
         }
-        self = bytes.withUnsafeBytes { Digest($0) }
+        self = bytes.withUnsafeBytes { Digest($0, algorithm) }
     }
 
-    /// Appends 64 small hexadecimal digits.
+    /// Appends small hexadecimal digits.
     func write(to line: inout Bytes) {
-        withUnsafeBytes(of: words) { bytes in
+        withBytes { bytes in
             for byte in bytes {
                 line.append(Self.digit(byte >> 4))
                 line.append(Self.digit(byte & 15))
@@ -47,11 +63,7 @@ struct Digest: Equatable, Sendable {
     }
 
     func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
-        withUnsafeBytes(of: words, body)
-    }
-
-    static func == (left: Digest, right: Digest) -> Bool {
-        left.words == right.words
+        withUnsafeBytes(of: bytes) { body(UnsafeRawBufferPointer(rebasing: $0.prefix(algorithm.byteCount))) }
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {

@@ -29,14 +29,14 @@ final class DigestCache: Sendable {
             self.digest = digest
         }
 
-        fileprivate init(_ record: UnsafeRawBufferPointer) {
+        fileprivate init(_ record: UnsafeRawBufferPointer, _ algorithm: Algorithm) {
             func number(_ place: Int) -> UInt64 {
                 UInt64(littleEndian: record.loadUnaligned(fromByteOffset: place * 8, as: UInt64.self))
             }
             (device, inode) = (number(0), number(1))
             (size, modified) = (Int64(bitPattern: number(2)), Int64(bitPattern: number(3)))
             (changed, read) = (Int64(bitPattern: number(4)), Int64(bitPattern: number(5)))
-            digest = Digest(UnsafeRawBufferPointer(rebasing: record[48...]))
+            digest = Digest(UnsafeRawBufferPointer(rebasing: record[48...]), algorithm)
         }
 
         fileprivate func write(to bytes: inout Bytes) {
@@ -61,8 +61,15 @@ final class DigestCache: Sendable {
         case stale(Entry?)
     }
 
-    private static let mark = Bytes(ascii: "overdrive cache 1\n\0\0\0\0\0\0")
-    private static let recordSize = 80
+    /// What a cache begins with: SHA-256, as the first ones were, is not named.
+    private static func mark(_ algorithm: Algorithm) -> Bytes {
+        let text = Bytes(ascii: "overdrive cache 1" + (algorithm == .sha256 ? "\n" : " \(algorithm)"))
+        return text + Bytes(repeating: 0, count: 24 - text.count)
+    }
+
+    private let algorithm: Algorithm
+    private let mark: Bytes
+    private let recordSize: Int
 
     private let path: Bytes
     private let text: Bytes
@@ -73,8 +80,11 @@ final class DigestCache: Sendable {
     /// Opens the cache at `path`; one that is not there is empty.
     ///
     /// - Parameter now: When the run began, in nanoseconds since 1970.
-    init(_ path: Bytes, now: Int64) throws(BatchRefusal) {
+    init(_ path: Bytes, _ algorithm: Algorithm = .sha256, now: Int64) throws(BatchRefusal) {
         self.path = path
+        self.algorithm = algorithm
+        mark = Self.mark(algorithm)
+        recordSize = 48 + algorithm.byteCount
         start = now
         let name = String(decoding: path.printable, as: UTF8.self)
         let file = path.withCString { open($0, O_RDONLY | O_CLOEXEC) }
@@ -85,9 +95,12 @@ final class DigestCache: Sendable {
         }
         defer { close(file) }
         guard let text = Manifest.readAll(file) else { throw .system(name, "reading") }
-        let records = text.count - Self.mark.count - 4
+        if let other = Algorithm.allCases.first(where: { $0 != algorithm && text.starts(with: Self.mark($0)) }) {
+            throw BatchRefusal(.data, "\(name): a cache of \(other) digests, not of \(algorithm): name another file")
+        }
+        let records = text.count - mark.count - 4
         let isWhole =
-            records >= 0 && records % Self.recordSize == 0 && text.starts(with: Self.mark)
+            records >= 0 && records % recordSize == 0 && text.starts(with: mark)
             && text.withUnsafeBytes { bytes in
                 let sum = Checksum32.of(UnsafeRawBufferPointer(rebasing: bytes.dropLast(4)))
                 return sum
@@ -98,7 +111,7 @@ final class DigestCache: Sendable {
             throw BatchRefusal(.data, "\(name): no cache, or damaged: name another file, or remove this one")
         }
         self.text = text
-        count = records / Self.recordSize
+        count = records / recordSize
     }
 
     /// What is known of the file with that status.
@@ -106,8 +119,8 @@ final class DigestCache: Sendable {
         let (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
         let found: Entry? = text.withUnsafeBytes { bytes in
             func entry(_ place: Int) -> Entry {
-                let offset = Self.mark.count + place * Self.recordSize
-                return Entry(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + Self.recordSize]))
+                let offset = mark.count + place * recordSize
+                return Entry(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + recordSize]), algorithm)
             }
             var (low, high) = (0, count)
             while low < high {
@@ -140,13 +153,13 @@ final class DigestCache: Sendable {
     func save() throws(BatchRefusal) {
         let new = added.withLock { $0 }.sorted { $0.precedes($1.device, $1.inode) }
         guard !new.isEmpty else { return }
-        var bytes = Self.mark
-        bytes.reserveCapacity(text.count + new.count * Self.recordSize)
+        var bytes = mark
+        bytes.reserveCapacity(text.count + new.count * recordSize)
         text.withUnsafeBytes { old in
             var place = 0
             func record(_ place: Int) -> Slice<UnsafeRawBufferPointer> {
-                let offset = Self.mark.count + place * Self.recordSize
-                return old[offset..<offset + Self.recordSize]
+                let offset = mark.count + place * recordSize
+                return old[offset..<offset + recordSize]
             }
             for (index, entry) in new.enumerated() {
                 // The last one of a file that was met by two names.
@@ -156,7 +169,7 @@ final class DigestCache: Sendable {
                     continue
                 }
                 while place < count {
-                    let kept = Entry(UnsafeRawBufferPointer(rebasing: record(place)))
+                    let kept = Entry(UnsafeRawBufferPointer(rebasing: record(place)), algorithm)
                     guard kept.precedes(entry.device, entry.inode) else {
                         if kept.device == entry.device, kept.inode == entry.inode { place += 1 }
                         break

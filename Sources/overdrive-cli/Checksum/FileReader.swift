@@ -31,10 +31,16 @@ final class FileReader: Sendable {
     private let damage = Mutex<[Bytes]>([])
     private let engine: any Engine
     private let hash: any StreamingHash.Type
+    /// For a list to check, whose lines say themselves what made them.
+    private let others: [Algorithm: any StreamingHash.Type]
     private let spare = Mutex<[Piece]>([])
     private let replaced = Slots(FileReader.mostReplaced)
 
-    init(engine: any Engine, hash: any StreamingHash.Type, cache: DigestCache? = nil) {
+    init(
+        engine: any Engine, hash: any StreamingHash.Type, others: [Algorithm: any StreamingHash.Type] = [:],
+        cache: DigestCache? = nil
+    ) {
+        self.others = others
         self.cache = cache
         self.engine = engine
         self.hash = hash
@@ -50,7 +56,9 @@ final class FileReader: Sendable {
     var damaged: [Bytes] { damage.withLock { $0 } }
 
     /// The digest of a regular file, or why there is none: `ECANCELED` after a stop.
-    func digest(_ path: Bytes, links: Links) -> Result<Digest, SystemError> {
+    ///
+    /// - Parameter algorithm: Which one; nil for the one that this reader is for.
+    func digest(_ path: Bytes, links: Links, _ algorithm: Algorithm? = nil) -> Result<Digest, SystemError> {
         if let cache, links == .refused {
             // Without opening it: a file that has not changed costs a stat. Too long a path is opened step by step below.
             var status = stat()
@@ -73,7 +81,7 @@ final class FileReader: Sendable {
             return .failure(SystemError(number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL))
         }
 
-        let result = digest(of: descriptor)
+        let result = digest(of: descriptor, algorithm)
         if let cache, case .success(let digest) = result { note(digest, of: path, status, in: cache) }
         return result
     }
@@ -95,13 +103,14 @@ final class FileReader: Sendable {
     }
 
     /// The digest of what standard input holds up to its end.
-    func digestOfStandardInput() -> Result<Digest, SystemError> {
-        digest(of: STDIN_FILENO)
+    func digestOfStandardInput(_ algorithm: Algorithm? = nil) -> Result<Digest, SystemError> {
+        digest(of: STDIN_FILENO, algorithm)
     }
 
-    private func digest(of descriptor: Int32) -> Result<Digest, SystemError> {
+    private func digest(of descriptor: Int32, _ algorithm: Algorithm?) -> Result<Digest, SystemError> {
         let piece = spare.withLock { $0.popLast() } ?? Piece(size: Self.pieceSize)
         defer { spare.withLock { $0.append(piece) } }
+        let hash = algorithm.flatMap { others[$0] } ?? hash
         return digest(of: descriptor, through: piece.bytes, by: hash)
     }
 

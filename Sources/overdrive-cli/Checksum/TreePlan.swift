@@ -19,8 +19,11 @@ final class TreePlan: Plan {
     private(set) var peakHeld = 0
     private(set) var directoryCount = 0
     private let followedRoots: Set<Int>
+    /// Whether results, and failures among them, are JSON.
+    private let json: Bool
 
-    init(_ roots: Roots) {
+    init(_ roots: Roots, json: Bool = false) {
+        self.json = json
         root = Directory(roots: roots.listing)
         open = [root]
         frontier = root
@@ -51,7 +54,7 @@ final class TreePlan: Plan {
         case .file, .linkedFile, .standardInput:
             held += 1
             peakHeld = max(peakHeld, held)
-            unit = FileUnit(in: directory, entry)
+            unit = FileUnit(in: directory, entry, json: json)
         }
         directory.issue(unit)
         return unit
@@ -61,7 +64,7 @@ final class TreePlan: Plan {
         unit.isDone = true
         if let directory = unit as? Directory {
             if let error = directory.takeListing() {
-                failures.append(Failure(path: directory.path, number: error.number))
+                fail(Failure(path: directory.path, number: error.number), into: &output)
             }
             if !directory.isIssued { insert(directory) }
         }
@@ -81,7 +84,7 @@ final class TreePlan: Plan {
             } else if let file = frontier.firstChild as? FileUnit, file.isDone {
                 switch file.outcome {
                 case .success(let line): output += line
-                case .failure(let failure): failures.append(failure)
+                case .failure(let failure): fail(failure, into: &output)
                 }
                 held -= 1
                 frontier.emit()
@@ -89,6 +92,11 @@ final class TreePlan: Plan {
                 return
             }
         }
+    }
+
+    private func fail(_ failure: Failure, into output: inout Bytes) {
+        failures.append(failure)
+        if json { JSONLine.failure(failure.path, failure.sentence, to: &output) }
     }
 
     private func insert(_ directory: Directory) {
@@ -107,11 +115,13 @@ final class FileUnit: WorkUnit, @unchecked Sendable {
     private let directory: Directory
     private let name: Range<Int>
     private let kind: Listing.Kind
+    private let json: Bool
     /// The file's line, once `perform` is through.
     private(set) var outcome: Result<Bytes, Failure> = .success([])
 
-    init(in directory: Directory, _ entry: Listing.Entry) {
+    init(in directory: Directory, _ entry: Listing.Entry, json: Bool) {
         self.directory = directory
+        self.json = json
         name = entry.range
         kind = entry.kind
     }
@@ -123,8 +133,12 @@ final class FileUnit: WorkUnit, @unchecked Sendable {
             ? reader.digestOfStandardInput() : reader.digest(path, links: kind == .file ? .refused : .followed)
         outcome = digest.map { digest in
             var line = Bytes()
-            line.reserveCapacity(path.count + Digest.byteCount * 2 + 4)
-            ChecksumLine(digest: digest, name: path).write(to: &line)
+            line.reserveCapacity(path.count + digest.algorithm.byteCount * 2 + 4)
+            if json {
+                JSONLine.file(path, digest, to: &line)
+            } else {
+                ChecksumLine(digest: digest, name: path).write(to: &line)
+            }
             return line
         }.mapError { Failure(path: path, number: $0.number) }
     }

@@ -6,7 +6,7 @@ internal import Glibc
 struct ChecksumCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "checksum",
-        abstract: "Prints the SHA-256 of every file under the paths, as sha256sum does, in order of path.",
+        abstract: "Prints a checksum of every file under the paths, as sha256sum does, in order of path.",
         discussion: """
             Files are the ones that `find PATH -type f` names: under a PATH, symbolic links are not followed and \
             special files are passed over. A PATH that is a link to a file is read; one that is a link to a \
@@ -26,7 +26,16 @@ struct ChecksumCommand: ParsableCommand {
             named, with code 1, and the cache keeps the old digest.
 
             With --check, reads a list that this command or sha256sum wrote, and says for each file \
-            whether it still matches; here links are followed.
+            whether it still matches; here links are followed. Each line says what made it.
+
+            With --audit, walks the paths and prints what differs from such a list of them: changed, extra, missing, \
+            moved (the content of a missing file under another name) and unreadable.
+
+            With --json, prints an object on a line for each file: path (and path_hex, where it is no UTF-8), algorithm \
+            and digest, or error; with --check and --audit: path and result.
+
+            sha512 is that of sha512sum. xxh3 is XXH3 with 64 bits, in the form that xxhsum reads: many times as fast, for \
+            damage and not for deceit.
 
             \(ExitStatus.help)
             """
@@ -43,6 +52,17 @@ struct ChecksumCommand: ParsableCommand {
         help: ArgumentHelp(
             "How many files to read at the same time, 1 to \(EngineName.mostJobs).", valueName: "n"))
     var jobs: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Says what differs from this list of the paths; - is standard input.", valueName: "file"))
+    var audit: PathArgument?
+
+    @Option(help: "What the checksum is: sha256, sha512 or xxh3; otherwise sha256, or what the list has.")
+    var algorithm: Algorithm?
+
+    @Flag(help: "Prints JSON, an object on each line, errors included.")
+    var json = false
 
     @Option(help: "What runs the job.")
     var engine: EngineName = .overdrive
@@ -100,6 +120,12 @@ struct ChecksumCommand: ParsableCommand {
         } else if !paths.isEmpty || pathList != nil {
             throw ValidationError("--check takes the paths from its list: name no other.")
         }
+        if audit != nil, check != nil || batch.journal != nil {
+            throw ValidationError("--audit goes with neither --check nor --journal.")
+        }
+        if check != nil, algorithm != nil {
+            throw ValidationError("--check takes the algorithm from each line of its list: leave out --algorithm.")
+        }
         if engine == .overdrive { try Settings.validate() }
     }
 
@@ -115,14 +141,24 @@ struct ChecksumCommand: ParsableCommand {
             throw ValidationError("checksum needs a PATH to read, or a list to --check.")
         }
         if batch.journal != nil {
-            try endingWithASentence { try JournalledChecksum(setup: batch, jobs: jobs).run(allPaths()) }
+            try endingWithASentence { 
+                try JournalledChecksum(setup: batch, jobs: jobs, algorithm: algorithm ?? .sha256, json: json)
+                    .run(allPaths())
+             }
         }
         let job: ChecksumJob
+        var reference: Audit?
         do {
+            if let audit { reference = try Self.readList(audit.bytes) }
+            if let made = reference?.algorithm, let algorithm, made != algorithm {
+                throw BatchRefusal(.usage, "the list to audit has \(made) digests: leave out --algorithm \(algorithm)")
+            }
+            let algorithm = algorithm ?? reference?.algorithm ?? .sha256
             job = try ChecksumJob(
                 engine: try engine.make(jobs: jobs, placement: Settings.schedulerPlacement),
-                hash: SHA256Stream.self,
-                cache: cache.map { path in try DigestCache(path.bytes, now: Self.now) },
+                hash: algorithm.hash,
+                others: Dictionary(uniqueKeysWithValues: Algorithm.allCases.map { ($0, $0.hash) }),
+                cache: cache.map { path in try DigestCache(path.bytes, algorithm, now: Self.now) }, json: json,
                 showsProgress: !noProgress && StandardError.isTerminal, printsStatistics: stats
             )
         } catch let error as BatchRefusal {
@@ -135,7 +171,8 @@ struct ChecksumCommand: ParsableCommand {
         let status: ExitStatus
         if let check {
             let options = CheckPlan.Options(
-                quiet: quiet, status: self.status, warn: warn, strict: strict, ignoreMissing: ignoreMissing
+                quiet: quiet, status: self.status, warn: warn, strict: strict, ignoreMissing: ignoreMissing,
+                json: json
             )
             status = job.check(check.bytes, options: options)
         } else {
@@ -144,9 +181,18 @@ struct ChecksumCommand: ParsableCommand {
                 StandardError.say(error.sentence)
                 throw ExitCode(error.status.rawValue)
             }
-            status = job.list(listed)
+            status = reference.map { job.audit(listed, against: $0) } ?? job.list(listed)
         }
         throw ExitCode(status.rawValue)
+    }
+
+    /// The list that a tree is held against.
+    private static func readList(_ path: Bytes) throws(BatchRefusal) -> Audit {
+        let isStandardInput = path == Roots.standardInput
+        let name = isStandardInput ? "standard input" : String(decoding: path.printable, as: UTF8.self)
+        let file = isStandardInput ? dup(STDIN_FILENO) : LongPath.open(path, flags: O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw .system(name, "opening it") }
+        return try Audit(LineReader(descriptor: file), named: name)
     }
 
     /// Nanoseconds since 1970, of the clock that marks files: it is behind the other one by up to a tick.
@@ -170,4 +216,6 @@ struct ChecksumCommand: ParsableCommand {
         return paths.map(\.bytes) + text.split(separator: 0).map { Bytes($0) }
     }
 }
+
+extension Algorithm: ExpressibleByArgument {}
 #endif

@@ -54,6 +54,7 @@ struct MergeCommand: ParsableCommand {
         }
         let results = OrderedOutput(descriptor: descriptor)
         let isOfCommands = merge.job.hasPrefix("run ")
+        let isJSON = JournalledChecksum.isJSON(merge.job)
         var failed = 0
         merge.outputs { index, result in
             switch result {
@@ -66,6 +67,11 @@ struct MergeCommand: ParsableCommand {
                 }
             case .failure(let failure):
                 failed += 1
+                if isJSON {
+                    var line = Bytes()
+                    JSONLine.failure(name(index), failure.description, to: &line)
+                    results.append(line)
+                }
                 StandardError.say(name(index), failure.description)
             }
         }

@@ -178,31 +178,33 @@ struct CommandBatch {
         options.token = token
         var failures = 0
         let prints = options.shard.count == 1
-        let report = try job.run(options) { index, result in
-            switch result {
-            case .success(let bytes):
-                guard let (stamp, outcome) = Self.decode(bytes) else { return }
-                if prints {
-                    if !output.append(outcome.output) { token.cancel() }
-                    if !outcome.errors.isEmpty {
+        let report = try setup.run { () throws(BatchError) in
+            try job.run(options) { index, result in
+                switch result {
+                case .success(let bytes):
+                    guard let (stamp, outcome) = Self.decode(bytes) else { return }
+                    if prints {
+                        if !output.append(outcome.output) { token.cancel() }
+                        if !outcome.errors.isEmpty {
+                            output.flush()
+                            StandardError.write(outcome.errors)
+                        }
+                    }
+                    log?.add(index, stamp, outcome, Self.words(template, names[index]))
+                case .failure(let failure):
+                    failures += 1
+                    output.flush()
+                    if let (stamp, outcome) = failed.withLock({ $0.removeValue(forKey: index) }) {
+                        if prints { output.append(outcome.output) }
                         output.flush()
                         StandardError.write(outcome.errors)
+                        log?.add(index, stamp, outcome, Self.words(template, names[index]))
                     }
+                    let tries = failure.attempts > 1 ? " (\(failure.attempts) attempts)" : ""
+                    StandardError.say(names[index], "\(failure)\(tries)")
                 }
-                log?.add(index, stamp, outcome, Self.words(template, names[index]))
-            case .failure(let failure):
-                failures += 1
-                output.flush()
-                if let (stamp, outcome) = failed.withLock({ $0.removeValue(forKey: index) }) {
-                    if prints { output.append(outcome.output) }
-                    output.flush()
-                    StandardError.write(outcome.errors)
-                    log?.add(index, stamp, outcome, Self.words(template, names[index]))
-                }
-                let tries = failure.attempts > 1 ? " (\(failure.attempts) attempts)" : ""
-                StandardError.say(names[index], "\(failure)\(tries)")
+                if !output.flush() { token.cancel() }
             }
-            if !output.flush() { token.cancel() }
         }
         if let status = output.status { return status }
         if let error = log?.finish() { throw error }

@@ -103,14 +103,24 @@ struct SubmitSlurmCommand: ParsableCommand {
             var words = command
             switch verb {
             case "checksum":
-                let paths = command.dropFirst().map(Self.absolute)
+                var rest = command.dropFirst()
+                var options: [String] = []
+                while let word = rest.first, word.hasPrefix("--") {
+                    rest = rest.dropFirst()
+                    if word == "--" { break }
+                    options.append(word)
+                    if word == "--algorithm", let value = rest.popFirst() { options.append(value) }
+                }
+                let paths = rest.map(Self.absolute)
                 guard !paths.isEmpty else {
                     throw BatchRefusal(.usage, "checksum needs a PATH to read")
                 }
+                // Said now, and not by each shard.
+                _ = try ChecksumCommand.parse(options + ["--journal", directory] + paths)
                 if !dryRun {
                     _ = try JournalledChecksum.freeze(paths.map { Bytes(ascii: $0) }, in: directory)
                 }
-                words = [program, "checksum"] + shard + ["--"] + paths
+                words = [program, "checksum"] + options + shard + ["--"] + paths
             case "run":
                 words = [program, "run"] + shard + command.dropFirst()
             default: break

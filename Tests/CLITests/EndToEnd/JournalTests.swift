@@ -124,6 +124,31 @@ struct JournalledChecksumTests {
         #expect(nowhere.errorLines.count == 1)
     }
 
+    @Test("in a Slurm job that finds its journal held, as by what a lost node had begun, has itself queued again")
+    func heldInSlurm() throws {
+        let tree = try TemporaryTree.odd()
+        defer { removeJournal(tree) }
+        #expect(try checksum(tree, ["."]).run().status == 0)
+        let file = open("\(tree.path)-journal/000001.journal", O_RDWR | O_CLOEXEC)
+        defer { close(file) }
+        try #require(flock(file, LOCK_EX) == 0)
+        let tools = try TemporaryTree()
+        try tools.write("scontrol", "#!/bin/sh\necho \"$@\" >>\(tools.path)/asked\n")
+        chmod("\(tools.path)/scontrol", 0o755)
+        var command = try checksum(tree, ["--requeue", "2", "."])
+        let slurm = [
+            "PATH=\(tools.path):/usr/bin:/bin", "SLURM_JOB_ID=9", "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3",
+        ]
+        for restarts in 0...2 {
+            command.environment = slurm + ["SLURM_RESTART_COUNT=\(restarts)"]
+            let outcome = try command.run()
+            #expect(outcome.status == 75)
+            #expect(outcome.errors.contains("writes this journal"))
+            #expect(outcome.errors.contains("queued again 2 times, so not once more") == (restarts == 2))
+        }
+        #expect(try Command("cat", ["\(tools.path)/asked"]).run().lines == ["requeue 7_3", "requeue 7_3"])
+    }
+
     @Test(
         "a full disk ends it with code 74, and what was printed by then is printed again when there is room")
     func fullDisk() throws {

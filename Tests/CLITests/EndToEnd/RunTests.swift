@@ -115,6 +115,24 @@ struct RunTests {
         #expect(ran.lines == ["ran 1", "ran 2", "ran 2", "ran 3"])
     }
 
+    @Test("ends with its terminal, and what its commands have left in the background ends with them", arguments: [SIGHUP, SIGTERM])
+    func hangUp(signal: Int32) throws {
+        let tree = try TemporaryTree()
+        let script = "(trap '' TERM HUP; exec sleep 1000) & echo $! >draft; mv draft left; wait"
+        var command = Command.overdrive(["run", "--", "sh", "-c", script, ":::", "x"])
+        command.directory = tree.path
+        let running = try command.start()
+        while access("\(tree.path)/left", F_OK) != 0 { usleep(5000) }
+        running.send(signal)
+        #expect(try running.wait().status == 130)
+        let left = try Command("cat", ["\(tree.path)/left"]).run().lines.joined()
+        // Gone, or dead and not yet buried: nobody need be there to do that.
+        func isAlive() throws -> Bool {
+            try Command("sh", ["-c", "read -r _ _ state _ </proc/\(left)/stat && [ $state != Z ]"]).run().status == 0
+        }
+        while try isAlive() { usleep(5000) }
+    }
+
     @Test("with shards does each item once, and merge prints the whole")
     func shards() throws {
         let tree = try TemporaryTree()

@@ -1,0 +1,129 @@
+internal import Glibc
+
+/// How a tree differs from a list that was made of it: what is missing, extra, moved or changed.
+///
+/// A file that is not in the list moved there when the list has its digest under a name that no file has any more.
+struct Audit {
+    struct Difference: Equatable {
+        enum Kind: String { case changed, extra, missing, moved, unreadable }
+        var kind: Kind
+        var name: Bytes
+        /// Where what has moved was.
+        var before: Bytes?
+    }
+
+    private struct Known {
+        var digest: Digest
+        var isMet = false
+    }
+
+    private(set) var matches = 0
+    private(set) var malformed = 0
+    /// The algorithm of the list's digests; nil for a list without a line.
+    private(set) var algorithm: Algorithm?
+    private var known: [Bytes: Known] = [:]
+    private var changed: [Bytes] = []
+    private var unreadable: [Bytes] = []
+    private var added: [(name: Bytes, digest: Digest)] = []
+
+    /// Reads the list.
+    ///
+    /// - Throws: A sentence when it cannot be read, has no line, or more than one kind of digest.
+    init(_ lines: LineReader, named list: String) throws(BatchRefusal) {
+        reading: while true {
+            switch lines.next() {
+            case .success(let line?):
+                guard !line.isEmpty, line.first != UInt8(ascii: "#") else { continue }
+                guard let line = ChecksumLine(line) else {
+                    malformed += 1
+                    continue
+                }
+                guard algorithm == nil || algorithm == line.digest.algorithm else {
+                    throw BatchRefusal(.data, "\(list): digests of two algorithms, which no one run makes: audit each by itself")
+                }
+                algorithm = line.digest.algorithm
+                known[line.name] = Known(digest: line.digest)
+            case .success(nil): break reading
+            case .failure(let error): throw BatchRefusal(.noInput, "\(list): \(sentence(forError: error.number))")
+            }
+        }
+        guard algorithm != nil else { throw BatchRefusal(.data, "\(list): no properly formatted checksum lines found") }
+    }
+
+    /// Takes a file of the tree.
+    mutating func meet(_ line: ChecksumLine) {
+        guard let found = known[line.name] else {
+            added.append((line.name, line.digest))
+            return
+        }
+        known[line.name]?.isMet = true
+        if found.digest == line.digest { matches += 1 } else { changed.append(line.name) }
+    }
+
+    /// Takes a file of the tree, or a directory, that could not be read.
+    mutating func fail(_ name: Bytes) {
+        known[name]?.isMet = true
+        unreadable.append(name)
+    }
+
+    /// All differences, in the order of their names.
+    func differences() -> [Difference] {
+        var differences = changed.map { Difference(kind: .changed, name: $0) }
+        differences += unreadable.map { Difference(kind: .unreadable, name: $0) }
+        var missing: [Digest: [Bytes]] = [:]
+        for (name, entry) in known where !entry.isMet { missing[entry.digest, default: []].append(name) }
+        for digest in missing.keys { missing[digest]?.sort { $1.lexicographicallyPrecedes($0) } }
+        for (name, digest) in added {
+            let before = missing[digest]?.popLast()
+            differences.append(Difference(kind: before == nil ? .extra : .moved, name: name, before: before))
+        }
+        for name in missing.values.joined() { differences.append(Difference(kind: .missing, name: name)) }
+        return differences.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    }
+}
+
+/// A walk whose files are held against a list.
+final class AuditPlan: Plan {
+    private let tree: TreePlan
+    private(set) var audit: Audit
+
+    init(_ tree: TreePlan, _ audit: Audit) {
+        (self.tree, self.audit) = (tree, audit)
+    }
+
+    var isFinished: Bool { tree.isFinished }
+    var failures: FailureList { tree.failures }
+    var peakHeld: Int { tree.peakHeld }
+
+    func next() -> WorkUnit? { tree.next() }
+
+    func finish(_ unit: WorkUnit, into output: inout Bytes) {
+        var lines = Bytes()
+        tree.finish(unit, into: &lines)
+        for line in lines.split(separator: 10) {
+            if let line = ChecksumLine(line) { audit.meet(line) }
+        }
+    }
+}
+
+extension Audit {
+    /// Prints the differences, one to a line, and says how many files are as they were.
+    func report(json: Bool) -> ExitStatus {
+        let output = OrderedOutput()
+        let differences = differences()
+        for difference in differences {
+            var line = Bytes()
+            if json {
+                JSONLine.verdict(difference.kind.rawValue, of: difference.name, before: difference.before, to: &line)
+            } else {
+                line = Bytes(ascii: "\(difference.kind.rawValue): ")
+                if let before = difference.before { line += before.printable + Bytes(ascii: " -> ") }
+                line += difference.name.printable + [10]
+            }
+            output.append(line)
+        }
+        if let status = output.status { return status }
+        if malformed > 0 { StandardError.say("WARNING: \(malformed) lines of the list are improperly formatted") }
+        return differences.isEmpty ? .success : .someFailed
+    }
+}

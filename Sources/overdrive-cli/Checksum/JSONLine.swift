@@ -1,0 +1,65 @@
+/// Lines of JSON, one object each, for programs that read what this one prints.
+enum JSONLine {
+    /// A file that was read.
+    static func file(_ name: Bytes, _ digest: Digest, to output: inout Bytes) {
+        var digits = Bytes()
+        digest.write(to: &digits)
+        write([("algorithm", digest.algorithm.rawValue), ("digest", String(decoding: digits, as: UTF8.self))], of: name, to: &output)
+    }
+
+    /// A file that could not be read.
+    static func failure(_ name: Bytes, _ sentence: String, to output: inout Bytes) {
+        write([("error", sentence)], of: name, to: &output)
+    }
+
+    /// The result of a check or an audit.
+    static func verdict(_ verdict: String, of name: Bytes, before: Bytes? = nil, to output: inout Bytes) {
+        write([("result", verdict)], of: name, before: before, to: &output)
+    }
+
+    private static func write(
+        _ fields: [(key: String, value: String)], of name: Bytes, before: Bytes? = nil, to output: inout Bytes
+    ) {
+        output += Bytes(ascii: "{")
+        write(name, as: "path", to: &output)
+        if let before {
+            output.append(UInt8(ascii: ","))
+            write(before, as: "before", to: &output)
+        }
+        for (key, value) in fields {
+            output += Bytes(ascii: ",\"\(key)\":")
+            quote(Bytes(value.utf8), to: &output)
+        }
+        output += Bytes(ascii: "}\n")
+    }
+
+    /// A name that is no UTF-8 stands there twice: as it may be shown, and in hexadecimal digits as it is.
+    private static func write(_ name: Bytes, as key: String, to output: inout Bytes) {
+        output += Bytes(ascii: "\"\(key)\":")
+        let shown = Bytes(String(decoding: name, as: UTF8.self).utf8)
+        quote(shown, to: &output)
+        guard shown != name else { return }
+        output += Bytes(ascii: ",\"\(key)_hex\":\"")
+        for byte in name {
+            if byte < 16 { output.append(UInt8(ascii: "0")) }
+            output += Bytes(ascii: String(byte, radix: 16))
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    private static func quote(_ text: Bytes, to output: inout Bytes) {
+        output.append(UInt8(ascii: "\""))
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output += [UInt8(ascii: "\\"), byte]
+            case 10: output += Bytes(ascii: "\\n")
+            case 9: output += Bytes(ascii: "\\t")
+            case 13: output += Bytes(ascii: "\\r")
+            case ..<0x20:
+                output += Bytes(ascii: "\\u00" + (byte < 16 ? "0" : "1") + String(byte & 15, radix: 16))
+            default: output.append(byte)
+            }
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,144 @@
+#if CLI
+import Glibc
+import Testing
+
+@Suite("overdrive checksum --audit, --json and --algorithm")
+struct AuditTests {
+    private func overdrive(_ arguments: [String], in tree: TemporaryTree) throws -> Command.Outcome {
+        var command = Command.overdrive(["checksum"] + arguments)
+        command.directory = tree.path
+        return try command.run()
+    }
+
+    private func shell(_ script: String, in tree: TemporaryTree) throws -> Command.Outcome {
+        var command = Command("bash", ["-c", script])
+        command.directory = tree.path
+        return try command.run()
+    }
+
+    @Test("--audit names what is changed, extra, missing, moved and unreadable, and nothing else", arguments: ["sha256", "sha512", "xxh3"])
+    func audit(algorithm: String) throws {
+        let tree = try TemporaryTree.odd()
+        for name in ["same", "changed", "gone", "old", "twin1", "twin2"] { try tree.write(name, name == "twin2" ? "twin1" : name) }
+        let list = "\(tree.path)-list"
+        defer { unlink(list) }
+        try #require(try shell("\(Command.overdrivePath) checksum --algorithm \(algorithm) . >'\(list)'", in: tree).status == 0)
+        #expect(try overdrive(["--audit", list, "."], in: tree).text == "")
+        #expect(try overdrive(["--audit", list, "."], in: tree).status == 0)
+
+        try tree.write("changed", "other")
+        try tree.write("extra", "extra")
+        unlink("\(tree.path)/gone")
+        rename("\(tree.path)/old", "\(tree.path)/new\n name")
+        // One of two with the same content has moved, the other one is where it was.
+        rename("\(tree.path)/twin1", "\(tree.path)/twin3")
+        let outcome = try overdrive(["--audit", list, "."], in: tree)
+        #expect(
+            outcome.lines == [
+                "changed: ./changed", "extra: ./extra", "missing: ./gone", "moved: ./old -> ./new\\012 name",
+                "moved: ./twin1 -> ./twin3",
+            ], "\(outcome.text) \(outcome.errors)")
+        #expect(outcome.status == 1)
+        let json = try overdrive(["--audit", list, "--json", "."], in: tree)
+        #expect(json.lines[3] == #"{"path":"./new\n name","before":"./old","result":"moved"}"#)
+        let unreadable = try overdrive(["--audit", list, ".", "/proc/self/mem"], in: tree)
+        #expect(unreadable.lines.last == "unreadable: /proc/self/mem")
+        #expect(unreadable.status == 1)
+    }
+
+    @Test("--audit of a list that is none, or of two kinds, is one sentence")
+    func refusals() throws {
+        let tree = try TemporaryTree()
+        try tree.write("empty", "# nothing\n")
+        try tree.write("mixed", String(repeating: "0", count: 64) + "  a\n" + String(repeating: "0", count: 128) + "  b\n")
+        for (arguments, status) in [
+            (["--audit", "empty", "."], 65), (["--audit", "mixed", "."], 65), (["--audit", "none", "."], 66),
+            (["--audit", "empty", "--check", "empty"], 64), (["--check", "empty", "--algorithm", "xxh3"], 64),
+            (["--algorithm", "md5", "."], 64), (["--audit", "empty"], 64),
+        ] as [([String], Int32)] {
+            let outcome = try overdrive(arguments, in: tree)
+            #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+            #expect(outcome.errorLines.count == 1)
+            #expect(outcome.output == [])
+        }
+    }
+
+    @Test("sha512 is that of sha512sum, byte for byte, and is checked by it and by ours")
+    func sha512() throws {
+        let tree = try TemporaryTree.odd()
+        let ours = try overdrive(["--algorithm", "sha512", "."], in: tree)
+        let theirs = try shell("find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha512sum", in: tree)
+        #expect(ours.output == theirs.output)
+        let script = "\(Command.overdrivePath) checksum --algorithm sha512 . | "
+        #expect(try shell(script + "sha512sum --quiet --check -", in: tree).status == 0)
+        #expect(try shell(script + "\(Command.overdrivePath) checksum --quiet --check -", in: tree).status == 0)
+    }
+
+    @Test("xxh3 has the digests of the library's own description, and is checked line by line beside the others")
+    func xxh3() throws {
+        let tree = try TemporaryTree()
+        try tree.write("empty", "")
+        try tree.write("line", "hi\n")
+        try tree.write("large", String(repeating: "7", count: 1_000_000))
+        let ours = try overdrive(["--algorithm", "xxh3", "empty", "line"], in: tree)
+        // Of nothing: the value that every port of XXH3 tests first. Of "hi\n": xxhsum -H3.
+        #expect(ours.lines == ["XXH3 (empty) = 2d06800538d394c2", "XXH3 (line) = b34d1a3ab2bece70"])
+        let ourselves = Command.overdrivePath
+        let list = "\(tree.path)-list"
+        defer { unlink(list) }
+        let mixed = try shell(
+            """
+            { \(ourselves) checksum --algorithm xxh3 .; \(ourselves) checksum large
+              \(ourselves) checksum --algorithm sha512 large; } >'\(list)'; \(ourselves) checksum --check '\(list)'
+            """, in: tree)
+        #expect(
+            mixed.lines == ["./empty: OK", "./large: OK", "./line: OK", "large: OK", "large: OK"], "\(mixed.errors)")
+        try tree.write("large", String(repeating: "8", count: 1_000_000))
+        let changed = try overdrive(["--check", list], in: tree)
+        #expect(changed.lines.filter { $0.hasSuffix("FAILED") }.count == 3)
+        if try shell("command -v xxhsum", in: tree).status == 0 {
+            #expect(try shell("\(ourselves) checksum --algorithm xxh3 . | xxhsum --check -", in: tree).status == 0)
+        }
+    }
+
+    @Test("--json is an object on each line, in order, with errors among them and names of any bytes")
+    func json() throws {
+        let tree = try TemporaryTree()
+        try tree.write("a\"\\\n\u{1}ü".utf8.map { $0 }, Array("x".utf8))
+        try tree.write([0x62, 0xff], Array("x".utf8))
+        let digest = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+        let expected = [
+            #"{"path":"./a\"\\\n\u0001ü","algorithm":"sha256","digest":"\#(digest)"}"#,
+            #"{"path":"./b\#u{FFFD}","path_hex":"2e2f62ff","algorithm":"sha256","digest":"\#(digest)"}"#,
+            #"{"path":"/proc/self/mem","error":"Input/output error"}"#,
+        ]
+        let outcome = try overdrive(["--json", ".", "/proc/self/mem"], in: tree)
+        #expect(outcome.lines == expected)
+        #expect(outcome.status == 1)
+        // A journal keeps the same lines, in shards and merged too.
+        let journal = "\(tree.path)-journal"
+        defer { _ = try? shell("rm -rf '\(journal)'", in: tree) }
+        let kept = try overdrive(["--json", "--journal", journal, ".", "/proc/self/mem"], in: tree)
+        #expect(kept.lines == expected)
+        #expect(try Command.overdrive(["merge", journal]).run().lines == expected)
+        #expect(try overdrive(["--journal", journal, ".", "/proc/self/mem"], in: tree).status == 65)
+        let check = try shell("\(Command.overdrivePath) checksum . | \(Command.overdrivePath) checksum --json --check -", in: tree)
+        #expect(check.lines.last == #"{"path":"./b\#u{FFFD}","path_hex":"2e2f62ff","result":"OK"}"#, "\(check.errors)")
+    }
+
+    @Test("a cache is of one algorithm, and says so")
+    func cache() throws {
+        let tree = try TemporaryTree()
+        try tree.write("a", "x")
+        let cache = "\(tree.path)-cache"
+        defer { unlink(cache) }
+        usleep(20_000)
+        for algorithm in ["xxh3", "xxh3"] {
+            #expect(try overdrive(["--algorithm", algorithm, "--cache", cache, "."], in: tree).lines.count == 1)
+        }
+        let other = try overdrive(["--cache", cache, "."], in: tree)
+        #expect(other.status == 65)
+        #expect(other.errorLines == ["overdrive: \(cache): a cache of xxh3 digests, not of sha256: name another file"])
+    }
+}
+#endif
