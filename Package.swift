@@ -4,6 +4,8 @@ import PackageDescription
 /// What only the `overdrive` command needs stands behind this trait, so that a client of the
 /// libraries resolves, fetches and builds nothing but Overdrive itself.
 let command: TargetDependencyCondition? = .when(traits: ["CLI"])
+/// The same for who has services of swift-service-lifecycle.
+let lifecycle: TargetDependencyCondition? = .when(traits: ["ServiceLifecycle"])
 
 let swiftSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -17,6 +19,7 @@ let package = Package(
         .library(name: "Overdrive", targets: ["Overdrive"]),
         .library(name: "OverdriveApp", targets: ["OverdriveApp"]),
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
+        .library(name: "OverdriveServiceLifecycle", targets: ["OverdriveServiceLifecycle"]),
         .library(name: "OverdriveBatch", targets: ["OverdriveBatch"]),
         .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
         .library(name: "overdrive-global", type: .dynamic, targets: ["OverdriveGlobal"]),
@@ -25,11 +28,16 @@ let package = Package(
         .executable(name: "overdrive", targets: ["overdrive-cli"]),
     ],
     traits: [
-        .trait(name: "CLI", description: "The `overdrive` command, with ArgumentParser and Crypto.")
+        .trait(name: "CLI", description: "The `overdrive` command, with ArgumentParser, Crypto and libxxhash."),
+        .trait(
+            name: "ServiceLifecycle",
+            description: "The product OverdriveServiceLifecycle, with swift-service-lifecycle and swift-log."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
     targets: [
         .systemLibrary(
@@ -47,6 +55,12 @@ let package = Package(
         .systemLibrary(
             name: "CFileReading",
             path: "Sources/overdrive-cli/system"
+        ),
+        .systemLibrary(
+            name: "CXXHash",
+            path: "Sources/overdrive-cli/xxhash",
+            pkgConfig: "libxxhash",
+            providers: [.apt(["libxxhash-dev"])]
         ),
         .target(
             name: "CScheduler",
@@ -96,16 +110,26 @@ let package = Package(
             dependencies: ["Overdrive"],
             swiftSettings: swiftSettings
         ),
+        .target(
+            name: "OverdriveServiceLifecycle",
+            dependencies: [
+                "OverdriveApp",
+                .product(name: "Logging", package: "swift-log", condition: lifecycle),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: lifecycle),
+            ],
+            swiftSettings: swiftSettings
+        ),
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
                 "CFileReading",
+                .target(name: "CXXHash", condition: command),
                 "OverdriveBatch",
                 "OverdriveCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
                 .product(name: "Crypto", package: "swift-crypto", condition: command),
             ],
-            exclude: ["system"],
+            exclude: ["system", "xxhash"],
             swiftSettings: swiftSettings
         ),
         .target(

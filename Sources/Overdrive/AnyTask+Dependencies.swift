@@ -117,7 +117,8 @@ extension AnyTask {
             list.forEach { edge in
                 if let task = edge.task { all.append(task) }
             }
-            return all.reversed()
+            all.reverse()
+            return all
         }
     }
 

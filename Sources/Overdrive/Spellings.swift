@@ -30,6 +30,9 @@ extension AnyTask {
         set { fatalError("unavailable") }
     }
 
+    @available(*, unavailable, message: "a task whose body returns before it is over is Task { emit in … }, or Task.async { … }")
+    public final var isAsynchronous: Bool { fatalError("unavailable") }
+
     @available(*, unavailable, renamed: "qos")
     public final var qualityOfService: TaskQueue.QoS {
         get { fatalError("unavailable") }

@@ -10,37 +10,63 @@ internal import Synchronization
 ///         }
 ///     }
 ///
-/// Implement one of the two `evaluate`: the asynchronous one, or the one that answers by calling a closure, now
-/// or later.
+/// One that answers by calling a closure is a ``CallbackTaskCondition``.
 ///
-/// - Threading: It is asked on ``OverdriveCore/TaskQueue/global(qos:)``. Several conditions are asked at once.
+/// - Threading: It is asked on ``OverdriveCore/Scheduler/shared``'s workers. Several conditions are asked at once.
 public protocol TaskCondition: Sendable {
+    /// What ``dependencies(forTask:)`` returns: an array of ``AnyTask``.
+    associatedtype Dependencies = [AnyTask]
     /// What the condition is called when it is to be removed; its type's name by default.
     var conditionName: String { get }
     /// Tasks that have to be over before the condition is evaluated. They become the task's dependencies when it
     /// is added to a queue.
-    func dependencies<T>(forTask task: Task<T>) -> [AnyTask]
+    func dependencies<T>(forTask task: Task<T>) -> Dependencies
+    /// There for every condition that can be; it is what refuses another ``Dependencies``.
+    static func tasks(_ dependencies: Dependencies) -> [AnyTask]
+    /// Answers by returning.
+    func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult
+}
+
+/// A condition that answers by calling a closure, now or later.
+///
+///     struct Reachable: CallbackTaskCondition {
+///         func evaluate<T>(
+///             forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void
+///         ) {
+///             monitor.ask { evaluationBlock($0 ? .satisfied : .failed(Offline())) }
+///         }
+///     }
+public protocol CallbackTaskCondition: TaskCondition {
     /// Answers by calling the closure, once. Dropping it without an answer is a failure.
     func evaluate<T>(
         forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void)
-    /// Answers by returning.
-    func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult
 }
 
 extension TaskCondition {
     public var conditionName: String { String(describing: type(of: self)) }
 
+    @available(*, unavailable, message: "dependencies(forTask:) returns [AnyTask]; for an Operation return a task that finishes when it does")
+    public static func tasks(_ dependencies: Dependencies) -> [AnyTask] { fatalError("unavailable") }
+
+    @available(*, unavailable, message: "write func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult, or conform to CallbackTaskCondition for the form with an evaluationBlock")
+    public func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { fatalError("unavailable") }
+}
+
+extension TaskCondition where Dependencies == [AnyTask] {
     public func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [] }
 
-    public func evaluate<T>(
-        forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void
-    ) {
-        // On the scheduler, and not on Swift's own few threads: others may block those.
-        AsyncTask(executorPreference: TaskQueue.global().scheduler) { evaluationBlock(await evaluate(forTask: task)) }
-    }
+    public static func tasks(_ dependencies: [AnyTask]) -> [AnyTask] { dependencies }
+}
 
+extension CallbackTaskCondition {
     public func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult {
-        trap("TaskCondition.evaluate(forTask:) of \(conditionName) is not implemented: implement one of the two forms")
+        await withCheckedContinuation { continuation in
+            let answers = Answers(count: 1) { errors in
+                continuation.resume(returning: errors.first.map(TaskConditionResult.failed) ?? .satisfied)
+            }
+            let answer = Answer(to: answers, index: 0, condition: conditionName)
+            evaluate(forTask: task) { answer.give($0) }
+        }
     }
 }
 
@@ -108,9 +134,13 @@ extension Task {
             return (fields.conditions.all, step(.dependOn).actions.contains(.accept))
         }
         for condition in conditions {
-            for dependency in Bounce.aside({ condition.dependencies(forTask: self) }) { add(dependency: dependency) }
+            for dependency in Bounce.aside({ dependencies(of: condition) }) { add(dependency: dependency) }
         }
         if isHeld { take(.release) }
+    }
+
+    private func dependencies<C: TaskCondition>(of condition: C) -> [AnyTask] {
+        C.tasks(condition.dependencies(forTask: self))
     }
 
     final func evaluateConditionsOnce() {
@@ -130,8 +160,9 @@ extension Task {
         for (index, condition) in conditions.enumerated() {
             let name = Bounce.aside { condition.conditionName }
             let answer = Answer(to: answers, index: index, condition: name)
-            TaskQueue.global().async {
-                condition.evaluate(forTask: self) { answer.give($0) }
+            // On the scheduler, and not on Swift's own few threads: others may block those.
+            AsyncTask(executorPreference: TaskQueue.global().scheduler) {
+                answer.give(await condition.evaluate(forTask: self))
             }
         }
     }

@@ -12,9 +12,15 @@ final class CancellableWork: CurrentWork {
 
     private let state = Locked(State.new)
     private let requested = Atomic(false)
+    private let epoch: CancelEpoch?
+
+    /// - Parameter epoch: Whose end is told to the work, too.
+    init(in epoch: CancelEpoch? = nil) {
+        self.epoch = epoch
+    }
 
     var isRequested: Bool {
-        requested.load(ordering: .acquiring)
+        requested.load(ordering: .acquiring) || epoch?.hasEnded == true
     }
 
     /// The work is about to be submitted. False: it is cancelled already, and `onCancel` has been called.

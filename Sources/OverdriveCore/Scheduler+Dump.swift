@@ -6,7 +6,7 @@ extension Scheduler {
     ///     print(scheduler.dump())
     ///     // Scheduler "render": 2 workers, 14 closures waiting
     ///     //   worker 0 (thread 4711): runs "tiles" for 2.31 s, 3 waiting
-    ///     //   worker 1 (thread 4712): idle
+    ///     //   worker 1 (thread 4712): waits in "pages" for 2.29 s, in sync on "tiles", which worker 0 runs
     ///     //   queue "tiles" (serial, default): 11 pending
     public struct Dump: Sendable, CustomStringConvertible {
         /// One worker.
@@ -15,9 +15,9 @@ extension Scheduler {
             public enum Activity: Sendable, Hashable {
                 /// It looks for work, or sleeps.
                 case idle
-                /// It runs a closure of the queue with this label, which has taken this long at least.
+                /// It runs a closure of the queue with this label, which has taken this long at least; see ``Worker/atMost``.
                 case runs(queue: String, atLeast: Duration)
-                /// Its closure has said that it waits, so another worker has its place.
+                /// Its closure has said that it waits, for this long, so another worker has its place; see ``Worker/waitsFor``.
                 case blocks(queue: String, atLeast: Duration)
                 /// It is one more than may run now.
                 case spare
@@ -30,6 +30,13 @@ extension Scheduler {
             /// The kernel's number of its NUMA node.
             public let node: Int
             public let activity: Activity
+            /// The longest that its closure can have run. It is the time of ``activity-swift.property`` but where nothing
+            /// has looked since the closure began, and the worker has last noted the time some closures before.
+            public let atMost: Duration?
+            /// What its closure says that it waits for, as in `in sync on "tiles"`.
+            public let waitsFor: String?
+            /// The label of the queue that this names.
+            let waitsAt: String?
             /// Closures that it has run.
             public let executed: Int
             /// Closures that wait in its own deques.
@@ -75,6 +82,11 @@ extension Scheduler {
             waiting: Int(clamping: od_pool_waiting(handle)))
     }
 
+    /// Whether closures run or wait for a worker.
+    var isBusy: Bool {
+        od_pool_waiting(handle) > 0 || reportedWorkers().contains { $0.waiting > 0 || $0.atMost != nil }
+    }
+
     private func reportedWorkers() -> [Dump.Worker] {
         let most = 2_048
         let reports = [od_worker_report](unsafeUninitializedCapacity: most) { room, count in
@@ -102,24 +114,46 @@ extension Scheduler.Dump.Worker {
         executed = Int(clamping: report.executed)
         waiting = Int(clamping: report.waiting)
         let label = string(of: report.queue)
-        let time = Duration.nanoseconds(report.running_ns)
         switch report.doing {
-        case OD_WORKER_RUNS: activity = .runs(queue: label, atLeast: time)
-        case OD_WORKER_BLOCKS: activity = .blocks(queue: label, atLeast: time)
+        case OD_WORKER_RUNS: activity = .runs(queue: label, atLeast: .nanoseconds(report.running_ns))
+        case OD_WORKER_BLOCKS: activity = .blocks(queue: label, atLeast: .nanoseconds(report.waiting_ns))
         case OD_WORKER_SPARE: activity = .spare
         default: activity = .idle
         }
+        let isInClosure = report.doing == OD_WORKER_RUNS || report.doing == OD_WORKER_BLOCKS
+        atMost = isInClosure ? .nanoseconds(report.running_at_most_ns) : nil
+        let at = string(of: report.waits_at)
+        waitsAt = at.isEmpty ? nil : at
+        waitsFor = report.waits_for.map { String(cString: $0) + (at.isEmpty ? "" : " \"\(at)\"") }
     }
 
-    fileprivate var line: String {
+    private var queueOfClosure: String? {
+        switch activity {
+        case .runs(let queue, _), .blocks(let queue, _): queue
+        case .idle, .spare: nil
+        }
+    }
+
+    /// - Parameter others: Among whom those are that it may wait for.
+    fileprivate func line(among others: [Self]) -> String {
         let doing =
             switch activity {
             case .idle: "idle"
             case .spare: "spare"
-            case .runs(let queue, let time): "runs \"\(queue)\" for \(seconds(time))"
-            case .blocks(let queue, let time): "waits in \"\(queue)\" for \(seconds(time))"
+            case .runs(let queue, let time): "runs \"\(queue)\" for \(seconds(from: time, to: atMost ?? time))"
+            case .blocks(let queue, let time): "waits in \"\(queue)\" for \(seconds(time))\(whom(among: others))"
             }
         return "  worker \(index) (thread \(threadID)): \(doing)" + (waiting > 0 ? ", \(waiting) waiting" : "")
+    }
+
+    /// What it waits for, and which workers run closures of the queue that this names.
+    private func whom(among others: [Self]) -> String {
+        guard let waitsFor else { return "" }
+        let runners = others.filter { $0.index != index && waitsAt != nil && $0.queueOfClosure == waitsAt }
+        guard let last = runners.last else { return ", \(waitsFor)" }
+        let numbers = runners.dropLast().map { "\($0.index)" }.joined(separator: ", ")
+        let workers = runners.count == 1 ? "worker \(last.index) runs" : "workers \(numbers) and \(last.index) run"
+        return ", \(waitsFor), which \(workers)"
     }
 }
 
@@ -152,10 +186,16 @@ extension Scheduler.Dump {
     public var description: String {
         let queued = waiting + workers.reduce(0) { $0 + $1.waiting }
         let head = "Scheduler \"\(name)\": \(workers.count) workers, \(queued) closures waiting"
-        var lines = [head] + workers.map(\.line) + queues.map(\.line)
+        var lines = [head] + workers.map { $0.line(among: workers) } + queues.map(\.line)
         if queueCount > queues.count { lines.append("  and \(queueCount - queues.count) more queues") }
         return lines.joined(separator: "\n")
     }
+}
+
+/// What is known of how long something takes.
+private func seconds(from least: Duration, to most: Duration) -> String {
+    if most - least < .milliseconds(10) { return seconds(most) }
+    return least < .milliseconds(10) ? "up to \(seconds(most))" : "\(seconds(least)) to \(seconds(most))"
 }
 
 /// With two digits after the point.

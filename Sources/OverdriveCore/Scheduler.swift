@@ -10,7 +10,8 @@ internal import Synchronization
 ///
 /// A scheduler has no thread before its first work and uses no CPU while it is idle. Unless it is told how
 /// many workers to have, it follows the process's affinity mask, cpuset and control-group quota, and changes
-/// of these within a second of activity.
+/// of these within a second of activity. One that nobody holds any more runs what was submitted to it, and is gone then; who
+/// lets go of it does not wait for that: ``shutdown(deadline:)-(Duration)`` does.
 ///
 /// - Threading: Safe from any thread.
 public final class Scheduler: Sendable {
@@ -129,10 +130,10 @@ public final class Scheduler: Sendable {
     }
 
     deinit {
-        // The pool finishes what was submitted. From one of its own closures that has to happen elsewhere.
+        // The pool finishes what was submitted: elsewhere, where there is something, so that who lets go waits for nobody.
         nonisolated(unsafe) let pool = handle
         let owner = Unmanaged.passUnretained(owner)
-        if od_pool_free(pool) != OD_INSIDE {
+        if !isBusy, od_pool_free(pool) != OD_INSIDE {
             owner.release()
         } else {
             DispatchQueue.global().async {

@@ -15,6 +15,26 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
+    @available(*, unavailable, message: "there is no wall clock for timers: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
+    @discardableResult
+    public func asyncAfter(
+        wallDeadline: SpelledTime, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
+    ) -> Timer {
+        fatalError("unavailable")
+    }
+
+    @available(*, unavailable, renamed: "setTarget(_:)")
+    public func setTarget(queue: TaskQueue?) {}
+
+    @available(*, unavailable, message: "there is its label, TaskQueue.currentLabel, and queue.assertOnQueue()")
+    public static var current: TaskQueue? { fatalError("unavailable") }
+
+    @available(*, unavailable, message: "a queue over a dispatch queue is made as such: write TaskQueue(queue:)")
+    public var underlyingQueue: AnyObject? {
+        get { fatalError("unavailable") }
+        set { fatalError("unavailable") }
+    }
+
     @available(*, unavailable, message: "write TaskQueue.concurrentPerform(iterations:execute:), or Parallel.forEach(0..<n) { … }")
     public static func apply(_ iterations: Int, execute body: (Int) -> Void) {}
 

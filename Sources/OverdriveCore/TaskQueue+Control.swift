@@ -74,10 +74,11 @@ extension TaskQueue {
         }
     }
 
-    /// Discards what was submitted and has not started, and tells tasks that run.
+    /// Discards what was submitted and has not started, and tells what runs.
     ///
-    /// In the body of a task of the queue ``Cancellation/isRequested`` and `isCancelled` turn true; it ends cancelled when it
-    /// returns. A closure that is no task, an item and the body of ``run(_:)`` go on as they are once they have begun.
+    /// In the body of a task or an item of the queue, and in that of ``run(_:)``, ``Cancellation/isRequested`` turns true, and
+    /// so does `isCancelled`. A task ends cancelled when it returns; ``run(_:)`` returns what its body returns. A plain
+    /// closure has nobody to ask and goes on as it is once it has begun.
     ///
     /// - Returns: How many closures will never run, exactly. Groups count them as done.
     /// - Ordering: What is submitted after this returns runs. A closure that is starting meanwhile either runs
@@ -91,6 +92,8 @@ extension TaskQueue {
                     + "cannot be taken back")
         }
         let closures = Int(od_queue_cancel_all(queue))
+        // Afterwards: what begins until here had been submitted by then, or is while this goes on.
+        endCancelEpoch()
         return closures + (taskKeeper?.cancelParked() ?? 0)
     }
 

@@ -67,7 +67,7 @@ extension TaskQueue {
     ///     let digest = try await queue.run { checksum(of: bytes) }
     ///
     /// The closure is cancelled with the calling task: one that has not started never runs, and in one that
-    /// runs ``Cancellation/isRequested`` turns true. ``cancelAll()`` and a shutdown cancel it too while it
+    /// runs ``Cancellation/isRequested`` turns true. ``cancelAll()`` does the same, and a shutdown cancels it while it
     /// waits. A full queue takes the closure all the same, unless it rejects: the task is held back by waiting for it,
     /// and no thread is.
     ///
@@ -76,7 +76,7 @@ extension TaskQueue {
     /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
     ///   ``PendingLimitReached`` when a queue that rejects is full.
     public func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
-        let work = CancellableWork()
+        let work = CancellableWork(in: currentCancelEpoch)
         // The closure is handed from here to the queue, and its result back, once each.
         nonisolated(unsafe) let body = body
         let rejection = backPressure == .reject ? Rejection() : nil

@@ -35,8 +35,8 @@ extension TaskQueue {
     /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
     @discardableResult
     public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
-        let submission = WorkItem.Submission(of: item, to: self)
-        return asyncAfter(delay, qos: item.qos, flags: item.flags) { submission.run() }
+        let submission = WorkItem.Submission(of: item, to: self, isDue: false)
+        return asyncAfter(delay, qos: item.qos, flags: item.flags) { [weak self] in submission.run(on: self) }
     }
 
     /// Submits an item at a time.
@@ -44,7 +44,7 @@ extension TaskQueue {
     /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
     @discardableResult
     public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
-        let submission = WorkItem.Submission(of: item, to: self)
-        return asyncAfter(deadline: deadline, qos: item.qos, flags: item.flags) { submission.run() }
+        let submission = WorkItem.Submission(of: item, to: self, isDue: false)
+        return asyncAfter(deadline: deadline, qos: item.qos, flags: item.flags) { [weak self] in submission.run(on: self) }
     }
 }

@@ -53,6 +53,9 @@ public final class TaskQueue: Sendable {
     /// closures.
     let keptTarget = Locked<TaskQueue?>(nil)
 
+    /// Made when an item, or a body of ``run(_:)``, comes first after a ``cancelAll()``.
+    let cancelEpoch = Locked<CancelEpoch?>(nil)
+
     /// The queue as an executor of Swift Concurrency, as far as anybody has asked for it.
     let executors = Locked<QueueExecutors?>(nil)
 

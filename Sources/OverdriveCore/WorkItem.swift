@@ -16,7 +16,8 @@ internal import Synchronization
 ///   has never begun ends at once, whether it was submitted or not, so nobody waits for ever.
 /// - Cancelled while it runs: ``isCancelled`` and ``Cancellation/isRequested`` turn true, and the run decides;
 ///   the item ends with it.
-/// - Taken back by ``TaskQueue/cancelAll()`` or a shutdown: as if it had been cancelled.
+/// - Taken back by ``TaskQueue/cancelAll()`` or a shutdown, or running where ``TaskQueue/cancelAll()`` is called: as if it
+///   had been cancelled.
 /// - Let go before it ever began: the item ends, and its notifications are made.
 ///
 /// - Ordering: What a run wrote is visible after ``wait()`` and in notifications.
@@ -39,6 +40,8 @@ public final class WorkItem: Sendable {
     private let home = Mutex(Home())
     private struct Home {
         weak var queue: TaskQueue?
+        // Of the last run that began.
+        var epoch: CancelEpoch?
     }
 
     /// What a wait lends to, and holds for a while: not what is suspended, which would not learn that it is over.
@@ -85,9 +88,21 @@ public final class WorkItem: Sendable {
         finish()
     }
 
+    /// One run for a queue, whose ``TaskQueue/cancelAll()`` is the item's cancel.
+    fileprivate func perform(for submission: Submission, in epoch: CancelEpoch) {
+        guard begin() else { return }
+        home.withLock { $0.epoch = epoch }
+        // The item's own work without: a wait for itself is looked for there.
+        work.whileCurrent { submission.whileCurrent(body) }
+        if epoch.hasEnded { cancel() }
+        finish()
+    }
+
     /// Whether the item was cancelled.
     public var isCancelled: Bool {
-        state.load(ordering: .acquiring) & WorkItem.cancelledBit != 0
+        let state = state.load(ordering: .acquiring)
+        if state & WorkItem.cancelledBit != 0 { return true }
+        return state >= WorkItem.oneRun && home.withLock { $0.epoch }?.hasEnded == true
     }
 
     /// Cancels the item: no run begins from now on, and one that is under way is told.
@@ -191,20 +206,30 @@ public final class WorkItem: Sendable {
 
     /// What a queue holds of an item, and nobody else: one that is discarded instead of run takes its item
     /// with it.
-    final class Submission: Sendable {
+    final class Submission: CurrentWork {
         private let item: WorkItem
-        // Written by the one thread that runs it, read when the last reference is gone.
+        // Written by the one thread that runs it, read by who runs inside of that or after, when the last reference is gone.
+        nonisolated(unsafe) private var epoch: CancelEpoch?
         nonisolated(unsafe) private var hasRun = false
 
-        init(of item: WorkItem, to queue: TaskQueue) {
+        /// - Parameter isDue: Whether it is submitted now; else ``run(on:)`` is told the queue.
+        init(of item: WorkItem, to queue: TaskQueue, isDue: Bool = true) {
             self.item = item
+            epoch = isDue ? queue.currentCancelEpoch : nil
             item.home.withLock { $0.queue = queue }
         }
 
         func run() {
             hasRun = true
-            item.perform()
+            if let epoch { item.perform(for: self, in: epoch) } else { item.perform() }
         }
+
+        func run(on queue: TaskQueue?) {
+            epoch = queue?.currentCancelEpoch
+            run()
+        }
+
+        var isRequested: Bool { item.work.isRequested || epoch?.hasEnded == true }
 
         deinit {
             if !hasRun { item.cancel() }
@@ -218,7 +243,7 @@ extension WorkItem: CustomStringConvertible {
         let state = state.load(ordering: .relaxed)
         var words: [String] = []
         if state >= WorkItem.oneRun { words.append("running") }
-        if state & WorkItem.cancelledBit != 0 { words.append("cancelled") }
+        if isCancelled { words.append("cancelled") }
         if state & WorkItem.endedBit != 0 { words.append("ended") }
         return "WorkItem (\(words.isEmpty ? "not begun" : words.joined(separator: ", ")))"
     }

@@ -68,6 +68,47 @@ struct CancelAllTests {
         #expect(ended.count == 1)
     }
 
+    @Test("tells items and bodies of run that run, and nothing that comes later", arguments: widths)
+    func tellsWhatRuns(width: Int) async throws {
+        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler(workers: 2))
+        for round in 1...3 {
+            let (inside, seen) = (Counter(), Counter())
+            let told: @Sendable () -> Bool = {
+                inside.add()
+                return eventually { Cancellation.isRequested }
+            }
+            let item = WorkItem { if told() { seen.add() } }
+            if round == 2 { queue.asyncAfter(.milliseconds(1), execute: item) } else { queue.async(execute: item) }
+            async let answer = width == 1 ? true : queue.run { told() }
+            let running = width == 1 ? 1 : 2
+            while inside.count < running { await Task.yield() }
+            #expect(!item.isCancelled)
+            if width != 1 { #expect(queue.cancelAll() == 0) } else { queue.cancelAll() }
+            #expect(item.isCancelled)
+            #expect(try await answer)
+            await item.wait()
+            #expect(item.isCancelled && seen.count == 1)
+            #expect(item.description == "WorkItem (cancelled, ended)")
+        }
+        let after = Log<Bool>()
+        let item = WorkItem { after.note(Cancellation.isRequested) }
+        queue.async(execute: item)
+        await item.wait()
+        #expect(!item.isCancelled && after.all == [false])
+        #expect(try await queue.run { !Cancellation.isRequested })
+    }
+
+    @Test("tells no item that a timer submits later")
+    func laterItem() {
+        let queue = TaskQueue(scheduler: makeScheduler())
+        let seen = Log<Bool>()
+        let item = WorkItem { seen.note(Cancellation.isRequested) }
+        queue.asyncAfter(.milliseconds(50), execute: item)
+        queue.cancelAll()
+        item.wait()
+        #expect(seen.all == [false] && !item.isCancelled)
+    }
+
     @Test("from one of the queue's own closures cancels the others", arguments: widths)
     func fromInside(width: Int) {
         for _ in 0..<20 {

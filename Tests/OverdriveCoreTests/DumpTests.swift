@@ -90,6 +90,97 @@ struct DumpTests {
         #expect(seen.all.first?.description.contains("waits in \"waiters\" for ") == true)
     }
 
+    @Test("says at its first look for how long a closure has run", arguments: [0, 1, 500])
+    func firstLook(before: Int) throws {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue.serial(label: "stuck", scheduler: scheduler)
+        let (gate, inside) = (Gate(), Counter())
+        queue.suspend()
+        for _ in 0..<before { queue.async {} }
+        queue.async {
+            inside.add()
+            gate.pass()
+        }
+        queue.resume()
+        #expect(eventually { inside.count == 1 })
+        let since = ContinuousClock.now
+        pass(.milliseconds(300))
+        let least = ContinuousClock.now - since - .milliseconds(20)  // ticks of the clock that it uses
+        let worker = try #require(scheduler.dump().workers.first)
+        guard case .runs("stuck", let time) = worker.activity else {
+            Issue.record("a stuck worker: \(worker)")
+            return
+        }
+        let atMost = try #require(worker.atMost)
+        #expect(atMost >= least)
+        #expect(time <= atMost)
+        if before == 0 { #expect(time >= least) }
+        let text = scheduler.dump().description
+        #expect(!text.contains("\"stuck\" for 0.0"), "\(text)")
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+    }
+
+    @Test("knows from the first look on how long a closure has run while work waits")
+    func watched() throws {
+        let scheduler = makeScheduler(workers: 1)
+        let queue = TaskQueue.concurrent(label: "stuck", scheduler: scheduler)
+        let (gate, inside) = (Gate(), Counter())
+        for _ in 0..<500 { queue.async {} }
+        queue.async {
+            inside.add()
+            gate.pass()
+        }
+        #expect(eventually { inside.count == 1 })
+        queue.async {}
+        pass(.milliseconds(400))
+        let worker = try #require(scheduler.dump().workers.first)
+        guard case .runs("stuck", let time) = worker.activity else {
+            Issue.record("a stuck worker: \(worker)")
+            return
+        }
+        #expect(time >= .milliseconds(150))
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+    }
+
+    @Test("says whom a worker waits for, and since when")
+    func whom() throws {
+        let scheduler = makeScheduler(workers: 4, spares: 8)
+        let database = TaskQueue.serial(label: "db", scheduler: scheduler)
+        let pages = TaskQueue.concurrent(label: "pages", scheduler: scheduler)
+        let (gate, inside) = (Gate(), Counter())
+        let (group, semaphore) = (WaitGroup(), CountingSemaphore(value: 0))
+        group.enter()
+        database.async {
+            inside.add()
+            gate.pass()
+        }
+        #expect(eventually { inside.count == 1 })
+        pages.async { database.sync {} }
+        pages.async { group.wait() }
+        pages.async { semaphore.wait() }
+        pages.async { database.waitUntilAllTasksAreFinished() }
+        let expected: Set<String> = ["in sync on \"db\"", "for a group", "for a semaphore", "for the end of \"db\""]
+        #expect(eventually { Set(scheduler.dump().workers.compactMap(\.waitsFor)) == expected })
+        pass(.milliseconds(200))
+
+        let dump = scheduler.dump()
+        for worker in dump.workers {
+            guard case .blocks(let queue, let time) = worker.activity else { continue }
+            #expect(queue == "pages" && time >= .milliseconds(180))
+        }
+        let holder = try #require(
+            dump.workers.first { if case .runs("db", _) = $0.activity { true } else { false } }?.index)
+        let text = dump.description
+        #expect(text.contains(" s, in sync on \"db\", which worker \(holder) runs"), "\(text)")
+        #expect(text.contains(" s, for a group\n"), "\(text)")
+        group.leave()
+        semaphore.signal()
+        gate.open()
+        for queue in [database, pages] { queue.waitUntilAllTasksAreFinished() }
+    }
+
     @Test("is taken while everything changes")
     func racing() {
         let scheduler = makeScheduler(workers: 3)
@@ -107,5 +198,11 @@ struct DumpTests {
                 busy.add()
             }
         }
+    }
+
+    /// Lets time pass.
+    private func pass(_ time: Duration) {
+        let begin = ContinuousClock.now
+        #expect(eventually { ContinuousClock.now - begin >= time })
     }
 }

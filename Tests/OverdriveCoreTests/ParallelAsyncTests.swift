@@ -9,12 +9,12 @@ struct ParallelAsyncTests {
     func same(count: Int) async throws {
         let numbers = scrambled(count, below: 1_000)
         let total = Counter()
-        try await Parallel.forEach(0..<count) { i in _ = total.add(numbers[i]) }
-        try await Parallel.forEachChunk(0..<count) { part in _ = total.add(-part.count) }
+        await Parallel.forEach(0..<count) { i in _ = total.add(numbers[i]) }
+        await Parallel.forEachChunk(0..<count) { part in _ = total.add(-part.count) }
         #expect(total.count == numbers.reduce(0, +) - count)
-        #expect(try await Parallel.map(numbers) { $0 + 1 } == numbers.map { $0 + 1 })
-        #expect(try await Parallel.filter(numbers) { $0 % 2 == 0 } == numbers.filter { $0 % 2 == 0 })
-        let sum = try await Parallel.reduce(0..<count, 0, map: { numbers[$0] }, combine: { $0 + $1 })
+        #expect(await Parallel.map(numbers) { $0 + 1 } == numbers.map { $0 + 1 })
+        #expect(await Parallel.filter(numbers) { $0 % 2 == 0 } == numbers.filter { $0 % 2 == 0 })
+        let sum = await Parallel.reduce(0..<count, 0, map: { numbers[$0] }, combine: { $0 + $1 })
         #expect(sum == numbers.reduce(0, +))
         let (a, b) = await Parallel.join { numbers.count } _: { "b" }
         #expect(a == count)
@@ -89,7 +89,7 @@ struct ParallelAsyncTests {
     func cancelled() async {
         let (started, unaware) = (Counter(), Counter())
         let task = Task {
-            try await Parallel.forEach(0..<1_000_000, grain: 1) { _ in
+            try await Parallel.forEach(0..<1_000_000, grain: 1, token: CancellationToken()) { _ in
                 started.add()
                 waitForCancellation(unaware)
             }
@@ -98,6 +98,30 @@ struct ParallelAsyncTests {
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(started.count < 1_000_000)
         #expect(unaware.count == 0)
+    }
+
+    @Test("a loop whose closure cannot throw is done whole, whoever is cancelled, and tells the closure")
+    func plainIsWhole() async {
+        let (started, told) = (Counter(), Counter())
+        let task = Task {
+            await Parallel.forEach(0..<1_000, grain: 1) { _ in
+                started.add()
+                if eventually({ Cancellation.isRequested }) { told.add() }
+            }
+        }
+        cancel(task, when: started)
+        await task.value
+        #expect(started.count == 1_000 && told.count == 1_000)
+    }
+
+    @Test("the forms that block are there in an async function")
+    func synchronously() async {
+        var numbers = scrambled(10_000, below: 1_000)
+        let sum = Parallel.synchronously {
+            Parallel.sort(&numbers)
+            return Parallel.reduce(0..<3, 0, map: { $0 }, combine: { $0 + $1 })
+        }
+        #expect(numbers == numbers.sorted() && sum == 3)
     }
 
     @Test("a blocking loop with a token ends with its task")
@@ -129,11 +153,11 @@ struct ParallelAsyncTests {
         }()
         async let kept = {
             var array = second
-            do { try await Parallel.sort(&array, on: scheduler, by: { $0 < $1 }) } catch { array.sort() }
+            await Parallel.sort(&array, on: scheduler, by: { $0 < $1 })
             return array
         }()
         async let told = Parallel.run(on: scheduler) { Cancellation.isRequested }
-        let loop = Task { try await Parallel.forEach(0..<10, on: scheduler) { _ in } }
+        let loop = Task { try await Parallel.forEach(0..<10, on: scheduler, token: CancellationToken()) { _ in } }
         while scheduler.dump().waiting < 4 { await Task.yield() }
         let report: ShutdownReport = await scheduler.shutdown(deadline: .zero)
         #expect(report.cancelled == 4)

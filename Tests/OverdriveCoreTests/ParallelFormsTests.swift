@@ -36,11 +36,11 @@ struct ParallelFormsTests {
     func suspending(count: Int) async throws {
         let slice = Array(0..<count + 5)[5...]
         let sum = Counter()
-        try await Parallel.forEach(slice) { _ = sum.add($0) }
+        await Parallel.forEach(slice) { _ = sum.add($0) }
         let total = slice.reduce(0, +)
         #expect(sum.count == total)
-        #expect(try await Parallel.reduce(slice, 0) { $0 + $1 } == total)
-        #expect(try await Parallel.scan(slice, 0) { $0 + $1 }.last ?? 0 == total)
+        #expect(await Parallel.reduce(slice, 0) { $0 + $1 } == total)
+        #expect(await Parallel.scan(slice, 0) { $0 + $1 }.last ?? 0 == total)
     }
 
     @Test("the first error ends them, with its type")
@@ -106,8 +106,8 @@ struct ParallelFormsTests {
             let sorted = numbers.sorted()
             let progress = (0..<6).map { _ in Parallel.Progress() }
             var arrays = try sortedInFourWays(numbers, progress) + [numbers, numbers]
-            try await Parallel.sort(&arrays[4], progress: progress[4]) { $0 < $1 }
-            try await Parallel.stableSort(&arrays[5], progress: progress[5]) { $0 < $1 }
+            await Parallel.sort(&arrays[4], progress: progress[4]) { $0 < $1 }
+            await Parallel.stableSort(&arrays[5], progress: progress[5]) { $0 < $1 }
             #expect(arrays.allSatisfy { $0 == sorted })
             #expect(progress.map(\.completed) == Array(repeating: count, count: 6))
         }
@@ -188,7 +188,7 @@ struct ParallelFormsTests {
         let task = Task {
             var array = numbers
             do {
-                try await Parallel.sort(&array) { a, b in
+                try await Parallel.sort(&array, token: CancellationToken()) { a, b in
                     begun.add()
                     waitForCancellation(unaware)
                     return a < b
@@ -211,8 +211,8 @@ struct ParallelFormsTests {
         var (a, b, c, d) = (numbers, numbers, numbers, numbers)
         await Parallel.sort(&a)
         await Parallel.stableSort(&b)
-        try await Parallel.sort(&c) { $0 > $1 }
-        try await Parallel.stableSort(&d) { $0 > $1 }
+        await Parallel.sort(&c) { $0 > $1 }
+        await Parallel.stableSort(&d) { $0 > $1 }
         #expect(a == numbers.sorted())
         #expect(b == numbers.sorted())
         #expect(c == numbers.sorted(by: >))

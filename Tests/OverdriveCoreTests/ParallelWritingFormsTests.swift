@@ -27,9 +27,9 @@ struct ParallelWritingFormsTests {
         }
         try here()
         #expect(array == Array(0..<count))
-        try await Parallel.forEach(mutating: &array) { i, number in number += i }
+        await Parallel.forEach(mutating: &array) { i, number in number += i }
         #expect(array == expected)
-        try await Parallel.chunks(of: &array, size: 100) { part, span in
+        await Parallel.chunks(of: &array, size: 100) { part, span in
             for i in span.indices { span[i] -= 100 * part + i }
         }
         #expect(array == Array(0..<count))
@@ -45,7 +45,7 @@ struct ParallelWritingFormsTests {
             }
         }
         try here()
-        try await Parallel.forEachChunk(0..<count, progress: progress, scratch: { 0 }) { part, _ in
+        await Parallel.forEachChunk(0..<count, progress: progress, scratch: { 0 }) { part, _ in
             _ = done.add(part.count)
         }
         #expect(progress.completed == 3 * count)
@@ -116,8 +116,8 @@ struct ParallelWritingFormsTests {
         try here()
         #expect(await Parallel.min(numbers) == numbers.min())
         #expect(await Parallel.max(numbers) == numbers.max())
-        #expect(try await Parallel.min(numbers, by: <) == numbers.min())
-        #expect(try await Parallel.max(numbers, by: <) == numbers.max())
+        #expect(await Parallel.min(numbers, by: <) == numbers.min())
+        #expect(await Parallel.max(numbers, by: <) == numbers.max())
     }
 
     @Test("a span is split on a scheduler of one's choice")
@@ -144,7 +144,7 @@ struct ParallelWritingFormsTests {
             #expect(array == Array(0..<5_000))
         }
         here()
-        try await Parallel.forEach(0..<1_000, on: scheduler) { _ in _ = done.add() }
+        await Parallel.forEach(0..<1_000, on: scheduler) { _ in _ = done.add() }
         #expect(done.count == 2_003)
     }
 }

@@ -235,8 +235,25 @@ struct SchedulerTests {
                 let queue = TaskQueue(scheduler: makeScheduler(workers: workers))
                 for _ in 0..<500 { queue.async { runs.add() } }
             }
-            #expect(runs.count == 500)
+            #expect(eventually { runs.count == 500 })
         }
+    }
+
+    @Test("that goes away keeps nobody waiting who lets go of it")
+    func releasedInTime() {
+        let (inside, gate, after) = (Gate(), Gate(), Counter())
+        do {
+            let scheduler = makeScheduler(workers: 1)
+            let queue = TaskQueue.serial(label: "last", scheduler: scheduler)
+            queue.async {
+                inside.open()
+                gate.pass()
+            }
+            queue.async { after.add() }
+            inside.pass()
+        }
+        gate.open()  // behind the place where it went away
+        #expect(eventually { after.count == 1 })
     }
 
     @Test("that goes away in one of its own closures stops all the same")
@@ -270,7 +287,7 @@ struct SchedulerTests {
             }
         }
         outer.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 400)
+        #expect(eventually { runs.count == 400 })
     }
 
     @Test("is one of many that come and go at once")

@@ -59,7 +59,7 @@ struct DefectTests {
 
     @Test("3: a failed condition is no attempt, and is not retried")
     func conditionAndRetry() async {
-        struct Fails: TaskCondition {
+        struct Fails: CallbackTaskCondition {
             func evaluate<T>(forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void) {
                 DispatchQueue.global().async { evaluationBlock(.failed(Flaw(number: 3))) }
             }

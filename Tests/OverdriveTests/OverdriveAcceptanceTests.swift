@@ -116,7 +116,7 @@ struct OverdriveAcceptanceTests {
 
     // MARK: Conditions
 
-    struct WithDependency: TaskCondition {
+    struct WithDependency: CallbackTaskCondition {
         let dependency: Task<Int>
         func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [dependency] }
         func evaluate<T>(forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void) {

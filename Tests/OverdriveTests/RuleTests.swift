@@ -93,7 +93,7 @@ struct RuleTests {
         #expect(eventually { isMain.all == [true, true, true] })
     }
 
-    private struct Says: TaskCondition {
+    private struct Says: CallbackTaskCondition {
         let number: Int?
         var conditionName: String { "condition \(number ?? 0)" }
         func evaluate<T>(forTask task: Task<T>, evaluationBlock: @escaping @Sendable (TaskConditionResult) -> Void) {

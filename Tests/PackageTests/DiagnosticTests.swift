@@ -16,7 +16,7 @@ struct Diagnostic: Sendable {
 @Suite("Code that does not compile", .serialized)
 struct DiagnosticTests {
     /// Each line must be answered by an error that has the sentence.
-    private func check(_ diagnostics: [Diagnostic], mode: Int, prelude: String) throws {
+    private func check(_ diagnostics: [Diagnostic], mode: Int, prelude: String, flow: Bool = false) throws {
         var source = prelude
         var lines: [Int: Diagnostic] = [:]
         var number = prelude.split(separator: "\n", omittingEmptySubsequences: false).count - 1
@@ -26,7 +26,7 @@ struct DiagnosticTests {
             lines[number] = diagnostic
         }
         var said: [Int: String] = [:]
-        for line in try Typecheck.errors(in: source, mode: mode).split(separator: "\n") {
+        for line in try Typecheck.errors(in: source, mode: mode, flow: flow).split(separator: "\n") {
             guard let match = line.firstMatch(of: /\.swift:(\d+):\d+: error: (.*)/), let at = Int(match.1) else { continue }
             said[at, default: ""] += match.2 + "\n"
         }
@@ -96,6 +96,11 @@ struct DiagnosticTests {
             Diagnostic("func s21() { task.qualityOfService = .utility }", says: "renamed to 'qos'"),
             Diagnostic("func s22() { _ = TaskQueue(label: \"a\") }", says: "DispatchQueue(label:) was serial"),
             Diagnostic("func s23() { _ = TaskQueue(label: \"a\", maxConcurrentTaskCount: 4) }", says: "write TaskQueue.concurrent(label:"),
+            Diagnostic("func s25() { queue.asyncAfter(wallDeadline: .now() + 10) { work() } }", says: "there is no wall clock for timers"),
+            Diagnostic("func s26() { queue.setTarget(queue: .main) }", says: "renamed to 'setTarget(_:)'"),
+            Diagnostic("func s27() { _ = TaskQueue.current }", says: "TaskQueue.currentLabel"),
+            Diagnostic("func s28() { queue.underlyingQueue = nil }", says: "write TaskQueue(queue:)"),
+            Diagnostic("func s29() { _ = task.isAsynchronous }", says: "Task.async { … }"),
             Diagnostic("func s24() { task.queuePriority = .high }", says: "there is no order within a quality of service"),
         ]
     }()
@@ -111,6 +116,50 @@ struct DiagnosticTests {
     @Test("what Dispatch and Foundation spell otherwise", arguments: [5, 6])
     func spellings(mode: Int) throws {
         try check(Self.spellings, mode: mode, prelude: porter)
+    }
+
+    /// Conditions that would not be asked.
+    private static let conditions: [Diagnostic] = {
+        let result = "(TaskConditionResult) -> Void", answer = "async -> TaskConditionResult { .satisfied }"
+        let block = "@escaping @Sendable \(result)"
+        let two = "or conform to CallbackTaskCondition for the form with an evaluationBlock"
+        let labels = "different argument labels from those required by protocol 'CallbackTaskCondition'"
+        let tasks = "dependencies(forTask:) returns [AnyTask]"
+        return [
+            Diagnostic("struct C1: TaskCondition { func evaluate<T>(forTsk task: Task<T>) \(answer) }", says: two),
+            Diagnostic("struct C2: TaskCondition { func evaluate<T>(forTask task: Task<T>, evaluationBlock: \(block)) {} }", says: two),
+            Diagnostic("struct C3: CallbackTaskCondition { func evaluate<T>(forTsk task: Task<T>, evaluationBlock: \(block)) {} }", says: labels),
+            Diagnostic(
+                "struct C4: TaskCondition { func dependencies<T>(forTask task: Task<T>) -> [Operation] { [] }; "
+                    + "func evaluate<T>(forTask task: Task<T>) \(answer) }", says: tasks),
+            Diagnostic(
+                "struct C5: CallbackTaskCondition { func dependencies<T>(forTask task: Task<T>) -> [Task<Int>] { [] }; "
+                    + "func evaluate<T>(forTask task: Task<T>, evaluationBlock: \(block)) {} }", says: tasks),
+        ]
+    }()
+
+    @Test("a condition with one letter wrong, or with Foundation's operations", arguments: [5, 6])
+    func conditions(mode: Int) throws {
+        try check(Self.conditions, mode: mode, prelude: "import Foundation\nimport Overdrive\n")
+    }
+
+    @Test("but conditions of both kinds do", arguments: [5, 6])
+    func bothConditions(mode: Int) throws {
+        let source = """
+            import Overdrive
+            struct Plain: TaskCondition {
+                let login: AnyTask
+                func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [login] }
+                func evaluate<T>(forTask task: Task<T>) async -> TaskConditionResult { .satisfied }
+            }
+            struct Old: CallbackTaskCondition {
+                let login: AnyTask
+                func dependencies<T>(forTask task: Task<T>) -> [AnyTask] { [login] }
+                func evaluate<T>(forTask task: Task<T>, evaluationBlock: (TaskConditionResult) -> Void) { evaluationBlock(.satisfied) }
+            }
+            func add(_ task: AnyTask) { task.add(condition: Plain(login: task)); task.add(condition: Old(login: task)) }
+            """
+        #expect(try Typecheck.errors(in: source, mode: mode) == "")
     }
 
     @Test("but what we spell does", arguments: [5, 6])
@@ -134,6 +183,59 @@ struct DiagnosticTests {
             }
             """
         #expect(try Typecheck.errors(in: source, mode: mode) == "")
+    }
+
+    private let sharing = """
+        import Overdrive
+        final class Buffer { var count = 0 }
+        let queue = TaskQueue()
+
+        """
+
+    /// What libdispatch let pass: a closure is handed over, with what it has.
+    private static let handedOver: [Diagnostic] = {
+        let races = "risks causing data races"
+        return [
+            Diagnostic("func h1() { let b = Buffer(); queue.async { b.count += 1 }; b.count += 1 }", says: races),
+            Diagnostic("func h2() { let b = Buffer(); queue.asyncAfter(.seconds(1)) { b.count += 1 }; b.count += 1 }", says: races),
+            Diagnostic("func h3(_ b: Buffer) { queue.async { b.count += 1 } }", says: races),
+            Diagnostic("func h4() -> Buffer { let b = Buffer(); queue.add { b.count += 1 }; return b }", says: races),
+            Diagnostic("func h5() async throws { let b = Buffer(); try await queue.run { b.count += 1 }; b.count += 1 }", says: races),
+            Diagnostic("func h7(_ b: Buffer) { Task.inline { 5 }.onValue { b.count += $0 } }", says: races),
+            Diagnostic("func h6() { let b = Buffer(); TaskQueue.onMain { b.count += 1 }; b.count += 1 }", says: races),
+        ]
+    }()
+
+    @Test("what a closure shares with who hands it over")
+    func handedOver() throws {
+        try check(Self.handedOver, mode: 6, prelude: sharing, flow: true)
+    }
+
+    @Test("but what is handed over for good does")
+    func handedOverForGood() throws {
+        let source = sharing + """
+            func give() { let b = Buffer(); queue.async { b.count += 1 } }
+            func make() async throws -> Buffer { try await queue.run { let b = Buffer(); b.count += 1; return b } }
+            func local() -> Int { let b = Buffer(); return queue.sync { b.count += 1; return b.count } }
+            """
+        #expect(try Typecheck.errors(in: source, mode: 6, flow: true) == "")
+    }
+
+    /// What several closures at once would share.
+    private static let shared: [Diagnostic] = {
+        let capture = "with non-Sendable type 'Buffer' in a '@Sendable' closure"
+        return [
+            Diagnostic("func m1() { var sum = 0; Parallel.forEach(0..<9) { sum += $0 } }", says: "mutation of captured var 'sum'"),
+            Diagnostic("func m2(_ b: Buffer) { Parallel.forEach(0..<9) { b.count += $0 } }", says: capture),
+            Diagnostic("func m4(_ b: Buffer) { _ = WorkItem { b.count += 1 } }", says: capture),
+            Diagnostic("func m5() -> Task<Buffer>? { nil }", says: "type 'Buffer' does not conform to the 'Sendable' protocol"),
+            Diagnostic("func m6() { queue.async { throw CancellationError() } }", says: "invalid conversion from throwing function"),
+        ]
+    }()
+
+    @Test("what several closures share")
+    func shared() throws {
+        try check(Self.shared, mode: 6, prelude: sharing)
     }
 
     @Test("Swift's own tasks, whatever their attributes", arguments: [5, 6])

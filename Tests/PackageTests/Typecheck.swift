@@ -12,7 +12,8 @@ enum Typecheck {
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
         let include = ClientTests.package.appendingPathComponent("CScheduler/include").path
-        let modules = ClientTests.package.appendingPathComponent(".build/debug/Modules").path
+        let modules = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appendingPathComponent("Modules").path
         let process = Process()
         let pipe = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

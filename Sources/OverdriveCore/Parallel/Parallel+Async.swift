@@ -129,7 +129,7 @@ extension Parallel {
 
     /// Calls a closure for every number of a range, and suspends the calling task meanwhile.
     ///
-    ///     try await Parallel.forEach(0..<frames.count) { i in render(frames[i]) }
+    ///     try await Parallel.forEach(0..<frames.count) { i in try render(frames[i]) }
     ///
     /// - Parameters:
     ///   - range: The numbers.

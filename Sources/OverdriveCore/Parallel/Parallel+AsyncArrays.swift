@@ -132,7 +132,7 @@ extension Parallel {
     }
 
     /// Runs `body` on a worker with the caller's array, of which nobody else has a copy meanwhile.
-    private static func handing<Element: Sendable, R: Sendable>(
+    static func handing<Element: Sendable, R: Sendable>(
         _ array: inout [Element], to scheduler: Scheduler, _ body: @escaping @Sendable (inout [Element]) -> R
     ) async -> R {
         let hand = Hand(array)
