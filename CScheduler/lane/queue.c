@@ -385,7 +385,7 @@ void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
 
 #ifdef ODI_SWIFT_CLOSURES
 /* The doors for Swift closures: a closure parameter is two words, and `__owned` gives us its
- * context's reference. See Sources/OverdriveCore/ClosureDoor.swift for the other side. */
+ * context's reference. See Sources/OverdriveCore/Queue/ClosureDoor.swift for the other side. */
 __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
                                                        od_queue *queue, od_group *group,
                                                        int32_t band);

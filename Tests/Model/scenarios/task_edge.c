@@ -1,26 +1,26 @@
 /* task_edge.c — an edge between two tasks while the dependency is one that its dependents cease to keep:
- * Sources/Overdrive/Edge.swift and AnyTask+Dependencies.swift, in C for the reason that task_word.c names.
+ * Sources/Overdrive/Dependencies/Edge.swift and AnyTask+Dependencies.swift, in C for the reason that task_word.c names.
  *
  * A task that was started without a queue, and whose body has returned, can be finished by its holder alone. Who
  * links an edge to it and who returns from the body may miss each other; the edge may be removed, or the task
  * finished, at the same time. Whatever happens: each dependent is released once, and nobody keeps what is forgotten.
  * The counts of references are here as they are there, so that a late access is one to freed memory.
  *
- * transcribes: Sources/Overdrive/Edge.swift:fire a166ca49
- * transcribes: Sources/Overdrive/Edge.swift:remove 134cc6fe
- * transcribes: Sources/Overdrive/Edge.swift:stopKeeping 5e9176ec
- * transcribes: Sources/Overdrive/Edge.swift:finishLinking 1d00ed5a
- * transcribes: Sources/Overdrive/Edge.swift:beginLinking eaab55e3
- * transcribes: Sources/Overdrive/Edge.swift:letGo 5eaa1db2
- * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:attach 094baa2b
- * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:release 01a5dd00
- * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:unkept 2db8dcbd
- * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:stopBeingKept d7cac62b
- * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:remove 17570efd
- * transcribes: Sources/Overdrive/AnyTask.swift:step fbabb875
- * transcribes: Sources/Overdrive/Task.swift:finish 34a448c7
- * transcribes: Sources/Overdrive/Task.swift:publish a6d80cc5
- * transcribes: Sources/Overdrive/Task.swift:leave d586ca3d
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire a166ca49
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 134cc6fe
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 5e9176ec
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 1d00ed5a
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking eaab55e3
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 5eaa1db2
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 094baa2b
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release 01a5dd00
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:unkept 2db8dcbd
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept d7cac62b
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remove 17570efd
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
+ * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish a6d80cc5
+ * transcribes: Sources/Overdrive/Task/Task.swift:leave d586ca3d
  */
 #include "base/atomic.h"
 #include "model/scenario.h"

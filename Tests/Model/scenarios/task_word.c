@@ -1,24 +1,24 @@
-/* task_word.c — what threads do with one task's word: Sources/Overdrive/TaskState.swift and AnyTask.swift.
+/* task_word.c — what threads do with one task's word: Sources/Overdrive/Task/TaskState.swift and AnyTask.swift.
  *
  * Swift's atomics do not compile here, so this is their C form: the same words, orders and steps, for the
  * events that meet without a lock. The rules themselves are a pure function, which StateMachineTests explores
  * over all its states; here is explored what its exchanges order: who owns the outcome, the handler's slot, the
  * dependents' list and the place on the roster, and that each is handed over once.
  *
- * transcribes: Sources/Overdrive/TaskState.swift:after f0700e17
- * transcribes: Sources/Overdrive/TaskState.swift:take 3259bcbb
- * transcribes: Sources/Overdrive/TaskState.swift:takeOutcome c48cecad
- * transcribes: Sources/Overdrive/TaskState.swift:takeLeave b497cc7c
- * transcribes: Sources/Overdrive/TaskState.swift:takeCancel c38e54ac
- * transcribes: Sources/Overdrive/AnyTask.swift:step fbabb875
- * transcribes: Sources/Overdrive/AnyTask.swift:publishOutcome c5d3bd7b
- * transcribes: Sources/Overdrive/AnyTask.swift:endPublishing 2c9d90de
- * transcribes: Sources/Overdrive/AnyTask.swift:enqueue 886986d3
- * transcribes: Sources/Overdrive/Task.swift:publish a6d80cc5
- * transcribes: Sources/Overdrive/AnyTask+Dependencies.swift:attach 094baa2b
- * transcribes: Sources/Overdrive/QueueTasks.swift:register 107c3dac
- * transcribes: Sources/Overdrive/QueueTasks.swift:unregister 2c144fc8
- * transcribes: Sources/Overdrive/Task.swift:add b4250d30
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:after f0700e17
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:take 3259bcbb
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:takeOutcome c48cecad
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave b497cc7c
+ * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome c5d3bd7b
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 2c9d90de
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 886986d3
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish a6d80cc5
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 094baa2b
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 107c3dac
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister 2c144fc8
+ * transcribes: Sources/Overdrive/Task/Task.swift:add b4250d30
  */
 #include "base/atomic.h"
 #include "model/scenario.h"
