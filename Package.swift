@@ -167,7 +167,13 @@ let package = Package(
         ),
         .testTarget(
             name: "OverdriveDispatchTests",
-            dependencies: ["OverdriveDispatch", "TestSupport"],
+            dependencies: ["OverdriveDispatch", "TestSupport", "main-probe"],
+            swiftSettings: swiftSettings
+        ),
+        .executableTarget(
+            name: "main-probe",
+            dependencies: ["OverdriveDispatch"],
+            path: "Tests/MainProbe",
             swiftSettings: swiftSettings
         ),
         .testTarget(

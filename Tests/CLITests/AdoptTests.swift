@@ -146,12 +146,63 @@ struct AdoptTests {
         #expect(package.contents == before)
     }
 
+    @Test("leaves a package whose manifest cannot be read as it is, and says why")
+    func unreadable() throws {
+        let package = try Package(["Package.swift": Self.manifest + "\nlet\n", "Sources/A/A.swift": Self.source])
+        let before = package.contents
+        #expect(try package.refusal().hasPrefix("the manifest of PATH cannot be read: "))
+        #expect(package.contents == before)
+    }
+
+    @Test("builds before and after, and each new error is a line with its place")
+    func newErrors() throws {
+        // Stands for Overdrive, and lacks what the package uses.
+        let types = AliasFile.types.map { type in
+            let members = type == "DispatchQueue" ? "public init(label: String) {}" : ""
+            return "open class \(type)\(type == "DispatchSpecificKey" ? "<T>" : "") { \(members) }\n"
+        }
+        let both = try Package([
+            "overdrive/Package.swift": """
+                // swift-tools-version: 5.9
+                import PackageDescription
+                let package = Package(
+                    name: "overdrive", products: [.library(name: "OverdriveDispatch", targets: ["OverdriveDispatch"])],
+                    targets: [.target(name: "OverdriveDispatch")])
+                """,
+            "overdrive/Sources/OverdriveDispatch/All.swift": types.joined() + """
+                public func dispatchMain() -> Never { fatalError() }
+                public func dispatchPrecondition(condition: @autoclosure () -> DispatchPredicate) {}
+                public func dispatchPrecondition(
+                    condition: @autoclosure () -> DispatchPredicate, file: StaticString, line: UInt) {}
+                """,
+            "p/Package.swift": """
+                // swift-tools-version: 5.9
+                import PackageDescription
+                let package = Package(name: "p", targets: [.target(name: "A")])
+                """,
+            "p/Sources/A/A.swift": Self.source + "public func hold() { queue.suspend() }\n",
+        ])
+        let package = both.path + "/p"
+        let source = try #require(Files.read(package + "/Sources/A/A.swift"))
+        let manifest = try #require(Files.read(package + "/Package.swift"))
+        var lines: [String] = []
+        let adoption = Adoption(source: .path(both.path + "/overdrive"))
+        #expect(try !adoption.adopt(package) { lines.append($0.replacing(package + "/", with: "")) })
+        #expect(lines.count == 3)
+        #expect(lines.last == "Sources/A/A.swift:3: value of type 'DispatchQueue' has no member 'suspend'")
+        try Adoption.undo(package, changes: true) { _ in }
+        #expect(Files.read(package + "/Sources/A/A.swift") == source)
+        #expect(Files.read(package + "/Package.swift") == manifest)
+        #expect(Files.read(package + "/Sources/A/" + AliasFile.name) == nil)
+    }
+
     @Test(
         "names what stays, with its line",
         arguments: [
             ("dispatch_async(queue) {}", "the C functions"),
             ("center.addObserver(forName: n, object: nil, queue: .main) { _ in }", "NotificationCenter"),
             ("URLSession(configuration: .default, delegate: nil, delegateQueue: queue)", "URLSession"),
+            ("session.delegateQueue.underlyingQueue = queue", "URLSession"),
             ("group.shutdownGracefully(queue: queue) { _ in }", "NIO"),
             ("DispatchData(bytesNoCopy: b, deallocator: .custom(queue, {}))", "DispatchData"),
             ("let queue = Foundation.OperationQueue()", "the module's name is spelled out"),

@@ -150,5 +150,65 @@ extension DropIn {
             }
             expect(late, says: "BlockOperation.addExecutionBlock(_:)")
         }
+
+        @Test("operations that are started while they run, or while a queue is to start them")
+        func started() async {
+            let running = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let kept = Box<Operation?>(nil)
+                let op = BlockOperation { kept.value?.start() }
+                kept.value = op
+                op.start()
+            }
+            expect(running, says: "Operation.start() of an operation that is executing already")
+            let queued = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let queue = OperationQueue()
+                queue.isSuspended = true
+                let op = BlockOperation {}
+                queue.addOperation(op)
+                op.start()
+            }
+            expect(queued, says: "Operation.start() of an operation that is in a queue, which will start it")
+            let again = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let op = BlockOperation {}
+                op.start()
+                OperationQueue().addOperation(op)
+            }
+            expect(again, says: "the operation has finished, is executing or is in a queue already")
+        }
+
+        @Test("an underlying queue for the main one, and for one that has operations")
+        func underlying() async {
+            let main = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                OperationQueue.main.underlyingQueue = .global()
+            }
+            expect(main, says: "OperationQueue.main.underlyingQueue cannot be changed")
+            let late = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let queue = OperationQueue()
+                queue.isSuspended = true
+                queue.addOperation {}
+                queue.underlyingQueue = .global()
+            }
+            expect(late, says: "OperationQueue.underlyingQueue was set while operations are in the queue")
+        }
+
+        @Test("a target that runs on libdispatch, once the queue is made")
+        func foreignTarget() async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                DispatchQueue(label: "journal", attributes: .initiallyInactive).setTarget(queue: .main)
+            }
+            expect(result, says: "DispatchQueue.setTarget(queue:) of \"journal\" to \"com.apple.main-thread\", which runs on libdispatch")
+        }
+
+        @Test("less than no iterations, and events of a process that nothing watches")
+        func arguments() async {
+            let iterations = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                DispatchQueue.concurrentPerform(iterations: -1) { _ in }
+            }
+            expect(iterations, says: "concurrentPerform(iterations: -1): choose 0 or more")
+            let events = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = DispatchSource.makeProcessSource(identifier: 1, eventMask: [])
+            }
+            expect(events, says: "only .exit can be watched on Linux")
+        }
     }
 }

@@ -19,7 +19,7 @@ struct Wall {
                 "NotificationCenter takes Foundation's OperationQueue: pass nil, and submit to the queue inside of the closure"
             ),
             (
-                #/\bdelegateQueue\s*:(?!\s*nil\b)/#,
+                #/\bdelegateQueue\s*(?::(?!\s*nil\b)|[!?]?\.\s*underlyingQueue\s*=)/#,
                 "URLSession takes Foundation's OperationQueue: give it Foundation.OperationQueue with queue.underlying"
             ),
             (
