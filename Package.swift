@@ -28,14 +28,13 @@ let package = Package(
         .executable(name: "overdrive", targets: ["overdrive-cli"]),
     ],
     traits: [
-        .trait(name: "CLI", description: "The `overdrive` command, with ArgumentParser, Crypto and libxxhash."),
+        .trait(name: "CLI", description: "The `overdrive` command, with ArgumentParser, libcrypto and libxxhash."),
         .trait(
             name: "ServiceLifecycle",
             description: "The product OverdriveServiceLifecycle, with swift-service-lifecycle and swift-log."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
@@ -55,6 +54,12 @@ let package = Package(
         .systemLibrary(
             name: "CFileReading",
             path: "Sources/overdrive-cli/system"
+        ),
+        .systemLibrary(
+            name: "CCrypto",
+            path: "Sources/overdrive-cli/crypto",
+            pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"])]
         ),
         .systemLibrary(
             name: "CXXHash",
@@ -122,14 +127,14 @@ let package = Package(
         .executableTarget(
             name: "overdrive-cli",
             dependencies: [
+                .target(name: "CCrypto", condition: command),
                 "CFileReading",
                 .target(name: "CXXHash", condition: command),
                 "OverdriveBatch",
                 "OverdriveCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
-                .product(name: "Crypto", package: "swift-crypto", condition: command),
             ],
-            exclude: ["system", "xxhash"],
+            exclude: ["crypto", "system", "xxhash"],
             swiftSettings: swiftSettings
         ),
         .target(

@@ -1,31 +1,60 @@
 #if CLI
+internal import CCrypto
 internal import CXXHash
-internal import Crypto
 
-/// SHA-256 as swift-crypto has it, which uses the CPU's own instructions where there are any.
-struct SHA256Stream: StreamingHash {
-    private var hash = SHA256()
+/// SHA-256 and SHA-512 as libcrypto has them, which uses the CPU's own instructions where there are any.
+///
+/// The state is the library's, for the time of one file; what the digest is comes from where all files take it.
+private final class CryptoState {
+    private let place: OpaquePointer
 
-    mutating func absorb(_ bytes: UnsafeRawBufferPointer) {
-        hash.update(bufferPointer: bytes)
+    init(_ kind: OpaquePointer?) {
+        guard let kind, let place = EVP_MD_CTX_new(), EVP_DigestInit_ex2(place, kind, nil) == 1 else {
+            fatalError("overdrive: libcrypto has no such hash, or no memory")
+        }
+        self.place = place
     }
 
-    consuming func digest() -> Digest {
-        hash.finalize().withUnsafeBytes { Digest($0, .sha256) }
+    deinit { EVP_MD_CTX_free(place) }
+
+    func absorb(_ bytes: UnsafeRawBufferPointer) {
+        let absorbed = EVP_DigestUpdate(place, bytes.baseAddress, bytes.count)
+        precondition(absorbed == 1, "libcrypto cannot hash")
+    }
+
+    func digest(_ algorithm: Algorithm) -> Digest {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Int(EVP_MAX_MD_SIZE)) { bytes in
+            var count: UInt32 = 0
+            let ended = EVP_DigestFinal_ex(place, bytes.baseAddress, &count)
+            precondition(ended == 1, "libcrypto cannot hash")
+            return Digest(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[..<Int(count)]), algorithm)
+        }
     }
 }
 
-/// SHA-512, likewise.
+/// What libcrypto is asked for once. Its configuration file is not read: nobody should change what a checksum is.
+private enum CryptoKind {
+    nonisolated(unsafe) static let sha256 = fetched("SHA2-256")
+    nonisolated(unsafe) static let sha512 = fetched("SHA2-512")
+
+    private static func fetched(_ name: String) -> OpaquePointer? {
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG), nil)
+        return EVP_MD_fetch(nil, name, nil)
+    }
+}
+
+struct SHA256Stream: StreamingHash {
+    private let state = CryptoState(CryptoKind.sha256)
+
+    mutating func absorb(_ bytes: UnsafeRawBufferPointer) { state.absorb(bytes) }
+    consuming func digest() -> Digest { state.digest(.sha256) }
+}
+
 struct SHA512Stream: StreamingHash {
-    private var hash = SHA512()
+    private let state = CryptoState(CryptoKind.sha512)
 
-    mutating func absorb(_ bytes: UnsafeRawBufferPointer) {
-        hash.update(bufferPointer: bytes)
-    }
-
-    consuming func digest() -> Digest {
-        hash.finalize().withUnsafeBytes { Digest($0, .sha512) }
-    }
+    mutating func absorb(_ bytes: UnsafeRawBufferPointer) { state.absorb(bytes) }
+    consuming func digest() -> Digest { state.digest(.sha512) }
 }
 
 /// XXH3 with 64 bits, of libxxhash: many times as fast, and no proof against who means to deceive.
