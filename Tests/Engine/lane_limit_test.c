@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "job/group.h"
+#include "os/thread.h"
 
 static od_queue *limited(int32_t width, uint32_t limit, od_overflow overflow)
 {
@@ -24,7 +25,7 @@ static uint64_t waiting(od_queue *queue)
 static struct {
     od_queue *queue;
     int jobs;
-    atomic_int submitted;
+    atomic_int submitted, producer;
     atomic_ullong ran, overlaps;
     atomic_int inside;
     int last[4], disorder;
@@ -43,6 +44,7 @@ static void in_flow(void *raw)
 
 static void *produce(void *raw)
 {
+    atomic_store(&flow.producer, odi_thread_id());
     for (int job = 1; job <= flow.jobs; job++) {
         add(flow.queue, in_flow, (void *)((uintptr_t)raw << 32 | (uintptr_t)job));
         atomic_fetch_add(&flow.submitted, 1);
@@ -70,7 +72,8 @@ static void a_producer_waits_while_the_limit_is_reached(void **state)
     od_queue_suspend(flow.queue);
     pthread_create(&producer, NULL, produce, NULL);
     assert_comes_true(od_queue_pending(flow.queue) == 11); /* with the one that its producer holds */
-    odi_clock_sleep(MILLISECONDS(5));
+    assert_comes_true(LOOK(flow.queue, flow.queue->first_turn != NULL));
+    assert_comes_true(odi_thread_sleeps(atomic_load(&flow.producer)) != 0);
     assert_int_equal(atomic_load(&flow.submitted), 10);
     assert_int_equal(waiting(flow.queue), 10);
     od_queue_resume(flow.queue);
