@@ -73,8 +73,10 @@ final class SourceCore: @unchecked Sendable {
 
     // MARK: - Events
 
-    func merge(_ data: UInt, by combine: (UInt, UInt) -> UInt) {
-        let step = section {
+    /// - Parameter source: The watch that tells; one that other times have taken the place of tells nothing any more.
+    func merge(_ data: UInt, from source: SourceWatch? = nil, by combine: (UInt, UInt) -> UInt) {
+        let step: Step? = section {
+            if let source, source !== watch { return nil }
             pending = combine(pending, data)
             return next()
         }

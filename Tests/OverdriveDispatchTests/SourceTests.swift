@@ -75,6 +75,32 @@ extension DropIn {
             timer.cancel()
         }
 
+        @Test("times of the wall clock tell nothing any more once others have taken their place")
+        func wallTimesReplaced() {
+            let queue = DispatchQueue(label: "replaced")
+            for _ in 0..<200 {
+                let told = DispatchSemaphore(value: 0)
+                let ticks = Box(0)
+                let timer = DispatchSource.makeTimerSource(queue: queue)
+                timer.setEventHandler {
+                    ticks.change { $0 += 1 }
+                    told.signal()
+                }
+                timer.schedule(wallDeadline: .now(), repeating: .microseconds(20))
+                timer.activate()
+                told.wait()
+                timer.schedule(wallDeadline: .distantFuture)
+                queue.sync {}
+                let last = ticks.value
+                // What libdispatch was about to tell comes before this.
+                let later = DispatchSemaphore(value: 0)
+                queue.asyncAfter(wallDeadline: .now()) { later.signal() }
+                later.wait()
+                #expect(ticks.value == last)
+                timer.cancel()
+            }
+        }
+
         @Test("a one-shot timer later than the end never fires; one on the wall clock does")
         func oneShots() {
             let late = DispatchSource.makeTimerSource(queue: queue)
