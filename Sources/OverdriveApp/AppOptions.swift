@@ -27,6 +27,8 @@ public struct AppOptions: Sendable {
     public var notifiesServiceManager = true
     /// When ``MemoryPressure`` is posted; nil: never.
     public var memoryPressure: MemoryPressure.Threshold?
+    /// Where the pressure is read, the nearest first: tests' own.
+    var pressureFiles: [String]?
     /// A folder for `boot.txt`, `boot.svg` and `boot.json` (a trace that Perfetto reads), written at the end; nil: none.
     public var explanationFolder: String?
 

@@ -69,7 +69,7 @@ public final class AppTasks: Sendable {
         finished: @escaping @Sendable () -> Void = {}
     ) -> Never {
         _ = AppTasks(serviceProviders, options, ownsProcess: true, finished)
-        if isMainThread() { dispatchMain() }
+        if isMainThread() { serveMainQueue() }
         while true { pause() }
     }
 

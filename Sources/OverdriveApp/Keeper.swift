@@ -32,7 +32,9 @@ final class Keeper {
         self.signals = signals
         let options = life.options
         manager = options.notifiesServiceManager ? ServiceManager() : nil
-        pressure = options.memoryPressure.flatMap { PressureSource($0) { life.note($0) } }
+        pressure = options.memoryPressure.flatMap {
+            PressureSource($0, files: options.pressureFiles ?? PressureSource.files()) { life.note($0) }
+        }
         shortestLimit = graph.tasks.lazy.compactMap { ($0.startLimit ?? options.startLimit)?.nanosecondCount }.min() ?? .max
         if shortestLimit < .max { nextLimit = life.startedAt + max(0, shortestLimit) }
         if let interval = manager?.beatInterval { nextBeat = monotonicNow() + interval }
@@ -70,12 +72,12 @@ final class Keeper {
         guard poll(&descriptors, nfds_t(descriptors.count), left) > 0 else { return }
         for number in life.wake.drain() { hear(AppSignal(number: Int32(number))) }
         guard descriptors.count > 1, descriptors[1].revents != 0 else { return }
-        if descriptors[1].revents & Int16(POLLPRI) != 0, let threshold = pressure?.threshold {
-            _ = life.events.post(MemoryPressure(threshold: threshold))
-        }
         if descriptors[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
+            // The kernel says POLLPRI then, too.
             life.note("memory pressure is not reported any more: its control group is gone")
             pressure = nil
+        } else if let threshold = pressure?.threshold {
+            _ = life.events.post(MemoryPressure(threshold: threshold))
         }
     }
 

@@ -35,26 +35,23 @@ final class PressureSource {
         return nil
     }
 
-    /// A source that reads another descriptor: tests'.
-    init(descriptor: Int32, threshold: MemoryPressure.Threshold) {
-        self.descriptor = descriptor
-        self.threshold = threshold
-    }
-
     deinit { close(descriptor) }
 
     /// Where the kernel may have it, the nearest first.
-    static func files() -> [String] {
+    ///
+    /// - Parameters:
+    ///   - membership: The file that says which control group the process is in.
+    ///   - root: Where control groups are.
+    static func files(membership: String = "/proc/self/cgroup", root: String = "/sys/fs/cgroup") -> [String] {
         var groups: [String] = []
-        if let file = fopen("/proc/self/cgroup", "re") {
+        if let file = fopen(membership, "re") {
             defer { fclose(file) }
             var line = [CChar](repeating: 0, count: 4096)
             while fgets(&line, Int32(line.count), file) != nil {
-                let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self).split(separator: "\n").first.map(String.init) ?? ""
-                if text.hasPrefix("0::") {
-                    let group = text.dropFirst(3) == "/" ? "" : String(text.dropFirst(3))
-                    groups += ["/sys/fs/cgroup\(group)", "/sys/fs/cgroup/unified\(group)"]
-                }
+                let text = String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+                guard text.hasPrefix("0::") else { continue }
+                let group = text.dropFirst(3) == "/" ? "" : text.dropFirst(3)
+                groups += ["\(root)\(group)", "\(root)/unified\(group)"]
             }
         }
         return groups.map { $0 + "/memory.pressure" } + ["/proc/pressure/memory"]

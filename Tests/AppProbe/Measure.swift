@@ -89,7 +89,9 @@ enum Measure {
         return Times { queue.addOperations(operations, waitUntilFinished: true) }
     }
 
-    final class Service: Sendable {
+    protocol Working: Sendable { func work(_ sum: Int) -> Int }
+
+    final class Service: Working {
         private let number = Atomic(1)
         @inline(never) func work(_ sum: Int) -> Int { sum &+ number.load(ordering: .relaxed) }
     }
@@ -98,6 +100,10 @@ enum Measure {
         let injected = Injected<Service>()
         let plain: Service
         init(_ plain: Service) { self.plain = plain }
+    }
+
+    final class ProtocolUser: Sendable {
+        let injected = Injected<any Working>()
     }
 
     final class WrapperUser: @unchecked Sendable {
@@ -126,6 +132,13 @@ enum Measure {
     }
 
     @inline(never)
+    static func withInjected(_ user: ProtocolUser, _ rounds: Int) -> Int {
+        var sum = 0
+        for _ in 0..<rounds { sum = user.injected.withValue { $0.work(sum) } }
+        return sum
+    }
+
+    @inline(never)
     static func throughWrapper(_ user: WrapperUser, _ rounds: Int) -> Int {
         var sum = 0
         for _ in 0..<rounds { sum = user.service.work(sum) }
@@ -141,20 +154,25 @@ enum Measure {
 
     static func inject() {
         let service = Service()
-        ServiceLocator.shared.add { Register(.unique) { service } }
+        ServiceLocator.shared.add {
+            Register(.unique) { service }
+            Register((any Working).self, .unique) { service }
+        }
         let (user, wrapperUser, rounds) = (User(service), WrapperUser(), 1_000_000)
+        let protocolUser = ProtocolUser()
         let variableUser = VariableUser(Service())
         variableUser.set(service)
-        var (constant, variable, injected, wrapper) = (Times(), Times(), Times(), Times())
+        var (constant, variable, injected, wrapper, borrowed) = (Times(), Times(), Times(), Times(), Times())
         for _ in 0..<40 {
             constant.lower(to: Times { sink += throughConstant(user, rounds) })
             variable.lower(to: Times { sink += throughVariable(variableUser, rounds) })
             injected.lower(to: Times { sink += throughInjected(user, rounds) })
             wrapper.lower(to: Times { sink += throughWrapper(wrapperUser, rounds) })
+            borrowed.lower(to: Times { sink += withInjected(protocolUser, rounds) })
         }
         func shown(_ times: Times) -> Double { Double(times.processor / 10_000) / 100 }
         print("a call of a service, nanoseconds: through a constant \(shown(constant)), through a variable "
-            + "\(shown(variable)), through a resolved Injected \(shown(injected)), through a resolved @Inject \(shown(wrapper)) (\(sink & 1))")
+            + "\(shown(variable)), through a resolved Injected \(shown(injected)), through a resolved @Inject \(shown(wrapper)), of a protocol in withValue \(shown(borrowed)) (\(sink & 1))")
     }
 
     nonisolated(unsafe) private static var sink = 0

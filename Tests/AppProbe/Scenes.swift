@@ -1,6 +1,10 @@
 import Glibc
 import OverdriveApp
 
+/// Which the module of the C library leaves out.
+@_silgen_name("signalfd")
+private func signalfd(_ descriptor: Int32, _ signals: UnsafePointer<sigset_t>, _ flags: Int32) -> Int32
+
 /// Small apps, each with one thing to be seen.
 enum Scenes {
     struct Provider: ServiceProvider {
@@ -110,8 +114,38 @@ enum Scenes {
         AppTasks.run(serviceProviders: [Provider(base, migration, server)]) { note("ready") }
     }
 
+    /// What is sent to the main queue and the main actor, twice: while nobody else wakes the main thread, too.
+    static func mainQueue() -> Never {
+        let main = pthread_self()
+        @Sendable func place() -> String { pthread_self() == main ? "the main thread" : "another thread" }
+        AppTasks.run(serviceProviders: []) {
+            TaskQueue.onMain {
+                note("first on \(place())")
+                AsyncTask { @MainActor in
+                    try? await AsyncTask<Never, Never>.sleep(for: .milliseconds(20))
+                    note("then on \(place())")
+                    AppTasks.shared?.end()
+                }
+            }
+        }
+    }
+
     static func claimed() -> Never {
         signal(SIGUSR1) { _ in note("the program's own") }
+        service()
+    }
+
+    static func claimedByDescriptor() -> Never {
+        // Blocked before there is any other thread: they all inherit it.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGUSR1)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let descriptor = signalfd(-1, &signals, O_CLOEXEC)
+        onThread {
+            var information = [UInt8](repeating: 0, count: 128)
+            while read(descriptor, &information, information.count) > 0 { note("the program's own") }
+        }
         service()
     }
 

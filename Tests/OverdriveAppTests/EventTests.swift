@@ -219,23 +219,90 @@ struct EventTests {
         #expect(PressureSource.files().last == "/proc/pressure/memory")
     }
 
-    @Test("of the kernel's pressure wake who waits for them")
-    func kernelPressure() throws {
-        // Memory cannot be made short in a test. The kernel's way to say so is the same for processors, of which there are few.
-        var said: [String] = []
-        let threshold = MemoryPressure.Threshold(stall: .milliseconds(50))
-        guard let source = PressureSource(threshold, files: ["/proc/pressure/cpu"], note: { said.append($0) }) else {
-            // A kernel without pressure information, or one that lets nobody ask.
-            #expect(said.count == 1 && said[0].hasPrefix("memory pressure is not reported: /proc/pressure/cpu: "))
-            return
+    /// Memory cannot be made short in a test. The kernel says it of processors in the same way, and of these there are few.
+    private static let isPressureTold =
+        PressureSource(.init(stall: .milliseconds(50)), files: ["/proc/pressure/cpu"], note: { _ in }) != nil
+
+    @Test("of the kernel's pressure come from the process's own control group to the tasks that listen",
+          .enabled(if: isPressureTold, "a kernel without pressure information, or one that lets nobody ask"))
+    func kernelPressure() async throws {
+        // A control group as the kernel shows it, whose memory is the processors.
+        let folder = try TemporaryFolder()
+        try folder.write("2:memory:/elsewhere\n0::/service\n", to: "membership")
+        try #require(mkdir("\(folder.path)/service", 0o700) == 0)
+        defer {
+            unlink("\(folder.path)/service/memory.pressure")
+            rmdir("\(folder.path)/service")
         }
-        let done = Counter()
+        try #require(symlink("/proc/pressure/cpu", "\(folder.path)/service/memory.pressure") == 0)
+        let files = PressureSource.files(membership: "\(folder.path)/membership", root: folder.path)
+        #expect(files == ["/service/", "/unified/service/"].map { folder.path + $0 + "memory.pressure" } + ["/proc/pressure/memory"])
+
+        let (heard, done) = (Log<MemoryPressure>(), Counter())
+        let cache = NoOpTask()
+        cache.listen(for: MemoryPressure.self) { heard.note($0) }
+        var options = testOptions()
+        options.memoryPressure = .init(stall: .milliseconds(50))
+        options.pressureFiles = files
+        let app = AppTasks.build([cache], options: options)
+        try await app.booted()
         for _ in 0..<(8 * sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
             onThread { while done.count == 0 {} }
         }
-        defer { done.add() }
-        var descriptor = pollfd(fd: source.descriptor, events: Int16(POLLPRI), revents: 0)
-        #expect(poll(&descriptor, 1, 30_000) == 1)
-        #expect(descriptor.revents == Int16(POLLPRI))
+        let hasCome = eventually { !heard.all.isEmpty }
+        done.add()
+        let report = await app.over()
+        #expect(hasCome && heard.all.allSatisfy { $0.threshold == options.memoryPressure })
+        #expect(report.notes == [])
+    }
+
+    @Test("of memory pressure are asked for in the kernel's words")
+    func pressureRequest() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("", to: "memory.pressure")
+        let source = PressureSource(
+            .init(stall: .milliseconds(150), window: .seconds(2)), files: ["/nowhere", "\(folder.path)/memory.pressure"],
+            note: { Issue.record("\($0)") })
+        #expect(source != nil && folder.text("memory.pressure") == "some 150000 2000000\0")
+    }
+
+    /// A control group of the test's own, where it may have one.
+    private static let ownGroup: String? = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].first {
+        access("\($0)/cgroup.procs", W_OK) == 0 && access("\($0)/memory.pressure", W_OK) == 0
+    }
+
+    @Test("of memory pressure end with a note when the control group does, and none is made up",
+          .enabled(if: ownGroup != nil, "control groups are not this user's to make"))
+    func pressureGone() async throws {
+        let group = "\(Self.ownGroup ?? "")/overdrive-test-\(getpid())"
+        try #require(mkdir(group, 0o700) == 0)
+        let heard = Counter()
+        let cache = NoOpTask()
+        cache.listen(for: MemoryPressure.self) { _ in heard.add() }
+        var options = testOptions()
+        options.memoryPressure = .init()
+        options.pressureFiles = ["\(group)/memory.pressure"]
+        let app = AppTasks.build([cache], options: options)
+        try await app.booted()
+        #expect(app.report.notes == [])
+        #expect(rmdir(group) == 0)
+        #expect(eventually { app.report.notes == ["memory pressure is not reported any more: its control group is gone"] })
+        await app.over()
+        #expect(heard.count == 0)
+    }
+
+    @Test("of a second app wait for that one's own boot")
+    func secondApp() async throws {
+        let first = AppTasks.build([Listener()])
+        try await first.booted()
+        let (gate, listener) = (Gate(), Listener())
+        let second = AppTasks.build([listener, AppTask("slow") { gate.pass() }])
+        #expect(second.post(Ping(number: 1)) == nil)
+        #expect(listener.log.all.isEmpty && !second.hasBooted)
+        gate.open()
+        try await second.booted()
+        await second.over()
+        #expect(listener.log.all == [1])
+        await first.over()
     }
 }

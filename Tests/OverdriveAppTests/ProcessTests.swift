@@ -32,6 +32,12 @@ struct ProcessTests {
         #expect(outcome.status == 0 && outcome.lines == ["server up", "ready", "server stopped"])
     }
 
+    @Test("runs what comes to the main queue on the main thread")
+    func mainQueue() throws {
+        let outcome = try Command.probe("main-queue").run()
+        #expect(outcome.status == 0 && outcome.lines == ["first on the main thread", "then on the main thread"])
+    }
+
     @Test("exits with 1 and one sentence when the boot fails")
     func failure() throws {
         let outcome = try Command.probe("fail").run()
@@ -115,6 +121,22 @@ struct ProcessTests {
         ])
     }
 
+    @Test("leaves a signal to the signalfd that it is read from, and says so")
+    func claimedByDescriptor() throws {
+        let running = try Command.probe("claimed-by-descriptor").start()
+        #expect(running.has("ready"))
+        running.send(SIGUSR1)
+        #expect(running.has("the program's own"))
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 0)
+        #expect(!outcome.lines.contains("heard SIGUSR1"))
+        #expect(outcome.errorLines == [
+            "overdrive: SIGUSR1 is read from a signalfd already, and stays so: leave it out of the app's signals, "
+                + "or give it up before the app is run"
+        ])
+    }
+
     @Test("counts the closures that there was no time for")
     func closures() throws {
         let folder = try TemporaryFolder()
@@ -177,8 +199,16 @@ final class TemporaryFolder {
     }
 
     deinit {
-        for name in ["boot.txt", "boot.svg", "boot.json", "notify"] { unlink("\(path)/\(name)") }
+        for name in ["boot.txt", "boot.svg", "boot.json", "notify", "membership", "memory.pressure"] { unlink("\(path)/\(name)") }
         rmdir(path)
+    }
+
+    func write(_ text: String, to name: String) throws {
+        let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        let bytes = Array(text.utf8)
+        try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
     }
 
     func text(_ name: String) -> String {

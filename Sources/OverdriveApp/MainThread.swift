@@ -1,0 +1,28 @@
+internal import Dispatch
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// What run loops serve the main queue by.
+@_silgen_name("_dispatch_get_main_queue_handle_4CF")
+private func mainQueueHandle() -> Int32
+@_silgen_name("_dispatch_main_queue_callback_4CF")
+private func drainMainQueue(_ message: UnsafeRawPointer?)
+
+/// Runs what comes to the main queue, on the main thread, for ever.
+///
+/// `dispatchMain()` would unblock every signal on this thread: one that the program has blocked, to read it from a
+/// signalfd, would end the process.
+func serveMainQueue() -> Never {
+    let handle = mainQueueHandle()
+    var descriptor = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
+    while true {
+        drainMainQueue(nil)
+        guard poll(&descriptor, 1, -1) > 0 else { continue }
+        var count: UInt64 = 0
+        _ = read(handle, &count, MemoryLayout.size(ofValue: count))
+    }
+}
