@@ -6,7 +6,6 @@
 #include "job/group.h"
 #include "lane/queue.h"
 #include "os/membarrier.h"
-#include "worker/run.h"
 
 enum { JOBS = 256 };
 

@@ -9,7 +9,6 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
-#include "worker/run.h"
 #include "worker/worker.h"
 
 /* Waits of a few microseconds are common while workers are awake: worth waiting awake for.

@@ -1,7 +1,6 @@
 /* count.c — how many of a queue's jobs run. */
 #include "lane/queue.h"
 
-#include "worker/run.h"
 #include "worker/worker.h"
 
 /* A worker's count of jobs is odd while one runs; the queue was noted before it began. Looked at

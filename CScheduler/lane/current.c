@@ -2,15 +2,14 @@
  * with them.
  *
  * A thread is in several queues at once: it syncs from a job, and a job that a full queue's submitter
- * runs is on top of that one's. Innermost first are: stays (syncs, and the lanes that a drainer
- * serves), the job that runs outside of a run, the job of the worker's run. What runs set apart from
- * the job below it (wait.h) is not in the queues of that one.
+ * runs is on top of that one's. Innermost first are stays (syncs, and the lanes that a drainer
+ * serves) and, each within its stays, jobs that run outside of a run; then the job of the worker's run.
+ * What runs set apart from the job below it (wait.h) is not in the queues of that one.
  */
 #include "lane/queue.h"
 #include "lane/target.h"
 #include "lane/wait.h"
 
-#include "worker/run.h"
 #include "worker/worker.h"
 
 void *od_queue_context(od_queue *queue)
@@ -25,33 +24,41 @@ void *od_queue_adopt_context(od_queue *queue, void *context)
     return odi_cas_acqrel_acquire(&queue->context, &present, context, Q5) ? context : present;
 }
 
-static od_queue *of_record(odi_record *record)
+/* Goes outwards from `queue` to `end`, so many steps at most. NULL: that is further. */
+static od_queue *outwards(od_queue *queue, const od_queue *end, int *steps)
+{
+    for (; queue != NULL && queue != end; queue = odi_target_next(queue)) {
+        if ((*steps)-- == 0)
+            return queue;
+    }
+    return NULL;
+}
+
+static od_queue *outwards_of(odi_record *record, int *steps)
 {
     /* relaxed: the record of a job that this very thread is running */
-    return record != NULL ? odi_load_relaxed(&record->queue) : NULL;
+    return outwards(odi_load_relaxed(&record->queue), NULL, steps);
 }
 
 od_queue *od_queue_of_thread(int depth)
 {
-    bool has_run = odi_worker_self != NULL && odi_apart == NULL;
-    odi_record *const around[2] = {
-        odi_record_outside, has_run ? odi_worker_self->run_record : NULL};
+    const od_stay *stay = odi_stays;
+    const odi_outside *job = odi_outsides;
+    od_queue *queue = NULL;
 
-    for (od_stay *stay = odi_stays; stay != NULL; stay = stay->outer) {
-        for (od_queue *queue = stay->queue; queue != NULL && queue != stay->beyond;
-             queue = odi_target_next(queue)) {
-            if (depth-- == 0)
-                return queue;
+    while (queue == NULL && (stay != NULL || job != NULL)) {
+        if (job != NULL && job->stays == stay) {
+            queue = outwards_of(job->record, &depth);
+            job = job->outer;
+        } else {
+            queue = outwards(stay->queue, stay->beyond, &depth);
+            stay = stay->outer;
         }
     }
-    for (int i = 0; i < 2; i++) {
-        for (od_queue *queue = of_record(around[i]); queue != NULL;
-             queue = odi_target_next(queue)) {
-            if (depth-- == 0)
-                return queue;
-        }
-    }
-    return NULL;
+    if (queue == NULL && odi_worker_self != NULL && odi_apart == NULL &&
+        odi_worker_self->run_record != NULL)
+        queue = outwards_of(odi_worker_self->run_record, &depth);
+    return queue;
 }
 
 bool od_queue_is_alone(od_queue *queue)
@@ -65,9 +72,10 @@ bool od_queue_is_alone(od_queue *queue)
 
 int od_queue_current_band(void)
 {
+    const od_stay *within = odi_outsides != NULL ? odi_outsides->stays : NULL;
     int band = od_pool_current_band();
 
-    for (od_stay *stay = odi_stays; stay != NULL && !stay->drains; stay = stay->outer) {
+    for (od_stay *stay = odi_stays; stay != within && !stay->drains; stay = stay->outer) {
         int queues = (int)stay->queue->band;
 
         band = band >= 0 && band < queues ? band : queues;

@@ -7,7 +7,6 @@
 
 #include "os/clock.h"
 #include "os/futex.h"
-#include "worker/run.h"
 #include "worker/worker.h"
 
 /* How many jobs a drainer runs before it goes back in line behind the pool's other work, if
@@ -19,8 +18,6 @@ enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
 
 /* A stay that brought fewer is not repeated the next so many times: they come one at a time. */
 enum { WORTH_STAYING = 4, NOT_STAYING = 64 };
-
-_Thread_local od_stay *odi_stays;
 
 /* The same of a lane that runs, first of what those wait for who lend their places. Lock held. */
 static bool take_next(od_queue *queue, odi_entry *entry)

@@ -3,7 +3,6 @@
 #include "job/group.h"
 #include "lane/target.h"
 #include "os/futex.h"
-#include "worker/run.h"
 
 /* What waits to begin, without the passes of queues on this one: these have limits of their own. Held;
  * under it nobody but the timers adds. */

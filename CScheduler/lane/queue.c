@@ -12,7 +12,6 @@
 #include "lane/target.h"
 #include "lane/wait.h"
 #include "os/clock.h"
-#include "worker/run.h"
 #include "worker/worker.h"
 
 static odi_arena queues = ODI_ARENA_FOR(od_queue);

@@ -44,6 +44,7 @@
 #include "os/clock.h"
 #include "pool/pool.h"
 #include "worker/lend.h"
+#include "worker/run.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -116,9 +117,6 @@ struct od_queue {
     ODI_LINE_ALIGNED odi_inbox inbox;
     ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
 };
-
-/* The queues that the calling thread is running jobs of, innermost first. */
-extern _Thread_local od_stay *odi_stays;
 
 /* Waits in the lane for a place; a checked build looks for a circle of waits. `through`: the queue
  * on this one whose place the caller holds, or NULL. Not held. */

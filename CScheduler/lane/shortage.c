@@ -23,7 +23,6 @@
 
 #include "os/clock.h"
 #include "os/futex.h"
-#include "worker/run.h"
 
 /* Whether there is a place on a suspended queue is looked at so often. */
 #define LOOK_AGAIN_NS (200 * ODI_MICROSECOND)

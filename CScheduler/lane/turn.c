@@ -5,7 +5,6 @@
 
 #include "os/clock.h"
 #include "os/futex.h"
-#include "worker/run.h"
 #include "worker/worker.h"
 
 void odi_lane_turn(void *unused)

@@ -2,7 +2,6 @@
 
 #include "os/clock.h"
 #include "os/thread.h"
-#include "worker/run.h"
 #include "worker/worker.h"
 
 /* Who lends looks again after this whether more has joined the set; each time after twice as long. */
@@ -43,7 +42,8 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
 {
     odi_set_apart here = {odi_stays, set->set.watch, waiter, odi_apart};
     void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
-    odi_record *record = odi_record_of_job(job), *outside = odi_record_outside;
+    odi_record *record = odi_record_of_job(job);
+    odi_outside *outsides = odi_outsides;
 
     /* relaxed: a hint, as it is where a worker begins a job. Suspended meanwhile, or a barrier came. */
     if (record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
@@ -53,7 +53,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     }
     odi_apart = &here;
     odi_stays = NULL;
-    odi_record_outside = NULL;
+    odi_outsides = NULL;
     od_thread_set_work(NULL);
     od_thread_set_route(NULL);
     od_thread_set_bounce(NULL);
@@ -61,7 +61,7 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     od_thread_set_bounce(bounce);
     od_thread_set_route(route);
     od_thread_set_work(work);
-    odi_record_outside = outside;
+    odi_outsides = outsides;
     odi_stays = here.stays;
     odi_apart = here.outer;
 }

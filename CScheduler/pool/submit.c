@@ -185,10 +185,10 @@ void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job)
 int od_pool_current_band(void)
 {
     odi_worker *worker = odi_worker_self;
-    odi_record *record = odi_record_outside; /* innermost; see outside.c */
+    odi_record *record = odi_outsides != NULL ? odi_outsides->record
+                         : worker != NULL     ? worker->run_record
+                                              : NULL;
 
-    if (record == NULL && worker != NULL)
-        record = worker->run_record;
     return record != NULL ? (int)odi_record_band(record) : -1;
 }
 

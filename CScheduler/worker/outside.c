@@ -3,20 +3,21 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-_Thread_local odi_record *odi_record_outside;
+_Thread_local odi_outside *odi_outsides;
+_Thread_local od_stay *odi_stays;
 
 void odi_run_as(odi_record *record, odi_entry job)
 {
-    odi_record *outer = odi_record_outside;
+    odi_outside here = {record, odi_stays, odi_outsides};
     odi_worker *worker = odi_worker_self;
     /* relaxed, all: for reports */
     void *below = worker != NULL ? odi_load_relaxed(&worker->queue_running) : NULL;
 
-    odi_record_outside = record;
+    odi_outsides = &here;
     if (worker != NULL)
         odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
     odi_job_run(job);
-    odi_record_outside = outer;
+    odi_outsides = here.outer;
     if (worker != NULL)
         odi_store_relaxed(&worker->queue_running, below);
 }

@@ -37,6 +37,7 @@
 
 #include <stdint.h>
 
+#include "include/od_queue.h"
 #include "worker/worker.h"
 
 #pragma GCC visibility push(hidden)
@@ -98,8 +99,15 @@ bool odi_record_withdraw(odi_record *record);
 void odi_run_discard(odi_crew *crew, odi_entry job);
 extern _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
-/* The record of the job that runs outside of a run on the calling thread, innermost. */
-extern _Thread_local odi_record *odi_record_outside;
+/* The jobs that run outside of a run on the calling thread, innermost first; and the stays in queues,
+ * which are between them. */
+typedef struct odi_outside {
+    odi_record *record;
+    const od_stay *stays; /* it runs within these */
+    struct odi_outside *outer;
+} odi_outside;
+extern _Thread_local odi_outside *odi_outsides;
+extern _Thread_local od_stay *odi_stays;
 void odi_run_as(odi_record *record, odi_entry job);
 
 /* The same for a lane, which has unlabelled the job and decided that it may run. */

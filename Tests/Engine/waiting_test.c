@@ -364,6 +364,67 @@ static void what_a_waiter_runs_is_not_inside_the_waiters_queue(void **state)
     end();
 }
 
+static void count_itself(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static od_queue *full; /* of width two, where what does not fit runs on its submitter */
+
+static void look_outwards(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&scene.nested, od_queue_of_thread(0) != full);
+    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
+    atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void fill_up_and_look_outwards(void *unused)
+{
+    od_stay of_full, within;
+
+    (void)unused;
+    od_queue_sync_begin(full, &of_full);
+    od_queue_sync_begin(scene.queue, &within);
+    od_queue_suspend(full);
+    od_queue_async(full, NULL, OD_QUEUE_BAND, count_itself, NULL);
+    od_queue_async(full, NULL, OD_QUEUE_BAND, look_outwards, NULL);
+    atomic_fetch_add(&scene.nested, atomic_load(&scene.ended) != 1); /* it ran within that call */
+    atomic_fetch_add(&scene.nested, od_queue_of_thread(0) != scene.queue);
+    od_queue_resume(full);
+    od_queue_sync_end(&within);
+    od_queue_sync_end(&of_full);
+}
+
+static void wait_for_one_that_fills_up(void *unused)
+{
+    (void)unused;
+    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, fill_up_and_look_outwards, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+}
+
+/* The random programs found it: the first two of these were nowhere, and the innermost one was the second. */
+static void who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order(void **state)
+{
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 2, .label = "full", .pending_limit = 1,
+                                .overflow = OD_OVERFLOW_RUNS};
+
+    (void)state;
+    begin(lone_worker());
+    full = od_queue_create_with(scene.pool, &options);
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "within");
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_for_one_that_fills_up, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    od_queue_release(full);
+    od_queue_release(scene.queue);
+    od_queue_release(scene.other);
+    end();
+}
+
 static void report_itself(void *unused)
 {
     od_worker_report report;
@@ -655,6 +716,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before),
         cmocka_unit_test(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it),
         cmocka_unit_test(what_a_waiter_runs_is_not_inside_the_waiters_queue),
+        cmocka_unit_test(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order),
         cmocka_unit_test(reports_name_what_runs_and_not_what_waits_below),
         cmocka_unit_test(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer),
         cmocka_unit_test(the_moment_of_a_notification_that_forks_is_the_parents),

@@ -13,7 +13,7 @@ NEVER(od_queue_width)
 _Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
 _Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
-_Thread_local odi_record *odi_record_outside __attribute__((tls_model("initial-exec")));
+_Thread_local odi_outside *odi_outsides __attribute__((tls_model("initial-exec")));
 
 static od_queue queue;
 static int kept[2]; /* plain: what the user keeps */
