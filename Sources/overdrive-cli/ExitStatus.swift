@@ -14,16 +14,21 @@ enum ExitStatus: Int32 {
     case unavailable = 69
     /// The system would not give what the job needs, such as a thread.
     case system = 71
+    /// The journal, or another file that is to be written, is on a read-only file system.
+    case readOnly = 73
     /// The results, or the journal, could not be written.
     case output = 74
     /// Another process writes the journal.
     case locked = 75
+    /// Slurm does not answer.
+    case noAnswer = 76
     /// Ctrl-C, or SIGTERM.
     case interrupted = 130
 
     static let help = """
         EXIT CODES: 0 all done; 1 some file failed or did not match; 64 wrong usage; \
-        65 a journal of something else, or damaged; 66 no such file; 71 no resources; 74 the results or the journal \
-        could not be written; 75 another process writes the journal; 130 interrupted.
+        65 a journal of something else, or damaged; 66 no such file; 71 no resources; 73 a read-only file system; \
+        74 the results or the journal could not be written, as on a full disk; 75 another process writes the journal; \
+        130 interrupted.
         """
 }

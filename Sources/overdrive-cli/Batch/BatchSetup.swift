@@ -133,6 +133,7 @@ extension BatchError {
         case .locked: .locked
         case .foreign, .corrupt, .incomplete: .data
         case .fenced: .locked
+        case .system(_, _, EROFS): .readOnly
         case .system: .output
         case .shard: .usage
         case .noJournal: .noInput

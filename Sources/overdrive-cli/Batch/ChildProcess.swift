@@ -30,7 +30,8 @@ struct ChildProcess: ~Copyable {
         output = memory_file("output")
         errors = memory_file("errors")
         input = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        guard output >= 0, errors >= 0, input >= 0 else { throw .system("a memory file", "making it") }
+        guard output >= 0, errors >= 0 else { throw .system("a memory file", "making it", .system) }
+        guard input >= 0 else { throw .system("/dev/null", "opening it", .system) }
     }
 
     deinit {

@@ -127,7 +127,7 @@ struct BatchRefusal: Error, CustomStringConvertible {
     static func system(_ path: String, _ call: String, _ status: ExitStatus? = nil) -> BatchRefusal {
         let number = errno
         return BatchRefusal(
-            status ?? (number == ENOENT ? .noInput : .output),
+            number == EROFS ? .readOnly : status ?? (number == ENOENT ? .noInput : .output),
             "\(path): \(call) failed: \(overdrive_cli.sentence(forError: number))")
     }
 }

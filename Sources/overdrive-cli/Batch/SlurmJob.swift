@@ -5,13 +5,14 @@ internal import OverdriveCore
 /// Slurm, by its own commands.
 enum SlurmJob {
     /// How long one of its commands may take, in seconds: a controller that is starting answers late.
-    private static let patience = 60.0
+    static let patience = 60.0
 
     /// Runs one of Slurm's commands.
     ///
+    /// - Parameter patience: Seconds that it may take; fewer in tests.
     /// - Returns: What it printed.
     /// - Throws: A sentence when it is not installed, does not answer or refuses.
-    static func ask(_ words: [String]) throws(BatchRefusal) -> String {
+    static func ask(_ words: [String], patience: Double = SlurmJob.patience) throws(BatchRefusal) -> String {
         let child = try ChildProcess()
         let deadline = ContinuousClock.now + .seconds(patience)
         let outcome: ChildProcess.Outcome
@@ -25,11 +26,11 @@ enum SlurmJob {
         guard outcome.isSuccess else {
             let said = String(decoding: outcome.errors, as: UTF8.self).split(separator: "\n").joined(
                 separator: " ")
-            let why =
-                ContinuousClock.now > deadline
-                ? "did not answer within \(Int(patience)) s"
-                : "refused: \(said.isEmpty ? outcome.sentence : said)"
-            throw BatchRefusal(.unavailable, "Slurm's \(words[0]) \(why)")
+            if ContinuousClock.now > deadline {
+                throw BatchRefusal(.noAnswer, "Slurm's \(words[0]) did not answer within \(Int(patience)) s")
+            }
+            throw BatchRefusal(
+                .unavailable, "Slurm's \(words[0]) refused: \(said.isEmpty ? outcome.sentence : said)")
         }
         return String(decoding: outcome.output, as: UTF8.self)
     }

@@ -22,8 +22,8 @@ struct RunCommand: ParsableCommand {
             killed is run again.
 
             EXIT CODES: 0 all succeeded; 1 to 62 so many failed; 63 more did; 64 wrong usage; 65 the journal is of \
-            something else or damaged; 66 no such file; 71 no resources; 74 the results or the journal could not be \
-            written; 75 another process writes the journal; 130 interrupted.
+            something else or damaged; 66 no such file; 71 no resources; 73 a read-only file system; 74 the results or the \
+            journal could not be written, as on a full disk; 75 another process writes the journal; 130 interrupted.
             """
     )
 

@@ -24,8 +24,8 @@ struct SubmitSlurmCommand: ParsableCommand {
 
             DIR, what is read and this very program must be on a file system that all nodes share.
 
-            EXIT CODES: 0 submitted; 64 wrong usage; 69 Slurm is not installed, does not answer or refused; 74 DIR \
-            cannot be written.
+            EXIT CODES: 0 submitted; 64 wrong usage; 69 Slurm is not installed or refused; 73 DIR is on a read-only \
+            file system; 74 DIR cannot be written; 76 Slurm does not answer.
             """
     )
 

@@ -173,6 +173,34 @@ struct JournalledChecksumTests {
         #expect(outcome.output.starts(with: full.output))
     }
 
+    @Test("a read-only file system is one sentence and code 73, for a journal that is to be made and for one that is there")
+    func readOnly() throws {
+        guard getuid() == 0 else { return }
+        let tree = try TemporaryTree.odd()
+        let disk = "\(tree.path)-disk"
+        mkdir(disk, 0o777)
+        guard mount("none", disk, "tmpfs", 0, "size=1m") == 0 else { return }
+        defer {
+            umount2(disk, 0)
+            rmdir(disk)
+        }
+        let there = Command.overdrive(["checksum", "--journal", "\(disk)/j", tree.path])
+        let whole = try there.run()
+        #expect(whole.status == 0, "\(whole.errors)")
+        try #require(mount("none", disk, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), "") == 0)
+        for command in [
+            there, Command.overdrive(["checksum", "--journal", "\(disk)/new", tree.path]),
+            Command.overdrive(["run", "--journal", "\(disk)/new", "--", "true", ":::", "a"]),
+            Command.overdrive(["checksum", "--cache", "\(disk)/cache", tree.path]),
+        ] {
+            let refused = try command.run()
+            #expect(refused.status == 73, "\(refused.errors)")
+            #expect(refused.errorLines.count == 1 && refused.errors.contains("Read-only file system"), "\(refused.errors)")
+        }
+        // Nothing is lost: merge only reads.
+        #expect(try Command.overdrive(["merge", "\(disk)/j"]).run().output == whole.output)
+    }
+
     @Test("is divided between processes on one machine, and printed whole")
     func processes() throws {
         let tree = try TemporaryTree.odd()
@@ -260,7 +288,7 @@ struct SubmitTests {
         #expect(access("\(tree.path)-none", F_OK) != 0)
     }
 
-    @Test("says that Slurm is not installed, refuses or does not answer, with code 69")
+    @Test("says that Slurm is not installed or refuses, with code 69")
     func unavailable() throws {
         let tree = try TemporaryTree()
         try tree.write("file", "x")
@@ -283,6 +311,23 @@ struct SubmitTests {
         let refused = try submit("\(tree.path)/bin:/bin:/usr/bin")
         #expect(refused.status == 69)
         #expect(refused.errors == "overdrive: Slurm's sbatch refused: sbatch: error: no such partition\n")
+    }
+
+    @Test("says that Slurm does not answer, with code 76, and ends the command that waits for it")
+    func silent() throws {
+        let tree = try TemporaryTree()
+        try tree.write("sbatch", "#!/bin/sh\necho $$ >\(tree.path)/pid\nexec sleep 1000\n")
+        chmod("\(tree.path)/sbatch", 0o755)
+        do throws(BatchRefusal) {
+            _ = try SlurmJob.ask(["\(tree.path)/sbatch"], patience: 2)
+            Issue.record("nobody answered")
+        } catch {
+            #expect(error.status == .noAnswer)
+            #expect(error.sentence.hasSuffix("sbatch did not answer within 2 s"))
+        }
+        let text = try Command("cat", ["\(tree.path)/pid"]).run().lines
+        let process = try #require(text.first.flatMap { Int32($0) })
+        #expect(kill(process, 0) != 0 && errno == ESRCH)
     }
 }
 #endif
