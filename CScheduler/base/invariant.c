@@ -1,10 +1,16 @@
 #include "base/invariant.h"
 
+#include "base/atomic.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+typedef void (*taker)(const char *sentence);
+
+static odi_atomic(taker) warnings_taker; /* NULL: stderr */
 
 /* One write, so that sentences of several threads do not interleave. Nothing is allocated:
  * this runs when memory may be short. */
@@ -32,11 +38,24 @@ void odi_trap(const char *format, ...)
     abort();
 }
 
+void odi_warn_to(void (*take)(const char *sentence))
+{
+    odi_store_relaxed(&warnings_taker, take); /* relaxed: a function, and nothing behind it */
+}
+
 void odi_warn(const char *format, ...)
 {
+    taker take = odi_load_relaxed(&warnings_taker); /* relaxed: as above */
     va_list arguments;
 
     va_start(arguments, format);
-    say(format, arguments);
+    if (take == NULL) {
+        say(format, arguments);
+    } else {
+        char sentence[512] = "";
+
+        (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+        take(sentence);
+    }
     va_end(arguments);
 }

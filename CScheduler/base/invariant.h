@@ -12,8 +12,11 @@
  * function and the promise that its caller broke. printf-style. Never returns. */
 _Noreturn void odi_trap(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Prints "overdrive: <sentence>" on stderr in one write. printf-style. */
+/* Prints "overdrive: <sentence>" on stderr in one write, or tells it to who asked for that. printf-style. */
 void odi_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* From here on warnings go to `take`; NULL: to stderr again. */
+void odi_warn_to(void (*take)(const char *sentence));
 
 #pragma GCC visibility pop
 

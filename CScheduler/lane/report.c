@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "lane/queue.h"
 #include "os/clock.h"
 #include "worker/worker.h"
@@ -17,14 +18,18 @@ static void copy_label(od_queue *queue, char *label)
 }
 
 /* How long the worker's job has run: at least since somebody first met it, a look or the monitor; at
- * most since the worker noted the time before, and just so if that was before this job. Under the
- * crew's lock. */
+ * most since the worker noted the time before, or came back from a wait in a job before, and just so if
+ * the first was before this job. Under the crew's lock. */
 static void tell_times(odi_worker *worker, uint64_t activity, od_worker_report *report)
 {
     int64_t now = odi_clock_coarse();
     /* relaxed, both: hints, written by the owner one after the other */
     int64_t noted_ns = odi_load_relaxed(&worker->noted_ns);
     bool is_first = odi_load_relaxed(&worker->noted_jobs) + 1 == activity;
+    int64_t back_ns = odi_load_relaxed(&worker->back_ns);
+
+    if (back_ns > noted_ns && odi_load_relaxed(&worker->back_jobs) < activity) /* relaxed: as above */
+        noted_ns = back_ns;
 
     if (worker->reported_jobs != activity || worker->reported_ns == 0) {
         worker->reported_jobs = activity;
@@ -143,6 +148,11 @@ int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)
 
     odi_queues_visit(gather, &all);
     return all.count;
+}
+
+void od_warnings_to(void (*take)(const char *sentence))
+{
+    odi_warn_to(take);
 }
 
 /* ---- why nothing goes on ---- */

@@ -62,5 +62,8 @@ void od_blocking_end(void)
         return;
     }
     odi_store_relaxed(&worker->says_blocking, false); /* relaxed: a hint for the monitor */
+    /* relaxed, both: for reports of the jobs that come after this one */
+    odi_store_relaxed(&worker->back_jobs, odi_worker_activity(worker));
+    odi_store_relaxed(&worker->back_ns, odi_clock_coarse());
     odi_crew_unblock(worker->crew);
 }

@@ -66,6 +66,8 @@ struct odi_worker {
     odi_atomic(void *) queue_running;            /* whose job that is, for reports */
     odi_atomic(uint64_t) noted_jobs; /* `jobs` when it last noted the time, for reports */
     odi_atomic(int64_t) noted_ns;    /* and when that was; 0: never */
+    odi_atomic(uint64_t) back_jobs;  /* likewise when it last came back from a wait, */
+    odi_atomic(int64_t) back_ns;     /* within a job */
     odi_atomic(bool) says_blocking;              /* between blocking_begin and _end */
     odi_atomic(const char *) waits_for;          /* what the innermost of these is, for reports; NULL: */
     odi_atomic(void *) waits_at;                 /* its caller does not say. And in which queue, */

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "base/invariant.h"
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
 #include "job/group.h"
@@ -663,6 +664,34 @@ static void a_pool_that_stands_still_says_who_waits_for_what(void **state)
     assert_non_null(strstr(it.said, ": a closure of \"who waits\" waits for a group\n"));
 }
 
+static char warned[512];
+static atomic_int warnings;
+
+static void take_warning(const char *sentence)
+{
+    snprintf(warned, sizeof warned, "%s", sentence);
+    atomic_fetch_add(&warnings, 1);
+}
+
+static void stand_still_for_a_taker(void *unused)
+{
+    od_warnings_to(take_warning);
+    stand_still(unused);
+    child_expects(atomic_load(&warnings) == 1);
+    child_expects(strncmp(warned, "pool \"test\" stands still: ", 26) == 0);
+    child_expects(strchr(warned, '\n') == NULL);
+    od_warnings_to(NULL);
+    odi_warn("written again");
+}
+
+static void warnings_go_to_who_asks_for_them(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(stand_still_for_a_taker, NULL, 60);
+    assert_int_equal(it.status, 0);
+    assert_string_equal(it.said, "overdrive: written again\n");
+}
+
 /* ---- threads that cannot be had ---- */
 
 static void lock_and_note(void *thread)
@@ -723,6 +752,7 @@ int main(void)
         cmocka_unit_test(a_sync_caller_keeps_its_place_in_line),
         cmocka_unit_test(a_worker_asleep_in_a_join_gives_its_place_over),
         cmocka_unit_test(a_pool_that_stands_still_says_who_waits_for_what),
+        cmocka_unit_test(warnings_go_to_who_asks_for_them),
         cmocka_unit_test_teardown(a_submission_is_no_call_where_a_further_thread_cannot_be_had, threads_again),
     };
     return run_guarded(tests);
