@@ -533,6 +533,30 @@ static void a_queue_takes_hands_for_as_long_as_jobs_wait_in_it(void **state)
     od_queue_release(queue);
 }
 
+/* ---- how far a hand of a wide lane reaches ---- */
+
+static int32_t reach_after(od_queue *queue, uint64_t ticks)
+{
+    return LOOK(queue, (odi_lane_measure(queue, ticks), odi_load_relaxed(&queue->reach)));
+}
+
+static void short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that(void **state)
+{
+    od_queue *queue = queue_of(2);
+    int32_t expected = 0;
+
+    (void)state;
+    assert_int_equal(LOOK(queue, odi_load_relaxed(&queue->reach)), 0);
+    for (int lot = 0; lot < 2 * ODI_HAND_MOST; lot++) {
+        expected = 2 * expected + 1 < ODI_HAND_MOST ? 2 * expected + 1 : ODI_HAND_MOST - 1;
+        assert_int_equal(reach_after(queue, 0), expected);
+    }
+    assert_int_equal(reach_after(queue, od_loop_unit()), ODI_HAND_MOST - 1); /* neither: it stays */
+    assert_int_equal(reach_after(queue, UINT64_MAX - 1), 0);
+    assert_int_equal(reach_after(queue, od_loop_unit()), 0);
+    od_queue_release(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +575,7 @@ int main(void)
         LANE_TEST(every_job_runs_once_while_width_and_suspension_change),
         LANE_TEST(credits_are_not_pending_and_not_cancelled),
         LANE_TEST(an_empty_lane_keeps_no_credits),
+        LANE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that),
     };
     return run_guarded(tests);
 }

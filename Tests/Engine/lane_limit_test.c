@@ -3,6 +3,7 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
+#include <malloc.h>
 #include <pthread.h>
 
 #include "job/group.h"
@@ -323,6 +324,27 @@ static void what_is_refused_is_counted_and_never_runs(void **state)
     od_group_release(group);
 }
 
+/* Jobs with a context of more bits than a pointer travel wrapped. Under AddressSanitizer the memory is the
+ * leak checker's. */
+static void what_is_refused_leaves_no_memory_behind(void **state)
+{
+    enum { TRIES = 1000 };
+    od_queue *queue = limited(1, 1, OD_OVERFLOW_REFUSED);
+    void *wide = (void *)(uintptr_t)(1ull << 60);
+
+    (void)state;
+    od_queue_suspend(queue);
+    add(queue, no_job, wide);
+    assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, wide));
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < TRIES; i++)
+        assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, wide));
+    assert_true(mallinfo2().uordblks < before + TRIES); /* a byte for each would be too much */
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
 enum { QUEUES_ON_IT = 5 };
 
 /* Found by reading: each of them counted as a job of the target's. */
@@ -455,6 +477,7 @@ int main(void)
         LANE_TEST(a_serial_queue_stays_serial_when_its_callers_run),
         LANE_TEST(the_caller_runs_what_does_not_fit),
         LANE_TEST(what_is_refused_is_counted_and_never_runs),
+        LANE_TEST(what_is_refused_leaves_no_memory_behind),
         LANE_TEST(try_works_whatever_the_overflow),
         LANE_TEST(each_submission_ends_once_while_cancels_and_suspensions_race),
         LANE_TEST(a_stop_ends_the_wait_for_room),

@@ -247,6 +247,27 @@ static void each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own(void **state)
     od_pool_free(pool);
 }
 
+static int site_here(od_pool *pool)
+{
+    return (int)(odi_crew_site_here(&pool->crew) - pool->crew.sites);
+}
+
+/* A changed condition showed that nobody asked: slot 0 is of this site, and so is enough. */
+static void the_first_worker_begins_on_the_site_that_it_is_wanted_on(void **state)
+{
+    od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), 8);
+    int before = site_here(pool);
+
+    (void)state;
+    hold_workers(pool, 1);
+    if (site_here(pool) == before) { /* else this thread was moved meanwhile */
+        assert_true(workers_at(pool, before) >= 1);
+        assert_int_equal(workers_at(pool, 1 - before), 0);
+    }
+    let_workers_go(pool, 1);
+    od_pool_free(pool);
+}
+
 /* ---- memory ---- */
 
 static void no_two_nodes_share_a_page_of_their_meeting_places(void **state)
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan),
         cmocka_unit_test(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process),
         cmocka_unit_test(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own),
+        cmocka_unit_test(the_first_worker_begins_on_the_site_that_it_is_wanted_on),
         cmocka_unit_test(no_two_nodes_share_a_page_of_their_meeting_places),
     };
     return run_guarded(tests);

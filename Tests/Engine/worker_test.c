@@ -419,6 +419,30 @@ static void a_worker_that_computes_is_not_taken_for_blocked(void **state)
     od_pool_free(pool);
 }
 
+/* ---- wakes ---- */
+
+/* What a worker finds while it looks about awake is no wake: each of them follows a sleep. */
+static void a_wake_is_counted_once_whether_it_finds_work_or_not(void **state)
+{
+    enum { ROUNDS = 2000 };
+    od_pool *pool = lone_worker();
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (unsigned long long round = 1; round <= ROUNDS; round++) {
+        if (round % 256 == 0)
+            assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        for (int look = 1; atomic_load(&ran) < round; look++)
+            yield_now_and_then(look);
+    }
+    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+    od_metrics metrics = metrics_of(pool);
+    assert_true(metrics.useful_wakes > 0);
+    assert_true(metrics.useful_wakes + metrics.spurious_wakes <= metrics.parks);
+    od_pool_free(pool);
+}
+
 int main(void)
 {
 #define WORKER_TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -436,6 +460,7 @@ int main(void)
         WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted),
         WORKER_TEST(blocking_calls_elsewhere_do_nothing),
         WORKER_TEST(a_worker_that_computes_is_not_taken_for_blocked),
+        WORKER_TEST(a_wake_is_counted_once_whether_it_finds_work_or_not),
     };
     return run_guarded(tests);
 }
