@@ -240,27 +240,40 @@ void odi_pool_await_monitor(od_pool *pool, int64_t until)
     odi_lock_release(&crew->lock);
 }
 
-static void stop(od_pool *pool)
+/* Everybody knows that the pool stops. True: every worker has left, all that was accepted has run, and no
+ * worker comes any more. False: the deadline came first. */
+static bool await_the_last(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
-
-    odi_agenda_close(&crew->agenda); /* what is not due yet was never submitted */
-    announce(crew, ODI_STOPPING);
     bool in_time = await_departures(pool, false);
+
     while (in_time && !close_if_empty(pool)) /* what came meanwhile has started workers */
         in_time = await_departures(pool, false);
-    bool gone = in_time;
-    announce(crew, ODI_CANCELLING);
+    return in_time;
+}
+
+/* The deadline is over: workers between two jobs leave, and what has not started never does. */
+static void cancel_the_rest(od_pool *pool, int64_t grace)
+{
+    bool gone = false;
+
+    while (!gone && !only_stuck_left(&pool->crew) && odi_clock_now() < grace)
+        gone = await_departures(pool, true);
+    give_up(pool);
+}
+
+static void stop(od_pool *pool)
+{
+    odi_agenda_close(&pool->crew.agenda); /* what is not due yet was never submitted */
+    announce(&pool->crew, ODI_STOPPING);
+    bool in_time = await_the_last(pool);
+    announce(&pool->crew, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
     int64_t grace = odi_clock_after(GRACE_NS);
-    while (!gone && !only_stuck_left(crew) && odi_clock_now() < grace)
-        gone = await_departures(pool, true);
-    if (in_time) {
-        if (odi_cancel_above != NULL)
-            odi_cancel_above(pool, false);
-    } else
-        give_up(pool);
+    if (!in_time)
+        cancel_the_rest(pool, grace);
+    else if (odi_cancel_above != NULL)
+        odi_cancel_above(pool, false);
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
      * does not wait for that beyond it: od_pool_free does. */

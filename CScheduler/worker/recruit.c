@@ -3,6 +3,7 @@
  */
 #include "worker/crew.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,8 +128,19 @@ ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
         crew->help(crew);
 }
 
+/* FULL: as many run as may; who makes room for another looks at what waits (S4).
+ * MISSED: none is to be had now. ALONE: likewise, and all that are there wait: nobody comes to what lies
+ * there by himself. (Not told by a job that only sleeps: it goes on.) */
+typedef enum { STARTED, FULL, MISSED, ALONE } outcome;
+
+/* Lock held. */
+ODI_COLD static outcome missed(odi_crew *crew)
+{
+    return crew->active <= crew->blocked ? ALONE : MISSED;
+}
+
 /* The thread could not be created: things are as before. */
-ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
+ODI_COLD static outcome start_failed(odi_crew *crew, odi_worker *worker, int error)
 {
     odi_lock_acquire(&crew->lock);
     odi_home_forget(worker);
@@ -138,13 +150,13 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker, int error)
     crew->present--;
     (void)odi_crew_list_workers(crew); /* a worker without a thread in the table does no harm */
     note_failure(crew);
+    outcome came = missed(crew);
+    odi_add_release(&crew->departures, 1, S3); /* a stop that saw it present waits for its leaving */
+    odi_futex_wake(&crew->departures, INT_MAX);
     odi_lock_release(&crew->lock);
     say_failure(crew, strerror(error));
+    return came;
 }
-
-/* FULL: as many run as may; who makes room for another looks at what waits (S4).
- * MISSED: none is to be had now. */
-typedef enum { STARTED, FULL, MISSED } outcome;
 
 static outcome start_one(odi_crew *crew, odi_site *site)
 {
@@ -163,13 +175,12 @@ static outcome start_one(odi_crew *crew, odi_site *site)
         if (short_of_memory)
             note_failure(crew);
     }
+    outcome came = full ? FULL : may && !short_of_memory ? STARTED : missed(crew);
     odi_lock_release(&crew->lock);
     if (short_of_memory)
         say_failure(crew, "memory is short");
-    if (full)
-        return FULL;
     if (worker == NULL)
-        return may && !short_of_memory ? STARTED : MISSED; /* the token is out: somebody searches */
+        return came; /* STARTED: the token is out, somebody searches */
 
     if (called_back) {
         odi_store_release(&worker->bench_word, 1, S3);
@@ -179,10 +190,8 @@ static outcome start_one(odi_crew *crew, odi_site *site)
     char name[16];
     snprintf(name, sizeof name, "%.10s-%d", crew->name, worker->slot);
     int error = odi_thread_start(odi_worker_main, worker, crew->stack_bytes, name);
-    if (error != 0) {
-        start_failed(crew, worker, error);
-        return MISSED;
-    }
+    if (error != 0)
+        return start_failed(crew, worker, error);
     odi_add_relaxed(&crew->starts, 1); /* relaxed: a counter */
     if (odi_load_relaxed(&crew->attention) & ODI_NO_THREADS) /* relaxed: rechecked by use */
         odi_crew_set_attention(crew, ODI_NO_THREADS, false);
@@ -196,15 +205,6 @@ bool odi_crew_start_one(odi_crew *crew, odi_site *site)
 
 /* ---- publishing ---- */
 
-/* Nobody comes to what lies there by himself. (Not told by a job that only sleeps: it goes on.) */
-ODI_COLD static bool all_wait(odi_crew *crew)
-{
-    odi_lock_acquire(&crew->lock);
-    bool all = crew->active <= crew->blocked;
-    odi_lock_release(&crew->lock);
-    return all;
-}
-
 bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
 {
     const int *order = crew->site_order[site - crew->sites];
@@ -215,23 +215,20 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);
-    bool covered = false, missed = false;
+    outcome came = FULL;
     if (attention & ODI_CAN_START && !(attention & ODI_CANCELLING)) {
-        outcome came = start_one(crew, site);
-
-        covered = came == STARTED;
-        missed = came == MISSED;
-        odi_woke_a_sleeper = covered;
+        came = start_one(crew, site);
+        odi_woke_a_sleeper = came == STARTED;
         attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
     }
     /* Also where a worker was wanted and is not to be had now: the monitor tries again, on
      * behalf of jobs that wait for this one. Not after a stop: nobody would see that thread
      * leave. */
-    if (!covered && attention & ODI_MONITOR_OFF &&
+    if (came != STARTED && attention & ODI_MONITOR_OFF &&
         !(attention & (ODI_CANCELLING | ODI_NO_THREADS)))
         crew->arm_monitor(crew);
     /* A worker is wanted and not to be had, and those that are there may wait for this very job: better the
      * submitter runs it than nobody. (Not where there were enough a moment ago, and one has blocked since.) */
-    bool short_of_workers = missed && attention & ODI_CAN_START && all_wait(crew);
+    bool short_of_workers = came == ALONE && attention & ODI_CAN_START;
     return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
 }

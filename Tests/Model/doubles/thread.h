@@ -3,11 +3,15 @@
  */
 #include "os/thread.h"
 
+#include <errno.h>
+
 #include "base/atomic.h"
 #include "model/scenario.h"
 
 enum { STARTED_THREADS = 3 };
 
+/* So many, which `prepare` may make fewer; no further one can be had. */
+static uint32_t threads_to_be_had = STARTED_THREADS;
 static odi_atomic(uint32_t) threads_started;
 static struct {
     odi_atomic(bool) ready;
@@ -23,6 +27,8 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
     (void)stack_bytes;
     (void)name;
     model_check(n < STARTED_THREADS);
+    if (n >= threads_to_be_had)
+        return EAGAIN;
     started[n].body = body;
     started[n].argument = argument;
     odi_store_release(&started[n].ready, true, none);

@@ -77,6 +77,35 @@ static void worker(void)
     odi_worker_main(worker_itself);
 }
 
+/* The worker has found nothing, and leaves. */
+static void leaving_worker(void)
+{
+    odi_reader_join();
+    retire(worker_itself, false);
+}
+
+/* Parts of od_pool_stop, where the whole has too many executions: what comes after everybody knows of the
+ * stop, the same with what tells them, and the same two where the deadline is over. */
+static void stop_goes_on(void)
+{
+    model_check(await_the_last(&pool));
+}
+static void stop_from_its_flag(void)
+{
+    announce(&pool.crew, ODI_STOPPING);
+    stop_goes_on();
+}
+static void stop_at_its_deadline(void)
+{
+    announce(&pool.crew, ODI_CANCELLING);
+    cancel_the_rest(&pool, odi_clock_after(GRACE_NS));
+}
+static void stop_now_from_its_flag(void)
+{
+    announce(&pool.crew, ODI_STOPPING);
+    stop_at_its_deadline();
+}
+
 /* A stop without a deadline: everything ran. */
 static void verify_all_ran(void)
 {
@@ -111,7 +140,7 @@ static void prepare_stopping(void)
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
     no_thread_is_to_be_had();
 }
-MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_all_ran, submitter, stopper, worker)
+MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_all_ran, submitter, stop_goes_on, worker)
 
 /* A job that waits already, and submits another where it runs. */
 static void prepare_waiting(void)
@@ -135,20 +164,23 @@ static void prepare_left_behind(void)
 }
 MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper,
                model_started_thread)
-/* One that is submitted then runs on its submitter, or on a worker that the stop has started; where there
- * was room for one in the crew, on one that its submitter has. */
+/* One that is submitted then runs on its submitter, or on a worker that the stop has started: of the two
+ * threads that both may want only one is to be had, and the one that comes leaves room for another before its
+ * submitter looks. Where there was room for one in the crew, on one that its submitter has started. */
 static void prepare_left(void)
 {
     prepare();
+    threads_to_be_had = 1;
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
     model_hint(&pool.crew.starts, sizeof pool.crew.starts); /* for reports */
 }
 static void prepare_left_with_room(void)
 {
     prepare_left();
+    threads_to_be_had = 2;
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CAN_START);
 }
-MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_all_ran, stopper, submitter,
+MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_all_ran, stop_goes_on, submitter,
                model_started_thread)
 MODEL_SCENARIO(stop_and_submit_start_workers, prepare_left_with_room, verify_all_ran, stopper, submitter,
                model_started_thread, model_second_started_thread)
@@ -180,8 +212,8 @@ static void prepare_in_hand(void)
 MODEL_SCENARIO(stop_now_with_a_job, prepare_in_hand, verify_reported, stopper_now, worker)
 MODEL_SCENARIO(stop_now_against_a_job_that_submits, prepare_waiting, verify_counted, stopper_now,
                worker)
-MODEL_SCENARIO(stop_now_against_submit, prepare_stopping, verify_counted, submitter, stopper_now,
-               worker)
+MODEL_SCENARIO(stop_now_against_submit, prepare_stopping, verify_counted, submitter,
+               stop_at_its_deadline, worker)
 
 /* A worker that was called for a search and gets no CPU before the grace after the deadline is over:
  * the token is out, and whoever held it leaves without a look. */
@@ -206,6 +238,21 @@ static void prepare_leaving(void)
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CANCELLING);
 }
 MODEL_SCENARIO(stop_is_over_with_a_late_worker, prepare_leaving, verify_all_ran, submitter, worker)
+
+/* Its only worker is in a job that does not end: a submitter that sees nothing of the stop leaves its job
+ * where the stop finds it (S4). Who leaves has a fence of his own; here nobody does. */
+static void prepare_stuck(void)
+{
+    prepare_worker();
+    odi_store_relaxed(&worker_itself->jobs, 1);
+}
+static void verify_counted_beside_a_stuck_one(void)
+{
+    pool.crew.present = 0;
+    verify_counted();
+}
+MODEL_SCENARIO(stop_now_of_a_stuck_pool_against_submit, prepare_stuck, verify_counted_beside_a_stuck_one,
+               submitter, stopper_now)
 
 /* Two stops: one of them does it, the other waits for it and reads its report (P2). */
 static od_stop_report reports[2];
@@ -233,11 +280,6 @@ static void verify_two_stops(void)
 MODEL_SCENARIO(stop_twice, prepare_two_stops, verify_two_stops, stop_first, stop_second)
 
 /* The same where a job does not end, and one of them has a deadline: it is both's (S3). */
-static void prepare_stuck(void)
-{
-    prepare_worker();
-    odi_store_relaxed(&worker_itself->jobs, 1);
-}
 static void stop_second_now(void)
 {
     statuses[1] = od_pool_stop(&pool, DEADLINE_NOW, &reports[1]);
@@ -262,14 +304,16 @@ static void worker_that_sees_it(void)
 {
     while (!(odi_load_relaxed(&pool.crew.attention) & ODI_STOPPING))
         odi_spin_pause();
-    worker();
+    leaving_worker();
 }
-MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_all_ran, submitter, stopper,
-               worker_that_sees_it)
+MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_all_ran, submitter,
+               stop_from_its_flag, worker_that_sees_it)
 MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
-               stopper_now, worker_that_sees_it)
+               stop_now_from_its_flag, worker_that_sees_it)
 
 /* Too large otherwise. */
 MODEL_WOKEN_ONLY(stop_now_against_submit, ~0u)
-MODEL_WOKEN_ONLY(stop_now_flag_against_submit, 2)
+MODEL_WOKEN_ONLY(stop_flag_against_submit, ~0u)
+MODEL_WOKEN_ONLY(stop_now_flag_against_submit, ~0u)
+MODEL_WOKEN_ONLY(stop_starts_a_worker_against_submit, ~0u)
 MODEL_WOKEN_ONLY(stop_and_submit_start_workers, ~0u)
