@@ -97,6 +97,23 @@ struct ParallelCancellationTests {
         #expect(told.count == 0)
     }
 
+    /// What is kept of a task is `Task`'s own reference, by a bit cast that holds on this toolchain.
+    @Test("a task's handle answers as the task does, on any thread, after its end too")
+    func handle() async throws {
+        #expect(MemoryLayout<UnsafeCurrentTask>.size == MemoryLayout<Task<Never, Never>>.size)
+        #expect(MemoryLayout<TaskHandle?>.size == MemoryLayout<UInt>.size)
+        #expect(TaskHandle.current != nil)
+        let (handle, before, after) = await Task.detached {
+            let handle = TaskHandle.current
+            let before = handle?.isCancelled
+            withUnsafeCurrentTask { $0?.cancel() }
+            return (handle, before, handle?.isCancelled)
+        }.value
+        #expect(before == false)
+        #expect(after == true)
+        #expect(await Task.detached { handle?.isCancelled }.value == true)
+    }
+
     /// What left a part out is not asked again: it answered on one thread, and would not have on the other.
     @Test("a cancelled operation inside a branch throws, and returns no part of a result")
     func inside() async {

@@ -53,7 +53,7 @@ package enum CurrentWorkPlace {
 
     /// The work that the thread runs, or else its Swift task.
     static var currentOrTask: (any CurrentWork)? {
-        current ?? withUnsafeCurrentTask { $0.map(TaskWork.init) }
+        current ?? TaskHandle.current.map(TaskWork.init)
     }
 
     /// What ``current`` would answer, without making anything.
@@ -78,13 +78,30 @@ package enum CurrentWorkPlace {
     }
 }
 
+/// A Swift task, to be asked from any thread for as long as this is kept: what `Task` is, whose result nobody wants here.
+/// An `UnsafeCurrentTask` may not leave the closure that it was given to, and this is what may.
+///
+/// Both are a reference to the runtime's task, this one counted; a test compares their answers.
+package struct TaskHandle: Sendable {
+    private let task: Task<Never, Never>
+
+    private init(_ task: UnsafeCurrentTask) {
+        self.task = unsafeBitCast(task, to: Task<Never, Never>.self)
+    }
+
+    /// The task that the caller runs in.
+    package static var current: TaskHandle? {
+        withUnsafeCurrentTask { $0.map(TaskHandle.init) }
+    }
+
+    package var isCancelled: Bool { task.isCancelled }
+}
+
 /// A Swift task as a thread's work.
 private final class TaskWork: CurrentWork {
-    // The task waits in the operation whose branches ask for it; asking whether it is cancelled is allowed from
-    // any thread.
-    private nonisolated(unsafe) let task: UnsafeCurrentTask
+    private let task: TaskHandle
 
-    init(_ task: UnsafeCurrentTask) {
+    init(_ task: TaskHandle) {
         self.task = task
     }
 
@@ -94,13 +111,13 @@ private final class TaskWork: CurrentWork {
 /// A Swift task in the engine's word for a thread's work, which is odd then: a reference that nobody counts. It lasts
 /// because the task waits for the branches that inherit the word.
 private enum TaskWord {
-    static func make(_ task: UnsafeCurrentTask) -> UnsafeMutableRawPointer? {
+    static func make(_ task: TaskHandle) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: unsafeBitCast(task, to: UInt.self) | 1)
     }
 
-    static func task(in word: UnsafeMutableRawPointer) -> UnsafeCurrentTask? {
+    static func task(in word: UnsafeMutableRawPointer) -> TaskHandle? {
         let bits = UInt(bitPattern: word)
-        return bits & 1 == 0 ? nil : unsafeBitCast(bits & ~1, to: UnsafeCurrentTask.self)
+        return bits & 1 == 0 ? nil : unsafeBitCast(bits & ~1, to: TaskHandle.self)
     }
 }
 
@@ -108,7 +125,7 @@ private enum TaskWord {
 /// the thread's that the engine knows.
 @_cdecl("od_fork_root_work")
 func forkRootWork() -> UnsafeMutableRawPointer? {
-    od_thread_work() ?? withUnsafeCurrentTask { $0.flatMap(TaskWord.make) }
+    od_thread_work() ?? TaskHandle.current.flatMap(TaskWord.make)
 }
 
 /// A word of the calling thread for whatever it does one after another instead of one inside the other.

@@ -16,9 +16,8 @@ final class Effort<E: Error>: CurrentWork {
     private let endsWhenCancelled: Bool
     /// What the caller was doing: its cancellation is ours.
     private let outer: (any CurrentWork)?
-    // The task that waits in the operation as long as this object exists; asking whether it is cancelled is
-    // allowed from any thread.
-    private nonisolated(unsafe) let task: UnsafeCurrentTask?
+    // The task that waits in the operation.
+    private let task: TaskHandle?
 
     @usableFromInline
     init(token: CancellationToken? = nil, progress: Parallel.Progress? = nil, endsWhenCancelled: Bool = false) {
@@ -26,7 +25,7 @@ final class Effort<E: Error>: CurrentWork {
         self.progress = progress
         self.endsWhenCancelled = endsWhenCancelled
         outer = CurrentWorkPlace.current
-        task = outer == nil ? withUnsafeCurrentTask { $0 } : nil
+        task = outer == nil ? TaskHandle.current : nil
     }
 
     /// Whether the operation was cancelled from outside.
