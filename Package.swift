@@ -201,9 +201,10 @@ let package = Package(
             path: "Tests/GlobalProbe/Work",
             swiftSettings: swiftSettings
         ),
+        .target(name: "ProbeInitialiser", path: "Tests/GlobalProbe/Initialiser"),
         .executableTarget(
             name: "global-probe",
-            dependencies: ["OverdriveCore", "OverdriveGlobal", "ProbeWork"],
+            dependencies: ["OverdriveCore", "OverdriveGlobal", "ProbeInitialiser", "ProbeWork"],
             path: "Tests/GlobalProbe/Installed",
             swiftSettings: swiftSettings
         ),

@@ -37,8 +37,8 @@ public enum GlobalExecutor {
     /// - Threading: Any thread. Swift's runtime reads its executors without a lock: a call while other threads enqueue is
     ///   safe as far as a store of two words is.
     /// - Cost: About 1 ms, once; no thread is started before the first job.
-    /// - Note: A job that waits keeps the band in which it was enqueued, also when somebody of a higher priority awaits
-    ///   its task.
+    /// - Note: A task of `.utility` or `.background` that waits is moved up when somebody of a higher
+    ///   priority awaits it; one of a higher band waits for its turn.
     @discardableResult
     public static func install() -> Bool {
         state.withLock { isInstalled in
@@ -47,7 +47,6 @@ public enum GlobalExecutor {
                 warn("GlobalExecutor.install(): \(obstacle); tasks run where they ran before")
                 return false
             }
-            GlobalJobs.prepare()
             ProcessExecutor.install()
             isInstalled = true
             return true

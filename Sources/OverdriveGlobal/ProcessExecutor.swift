@@ -40,11 +40,13 @@ internal import OverdriveCore
         }
 
         static func install() {
+            GlobalJobs.prepare { job in JobPriority(rawValue: UInt8(truncatingIfNeeded: presentPriority(job))) }
             _createExecutors(factory: Factory.self)
         }
 
         func enqueue(_ job: consuming ExecutorJob) {
-            GlobalJobs.enqueue(job)
+            let isTask = job.kind == .task
+            GlobalJobs.enqueue(job, isTask: isTask)
         }
 
         func enqueue<C: Clock>(
@@ -67,6 +69,11 @@ internal import OverdriveCore
             GlobalJobs.enqueue(job, after: delay)
         }
     }
+
+    /// The runtime's own door for `UnsafeCurrentTask.priority`, which the one that a task is inside of need not be for: the
+    /// priority that the task was made with, or a higher one of somebody who awaits it. The job has to be a task's.
+    @_silgen_name("swift_task_currentPriority")
+    private func presentPriority(_ task: UnownedJob) -> UInt
 #else
     /// A toolchain that nobody has tried this with.
     enum ProcessExecutor {

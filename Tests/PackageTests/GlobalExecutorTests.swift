@@ -8,9 +8,10 @@ struct GlobalExecutorTests {
     static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     /// Runs a probe and returns what it said, on both streams.
-    private func probe(_ name: String, _ steps: String..., preloading library: URL? = nil) throws -> [String] {
+    private func probe(_ name: String, _ steps: String..., preloading library: URL? = nil, environment: [String: String?] = [:]) throws -> [String] {
         let tool = Tool(
-            Self.products.appendingPathComponent(name).path, steps, environment: ["LD_PRELOAD": library?.path])
+            Self.products.appendingPathComponent(name).path, steps,
+            environment: environment.merging(["LD_PRELOAD": library?.path]) { $1 })
         let (status, output) = try tool.run(in: Self.products)
         #expect(status == 0, "\(name) \(steps): \(output)")
         return output.split(separator: "\n").map(String.init)
@@ -47,6 +48,35 @@ struct GlobalExecutorTests {
     func deadlock() throws {
         let lines = try probe("global-probe", "install", "deadlock")
         #expect(lines.last?.hasPrefix("deadlock probe ended after ") == true)
+    }
+
+    @Test("moves a utility task up that somebody awaits in a hurry, past 100,000 others")
+    func raised() throws {
+        let lines = try probe("global-probe", "install", "raised")
+        let numbers = try #require(lines.first { $0.hasPrefix("raised") })
+            .split { !$0.isNumber && $0 != "." }.compactMap { Int($0) }
+        // Others that started meanwhile, others that waited then, and the priority.
+        let (before, left, priority) = (numbers[numbers.count - 3], numbers[numbers.count - 2], numbers[numbers.count - 1])
+        #expect(before < left, "\(lines)")
+        #expect(priority == 25)
+        #expect(lines.last == "all 99999 others ended")
+    }
+
+    @Test("is installed by a library's initialiser as in main")
+    func initialiser() throws {
+        let lines = try probe("global-probe", "kinds", "install", environment: ["PROBE_INSTALLS_BEFORE_MAIN": "1"])
+        #expect(lines == Self.onOurs + ["install true true"])
+    }
+
+    @Test("says that it stands still where 128 blocked tasks need more than 64 spares, and has them meet with more")
+    func spares() throws {
+        let few = try probe("global-probe", "install", "meet", environment: ["OVERDRIVE_WORKERS": "2"])
+        #expect(few.count == 3)
+        #expect(few[1].hasPrefix("said after"))
+        #expect(few[1].contains("each of its 66 threads (64 spares at most; spareWorkers, or OVERDRIVE_SPARES"))
+        let enough = try probe(
+            "global-probe", "install", "meet", environment: ["OVERDRIVE_WORKERS": "2", "OVERDRIVE_SPARES": "128"])
+        #expect(enough == ["install true true", "128 tasks met"])
     }
 
     @Test("is installed once, however often one asks")
@@ -162,6 +192,34 @@ struct GlobalExecutorTests {
             lines.contains {
                 $0.hasPrefix("overdrive: the program's tasks run where they ran before: \(alone.path)/liboverdrive-global.so: ")
             })
+    }
+
+    @Test("preloaded into a program whose Swift runtime it does not know, leaves that one alone, in one sentence")
+    func preloadedIntoUnknownRuntime() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-unknown-\(getpid())")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: place) }
+        // A runtime that takes jobs and has no way to replace its executor.
+        try """
+            #include <stdio.h>
+            void swift_task_enqueueGlobal(void *job) { (void)job; }
+            int main(void) { return puts("it runs as ever") < 0; }
+            """.write(to: place.appendingPathComponent("main.c"), atomically: true, encoding: .utf8)
+        let build = try Tool(
+            "/usr/bin/env", ["bash", "-c", "$(command -v clang || echo cc) -fuse-ld=lld -rdynamic main.c -o program"]
+        ).run(in: place)
+        #expect(build.status == 0, "\(build.output)")
+        let (status, output) = try Tool(
+            place.appendingPathComponent("program").path, [], environment: ["LD_PRELOAD": try Self.preload.get().path]
+        ).run(in: place)
+        #expect(status == 0)
+        let lines = output.split(separator: "\n").map(String.init)
+        #expect(
+            Set(lines) == Set(
+                [
+                    "overdrive: the program's Swift runtime lets nobody replace its executor (6.3 does), so its tasks "
+                        + "run where they ran before", "it runs as ever",
+                ]))
     }
 
     @Test("needs no Swift library to be loaded")

@@ -1,5 +1,11 @@
 internal import CScheduler
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// The jobs of Swift Concurrency in a process whose executor ``Scheduler/shared`` is: those of tasks without a
 /// preference, of actors without an executor of their own, and of sleeps that are over.
 ///
@@ -9,30 +15,70 @@ package enum GlobalJobs {
     // The pool of a scheduler that stays for the process's life, and is never shut down.
     private nonisolated(unsafe) static let pool = Scheduler.shared.handle
 
+    /// What a task's priority is by now.
+    typealias Priority = @Sendable (UnownedJob) -> JobPriority
+
+    // Behind pointers, because what is read for every job is not to be looked after by the runtime's checks of access.
+    // Set once, before the first job.
+    private nonisolated(unsafe) static let priority = place({ $0.priority } as Priority)
+    /// Where tasks of the low bands wait. Another one in a forked child, before anything else runs there.
+    private nonisolated(unsafe) static let low = place(LowBandJobs())
+
+    private static func place<Value>(_ value: Value) -> UnsafeMutablePointer<Value> {
+        let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        place.initialize(to: value)
+        return place
+    }
+
+    static var priorityNow: Priority { priority.pointee }
+
     /// Starts the process's scheduler if nothing has done so; its threads come with the first job.
-    package static func prepare() {
-        _ = pool
+    ///
+    /// - Parameter priority: Answers for a task that waits, whoever has begun to await it.
+    package static func prepare(priority: @escaping @Sendable (UnownedJob) -> JobPriority) {
+        _ = (pool, low)
+        self.priority.pointee = priority
+        // What waited is the parent's, and somebody else may have held the lock.
+        pthread_atfork(nil, nil, { GlobalJobs.low.pointee = LowBandJobs() })
     }
 
     /// Queues a job behind those of its priority that one thread queued before.
-    package static func enqueue(_ job: consuming ExecutorJob) {
-        let band = TaskQueue.QoS(job.priority.rawValue).band
-        od_pool_submit(pool, band, run, unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self))
+    ///
+    /// - Parameters:
+    ///   - job: What to run.
+    ///   - isTask: Whether it is a task's own, whose priority may rise while it waits.
+    package static func enqueue(_ job: consuming ExecutorJob, isTask: Bool) {
+        let qos = TaskQueue.QoS(job.priority.rawValue)
+        let job = unsafeBitCast(UnownedJob(job), to: UInt.self)
+        guard isTask, LowBandJobs.holds(qos) else { return submit(job, qos) }
+        let present = self.qos(of: job, priorityNow)
+        guard present == qos else { return submit(job, present) }
+        low.pointee.append(job, qos)
+        od_pool_submit(pool, qos.band, runLow, UnsafeMutableRawPointer(bitPattern: UInt(qos.rawValue)))
     }
 
-    /// Queues a job when its time has come, and never before.
+    static func submit(_ job: UInt, _ qos: TaskQueue.QoS) {
+        od_pool_submit(pool, qos.band, run, UnsafeMutableRawPointer(bitPattern: job))
+    }
+
+    @inline(__always)
+    static func qos(of task: UInt, _ priority: Priority) -> TaskQueue.QoS {
+        TaskQueue.QoS(priority(unsafeBitCast(task, to: UnownedJob.self)).rawValue)
+    }
+
+    /// Queues a job when its time has come, and never before: one that wakes a task, but is none.
     ///
     /// - Parameters:
     ///   - job: What to run.
     ///   - delay: How long from now.
     package static func enqueue(_ job: consuming ExecutorJob, after delay: Duration) {
-        guard delay > .zero else { return enqueue(job) }
+        guard delay > .zero else { return enqueue(job, isTask: false) }
         var options = od_timer_options()
         options.delay_ns = delay.nanoseconds
         options.context = unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self)
         options.call = { job, _ in
             guard let job else { return }
-            GlobalJobs.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)))
+            GlobalJobs.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)), isTask: false)
         }
         guard let timer = od_timer_create_elsewhere(pool, &options, { _, timer in od_timer_perform(timer) }) else {
             trap("Task.sleep: memory is too short for a timer")
@@ -46,6 +92,14 @@ package enum GlobalJobs {
 
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> Void = { job in
         guard let job else { return }
+        unsafeBitCast(job, to: UnownedJob.self).runSynchronously(on: nowhere)
+        low.pointee.lookIfDue(isPrompted: true)
+    }
+
+    /// A turn of a low band.
+    private static let runLow: @convention(c) (UnsafeMutableRawPointer?) -> Void = { band in
+        low.pointee.lookIfDue(isPrompted: false)
+        guard let job = low.pointee.takeFirst(TaskQueue.QoS(rawValue: Int32(Int(bitPattern: band))) ?? .background) else { return }
         unsafeBitCast(job, to: UnownedJob.self).runSynchronously(on: nowhere)
     }
 }

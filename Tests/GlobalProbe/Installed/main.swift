@@ -2,9 +2,11 @@
 internal import Glibc
 internal import OverdriveCore
 internal import OverdriveGlobal
+internal import ProbeInitialiser
 internal import ProbeWork
 @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
+initialiser_is_linked()
 for name in CommandLine.arguments.dropFirst() {
     switch name {
     case "install": Workload.say("install \(GlobalExecutor.install()) \(GlobalExecutor.isInstalled)")
@@ -14,7 +16,7 @@ for name in CommandLine.arguments.dropFirst() {
     case "fork": fork(inChild: await Task.detached { Workload.floor() }.value)
     case "exit": atexit { Task.detached { Workload.say("never seen, or whole") } }
     case "stopped-scheduler": await stoppedScheduler()
-    default: if try await !Workload.run(name) { Workload.say("no workload \(name)") }
+    default: if try await !Workload.run(name), await !Trips.measure(name) { Workload.say("no workload \(name)") }
     }
 }
 
@@ -22,12 +24,17 @@ for name in CommandLine.arguments.dropFirst() {
 func fork(inChild before: String) {
     typealias Fork = @convention(c) () -> pid_t
     guard let address = dlsym(nil, "fork") else { return }
+    // What waits in the parent's low bands is no business of the child's.
+    let parent = getpid()
+    for _ in 0..<10_000 {
+        Task.detached(priority: .utility) { if getpid() != parent { Workload.say("stray") } }
+    }
     let child = unsafeBitCast(address, to: Fork.self)()
     if child == 0 {
         let done = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
         done.initialize(to: 0)
         nonisolated(unsafe) let flag = done
-        Task.detached {
+        Task.detached(priority: .utility) {
             try? await Task.sleep(for: .milliseconds(1))
             Workload.say("child \(Workload.floor())")
             flag.pointee = 1

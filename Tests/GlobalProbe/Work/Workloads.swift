@@ -12,6 +12,8 @@ public enum Workload {
         case "clocks": try await clocks()
         case "hook": await hookSeesJobs()
         case "blocked": await blocked()
+        case "raised": await raised()
+        case "meet": await meet()
         default: return false
         }
         return true
@@ -77,6 +79,45 @@ public enum Workload {
         return isOnFirstThread || DispatchQueue.getSpecific(key: mainMark) == true
     }
 
+    // MARK: - Priorities
+
+    /// 100,000 utility tasks, the last of which is awaited by somebody who is in a hurry.
+    private static func raised() async {
+        let count = 100_000
+        let ended = Counter()
+        let tasks = (1..<count).map { _ in
+            Task.detached(priority: .utility) {
+                spin(for: .microseconds(20))
+                ended.add()
+            }
+        }
+        let last = Task.detached(priority: .utility) {
+            let now = ContinuousClock.now
+            return (now, ended.value, Task.currentPriority)
+        }
+        let asker = Task.detached(priority: .userInitiated) {
+            let begun = ContinuousClock.now, before = ended.value
+            let (started, ended, priority) = await last.value
+            return (begun.duration(to: started), ended - before, priority)
+        }
+        let (delay, others, priority) = await asker.value
+        let left = count - ended.value
+        say("raised task started after \(delay), \(others) others and with \(left) waiting, as \(priority.rawValue)")
+        for task in tasks { await task.value }
+        say("all \(ended.value) others ended")
+    }
+
+    private final class Counter: Sendable {
+        private let count = Atomic(0)
+        @discardableResult func add() -> Int { count.add(1, ordering: .relaxed).newValue }
+        var value: Int { count.load(ordering: .relaxed) }
+    }
+
+    private static func spin(for time: Duration) {
+        let start = ContinuousClock.now
+        while start.duration(to: .now) < time {}
+    }
+
     // MARK: - Time
 
     private static func clocks() async throws {
@@ -135,6 +176,36 @@ public enum Workload {
             return await group.reduce(0, max)
         }
         say("1000 tasks that sleep(1) ended after \(start.duration(to: .now)), with \(most) threads at most")
+    }
+
+    /// 128 tasks that block until all of them do, or until the pool has said that it cannot have as many threads.
+    private static func meet() async {
+        let count = 128
+        let arrived = Counter(), door = DispatchSemaphore(value: 0)
+        let start = ContinuousClock.now
+        var ends: [Int32] = [0, 0]
+        pipe(&ends)
+        dup2(ends[1], STDERR_FILENO)
+        let end = ends[0]
+        DispatchQueue.global().async {
+            var said = [UInt8](), part = [UInt8](repeating: 0, count: 4_096)
+            while !String(decoding: said, as: UTF8.self).contains("stands still") {
+                let length = read(end, &part, part.count)
+                guard length > 0 else { return }
+                said += part.prefix(length)
+            }
+            say("said after \(start.duration(to: .now)): \(String(decoding: said, as: UTF8.self).split(separator: "\n")[0])")
+            for _ in 0..<count { door.signal() }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    if arrived.add() == count { for _ in 0..<count { door.signal() } }
+                    wait(for: door)
+                }
+            }
+        }
+        say("\(arrived.value) tasks met")
     }
 
     private static func sleepInTheKernel() {
