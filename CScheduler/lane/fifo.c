@@ -1,22 +1,34 @@
 #include "lane/fifo.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* As many spares as a drainer's round leaves, who hands them to its submitters (inbox.h): where
- * both run all the time neither meets the other in malloc. */
-enum { BLOCK_ENTRIES = 63, MOST_SPARES = 16 };
+ * both run all the time neither meets the other in malloc. A first block is short: of most queues no
+ * more than a few jobs ever wait at a time. */
+enum { FIRST_ENTRIES = 6, BLOCK_ENTRIES = 62, MOST_SPARES = 16 };
 
 struct odi_fifo_block {
     odi_fifo_block *next;
-    odi_entry entries[BLOCK_ENTRIES];
+    uint32_t room;
+    odi_entry entries[];
 };
+
+static odi_fifo_block *new_block(uint32_t room)
+{
+    odi_fifo_block *block = malloc(sizeof *block + room * sizeof(odi_entry));
+
+    if (block != NULL)
+        block->room = room;
+    return block;
+}
 
 static odi_fifo_block *take_block(odi_fifo *fifo)
 {
     odi_fifo_block *block = fifo->spares;
 
     if (block == NULL)
-        return malloc(sizeof *block);
+        return new_block(BLOCK_ENTRIES);
     fifo->spares = block->next;
     fifo->spare_count--;
     return block;
@@ -33,20 +45,45 @@ static void keep_block(odi_fifo *fifo, odi_fifo_block *block)
     fifo->spare_count++;
 }
 
-static bool add_block(odi_fifo *fifo)
+static bool begin(odi_fifo *fifo)
 {
-    odi_fifo_block *block = take_block(fifo);
+    odi_fifo_block *block = fifo->spares != NULL ? take_block(fifo) : new_block(FIRST_ENTRIES);
 
     if (block == NULL)
         return false;
     block->next = NULL;
-    if (fifo->last == NULL) {
-        fifo->first = block;
-        fifo->head = 0;
-    } else
+    fifo->first = fifo->last = block;
+    fifo->head = fifo->tail = 0;
+    return true;
+}
+
+/* What waits in a short block, which is the only one, moves on: later ones are all of one size. */
+static void replace_first(odi_fifo *fifo, odi_fifo_block *block)
+{
+    fifo->tail -= fifo->head;
+    memcpy(block->entries, fifo->first->entries + fifo->head, fifo->tail * sizeof(odi_entry));
+    free(fifo->first);
+    fifo->first = block;
+    fifo->head = 0;
+}
+
+static bool add_block(odi_fifo *fifo)
+{
+    odi_fifo_block *block;
+
+    if (fifo->last == NULL)
+        return begin(fifo);
+    block = take_block(fifo);
+    if (block == NULL)
+        return false;
+    block->next = NULL;
+    if (fifo->last->room < BLOCK_ENTRIES)
+        replace_first(fifo, block);
+    else {
         fifo->last->next = block;
+        fifo->tail = 0;
+    }
     fifo->last = block;
-    fifo->tail = 0;
     return true;
 }
 
@@ -62,25 +99,11 @@ bool odi_fifo_reserve(odi_fifo *fifo)
 
 bool odi_fifo_push(odi_fifo *fifo, odi_entry entry)
 {
-    if ((fifo->last == NULL || fifo->tail == BLOCK_ENTRIES) && !add_block(fifo))
+    if ((fifo->last == NULL || fifo->tail == fifo->last->room) && !add_block(fifo))
         return false;
     fifo->last->entries[fifo->tail++] = entry;
     fifo->count++;
     return true;
-}
-
-/* The first block is used up. An only block begins again: no allocation in a steady state. */
-static void drop_first(odi_fifo *fifo)
-{
-    odi_fifo_block *block = fifo->first;
-
-    fifo->head = 0;
-    if (block->next == NULL) {
-        fifo->tail = 0;
-        return;
-    }
-    fifo->first = block->next;
-    keep_block(fifo, block);
 }
 
 bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
@@ -90,7 +113,7 @@ bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
 
     if (fifo->count == 0)
         return false;
-    if (head == BLOCK_ENTRIES) {
+    if (head == block->room) {
         block = block->next;
         head = 0;
     }
@@ -102,11 +125,15 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
 {
     if (fifo->count == 0)
         return false;
-    if (fifo->head == BLOCK_ENTRIES)
-        drop_first(fifo);
+    odi_fifo_block *block = fifo->first;
+    if (fifo->head == block->room) { /* it is used up */
+        fifo->first = block->next;
+        fifo->head = 0;
+        keep_block(fifo, block);
+    }
     *entry = fifo->first->entries[fifo->head++];
-    if (--fifo->count == 0 && fifo->first == fifo->last && fifo->head == BLOCK_ENTRIES)
-        drop_first(fifo);
+    if (--fifo->count == 0) /* its only block begins again: no allocation in a steady state */
+        fifo->head = fifo->tail = 0;
     return true;
 }
 

@@ -158,6 +158,36 @@ static void assert_idle(void)
     assert_true(idle);
 }
 
+/* Its handle, its record, and room for a few jobs. */
+static void a_live_queue_that_was_used_takes_at_most_1400_bytes(void **state)
+{
+    enum { QUEUES = 10000, BYTES_OF_QUEUE = 1400 };
+
+    (void)state;
+    if (SANITIZED)
+        skip(); /* shadow memory counts too */
+    od_queue **queues = malloc(QUEUES * sizeof *queues);
+    assert_non_null(queues);
+    pool = lone_worker();
+    memset(queues, 0xff, QUEUES * sizeof *queues); /* resident from here on */
+    malloc_trim(0);
+    long before = resident_kib();
+    for (int i = 0; i < QUEUES; i++) {
+        queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "live");
+        for (int uses = 0; uses < 2; uses++)
+            od_queue_async(queues[i], NULL, OD_QUEUE_BAND, count_job, &ran);
+    }
+    for (int i = 0; i < QUEUES; i++)
+        assert_true(od_queue_wait(queues[i], HANG_NS));
+    long kib = resident_kib() - before;
+    print_message("live: %d queues, %.1f bytes each\n", QUEUES, (double)kib * 1024.0 / (double)QUEUES);
+    assert_true(kib * 1024 <= (long)QUEUES * BYTES_OF_QUEUE);
+    for (int i = 0; i < QUEUES; i++)
+        od_queue_release(queues[i]);
+    od_pool_free(pool);
+    free(queues);
+}
+
 static void after_work_of_every_kind_the_process_is_idle(void **state)
 {
     od_queue *serial;
@@ -209,6 +239,7 @@ int main(void)
         cmocka_unit_test(pending_jobs_from_inside_take_at_most_40_bytes),
         cmocka_unit_test(memory_does_not_grow_with_what_has_passed_through),
         cmocka_unit_test(hints_of_several_bands_do_not_keep_a_worker_awake),
+        cmocka_unit_test(a_live_queue_that_was_used_takes_at_most_1400_bytes),
         cmocka_unit_test(after_work_of_every_kind_the_process_is_idle),
     };
     return run_guarded(tests);
