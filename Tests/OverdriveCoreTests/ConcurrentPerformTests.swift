@@ -95,6 +95,30 @@ struct ConcurrentPerformTests {
         #expect(crowd.most <= width)
     }
 
+    /// Who helped was discarded, and counted as such, or the caller waited for room that its own closure was to make.
+    @Test(
+        "asks a full queue for no more than there is room", .timeLimit(.minutes(5)),
+        arguments: [TaskQueue.BackPressure.wait, .callerRuns, .reject])
+    func full(policy: TaskQueue.BackPressure) {
+        let queue = TaskQueue(pendingLimit: 1, policy: policy, scheduler: makeScheduler(workers: 4))
+        let (inside, gate, done, runs) = (Counter(), Gate(), WaitGroup(), Counter())
+        // Every worker is inside a closure, so what helps waits in the queue.
+        while inside.count < 4 {
+            if (try? queue.tryAsync { inside.add(); gate.pass() }) == nil { _ = inside.count }
+        }
+        done.enter()
+        onThread {
+            queue.concurrentPerform(iterations: 100) { _ in runs.add() }
+            done.leave()
+        }
+        done.wait()
+        #expect(runs.count == 100)
+        #expect(queue.rejectedTaskCount <= 0)
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+        #expect(queue.pendingTaskCount == 0)
+    }
+
     @Test("on a serial queue waits its turn and runs in order")
     func serial() {
         let queue = TaskQueue.serial(scheduler: makeScheduler())

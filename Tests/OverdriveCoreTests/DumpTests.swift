@@ -121,6 +121,34 @@ struct DumpTests {
         queue.waitUntilAllTasksAreFinished()
     }
 
+    /// The longest that it can have run went back to before the closure ahead of it, which had waited.
+    @Test("counts no wait of a closure ahead to the time of the one that runs")
+    func afterWait() throws {
+        let scheduler = makeScheduler(workers: 1, spares: 4)
+        let queue = TaskQueue.serial(label: "stuck", scheduler: scheduler)
+        let (gate, inside, back) = (Gate(), Counter(), Holder(ContinuousClock.now))
+        queue.suspend()
+        for _ in 0..<20 { queue.async {} }
+        queue.async {
+            blocking {
+                pass(.milliseconds(300))
+                back.value = .now
+            }
+        }
+        queue.async {
+            inside.add()
+            gate.pass()
+        }
+        queue.resume()
+        #expect(eventually { inside.count == 1 })
+        let dump = scheduler.dump()
+        let longest = ContinuousClock.now - back.value + .milliseconds(20)  // ticks of the clock that it uses
+        let worker = try #require(dump.workers.first { $0.atMost != nil })
+        #expect(try #require(worker.atMost) <= longest)
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+    }
+
     @Test("knows from the first look on how long a closure has run while work waits")
     func watched() throws {
         let scheduler = makeScheduler(workers: 1)

@@ -100,6 +100,34 @@ struct EnvironmentTests {
         #expect(output.contains("waits for a semaphore"))
     }
 
+    @Test("tells its warnings to who takes them, and nobody else")
+    func takenWarnings() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            setenv("OVERDRIVE_WORKERS", "no number", 1)
+            let said = Log<String>()
+            Scheduler.onWarning { said.note($0) }
+            _ = Scheduler.shared.workerCount
+            #expect(said.all.count == 1 && said.all.allSatisfy { $0.hasPrefix("OVERDRIVE_WORKERS") && !$0.hasSuffix("\n") })
+            // And one of the engine's own.
+            let scheduler = try Scheduler(workers: 1, name: "told", spareWorkers: 0)
+            let (queue, arrived, go) = (TaskQueue(scheduler: scheduler), Counter(), CountingSemaphore(value: 0))
+            queue.async {
+                arrived.add()
+                go.wait()
+            }
+            queue.async {}
+            #expect(eventually { said.all.count == 2 })
+            #expect(said.all[1].hasPrefix("pool \"told\" stands still: work waits"))
+            go.signal()
+            queue.waitUntilAllTasksAreFinished()
+            Scheduler.onWarning(nil)
+            warn("written again")
+        }
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(output.contains("overdrive: written again\n"))
+        #expect(!output.contains("stands still") && !output.contains("OVERDRIVE_WORKERS"))
+    }
+
     @Test("is too late for spares once the scheduler is there")
     func lateSpares() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -1,5 +1,7 @@
-import OverdriveCore
+import Synchronization
 import Testing
+
+@testable import OverdriveCore
 
 @Suite("A queue's specific value", .timeLimit(.minutes(10)))
 struct SpecificsTests {
@@ -29,6 +31,25 @@ struct SpecificsTests {
             queue.setSpecific(key: key, value: nil)
             #expect(queue.getSpecific(key: key) == nil)
             #expect(queue.getSpecific(key: other) == 3)
+        }
+    }
+
+    /// Each submission took a mutex once a value was there.
+    @Test("puts no lock into submissions", .timeLimit(.minutes(5)))
+    func noLock() throws {
+        for queue in queues() {
+            queue.setSpecific(key: key, value: 1)
+            let specifics = try #require(queue.specifics(make: false))
+            let runs = Counter()
+            // Held by this thread, while another one submits.
+            let isThrough = specifics.tracking.withLock { _ in
+                onThread {
+                    for _ in 0..<10 { queue.async { runs.add() } }
+                    queue.async(qos: .userInitiated, flags: .barrier) { runs.add() }
+                }
+                return eventually { runs.count == 11 }
+            }
+            #expect(isThrough)
         }
     }
 

@@ -1,7 +1,9 @@
+import CScheduler
 import Dispatch
 import Foundation
-import OverdriveCore
 import Testing
+
+@testable import OverdriveCore
 
 @Suite("Timers", .timeLimit(.minutes(10)))
 struct TimerTests {
@@ -35,6 +37,49 @@ struct TimerTests {
         queue.asyncAfter(.zero) { runs.add() }
         queue.asyncAfter(.seconds(-1)) { runs.add() }
         #expect(eventually { runs.count == 4 })
+    }
+
+    /// One timer of the engine's, made and let go of as a program in C would.
+    private func inC(_ set: (inout od_timer_options) -> Void, _ calls: Counter) throws {
+        guard case .engine(let handle, _) = queue.route else { return }
+        var options = od_timer_options()
+        set(&options)
+        options.context = Unmanaged.passRetained(calls).toOpaque()
+        options.call = { context, _ in
+            if let context { Unmanaged<Counter>.fromOpaque(context).takeUnretainedValue().add() }
+        }
+        options.over = { context in if let context { Unmanaged<Counter>.fromOpaque(context).release() } }
+        let timer = try #require(od_timer_create(handle, &options))
+        od_timer_start(timer)
+        od_timer_release(timer)
+    }
+
+    @Test(
+        "Times before all and after all mean in C what they mean in Swift",
+        arguments: [Int64.min, .min + 1, -1_000_000_000, -1, 0, 1, .max])
+    func sameAsInC(time: Int64) throws {
+        let (delays, dues, sentinel) = (Counter(), Counter(), Counter())
+        try inC({ $0.delay_ns = time }, delays)
+        queue.asyncAfter(.nanoseconds(time)) { delays.add() }
+        if time != 0 {  // which means a delay in C
+            try inC({ $0.due_ns = time }, dues)
+            queue.timer(dueAt: time, qos: nil, flags: []) { _ in dues.add() }
+        }
+        let comes = time < .max ? 2 : 0
+        #expect(eventually { delays.count == comes && dues.count == (time != 0 ? comes : 0) })
+        queue.asyncAfter(.milliseconds(5)) { sentinel.add() }
+        #expect(eventually { sentinel.count == 1 })
+        #expect(delays.count == comes && dues.count == (time != 0 ? comes : 0))
+    }
+
+    @Test("Durations beyond the clock's ends are these ends", arguments: [1, -1])
+    func beyond(sign: Int) {
+        let runs = Counter()
+        let far = Duration.seconds(Int64.max / 2) * sign
+        queue.asyncAfter(far) { runs.add() }
+        queue.asyncAfter(deadline: .now + far) { runs.add() }
+        queue.asyncAfter(.milliseconds(1)) { runs.add(10) }
+        #expect(eventually { runs.count == (sign < 0 ? 12 : 10) })
     }
 
     @Test("A closure, a call and an item that come later may be barriers, and have their quality of service")

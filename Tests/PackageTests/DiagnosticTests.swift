@@ -101,6 +101,10 @@ struct DiagnosticTests {
             Diagnostic("func s27() { _ = TaskQueue.current }", says: "TaskQueue.currentLabel"),
             Diagnostic("func s28() { queue.underlyingQueue = nil }", says: "write TaskQueue(queue:)"),
             Diagnostic("func s29() { _ = task.isAsynchronous }", says: "Task.async { … }"),
+            Diagnostic("func s30() { _ = TaskQueue(label: \"a\", attributes: .concurrent) }", says: "write TaskQueue.concurrent(label:)"),
+            Diagnostic(
+                "func s31() { _ = TaskQueue(label: \"a\", qos: .utility, attributes: [.concurrent, .initiallyInactive]) }",
+                says: "initiallyInactive: true"),
             Diagnostic("func s24() { task.queuePriority = .high }", says: "there is no order within a quality of service"),
         ]
     }()

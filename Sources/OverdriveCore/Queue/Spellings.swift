@@ -7,6 +7,20 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
+    @available(*, unavailable, message: "write TaskQueue.concurrent(label:) for .concurrent, TaskQueue.serial(label:) for one without, and initiallyInactive: true for .initiallyInactive")
+    public convenience init(
+        label: String, qos: QoS = .default, attributes: SpelledAttributes, target: TaskQueue? = nil
+    ) {
+        fatalError("unavailable")
+    }
+
+    /// What `attributes: .concurrent` is taken for, so that the compiler says what to write.
+    public struct SpelledAttributes: ExpressibleByArrayLiteral, Sendable {
+        public init(arrayLiteral: SpelledAttributes...) {}
+        public static var concurrent: SpelledAttributes { [] }
+        public static var initiallyInactive: SpelledAttributes { [] }
+    }
+
     @available(*, unavailable, message: "a time is a ContinuousClock.Instant, and .now has no brackets: write asyncAfter(.seconds(10)) { … } or asyncAfter(deadline: .now + .seconds(10)) { … }")
     @discardableResult
     public func asyncAfter(

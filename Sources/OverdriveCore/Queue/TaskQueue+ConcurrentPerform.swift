@@ -29,6 +29,10 @@ extension TaskQueue {
     ///
     /// The caller takes a place of the queue like ``sync(execute:)`` (or keeps the one it has), and as many
     /// workers help as the queue lets run at a time. On a serial queue the caller does it all.
+    ///
+    /// Who helps is pending in the queue until it finds no number left, perhaps after this has returned: it is counted in
+    /// ``pendingTaskCount`` and by ``cancelAll()``, though not as progress. Of a queue with a pending limit only the room
+    /// that is left is used, and nobody is kept waiting for it.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         guard iterations >= 0 else {
             trap("TaskQueue.concurrentPerform(iterations: \(iterations)): choose 0 or more")
@@ -55,10 +59,15 @@ extension TaskQueue {
         }
     }
 
-    /// Submits what takes part in a loop, which is no closure of the program's: it is not counted as progress.
+    /// Submits what takes part in a loop, which is no closure of the program's: it is not counted as progress, and does
+    /// without a place where a pending limit leaves none.
     private func help(_ body: sending @escaping () -> Void) {
         guard case .engine(let queue, _) = route else { return async(execute: body) }
-        submitClosure(body, queue, nil, -1)
+        if od_queue_pending_limit(queue) > 0 {
+            _ = trySubmitClosure(body, queue, nil, -1, 0)
+        } else {
+            submitClosure(body, queue, nil, -1)
+        }
     }
 
     private var threadsAtMost: Int {

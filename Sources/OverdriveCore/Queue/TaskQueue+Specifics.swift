@@ -153,7 +153,7 @@ final class Specifics: Sendable {
     }
 
     private let entries = Locked<[ObjectIdentifier: Entry]>([:])
-    private let tracking = Locked<ProgressTracker?>(nil)
+    let tracking = Locked<ProgressTracker?>(nil)
     /// Whether submissions look for a tracker: the lock is for those alone that find one.
     private let isTracked = Atomic(false)
     private let targets = Locked<Specifics?>(nil)

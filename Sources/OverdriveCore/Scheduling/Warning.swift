@@ -1,11 +1,47 @@
+internal import CScheduler
+internal import Synchronization
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)
     internal import Musl
 #endif
 
-/// Says one sentence on the standard error stream, in one write.
+extension Scheduler {
+    /// Takes the library's warnings, which otherwise go to the standard error stream.
+    ///
+    ///     Scheduler.onWarning { sentence in logger.warning("\(sentence)") }
+    ///
+    /// A warning is one sentence about something that the program should know and that does not end it: work that stands
+    /// still because every thread waits, a setting that was left out, a task that is waited for and was never added.
+    /// What ends the process is written to the standard error stream, whoever takes the warnings.
+    ///
+    /// - Parameter take: Called with each sentence; nil: the standard error stream again.
+    /// - Ordering: A warning under way when this is called may still go where the ones before went.
+    /// - Threading: Any thread. `take` is called on any thread, a scheduler's own among them, perhaps on several at a
+    ///   time: it must not wait for closures of the scheduler.
+    /// - Cost: One lock.
+    public static func onWarning(_ take: (@Sendable (_ sentence: String) -> Void)?) {
+        // What was taken by before is let go of outside of the lock.
+        let before = Warnings.taker.withLock { taker in
+            defer { taker = take }
+            return taker
+        }
+        od_warnings_to(take == nil ? nil : { sentence in if let sentence { warn(String(cString: sentence)) } })
+        _ = consume before
+    }
+}
+
+private enum Warnings {
+    static let taker = Locked<(@Sendable (String) -> Void)?>(nil)
+}
+
+/// Says one sentence to who takes the warnings, or on the standard error stream, in one write.
 package func warn(_ sentence: String) {
+    if let take = Warnings.taker.withLock({ $0 }) { take(sentence) } else { write(sentence) }
+}
+
+private func write(_ sentence: String) {
     let line = Array("overdrive: \(sentence)\n".utf8)
     // A closed stream: there is nobody to tell.
     _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -14,6 +50,6 @@ package func warn(_ sentence: String) {
 /// Ends the process with one sentence, which names the call and the promise that its caller broke. Unlike
 /// `preconditionFailure` it says so in release builds too.
 package func trap(_ sentence: String) -> Never {
-    warn(sentence)
+    write(sentence)
     abort()
 }
