@@ -30,6 +30,43 @@ struct ParallelSortTests {
         }
     }
 
+    /// Strings of each kind that the sort by bytes has to tell apart, or leave to others.
+    private static func lines(_ kind: String, _ count: Int) -> [String] {
+        let numbers = scrambled(count)
+        return numbers.map { number in
+            let number = number.magnitude
+            switch kind {
+            case "log": return "2026-11-\(10 + number % 20)T\(number / 7 % 14) host\(number % 97) took \(number % 1000) ms"
+            case "short": return String(number % 50)
+            case "few": return ["", "a", "equal beyond eight bytes", "equal beyond eight byte"][Int(number % 4)]
+            case "zeros": return String(repeating: "\0", count: Int(number % 20)) + (number % 3 == 0 ? "a" : "")
+            case "nested": return String(repeating: "ab", count: Int(number % 700)) + (number % 5 == 0 ? "!" : "")
+            case "deep": return String(repeating: "x", count: 1_500) + String(number % 1_000)
+            case "one of many": return number % 997 == 3 ? "é\(number)" : "e\(number)"
+            default: return ["e\u{301}", "\u{e9}", "f", "e", "z\u{323}", "日本"][Int(number % 6)] + String(number / 7 % 100)
+            }
+        }
+    }
+
+    /// In bytes, so that equals count as equal only where they are the same.
+    @Test(
+        "sort strings as Array.sort does, whatever is in them", arguments: Caller.allCases,
+        ["log", "short", "few", "zeros", "nested", "deep", "one of many", "any"])
+    func strings(caller: Caller, kind: String) async throws {
+        for count in [0, 1, 2, 255, 256, 300, 5_000] {
+            let input = Self.lines(kind, count)
+            let (sorted, stable) = try await caller.call { () -> ([String], [String]) in
+                var (sorted, stable) = (input, input)
+                Parallel.sort(&sorted)
+                Parallel.stableSort(&stable)
+                return (sorted, stable)
+            }
+            let expected = input.sorted()
+            #expect(sorted == expected)
+            #expect(stable.map { Array($0.utf8) } == expected.map { Array($0.utf8) })
+        }
+    }
+
     private struct Item: Sendable {
         let key, place: Int
     }

@@ -1,4 +1,5 @@
 import OverdriveCore
+import Synchronization
 
 /// A number without a pattern for each place, the same in each run.
 func scrambled(_ place: Int) -> UInt64 {
@@ -64,6 +65,22 @@ func rows() -> [Row] {
             parallel: {
                 Parallel.forEachChunk(0..<many) { part in for i in part { to[i] = values[i] &+ 1 } }
                 return UInt64(to[many - 1])
+            }),
+        Row(
+            name: "read", unit: "ns an Int", count: many,
+            serial: {
+                var bits = 0
+                for i in 0..<many { bits |= values[i] }
+                return UInt64(bits)
+            },
+            parallel: {
+                let found = Atomic(0)
+                Parallel.forEachChunk(0..<many) { part in
+                    var bits = 0
+                    for i in part { bits |= values[i] }
+                    found.bitwiseOr(bits, ordering: .relaxed)
+                }
+                return UInt64(found.load(ordering: .relaxed))
             }),
         Row(
             name: "worker-local", unit: "ns a call", count: 10_000_000,
@@ -162,14 +179,15 @@ func rows() -> [Row] {
                 Parallel.forEach(0..<many) { i in to[i] = i }
                 return UInt64(to[many - 1])
             }),
+        // What is written changes every 262,144 numbers, so that two workers seldom write the same lines.
         Row(
             name: "for-each-hot", unit: "ns a number", count: 200_000_000,
             serial: {
-                for i in 0..<200_000_000 { to[i & 4095] = i }
+                for i in 0..<200_000_000 { to[i >> 6 & 0xf_f000 | i & 4095] = i }
                 return 0
             },
             parallel: {
-                Parallel.forEach(0..<200_000_000) { i in to[i & 4095] = i }
+                Parallel.forEach(0..<200_000_000) { i in to[i >> 6 & 0xf_f000 | i & 4095] = i }
                 return 0
             }),
         Row(

@@ -3,7 +3,7 @@ import OverdriveCore
 // parallel-serial [ROUNDS] [ROW…] — operations of `Parallel` beside the plain Swift that they replace.
 //
 // Rounds are interleaved, and the least time of each side counts. The last column is how many times as long the plain one
-// takes; `copy` says what two workers make of memory's bandwidth alone.
+// takes; `copy` and `read` say what two workers make of memory's bandwidth alone.
 
 let arguments = CommandLine.arguments.dropFirst()
 let rounds = arguments.first.flatMap { Int($0) } ?? 7

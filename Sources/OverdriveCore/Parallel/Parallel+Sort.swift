@@ -7,7 +7,8 @@ extension Parallel {
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
     /// - Cost: n log n comparisons, without a branch for each where elements are plain bits; n where the array is
-    ///   in order, or in the opposite order, already. No memory beside the array.
+    ///   in order, or in the opposite order, already. No memory beside the array; of strings, which are sorted eight bytes
+    ///   at a time if they are ASCII, 24 bytes for each.
     @inlinable
     public static func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
         if array.count < 2 { return }
@@ -49,7 +50,8 @@ extension Parallel {
     /// - Parameter array: What to sort.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: n log n comparisons; n where the array is in order already. Room for as many elements again.
+    /// - Cost: n log n comparisons; n where the array is in order already. Room for as many elements again; strings as of
+    ///   ``sort(_:)``.
     @inlinable
     public static func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
         if array.count < 2 { return }

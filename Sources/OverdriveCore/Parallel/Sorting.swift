@@ -93,6 +93,16 @@ enum Sorting {
         return i == count
     }
 
+    /// Whether these are strings in their own order, and have been sorted as such.
+    @inlinable
+    @inline(__always)
+    static func sortsAsStrings<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
+    ) -> Bool {
+        guard O.self == Ascending<String>.self, count >= StringSorting.least else { return false }
+        return StringSorting.sort(UnsafeMutableRawPointer(base).assumingMemoryBound(to: String.self), count)
+    }
+
     /// Sorts a few elements; equal ones keep their order.
     @inlinable
     @inline(__always)
@@ -121,6 +131,7 @@ enum Sorting {
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
         if count > small && isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
+        if sortsAsStrings(base, count, order) { return }
         quick(base, count, order, hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
         if count < alone { order.isDone(halves: 2 * count) }
     }
@@ -335,6 +346,7 @@ enum Sorting {
             return order.isDone(halves: 2 * count)
         }
         if isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
+        if sortsAsStrings(base, count, order) { return }
         let room = UnsafeMutablePointer<Element>.allocate(capacity: count)
         defer { room.deallocate() }
         mergeSort(base, count, room, intoRoom: false, isLast: true, order)

@@ -1,0 +1,215 @@
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The sort of strings.
+///
+/// What a comparison of two strings costs is the way to their bytes, which lie anywhere. So each string is visited once for
+/// eight of its bytes, not once for each comparison: these come to lie beside it as a number, by which all are sorted; those
+/// that have a number in common are sorted by their next eight bytes. (Multikey quicksort: Bentley, Sedgewick, SODA 1997,
+/// with cached characters as Ng and Kakehi have them, IEICE 2007.)
+///
+/// Only for strings that are ASCII all through: the order of others is that of their normal forms, not of their bytes.
+/// Strings that are equal cannot be told apart then, so this sort is stable, too.
+@usableFromInline
+enum StringSorting {
+    /// Fewer are not worth the room.
+    @usableFromInline static var least: Int { 256 }
+
+    /// Beyond so many bytes in common strings are compared as they are: the way there is a call inside of another.
+    private static let deepest = 1024
+
+    private struct Entry {
+        /// The eight bytes from somewhere on, the first one highest; zeros after the end.
+        var key: UInt64
+        var string: String
+    }
+
+    private struct ByKey: Order {
+        @inline(__always)
+        func precedes(_ a: Entry, _ b: Entry) -> Bool { a.key < b.key }
+    }
+
+    /// Of strings that have `depth` bytes in common.
+    private struct ByRest: Order {
+        let depth: Int
+
+        @inline(__always)
+        func precedes(_ a: Entry, _ b: Entry) -> Bool {
+            withBytes(of: a.string) { a in
+                withBytes(of: b.string) { b in
+                    let common = Swift.min(a.count, b.count) - depth
+                    if common > 0, let left = a.baseAddress, let right = b.baseAddress {
+                        let order = memcmp(left + depth, right + depth, common)
+                        if order != 0 { return order < 0 }
+                    }
+                    return a.count < b.count
+                }
+            }
+        }
+    }
+
+    /// Sorts strings that are ASCII all through. False: some are not, and all are where they were.
+    @usableFromInline
+    static func sort(_ strings: UnsafeMutablePointer<String>, _ count: Int) -> Bool {
+        // Most often the first ones say it.
+        for place in 0..<Swift.min(count, 16) where !isPlain(strings[place]) { return false }
+        let entries = UnsafeMutablePointer<Entry>.allocate(capacity: count)
+        defer { entries.deallocate() }
+        let arePlain = Atomic(true)
+        nonisolated(unsafe) let (from, to) = (strings, entries)
+        Loop(grain: nil).run(0..<count, chunk: 64) { part in
+            var isAscii = arePlain.load(ordering: .relaxed)  // Relaxed: it is asked after the loop's join.
+            for place in part {
+                let string = (from + place).move()
+                if isAscii { isAscii = isPlain(string) }
+                (to + place).initialize(to: Entry(key: isAscii ? key(of: string, from: 0) : 0, string: string))
+            }
+            if !isAscii { arePlain.store(false, ordering: .relaxed) }  // Relaxed: as above.
+        }
+        let areSorted = arePlain.load(ordering: .relaxed)  // Relaxed: as above.
+        if areSorted { sort(entries, count, depth: 0) }
+        Loop(grain: nil).run(0..<count, chunk: 64) { part in
+            for place in part { (from + place).initialize(to: (to + place).move().string) }
+        }
+        return areSorted
+    }
+
+    /// Sorts entries that have `depth` bytes in common, and the next in their keys.
+    private static func sort(_ start: UnsafeMutablePointer<Entry>, _ length: Int, depth known: Int) {
+        var (base, count, depth) = (start, length, known)
+        while true {
+            Sorting.unstable(base, count, ByKey())
+            if base[0].key != base[count - 1].key { return sortRuns(base, count, depth: depth) }
+            guard let rest = goOn(base, count, from: depth + 8) else { return }
+            (base, count, depth) = (rest.base, rest.count, depth + 8)
+        }
+    }
+
+    /// Sorts each run of entries that have their keys in common.
+    private static func sortRuns(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth: Int) {
+        if count < Sorting.alone {
+            var first = 0
+            while first < count {
+                var end = first + 1
+                while end < count && base[end].key == base[first].key { end += 1 }
+                sortRun(base + first, end - first, depth: depth)
+                first = end
+            }
+            return
+        }
+        // Where the run in the middle ends, or else where it begins: nobody has changed a key here yet.
+        let middle = base[count / 2].key
+        var cut = Sorting.firstPlace(base, count) { $0.key > middle }
+        if cut == count { cut = Sorting.firstPlace(base, count) { $0.key >= middle } }
+        if cut == 0 { return sortRun(base, count, depth: depth) }
+        nonisolated(unsafe) let entries = base
+        Parallel.both {
+            sortRuns(entries, cut, depth: depth)
+        } _: {
+            sortRuns(entries + cut, count - cut, depth: depth)
+        }
+    }
+
+    /// Sorts entries that have their keys in common.
+    private static func sortRun(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth: Int) {
+        if count == 1 { return }
+        guard let rest = goOn(base, count, from: depth + 8) else { return }
+        sort(rest.base, rest.count, depth: depth + 8)
+    }
+
+    /// Of entries that have all before `depth` in common: sorts those that end there to the front, and gives the others
+    /// their next keys. nil: all are sorted.
+    private static func goOn(
+        _ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int
+    ) -> (base: UnsafeMutablePointer<Entry>, count: Int)? {
+        if count <= Sorting.small {
+            Sorting.insertion(base, count, ByRest(depth: depth))
+            return nil
+        }
+        if depth > deepest {
+            Sorting.quick(base, count, ByRest(depth: depth), hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
+            return nil
+        }
+        let over = takeKeys(base, count, from: depth)
+        if over == 0 { return (base, count) }
+        // Ended entries are equal but for the zeros at their ends, which the shorter ones have fewer of.
+        var ended = 0
+        for place in 0..<count where base[place].string.utf8.count <= depth {
+            if place != ended { Sorting.swap(base + ended, base + place) }
+            base[ended].key = UInt64(base[ended].string.utf8.count)
+            ended += 1
+        }
+        if ended > 1 { Sorting.unstable(base, ended, ByKey()) }
+        return ended < count ? (base + ended, count - ended) : nil
+    }
+
+    /// Returns how many have no byte more.
+    private static func takeKeys(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Int {
+        nonisolated(unsafe) let entries = base
+        @inline(__always)
+        func take(_ part: Range<Int>) -> Int {
+            var over = 0
+            for place in part {
+                if entries[place].string.utf8.count <= depth { over += 1 }
+                entries[place].key = key(of: entries[place].string, from: depth)
+            }
+            return over
+        }
+        if count < Sorting.alone { return take(0..<count) }
+        let over = Atomic(0)
+        Loop(grain: nil).run(0..<count, chunk: 64) { part in
+            let some = take(part)
+            if some > 0 { over.add(some, ordering: .relaxed) }  // Relaxed: the loop's join orders it.
+        }
+        return over.load(ordering: .relaxed)  // Relaxed: as above.
+    }
+
+    // MARK: - Bytes
+
+    @inline(__always)
+    private static func withBytes<R>(of string: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+        guard let result = string.utf8.withContiguousStorageIfAvailable(body) else {
+            trap("Parallel.sort: a string has no bytes")  // `isPlain` has found them
+        }
+        return result
+    }
+
+    private static func isPlain(_ string: String) -> Bool {
+        string.utf8.withContiguousStorageIfAvailable { bytes in
+            guard let base = UnsafeRawPointer(bytes.baseAddress) else { return true }
+            var all: UInt64 = 0
+            var place = 0
+            while place + 8 <= bytes.count {
+                all |= base.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                place += 8
+            }
+            while place < bytes.count {
+                all |= UInt64(bytes[place])
+                place += 1
+            }
+            return all & 0x8080_8080_8080_8080 == 0
+        } ?? false
+    }
+
+    @inline(__always)
+    private static func key(of string: String, from depth: Int) -> UInt64 {
+        withBytes(of: string) { bytes in
+            let left = bytes.count - depth
+            guard left > 0, let base = UnsafeRawPointer(bytes.baseAddress) else { return 0 }
+            if left >= 8 { return UInt64(bigEndian: base.loadUnaligned(fromByteOffset: depth, as: UInt64.self)) }
+            if bytes.count >= 8 {
+                // The last eight, without those before `depth`.
+                let last = base.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
+                return UInt64(bigEndian: last) << UInt64(8 * (8 - left))
+            }
+            var key: UInt64 = 0
+            for place in depth..<bytes.count { key = key << 8 | UInt64(bytes[place]) }
+            return key << UInt64(8 * (8 - left))
+        }
+    }
+}
