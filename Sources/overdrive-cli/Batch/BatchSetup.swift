@@ -51,6 +51,9 @@ struct BatchSetup: ParsableArguments {
             throw ValidationError("\(error).")
         }
         if shard != nil, journal == nil { throw ValidationError("--shard needs a --journal, for the merge.") }
+        if retryFailed || requeue > 0, journal == nil {
+            throw ValidationError("--retry-failed and --requeue need a --journal.")
+        }
         if let processes {
             guard (1...EngineName.mostJobs).contains(processes) else {
                 throw ValidationError(

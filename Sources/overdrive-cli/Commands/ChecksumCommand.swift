@@ -137,14 +137,20 @@ struct ChecksumCommand: ParsableCommand {
         if batch.journal != nil, engine != .overdrive {
             throw ValidationError("--journal goes with --engine overdrive.")
         }
+        if stats, batch.journal != nil {
+            throw ValidationError("--stats goes not with --journal: --report says what was counted.")
+        }
+        if batch.journal == nil, batch.report != nil || batch.progress != .auto {
+            throw ValidationError("--report and --progress go with --journal.")
+        }
         if check == nil, paths.isEmpty, pathList == nil {
             throw ValidationError("checksum needs a PATH to read, or a list to --check.")
         }
         if batch.journal != nil {
-            try endingWithASentence { 
+            try endingWithASentence {
                 try JournalledChecksum(setup: batch, jobs: jobs, algorithm: algorithm ?? .sha256, json: json)
                     .run(allPaths())
-             }
+            }
         }
         let job: ChecksumJob
         var reference: Audit?

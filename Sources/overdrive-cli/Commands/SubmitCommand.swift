@@ -219,7 +219,7 @@ struct StatusCommand: ParsableCommand {
         }
     }
 
-    /// State and node of each shard that Slurm still has; nothing where there is no Slurm.
+    /// State and node of each shard that Slurm still has, and why one waits; nothing where there is no Slurm.
     private static func queued(_ directory: String) -> [Int: String] {
         let file = open("\(directory)/slurm-job", O_RDONLY | O_CLOEXEC)
         guard file >= 0, let text = Manifest.readAll(file) else { return [:] }
@@ -227,12 +227,13 @@ struct StatusCommand: ParsableCommand {
         let job = String(decoding: text.prefix { $0 != 10 }, as: UTF8.self)
         var found: [Int: String] = [:]
         do throws(BatchRefusal) {
-            let lines = try SlurmJob.ask(["squeue", "-h", "-r", "-j", job, "-o", "%K %T %N"])
+            let lines = try SlurmJob.ask(["squeue", "-h", "-r", "-j", job, "-o", "%K|%T|%N|%r"])
             for line in lines.split(separator: "\n") {
-                let words = line.split(separator: " ")
-                if words.count >= 2, let index = Int(words[0]) {
-                    found[index] = words.dropFirst().joined(separator: " ")
-                }
+                let parts = line.split(separator: "|", omittingEmptySubsequences: false)
+                guard parts.count == 4, let index = Int(parts[0]) else { continue }
+                found[index] =
+                    "\(parts[1])" + (parts[2].isEmpty ? "" : " \(parts[2])")
+                    + (parts[3] == "None" ? "" : " (\(parts[3]))")
             }
         } catch {
             StandardError.say("\(error.sentence); what follows is from the journals alone")

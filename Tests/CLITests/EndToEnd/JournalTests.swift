@@ -313,6 +313,26 @@ struct SubmitTests {
         #expect(refused.errors == "overdrive: Slurm's sbatch refused: sbatch: error: no such partition\n")
     }
 
+    @Test("status says where Slurm has a shard, and why one waits")
+    func queued() throws {
+        let tree = try TemporaryTree.odd()
+        let journal = "\(tree.path)-journal"
+        defer { _ = try? Command("rm", ["-rf", journal]).run() }
+        #expect(try Command.overdrive(["checksum", "--journal", journal, "--processes", "3", tree.path]).run().status == 0)
+        let tools = try TemporaryTree()
+        _ = try Command("sh", ["-c", "echo 7 >'\(journal)/slurm-job'"]).run()
+        try tools.write(
+            "squeue", "#!/bin/sh\nprintf '0|RUNNING|n1|None\\n1|PENDING||launch failed requeued held\\n'\n")
+        chmod("\(tools.path)/squeue", 0o755)
+        let outcome = try Command(
+            "env", ["PATH=\(tools.path):/usr/bin:/bin", Command.overdrivePath, "status", journal]
+        ).run()
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.lines.contains { $0.hasPrefix("0/3") && $0.contains(" RUNNING n1") }, "\(outcome.text)")
+        #expect(outcome.lines.contains { $0.hasPrefix("1/3") && $0.contains(" PENDING (launch failed requeued held)") })
+        #expect(outcome.lines.contains { $0.hasPrefix("2/3") && $0.contains(" closed   -") })
+    }
+
     @Test("says that Slurm does not answer, with code 76, and ends the command that waits for it")
     func silent() throws {
         let tree = try TemporaryTree()
