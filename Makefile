@@ -1,4 +1,4 @@
-# Overdrive's commands: make run · make test · make verify · make bench. Each installs what it lacks.
+# Overdrive's commands: make run · make test · make verify · make bench · make docs. Each installs what it lacks.
 #
 # The C engine's tests are compiled here, without the package manager, once for each flavour:
 # plain (optimised, invariants on), tsan, asan (with ubsan). Objects: .build/c/FLAVOUR/.
@@ -78,6 +78,12 @@ api: prerequisites
 
 api-store: prerequisites
 	@$(NICE) scripts/api --store
+
+# The libraries' documentation as a site, in .build/docs.
+.PHONY: docs
+
+docs: prerequisites
+	@$(NICE) scripts/docs
 
 # ---- the engine's own tests -------------------------------------------------------------------
 

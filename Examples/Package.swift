@@ -20,6 +20,22 @@ let package = Package(
             name: "crashing", dependencies: [.product(name: "OverdriveBatch", package: "overdrive")]),
         .executableTarget(
             name: "empty-items", dependencies: [.product(name: "OverdriveBatch", package: "overdrive")]),
+        .executableTarget(
+            name: "histogram", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
+            name: "build-graph", dependencies: [.product(name: "Overdrive", package: "overdrive")]),
+        .executableTarget(
+            name: "blocking-calls", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
+            name: "interrupt", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
+            name: "rows", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
+            name: "heartbeat", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
+            name: "ledger", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
+        .executableTarget(
+            name: "fastest", dependencies: [.product(name: "Overdrive", package: "overdrive")]),
     ],
     swiftLanguageModes: [.v6]
 )

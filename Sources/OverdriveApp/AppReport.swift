@@ -41,6 +41,7 @@ public struct AppReport: Sendable {
         public let provider: String
         /// What it waited for: indices into ``AppReport/tasks``.
         public let dependencies: [Int]
+        /// What became of it.
         public let outcome: Outcome
         /// When the last of its dependencies had booted: from then on it waited for a worker.
         public let ready: Duration

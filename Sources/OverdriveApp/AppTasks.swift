@@ -17,8 +17,8 @@ internal import Synchronization
 /// delivered when the boot has ended. At the end tasks stop in reverse order, each within its budget, and all within the
 /// whole's.
 ///
-/// ``run(serviceProviders:options:finished:)-(_,_,()->Void)`` makes the app the process: it owns the signals and exits.
-/// ``build(serviceProviders:options:finished:)`` makes an app inside a process, for tests and for programs that have an
+/// `run(serviceProviders:options:finished:)` makes the app the process: it owns the signals and exits.
+/// `build(serviceProviders:options:finished:)` makes an app inside a process, for tests and for programs that have an
 /// end of their own.
 ///
 /// - Threading: Safe from any thread.

@@ -41,6 +41,8 @@ public final class Inject<Value: Sendable>: @unchecked Sendable {
     ///   - type: What it was registered for.
     ///   - name: What it was registered under.
     ///   - locator: Where it is looked for.
+    ///   - file: Who asks, for the sentence where there is no such service.
+    ///   - line: Who asks, too.
     public init(
         _ type: Value.Type = Value.self, name: String? = nil, in locator: ServiceLocator = .shared,
         file: StaticString = #fileID, line: UInt = #line

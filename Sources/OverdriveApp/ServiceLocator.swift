@@ -40,6 +40,7 @@ public final class ServiceLocator: Sendable {
     /// Collects registrations that are written one after another.
     @resultBuilder
     public struct Factory {
+        /// The registrations of a closure, in their order.
         public static func buildBlock(_ modules: Register...) -> [Register] { modules }
     }
 
@@ -134,6 +135,8 @@ public final class ServiceLocator: Sendable {
     /// - Parameters:
     ///   - type: What it was registered for.
     ///   - name: What it was registered under.
+    ///   - file: Who asks, for the sentence.
+    ///   - line: Who asks, for the sentence.
     /// - Returns: The kept instance, or a new one, as its ``StoragePolicy`` says. It traps where there is none;
     ///   ``resolve(_:name:file:line:)`` throws instead.
     public func module<T: Sendable>(
@@ -148,6 +151,12 @@ public final class ServiceLocator: Sendable {
 
     /// The service of a type.
     ///
+    /// - Parameters:
+    ///   - type: What it was registered for.
+    ///   - name: What it was registered under.
+    ///   - file: Who asks, for the sentence.
+    ///   - line: Who asks, for the sentence.
+    /// - Returns: The kept instance, or a new one, as its ``StoragePolicy`` says.
     /// - Throws: ``ServiceError`` where nobody has registered it, or it needs itself.
     public func resolve<T: Sendable>(
         _ type: T.Type = T.self, name: String? = nil, file: StaticString = #fileID, line: UInt = #line

@@ -6,7 +6,7 @@
 ///         var appTasks: [AppTask] { [open] }
 ///     }
 ///
-/// Both parts are asked for once, on the thread that calls ``AppTasks/build(serviceProviders:options:failed:finished:)``.
+/// Both parts are asked for once, on the thread that calls ``AppTasks/build(serviceProviders:options:finished:)``.
 /// They may throw: then the boot fails, and its report names the provider.
 public protocol ServiceProvider {
     /// What `@Inject` finds, registered before any task starts. None by default.
@@ -22,5 +22,6 @@ extension ServiceProvider {
 
 /// What old programs list among their providers; nothing needs it any more.
 public struct AdditionsServices: ServiceProvider {
+    /// A provider of nothing.
     public init() {}
 }

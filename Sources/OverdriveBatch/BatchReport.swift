@@ -10,19 +10,27 @@ public struct BatchReport: Sendable {
 
     /// An item that took long.
     public struct Slow: Sendable {
+        /// The item's name.
         public var name: [UInt8]
+        /// How long it took.
         public var seconds: Double
     }
 
     /// An item that was given up.
     public struct Quarantined: Sendable {
+        /// Which of the items it is, from 0.
         public var index: Int
+        /// The item's name.
         public var name: [UInt8]
+        /// Why it was given up.
         public var failure: BatchFailure
     }
 
+    /// The job's name.
     public var job: String
+    /// The part of the items that this run was to do.
     public var shard: Shard
+    /// How the run ended.
     public var ending: Ending
     /// How many items the shard has.
     public var items = 0
@@ -38,7 +46,9 @@ public struct BatchReport: Sendable {
     public var stuck: [[UInt8]] = []
     /// Bytes at the journal's end that a killed run had not written whole, and that do not count.
     public var cutOff = 0
+    /// How long the run took.
     public var seconds = 0.0
+    /// How many workers it had.
     public var workers = 0
     /// How much of the workers' time went into items, 0 to 1.
     public var workerUse = 0.0
@@ -51,6 +61,7 @@ public struct BatchReport: Sendable {
     public var pending: Int { items - done - quarantined.count }
     /// Items that this run did.
     public var ran: Int { done - resumed }
+    /// Of those that this run did, a second.
     public var itemsPerSecond: Double { Double(ran) / max(seconds, 1e-9) }
 
     init(job: String, shard: Shard, ending: Ending) {

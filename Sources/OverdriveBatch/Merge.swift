@@ -9,6 +9,7 @@ public struct BatchMerge {
     public let count: Int
     /// The job's name and version.
     public let job: String
+    /// The version of the job whose journals they are.
     public let version: String
     private let shards: [JournalContents]
 

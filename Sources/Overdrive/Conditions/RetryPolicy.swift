@@ -8,7 +8,9 @@ internal import OverdriveCore
 public struct RetryPolicy: Sendable {
     /// How long to wait before an attempt.
     public enum Delay: Sendable, Equatable {
+        /// At once.
         case none
+        /// The same each time.
         case fixed(Duration)
         /// The first wait, then `multiplier` times as long each time, but no longer than `cap`.
         case exponential(Duration, multiplier: Double = 2, cap: Duration = .seconds(60))
@@ -16,6 +18,7 @@ public struct RetryPolicy: Sendable {
 
     /// How many attempts may follow the first.
     public var times: Int
+    /// How long each retry waits.
     public var delay: Delay
     /// By how much a wait varies at random: 0.2 means from 80 % to 120 % of it.
     public var jitter: Double

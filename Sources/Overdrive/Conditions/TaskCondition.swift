@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// One that answers by calling a closure is a ``CallbackTaskCondition``.
 ///
-/// - Threading: It is asked on ``OverdriveCore/Scheduler/shared``'s workers. Several conditions are asked at once.
+/// - Threading: It is asked on `Scheduler.shared`'s workers. Several conditions are asked at once.
 public protocol TaskCondition: Sendable {
     /// What ``dependencies(forTask:)`` returns: an array of ``AnyTask``.
     associatedtype Dependencies = [AnyTask]
@@ -72,7 +72,9 @@ extension CallbackTaskCondition {
 
 /// What a condition says.
 public enum TaskConditionResult: Sendable {
+    /// It holds.
     case satisfied
+    /// It does not hold, and why.
     case failed(any Error)
 }
 

@@ -3,7 +3,9 @@ internal import Synchronization
 
 /// What a ``TaskGroup`` can hold: a task, or another group.
 public protocol TaskGroupMember: AnyObject, Sendable {
+    /// Starts it, as `Task.start()` does.
     func start()
+    /// Cancels it, as `Task.cancel()` does.
     func cancel()
 }
 
@@ -25,6 +27,7 @@ public final class TaskGroup: TaskGroupMember {
         case replace
     }
 
+    /// What becomes of a second task of a name.
     public let policy: Policy
 
     /// Whether tasks are started when they are registered; else by ``start()``.
@@ -37,6 +40,7 @@ public final class TaskGroup: TaskGroupMember {
     }
     private let content = Locked(Content())
 
+    /// An empty group.
     public init(policy: Policy = .ignore, startsImmediately: Bool = true) {
         self.policy = policy
         self.startsImmediately = startsImmediately

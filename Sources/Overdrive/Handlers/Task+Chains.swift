@@ -92,7 +92,7 @@ extension Task {
         })
     }
 
-    /// A task whose updates and outcome, and so its handlers, come on a queue, in their order. On ``TaskQueue/main``
+    /// A task whose updates and outcome, and so its handlers, come on a queue, in their order. On `TaskQueue.main`
     /// they come at once where the main thread brings them. It is cancelled where the queue discards them.
     ///
     ///     issues.switchTo(.main).onUpdate { show($0) }

@@ -125,7 +125,7 @@ open class AnyTask: @unchecked Sendable {
     /// Asks the task to stop.
     ///
     /// Before the body has begun it never will, and the task finishes at once. While it runs, `isCancelled` and
-    /// ``Cancellation/isRequested`` turn true and `onCancel` handlers are called; the task finishes when the
+    /// `Cancellation.isRequested` turn true and `onCancel` handlers are called; the task finishes when the
     /// body does. The outcome is `.failure(CancellationError())`. Afterwards nothing happens.
     ///
     /// - Threading: Any thread; handlers may run on it.
@@ -134,7 +134,7 @@ open class AnyTask: @unchecked Sendable {
     }
 
     /// Starts the task without a queue: on the calling thread when nothing is to be waited for, else on
-    /// ``TaskQueue/global(qos:)``. A task that was started or added before goes on as it is.
+    /// `TaskQueue.global(qos:)`. A task that was started or added before goes on as it is.
     ///
     /// A started task is cancelled when nobody holds it any more; a queue keeps its tasks. Tasks that wait for it hold
     /// it as long as its body runs, or has kept its emitter.

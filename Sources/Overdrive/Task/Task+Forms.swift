@@ -85,6 +85,7 @@ extension Task {
 public final class InlineTask: Task<Void>, @unchecked Sendable {
     private let block: @Sendable () -> Void
 
+    /// A task from its body, which has succeeded when the body returns.
     public init(_ taskBlock: @escaping @Sendable () -> Void) {
         block = taskBlock
         super.init()
@@ -105,6 +106,7 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
     }
 }
 
+/// What old code subclasses: a task without a value.
 public typealias InlineTaskBase = Task<Void>
 
 /// A task of several blocks, which run at the same time and are the task's work together.
@@ -123,11 +125,13 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
         super.init()
     }
 
+    /// A task of one block, to which others may be added.
     public convenience init(_ block: @escaping @Sendable () -> Void) {
         self.init()
         addExecutionBlock(block)
     }
 
+    /// A task of several blocks.
     public convenience init(blocks: [@Sendable () -> Void]) {
         self.init()
         for block in blocks { addExecutionBlock(block) }

@@ -38,7 +38,7 @@ extension Parallel {
     }
 
     /// Runs two closures at the same time if two workers are free, and suspends the calling task meanwhile; see
-    /// ``join(_:_:)``.
+    /// `join(_:_:)`.
     public static func join<A: Sendable, B: Sendable, E: Error>(
         on scheduler: Scheduler = .shared, _ a: @escaping @Sendable () throws(E) -> A,
         _ b: @escaping @Sendable () throws(E) -> B
@@ -48,7 +48,7 @@ extension Parallel {
     }
 
     /// Runs a closure once for each of a few numbers and combines what the calls return, while the calling task is
-    /// suspended; see ``join(count:_:_:_:)``.
+    /// suspended; see `join(count:_:_:_:)`.
     public static func join<R: Sendable, E: Error>(
         count: Int, _ end: R, on scheduler: Scheduler = .shared,
         _ combine: @escaping @Sendable (R, R) throws(E) -> R, _ branch: @escaping @Sendable (Int) throws(E) -> R
@@ -143,7 +143,7 @@ extension Parallel {
     ///   parts that had started have ended then.
     /// - Ordering: In no order between parts; within a part upwards.
     /// - Threading: From any task.
-    /// - Cost: As ``run(on:_:)`` and ``forEach(_:on:grain:placement:progress:_:)``.
+    /// - Cost: As ``run(on:_:)`` and `forEach(_:on:grain:placement:progress:_:)`.
     public static func forEach(
         _ range: Range<Int>, on scheduler: Scheduler = .shared, grain: Int? = nil, placement: Placement = .anywhere,
         token: CancellationToken = CancellationToken(), progress: Progress? = nil,
@@ -155,7 +155,7 @@ extension Parallel {
     }
 
     /// Calls a closure for parts of a range, and suspends the calling task meanwhile; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     public static func forEachChunk(
         _ range: Range<Int>, on scheduler: Scheduler = .shared, grain: Int? = nil, placement: Placement = .anywhere,
         token: CancellationToken = CancellationToken(), progress: Progress? = nil,

@@ -17,7 +17,7 @@ extension Parallel {
     }
 
     /// Sorts an array in place on a scheduler of your choice while the calling task is suspended; see
-    /// ``sort(_:)``.
+    /// `sort(_:)`.
     public static func sort<Element: Comparable & Sendable>(
         _ array: inout [Element], on scheduler: Scheduler
     ) async {
@@ -52,7 +52,7 @@ extension Parallel {
     }
 
     /// Sorts an array in place on a scheduler of your choice while the calling task is suspended; equal elements
-    /// keep their order. See ``stableSort(_:)``.
+    /// keep their order. See `stableSort(_:)`.
     public static func stableSort<Element: Comparable & Sendable>(
         _ array: inout [Element], on scheduler: Scheduler
     ) async {

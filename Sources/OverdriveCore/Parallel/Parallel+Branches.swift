@@ -10,7 +10,7 @@ extension Parallel {
     ///         Parallel.join(count: node.children.count, 1, +) { i in count(node.children[i]) }
     ///     }
     ///
-    /// Each call is a fork of its own, as in ``join(_:_:)``: for the children of a node or the moves in a position, of
+    /// Each call is a fork of its own, as in `join(_:_:)`: for the children of a node or the moves in a position, of
     /// which each may be much work. For numbers of which each is little there is ``reduce(_:_:map:combine:)``.
     ///
     /// - Parameters:
@@ -81,14 +81,14 @@ extension Parallel {
     ///
     ///     Parallel.invoke(count: node.children.count) { i in visit(node.children[i]) }
     ///
-    /// Each call is a fork of its own. For numbers of which each is little there is ``forEach(_:grain:_:)``.
+    /// Each call is a fork of its own. For numbers of which each is little there is `forEach(_:grain:_:)`.
     ///
     /// - Parameters:
     ///   - count: How many calls.
     ///   - body: Called with each number below `count`.
     /// - Ordering: In no order. What the calls wrote is visible afterwards.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``join(count:_:_:_:)``.
+    /// - Cost: As `join(count:_:_:_:)`.
     @inlinable
     @inline(__always)
     public static func invoke(count: Int, _ body: @Sendable (Int) -> Void) {
@@ -97,7 +97,7 @@ extension Parallel {
 
     /// Runs a closure that may throw once for each of a few numbers, at the same time as far as workers are free.
     ///
-    /// - Throws: The first error, as ``join(count:_:_:_:)``.
+    /// - Throws: The first error, as `join(count:_:_:_:)`.
     @inlinable
     public static func invoke<E: Error>(count: Int, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
         let effort = Effort<E>()

@@ -66,7 +66,7 @@ extension Parallel {
     }
 
     /// Combines the elements of a collection into one value, with a closure that may throw; the parameters are
-    /// those of ``reduce(_:_:_:)`` and ``forEach(_:on:grain:placement:progress:_:)``.
+    /// those of ``reduce(_:_:_:)`` and `forEach(_:on:grain:placement:progress:_:)`.
     @inlinable
     public static func reduce<C: RandomAccessCollection & Sendable, E: Error>(
         _ elements: C, _ identity: C.Element, on scheduler: Scheduler? = nil, progress: Progress? = nil,
@@ -80,7 +80,7 @@ extension Parallel {
     }
 
     /// Combines the elements of a collection into one value, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func reduce<C: RandomAccessCollection & Sendable>(
         _ elements: C, _ identity: C.Element, on scheduler: Scheduler? = nil, token: CancellationToken,
@@ -99,7 +99,7 @@ extension Parallel {
     }
 
     /// The combinations of each element with all before it, made by a closure that may throw; the parameters are
-    /// those of ``scan(_:_:_:)`` and ``forEach(_:on:grain:placement:progress:_:)``.
+    /// those of ``scan(_:_:_:)`` and `forEach(_:on:grain:placement:progress:_:)`.
     ///
     /// - Cost: Two passes over the elements; one array for each of at most 1,024 blocks, and the result.
     @inlinable
@@ -114,7 +114,7 @@ extension Parallel {
     }
 
     /// The combinations of each element with all before it, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func scan<C: RandomAccessCollection & Sendable>(
         _ elements: C, _ identity: C.Element, on scheduler: Scheduler? = nil, token: CancellationToken,
@@ -201,7 +201,7 @@ extension Parallel {
     ///
     ///     try Parallel.invoke { try load(textures) } _: { try load(sounds) }
     ///
-    /// - Throws: What `a` threw, else what `b` threw, after both have ended; see ``join(_:_:)``.
+    /// - Throws: What `a` threw, else what `b` threw, after both have ended; see `join(_:_:)`.
     @inlinable
     @inline(__always)
     public static func invoke<E: Error>(
@@ -210,7 +210,7 @@ extension Parallel {
         _ = try join(a, b)
     }
 
-    /// Runs three closures that may throw, at the same time if workers are free; see ``join(_:_:)``.
+    /// Runs three closures that may throw, at the same time if workers are free; see `join(_:_:)`.
     @inlinable
     @inline(__always)
     public static func invoke<E: Error>(
@@ -225,10 +225,10 @@ extension Parallel {
     ///   - bodies: What to run, each once, unless an error comes first. (Errors without a type of their own: for
     ///     an array of closures that have one, Swift 6.3 makes no code.)
     ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none.
-    /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``.
+    /// - Throws: The first error, as `forEach(_:on:grain:placement:progress:_:)`.
     /// - Ordering: In no order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``forEach(_:on:grain:placement:progress:_:)``.
+    /// - Cost: As `forEach(_:on:grain:placement:progress:_:)`.
     @inlinable
     public static func invoke(throwing bodies: [@Sendable () throws -> Void], on scheduler: Scheduler? = nil) throws {
         try forEach(0..<bodies.count, on: scheduler) { i in try bodies[i]() }

@@ -25,7 +25,7 @@ extension Parallel {
     }
 
     /// The first element that no other comes before, unless the search is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func min<C: RandomAccessCollection & Sendable>(
         _ elements: C, on scheduler: Scheduler? = nil, token: CancellationToken,
@@ -38,7 +38,7 @@ extension Parallel {
     }
 
     /// The first element that comes before no other, in an order of your own that may throw; nil for none. See
-    /// ``min(_:on:by:)``.
+    /// `min(_:on:by:)`.
     @inlinable
     public static func max<C: RandomAccessCollection & Sendable, E: Error>(
         _ elements: C, on scheduler: Scheduler? = nil,
@@ -51,7 +51,7 @@ extension Parallel {
     }
 
     /// The first element that comes before no other, unless the search is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func max<C: RandomAccessCollection & Sendable>(
         _ elements: C, on scheduler: Scheduler? = nil, token: CancellationToken,

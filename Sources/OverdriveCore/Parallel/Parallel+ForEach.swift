@@ -39,7 +39,7 @@ extension Parallel {
     ///   - body: Called with parts that do not overlap, once for each number.
     /// - Ordering: In no order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``forEach(_:grain:_:)``.
+    /// - Cost: As `forEach(_:grain:_:)`.
     @inlinable
     @inline(__always)
     public static func forEachChunk(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Range<Int>) -> Void) {

@@ -1,5 +1,5 @@
 extension Parallel {
-    /// Runs two closures on a scheduler of your choice; see ``join(_:_:)``.
+    /// Runs two closures on a scheduler of your choice; see `join(_:_:)`.
     ///
     ///     let (a, b) = Parallel.join(on: renderers) { left() } _: { right() }
     ///
@@ -32,14 +32,14 @@ extension Parallel {
         try staying(on: scheduler) { () throws(E) in try join(splitting: &span, at: index, a, b) }
     }
 
-    /// Runs closures on a scheduler of your choice; see ``invoke(_:_:)``.
+    /// Runs closures on a scheduler of your choice; see `invoke(_:_:)`.
     @inlinable
     public static func invoke(on scheduler: Scheduler, _ bodies: [@Sendable () -> Void]) {
         staying(on: scheduler) { invoke(bodies) }
     }
 
     /// Combines what a closure returns for a few numbers, called on a scheduler of your choice; see
-    /// ``join(count:_:_:_:)``.
+    /// `join(count:_:_:_:)`.
     @inlinable
     public static func join<R: Sendable>(
         count: Int, _ end: R, on scheduler: Scheduler, _ combine: (R, R) -> R, _ branch: @Sendable (Int) -> R
@@ -56,7 +56,7 @@ extension Parallel {
         try staying(on: scheduler) { () throws(E) in try join(count: count, end, combine, branch) }
     }
 
-    /// Runs a closure once for each of a few numbers, on a scheduler of your choice; see ``invoke(count:_:)``.
+    /// Runs a closure once for each of a few numbers, on a scheduler of your choice; see `invoke(count:_:)`.
     @inlinable
     public static func invoke(count: Int, on scheduler: Scheduler, _ body: @Sendable (Int) -> Void) {
         staying(on: scheduler) { invoke(count: count, body) }
@@ -111,7 +111,7 @@ extension Parallel {
         staying(on: scheduler) { scan(elements, identity, combine) }
     }
 
-    /// Sorts an array in place on a scheduler of your choice; see ``sort(_:)``.
+    /// Sorts an array in place on a scheduler of your choice; see `sort(_:)`.
     @inlinable
     public static func sort<Element: Comparable & Sendable>(_ array: inout [Element], on scheduler: Scheduler) {
         staying(on: scheduler) { sort(&array) }
@@ -126,7 +126,7 @@ extension Parallel {
     }
 
     /// Sorts an array in place, keeping equal elements in order, on a scheduler of your choice; see
-    /// ``stableSort(_:)``.
+    /// `stableSort(_:)`.
     @inlinable
     public static func stableSort<Element: Comparable & Sendable>(_ array: inout [Element], on scheduler: Scheduler) {
         staying(on: scheduler) { stableSort(&array) }

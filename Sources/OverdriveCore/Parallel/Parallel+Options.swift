@@ -33,7 +33,13 @@ extension Parallel {
     /// Calls a closure for every number of a range, until it is cancelled.
     ///
     /// - Parameters:
+    ///   - range: The numbers.
+    ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none.
+    ///   - grain: So many iterations at least stay together.
+    ///   - placement: Whether parts of the range belong to NUMA nodes.
     ///   - token: Ends the loop early; so does the cancellation of the caller's work or Swift task.
+    ///   - progress: Counts the numbers that are done.
+    ///   - body: Is called once for each number, unless the loop ends early.
     /// - Throws: The body's first error, or `CancellationError`, after all parts that had started have ended.
     @inlinable
     public static func forEach(
@@ -48,7 +54,7 @@ extension Parallel {
     }
 
     /// Calls a closure that may throw for parts of a range that together are all of it; the parameters are
-    /// those of ``forEach(_:on:grain:placement:progress:_:)``.
+    /// those of `forEach(_:on:grain:placement:progress:_:)`.
     @inlinable
     public static func forEachChunk<E: Error>(
         _ range: Range<Int>, on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
@@ -60,7 +66,7 @@ extension Parallel {
     }
 
     /// Calls a closure for parts of a range until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func forEachChunk(
         _ range: Range<Int>, on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
@@ -95,7 +101,7 @@ extension Parallel {
     ///   - progress: Counts the elements that are done.
     ///   - transform: Called once for each element, unless an error comes first.
     /// - Returns: The results.
-    /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``; results are released.
+    /// - Throws: The first error, as `forEach(_:on:grain:placement:progress:_:)`; results are released.
     /// - Ordering: Calls come in any order.
     /// - Threading: Any thread, which takes part.
     /// - Cost: The result's allocation and two small ones; some 20 ns for each of at most 1,024 blocks.
@@ -111,7 +117,7 @@ extension Parallel {
     }
 
     /// The results of a closure for every element, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func map<C: RandomAccessCollection & Sendable, R: Sendable>(
         _ elements: C, on scheduler: Scheduler? = nil, placement: Placement = .anywhere, token: CancellationToken,
@@ -176,7 +182,7 @@ extension Parallel {
     }
 
     /// The elements that a closure says yes to, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func filter<C: RandomAccessCollection & Sendable>(
         _ elements: C, on scheduler: Scheduler? = nil, token: CancellationToken, progress: Progress? = nil,
@@ -212,7 +218,7 @@ extension Parallel {
     }
 
     /// Combines values into one, with closures that may throw; the parameters are those of
-    /// ``reduce(_:_:map:combine:)`` and ``forEach(_:on:grain:placement:progress:_:)``.
+    /// ``reduce(_:_:map:combine:)`` and `forEach(_:on:grain:placement:progress:_:)`.
     @inlinable
     public static func reduce<R: Sendable, E: Error>(
         _ range: Range<Int>, _ identity: R, on scheduler: Scheduler? = nil, progress: Progress? = nil,
@@ -225,7 +231,7 @@ extension Parallel {
     }
 
     /// Combines values into one, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     @inlinable
     public static func reduce<R: Sendable>(
         _ range: Range<Int>, _ identity: R, on scheduler: Scheduler? = nil, token: CancellationToken,
@@ -303,7 +309,7 @@ extension Parallel {
         return result
     }
 
-    /// What forks children that ``Parallel/scope(throwing:on:_:)`` waits for.
+    /// What forks children that `Parallel/scope(throwing:on:_:)` waits for.
     public struct ThrowingScope<E: Error>: ~Copyable {
         @usableFromInline var inner = Scope()
         @usableFromInline let effort: Effort<E>

@@ -27,7 +27,7 @@ extension Parallel {
     ///   - precedes: Whether its first argument comes before its second: a strict weak order.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``sort(_:)``.
+    /// - Cost: As `sort(_:)`.
     @inlinable
     @inline(__always)
     public static func sort<Element: Sendable>(
@@ -68,7 +68,7 @@ extension Parallel {
     ///   - precedes: Whether its first argument comes before its second: a strict weak order.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``stableSort(_:)``.
+    /// - Cost: As `stableSort(_:)`.
     @inlinable
     @inline(__always)
     public static func stableSort<Element: Sendable>(

@@ -47,7 +47,7 @@ extension Parallel {
     }
 
     /// Sorts an array in place by an order of your own, which may throw; equal elements keep their order. See
-    /// ``sort(_:on:progress:by:)``; an element in a run that is still to be merged is half done.
+    /// `sort(_:on:progress:by:)`; an element in a run that is still to be merged is half done.
     @inlinable
     public static func stableSort<Element: Sendable, E: Error>(
         _ array: inout [Element], on scheduler: Scheduler? = nil, progress: Progress? = nil,
@@ -59,7 +59,7 @@ extension Parallel {
     }
 
     /// Sorts an array in place by an order of your own, until it is cancelled; equal elements keep their order.
-    /// See ``sort(_:on:token:progress:by:)`` and ``stableSort(_:on:progress:by:)``.
+    /// See `sort(_:on:token:progress:by:)` and `stableSort(_:on:progress:by:)`.
     @inlinable
     public static func stableSort<Element: Sendable>(
         _ array: inout [Element], on scheduler: Scheduler? = nil, token: CancellationToken,

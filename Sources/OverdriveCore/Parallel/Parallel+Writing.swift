@@ -12,10 +12,10 @@ extension Parallel {
     ///   - placement: Whether parts of the array belong to NUMA nodes.
     ///   - progress: Counts the elements that are done.
     ///   - body: Called once for each place and its element.
-    /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``.
+    /// - Throws: The first error, as `forEach(_:on:grain:placement:progress:_:)`.
     /// - Ordering: In no order between parts. What was written is in the array afterwards.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``forEach(_:on:grain:placement:progress:_:)``; copies an array that is shared with others.
+    /// - Cost: As `forEach(_:on:grain:placement:progress:_:)`; copies an array that is shared with others.
     @inlinable
     public static func forEach<Element: Sendable, E: Error>(
         mutating array: inout [Element], on scheduler: Scheduler? = nil, grain: Int? = nil,
@@ -28,7 +28,7 @@ extension Parallel {
     }
 
     /// Calls a closure that may change it for every element of an array, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``. The array keeps what was changed by then.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`. The array keeps what was changed by then.
     @inlinable
     public static func forEach<Element: Sendable>(
         mutating array: inout [Element], on scheduler: Scheduler? = nil, grain: Int? = nil,
@@ -67,10 +67,10 @@ extension Parallel {
     ///   - placement: Whether parts of the array belong to NUMA nodes.
     ///   - progress: Counts the parts that are done.
     ///   - body: Called once for each part, with its number from 0.
-    /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``.
+    /// - Throws: The first error, as `forEach(_:on:grain:placement:progress:_:)`.
     /// - Ordering: In no order. What was written is in the array afterwards.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``forEach(_:on:grain:placement:progress:_:)``; copies an array that is shared with others.
+    /// - Cost: As `forEach(_:on:grain:placement:progress:_:)`; copies an array that is shared with others.
     @inlinable
     public static func chunks<Element: Sendable, E: Error>(
         of array: inout [Element], size: Int, on scheduler: Scheduler? = nil, placement: Placement = .anywhere,
@@ -82,7 +82,7 @@ extension Parallel {
     }
 
     /// Calls a closure with neighbouring parts of an array, which it may change, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``. The array keeps what was changed by then.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`. The array keeps what was changed by then.
     @inlinable
     public static func chunks<Element: Sendable>(
         of array: inout [Element], size: Int, on scheduler: Scheduler? = nil, placement: Placement = .anywhere,
@@ -129,10 +129,10 @@ extension Parallel {
     ///   - a: Gets what is before `index`. Runs here, first.
     ///   - b: Gets the rest. Runs here after it, or on a worker.
     /// - Returns: What both returned.
-    /// - Throws: As ``join(_:_:)``.
-    /// - Ordering: As ``join(_:_:)``.
+    /// - Throws: As `join(_:_:)`.
+    /// - Ordering: As `join(_:_:)`.
     /// - Threading: Any thread.
-    /// - Cost: As ``join(_:_:)``.
+    /// - Cost: As `join(_:_:)`.
     @inlinable
     public static func join<Element: Sendable, A: Sendable, B: Sendable, E: Error>(
         splitting span: inout MutableSpan<Element>, at index: Int,

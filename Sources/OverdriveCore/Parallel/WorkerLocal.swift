@@ -193,10 +193,10 @@ extension Parallel {
     ///   - progress: Counts the iterations that are done.
     ///   - scratch: Makes what a thread works in, once for each thread that takes part.
     ///   - body: Called with parts that do not overlap. It finds the scratch as the thread's last part left it.
-    /// - Throws: The first error, as ``forEach(_:on:grain:placement:progress:_:)``.
+    /// - Throws: The first error, as `forEach(_:on:grain:placement:progress:_:)`.
     /// - Ordering: In no order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``forEach(_:on:grain:placement:progress:_:)``, and two locks of its own for each chunk.
+    /// - Cost: As `forEach(_:on:grain:placement:progress:_:)`, and two locks of its own for each chunk.
     public static func forEachChunk<Scratch: Sendable, E: Error>(
         _ range: Range<Int>, on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
         progress: Progress? = nil, scratch: @Sendable () -> Scratch,
@@ -208,7 +208,7 @@ extension Parallel {
     }
 
     /// Calls a closure for parts of a range, with something to work in, until it is cancelled; see
-    /// ``forEach(_:on:grain:placement:token:progress:_:)``.
+    /// `forEach(_:on:grain:placement:token:progress:_:)`.
     public static func forEachChunk<Scratch: Sendable>(
         _ range: Range<Int>, on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
         token: CancellationToken, progress: Progress? = nil, scratch: @Sendable () -> Scratch,

@@ -79,7 +79,7 @@ extension TaskQueue {
 
 extension Scheduler {
     /// Runs `body` for each number below `iterations` on the caller and this scheduler's workers, and returns
-    /// when all is done; see ``TaskQueue/concurrentPerform(iterations:execute:)-(Int,_)``.
+    /// when all is done; see `TaskQueue/concurrentPerform(iterations:execute:)`.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         TaskQueue(qos: TaskQueue.QoS.current ?? .default, scheduler: self)
             .concurrentPerform(iterations: iterations, execute: body)

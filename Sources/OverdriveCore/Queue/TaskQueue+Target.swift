@@ -10,7 +10,7 @@ extension TaskQueue {
     ///     imports.suspend()           // searches go on
     ///
     /// What runs on it runs on its target too: the target's order, limit, barriers and suspension hold for it,
-    /// ``getSpecific(key:)-(SpecificKey<Value>)`` and ``assertOnQueue()`` see both, and targets may have targets.
+    /// `getSpecific(key:)` and ``assertOnQueue()`` see both, and targets may have targets.
     ///
     /// - Parameters:
     ///   - label: For reports and messages; the engine keeps 47 bytes of it.

@@ -11,7 +11,7 @@ package import Synchronization
 ///     }
 ///     group.wait()
 ///
-/// A queue has no thread. `TaskQueue()` runs its closures as the workers come free; ``serial(label:qos:scheduler:)``
+/// A queue has no thread. `TaskQueue()` runs its closures as the workers come free; `serial(label:qos:scheduler:)`
 /// runs them one at a time, in order; a limited queue runs some at a time. Ten thousand of them cost what
 /// their pending closures cost.
 ///

@@ -8,7 +8,7 @@ internal import Synchronization
 ///     search.cancel()
 ///
 /// The item has *ended* when its first run is over, or when it was cancelled before one began; that is what
-/// ``wait()`` waits for and ``notify(on:qos:flags:execute:)`` tells. Further runs change nothing about that.
+/// `wait()` waits for and ``notify(on:qos:flags:execute:)`` tells. Further runs change nothing about that.
 ///
 /// - Submitting it several times: each submission runs the body once, at the same time where the queues
 ///   let them.
@@ -20,7 +20,7 @@ internal import Synchronization
 ///   had been cancelled.
 /// - Let go before it ever began: the item ends, and its notifications are made.
 ///
-/// - Ordering: What a run wrote is visible after ``wait()`` and in notifications.
+/// - Ordering: What a run wrote is visible after `wait()` and in notifications.
 /// - Threading: Safe from any thread.
 public final class WorkItem: Sendable {
     /// How a wait with a timeout ended.

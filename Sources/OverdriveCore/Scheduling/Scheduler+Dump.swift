@@ -29,6 +29,7 @@ extension Scheduler {
             public let threadID: Int
             /// The kernel's number of its NUMA node.
             public let node: Int
+            /// What it does.
             public let activity: Activity
             /// The longest that its closure can have run. It is the time of ``activity-swift.property`` but where nothing
             /// has looked since the closure began, and the worker has last noted the time some closures before.
@@ -45,10 +46,13 @@ extension Scheduler {
 
         /// One queue that has closures pending, or is suspended.
         public struct Queue: Sendable, Hashable {
+            /// What it was called when it was made.
             public let label: String
+            /// How much its closures matter.
             public let qos: TaskQueue.QoS
             /// How many run at a time, or ``TaskQueue/unlimited``.
             public let maxConcurrentTaskCount: Int
+            /// Whether nothing on it starts until it is resumed.
             public let isSuspended: Bool
             /// False for one that waits for ``TaskQueue/activate()``.
             public let isActive: Bool

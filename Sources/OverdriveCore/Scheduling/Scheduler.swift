@@ -11,7 +11,7 @@ internal import Synchronization
 /// A scheduler has no thread before its first work and uses no CPU while it is idle. Unless it is told how
 /// many workers to have, it follows the process's affinity mask, cpuset and control-group quota, and changes
 /// of these within a second of activity. One that nobody holds any more runs what was submitted to it, and is gone then; who
-/// lets go of it does not wait for that: ``shutdown(deadline:)-(Duration)`` does.
+/// lets go of it does not wait for that: `shutdown(deadline:)` does.
 ///
 /// - Threading: Safe from any thread.
 public final class Scheduler: Sendable {

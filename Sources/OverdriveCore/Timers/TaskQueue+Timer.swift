@@ -8,7 +8,7 @@ extension TaskQueue {
     ///     timer.cancel()
     ///
     /// A timer lives until its last call, whether it is kept or not, and keeps its queue. It is made by
-    /// ``TaskQueue/asyncAfter(_:qos:flags:execute:)`` and ``TaskQueue/every(_:after:qos:flags:execute:)-(_,_,_,_,(Timer.Tick)->Void)``.
+    /// ``TaskQueue/asyncAfter(_:qos:flags:execute:)`` and `TaskQueue/every(_:after:qos:flags:execute:)`.
     ///
     /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
     ///   ``Cancellation/wasOver``.

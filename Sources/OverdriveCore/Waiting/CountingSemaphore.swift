@@ -17,7 +17,7 @@ internal import CScheduler
 ///   happened before ``signal()`` is visible to who got its permit.
 /// - Threading: Safe from any thread. It traps when it goes away with fewer permits than it began with:
 ///   somebody still has one.
-/// - Cost: One locked instruction where nobody has to wait, in ``wait()`` and in ``signal()``.
+/// - Cost: One locked instruction where nobody has to wait, in `wait()` and in ``signal()``.
 public final class CountingSemaphore: Sendable {
     // The engine's semaphore is safe to share between threads; the pointer never changes.
     nonisolated(unsafe) private let handle: OpaquePointer

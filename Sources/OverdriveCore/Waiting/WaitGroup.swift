@@ -10,7 +10,7 @@ internal import CScheduler
 ///
 /// A group may be used again at once, by any number of threads and queues, and waited for by several.
 ///
-/// - Ordering: What the closures wrote is visible after ``wait()`` returns and in notifications.
+/// - Ordering: What the closures wrote is visible after `wait()` returns and in notifications.
 /// - Threading: Safe from any thread.
 public final class WaitGroup: Sendable {
     // The engine's group is safe to share between threads; the pointer never changes.
@@ -18,7 +18,9 @@ public final class WaitGroup: Sendable {
 
     /// How a wait with a deadline ended.
     public enum WaitResult: Sendable {
+        /// Everybody has left.
         case success
+        /// The time was over before.
         case timedOut
     }
 
