@@ -10,6 +10,8 @@ final class BatchRun {
     private static let mostHeldBytes = 64 << 20
     /// How often the journal is written at least, while items end, in seconds: less than the one second that may be lost.
     private static let commitInterval = 0.25
+    /// How often what has ended is handed to the kernel, in seconds: a process that is killed loses no more than that.
+    private static let writeInterval = 0.02
     /// A sign of life for those who watch the journal from another machine, in seconds.
     private static let heartbeatInterval = 1.0
     /// An item that was under way at so many unexplained ends of the process is run alone, and blamed when that ends too.
@@ -33,6 +35,10 @@ final class BatchRun {
     /// The first place whose output was not returned.
     private var frontier = 0
     private var lastCommit = 0.0
+    private var lastGathering = 0.0
+    /// What has ended, and is not yet safe on the disk.
+    private var unsaved: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
+    private var unsavedBytes = 0
     /// When the journal last grew.
     private var lastWrite = 0.0
     private var isolated: [Int] = []
@@ -166,6 +172,10 @@ final class BatchRun {
             if isOver || isStarved || floor.hasFullSlots || writer == nil || seconds - lastCommit >= Self.commitInterval {
                 try collect(output)
                 floor.open(to: limit)
+            } else if seconds - lastGathering >= Self.writeInterval {
+                gather()
+                try writer?.write()
+                if unsavedBytes > Floor.mostHeld { try collect(output) }
             }
             meter.show(
                 BatchMeter.State(
@@ -215,7 +225,7 @@ final class BatchRun {
 
     /// How long nothing has to be looked after.
     private var pause: Duration {
-        let tick = writer == nil && keepsOutputs ? Duration.milliseconds(20) : .milliseconds(100)
+        let tick = writer != nil || keepsOutputs ? Duration.seconds(Self.writeInterval) : .milliseconds(100)
         guard let due = floor.nextRetry else { return tick }
         return min(tick, max(.milliseconds(1), due - .now))
     }
@@ -228,9 +238,32 @@ final class BatchRun {
 
     /// Takes what the pumps have done, makes it safe and returns what is next in order.
     private func collect(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) {
-        var results: [(place: Int, result: Result<[UInt8], BatchFailure>)] = []
+        gather()
+        if seconds - lastWrite >= Self.heartbeatInterval {
+            writer?.appendHeartbeat()
+            lastWrite = seconds
+        }
+        if let writer {
+            try writer.commit()
+            lastCommit = seconds
+        }
+        // Safe from here on.
+        for (place, result) in unsaved {
+            if case .success(let bytes) = result { heldBytes += bytes.count }
+            held[place] = result
+        }
+        unsaved.removeAll(keepingCapacity: true)
+        unsavedBytes = 0
+        floor.release()
+        advance(output)
+    }
+
+    /// Takes what the pumps have done.
+    private func gather() {
+        lastGathering = seconds
         for slot in floor.slots {
             let tally = slot.tally.withLock { tally in
+                unsavedBytes += tally.heldBytes
                 let records = tally.records + [tally.entries.take()]
                 defer {
                     tally.records = []
@@ -248,7 +281,7 @@ final class BatchRun {
                 writer?.append(record)
                 lastWrite = seconds
             }
-            results += tally.results
+            unsaved += tally.results
             report.done += tally.done
             report.retries += tally.retries
             busy += tally.busy
@@ -258,21 +291,6 @@ final class BatchRun {
                     BatchReport.Quarantined(index: index, name: job.itemName(index), failure: failure))
             }
         }
-        if seconds - lastWrite >= Self.heartbeatInterval {
-            writer?.appendHeartbeat()
-            lastWrite = seconds
-        }
-        if let writer {
-            try writer.commit()
-            lastCommit = seconds
-        }
-        // Safe from here on.
-        for (place, result) in results {
-            if case .success(let bytes) = result { heldBytes += bytes.count }
-            held[place] = result
-        }
-        floor.release()
-        advance(output)
     }
 
     /// Returns what is next in order.

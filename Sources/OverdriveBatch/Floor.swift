@@ -13,7 +13,7 @@ final class Floor: Sendable {
     /// After this long a pump lets others have the worker, in nanoseconds.
     private static let turn: UInt64 = 10_000_000
     /// Bytes that a slot may hold before its pump waits for the journal.
-    private static let mostHeld = 4 << 20
+    static let mostHeld = 4 << 20
     /// Of an error's text, so much is kept.
     private static let mostError = 1 << 16
 

@@ -11,6 +11,8 @@ final class JournalWriter {
     private let nextPath: String
     private let descriptor: Int32
     private var pending: [UInt8] = []
+    /// Whether something was written that may not have reached the disk.
+    private var isUnsafe = false
     private var isBroken = false
 
     /// How long a journal of another machine must lie still before its writer counts as dead, in seconds.
@@ -101,15 +103,16 @@ final class JournalWriter {
         Segment.append(.heartbeat, [], to: &pending)
     }
 
-    /// Puts all that was appended on the disk.
+    /// Hands all that was appended to the kernel: it outlives this process, though not yet the machine.
     ///
-    /// - Throws: When that failed or another process took over: then none of it counts, and there is no way on.
-    func commit() throws(BatchError) {
+    /// - Throws: When that failed.
+    func write() throws(BatchError) {
         guard !isBroken else { throw .fenced(journal: directory) }
         guard !pending.isEmpty else { return }
+        isUnsafe = true
         var rest = pending[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 if errno == EINTR { continue }
                 isBroken = true
@@ -117,11 +120,20 @@ final class JournalWriter {
             }
             rest = rest.dropFirst(count)
         }
+        pending.removeAll(keepingCapacity: pending.capacity < 4 << 20)
+    }
+
+    /// Puts all that was appended on the disk.
+    ///
+    /// - Throws: When that failed or another process took over: then none of it counts, and there is no way on.
+    func commit() throws(BatchError) {
+        try write()
+        guard isUnsafe else { return }
         guard fdatasync(descriptor) == 0 else {
             isBroken = true
             throw .system(path: path, call: "writing it to the disk", number: errno)
         }
-        pending.removeAll(keepingCapacity: pending.capacity < 4 << 20)
+        isUnsafe = false
         guard access(nextPath, F_OK) != 0 else {
             isBroken = true
             throw .fenced(journal: directory)
