@@ -143,7 +143,7 @@ test-c: prerequisites
 	    $(FLAVOURS:%=build-%) || { status=1; echo "0 1" >>$(TALLY); }; \
 	$(foreach f,$(FLAVOURS),scripts/run-tests "engine $(f)" $(LOGS)/$(f) $(programs-$(f)) || status=1;) \
 	$(foreach f,$(FLAVOURS),$(if $(STRESS),scripts/run-tests "stress $(f)" $(LOGS)/$(f) $(stress-$(f)) || status=1;)) \
-	$(foreach f,$(FLAVOURS),scripts/run-tests "random $(f)" $(LOGS)/$(f) $(random-$(f)) || status=1;) \
+	$(foreach f,$(FLAVOURS),$(if $(filter plain,$(f)),,RANDOM_CPU=$${RANDOM_CPU:-10}) scripts/run-tests "random $(f)" $(LOGS)/$(f) $(random-$(f)) || status=1;) \
 	exit $$status
 
 test-swift: prerequisites
