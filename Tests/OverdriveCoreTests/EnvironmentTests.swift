@@ -119,7 +119,7 @@ struct EnvironmentTests {
             #expect(eventually { said.all.count == 2 })
             #expect(said.all[1].hasPrefix("pool \"told\" stands still: work waits"))
             go.signal()
-            queue.waitUntilAllTasksAreFinished()
+            await queue.drained()
             Scheduler.onWarning(nil)
             warn("written again")
         }
