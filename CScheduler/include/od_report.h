@@ -56,9 +56,9 @@ typedef struct od_queue_report {
 int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room);
 
 /* Tells `take` the engine's warnings, one sentence each without a line's end, in place of writing them to
- * stderr; NULL: stderr again. They come on any thread, some on the pool's own, at any time: `take` waits
- * for nothing of the pool, and what it uses is there before this is called. What ends the process is still
- * written to stderr. */
+ * stderr; NULL: stderr again. They come on any thread, some on the pool's own, at any time, with a stack
+ * of 256 KiB at least: `take` waits for nothing of the pool, frees no pool and waits for nobody who does, and
+ * what it uses is there before this is called. What ends the process is still written to stderr. */
 void od_warnings_to(void (*take)(const char *sentence));
 
 #ifdef __cplusplus

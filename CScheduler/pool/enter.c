@@ -109,18 +109,21 @@ __attribute__((constructor)) static void register_for_fork(void)
 
 __attribute__((weak)) od_pool *od_default_pool(void)
 {
+    char left_out[256] = "";
+
     odi_lock_acquire(&default_lock);
     if (default_pool == NULL) {
         od_pool_options options;
         char message[256];
 
         od_pool_options_init(&options);
-        if (od_pool_options_from_environment(&options, message, sizeof message) != OD_OK)
-            odi_warn("%s; going on without it", message);
+        (void)od_pool_options_from_environment(&options, left_out, sizeof left_out);
         if (od_pool_create(&options, &default_pool, message, sizeof message) != OD_OK)
             default_pool = NULL; /* forks run where they are; the next one tries again */
     }
     od_pool *pool = default_pool;
     odi_lock_release(&default_lock);
+    if (left_out[0] != '\0')
+        odi_warn("%s; going on without it", left_out); /* who takes it may fork */
     return pool;
 }

@@ -8,7 +8,7 @@ final class BatchRun {
     /// Outputs may wait for an earlier one, up to so many items and bytes.
     private static let window = 1 << 16
     private static let mostHeldBytes = 64 << 20
-    /// How often the journal is written at least, while items end, in seconds: less than the one second that may be lost.
+    /// How often the journal is brought to the disk at least, while items end, in seconds: less than the one second that may be lost.
     private static let commitInterval = 0.25
     /// How often what has ended is handed to the kernel, in seconds: a process that is killed loses no more than that.
     private static let writeInterval = 0.02
@@ -183,6 +183,7 @@ final class BatchRun {
                     resumed: report.resumed, retries: report.retries), at: seconds)
             if isOver { break }
             if let deadline, deadline < .now {
+                try collect(output)  // What is counted has been told, too.
                 noteStuck()
                 break
             }
@@ -205,7 +206,12 @@ final class BatchRun {
                 }
                 floor.startPumps(most: 1)
                 _ = floor.wake.wait(timeout: .milliseconds(100))
-                if floor.hasFullSlots || seconds - lastCommit >= Self.commitInterval { try collect(output) }
+                if floor.hasFullSlots || seconds - lastCommit >= Self.commitInterval {
+                    try collect(output)
+                } else if seconds - lastGathering >= Self.writeInterval {
+                    gather()
+                    try writer?.write()
+                }
             }
         }
     }

@@ -111,14 +111,16 @@ final class LowBandJobs: Sendable {
         look()
     }
 
+    private var due: UInt64 {
+        isPrompted.load(ordering: .relaxed) ? nextPrompted.load(ordering: .relaxed) : nextLook.load(ordering: .relaxed)
+    }
+
     @inline(never)
     private func look() {
         let begin = Self.now
-        let due =
-            isPrompted.load(ordering: .relaxed)
-            ? nextPrompted.load(ordering: .relaxed) : nextLook.load(ordering: .relaxed)
-        // Acquiring and releasing: who looks next sees when that one is due.
         guard begin >= due, !isLooking.exchange(true, ordering: .acquiring) else { return }
+        // Acquiring and releasing: a look that has ended meanwhile has told when this one is due.
+        guard begin >= due else { return isLooking.store(false, ordering: .releasing) }
         isPrompted.store(false, ordering: .relaxed)
         let priority = GlobalJobs.priorityNow
         for number in 0...(Self.lowest - Self.highest) {

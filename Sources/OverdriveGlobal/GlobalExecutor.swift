@@ -41,16 +41,16 @@ public enum GlobalExecutor {
     ///   priority awaits it; one of a higher band waits for its turn.
     @discardableResult
     public static func install() -> Bool {
-        state.withLock { isInstalled in
-            if isInstalled { return true }
-            if let obstacle = ProcessExecutor.obstacle {
-                warn("GlobalExecutor.install(): \(obstacle); tasks run where they ran before")
-                return false
-            }
+        let obstacle = state.withLock { isInstalled in
+            if isInstalled { return nil }
+            if let obstacle = ProcessExecutor.obstacle { return obstacle }
             ProcessExecutor.install()
             isInstalled = true
-            return true
+            return nil
         }
+        guard let obstacle else { return true }
+        warn("GlobalExecutor.install(): \(obstacle); tasks run where they ran before")
+        return false
     }
 }
 

@@ -71,6 +71,10 @@ final class JournalWriter {
         found = try JournalContents.read(directory, count: identity.count, wantsOutputs: wantsOutputs)
         found.segments.removeAll { $0.generation == generation }
         found.endedOrderly = found.segments.isEmpty ? true : try Self.endedOrderly(directory, before)
+        // What a killed process wrote may not be on the disk yet, and counts from here on.
+        for segment in found.segments {
+            try Self.synchronise(segment: JournalDirectory.segment(segment.generation, in: directory))
+        }
         contents = found
         flight = try Flight(JournalDirectory.flight(generation, in: directory), slots: slots)
         let header = SegmentHeader(
@@ -212,6 +216,13 @@ final class JournalWriter {
             return false
         }
         return makeDirectories(String(path[..<slash])) && (mkdir(path, 0o777) == 0 || errno == EEXIST)
+    }
+
+    private static func synchronise(segment path: String) throws(BatchError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
+        defer { close(descriptor) }
+        guard fdatasync(descriptor) == 0 else { throw .system(path: path, call: "bringing it to the disk", number: errno) }
     }
 
     private static func synchronise(_ directory: String) {

@@ -78,10 +78,11 @@ package enum CurrentWorkPlace {
     }
 }
 
-/// A Swift task, to be asked from any thread for as long as this is kept: what `Task` is, whose result nobody wants here.
-/// An `UnsafeCurrentTask` may not leave the closure that it was given to, and this is what may.
+/// A Swift task, to be asked from any thread: what `Task` is, whose result nobody wants here. An `UnsafeCurrentTask` may not
+/// leave the closure that it was given to, and this is what may.
 ///
-/// Both are a reference to the runtime's task, this one counted; a test compares their answers.
+/// Both are a reference to the runtime's task, this one counted; a test compares their answers. The count keeps no task of
+/// an `async let`, which lies in its parent's frame: nobody keeps this beyond the operation that the task is in.
 package struct TaskHandle: Sendable {
     private let task: Task<Never, Never>
 

@@ -51,10 +51,13 @@ extension TaskQueue {
         }
         withoutActuallyEscaping(body) { body in
             withUnsafePointer(to: body) { body in
-                let loop = ConcurrentLoop(iterations, threads: threads, body)
-                for _ in 1..<threads { help { loop.takePart() } }
-                loop.takePart()
-                loop.wait()
+                let work = CurrentWorkPlace.currentOrTask
+                withExtendedLifetime(work) {
+                    let loop = ConcurrentLoop(iterations, threads: threads, body, work)
+                    for _ in 1..<threads { help { loop.takePart() } }
+                    loop.takePart()
+                    loop.wait()
+                }
             }
         }
     }
@@ -98,11 +101,13 @@ private final class ConcurrentLoop: Sendable {
     private let next = Atomic(0)
     private let left: Atomic<Int>
     private let allDone = WaitGroup()
-    // The caller's, or else its Swift task, who outlive every number.
-    private let work = CurrentWorkPlace.currentOrTask
+    // The caller's, or else its Swift task, who outlive every number. Not kept: who comes late lets go of the loop after the
+    // caller has gone on, when a task that lay in its parent's frame (`async let`) may be there no more.
+    nonisolated(unsafe) private unowned(unsafe) let work: (any CurrentWork)?
 
-    init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>) {
+    init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>, _ work: (any CurrentWork)?) {
         self.body = body
+        self.work = work
         self.count = count
         self.threads = threads
         left = Atomic(count)

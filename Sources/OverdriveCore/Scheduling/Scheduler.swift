@@ -110,14 +110,15 @@ public final class Scheduler: Sendable {
             return Int32(spareWorkers)
         }
         let problem = readingMessage { od_pool_options_from_environment(&options, $0, $1) }
-        if let problem {
-            warn("\(problem.message); going on without it")
-        }
         do throws(SchedulerError) {
             self.init(handle: try Scheduler.makePool(&options, name: "overdrive"), name: "overdrive", isShared: true)
         } catch {
             trap("Scheduler.shared: \(error)")
         }
+        guard let problem else { return }
+        let sentence = "\(problem.message); going on without it"
+        // Who takes it may use `shared`, which is there when this returns.
+        if isWarningTaken { TaskQueue(scheduler: self).async { warn(sentence) } } else { warn(sentence) }
     }
 
     private init(handle: OpaquePointer, name: String, isShared: Bool) {

@@ -25,12 +25,16 @@ extension Scheduler {
         // What was taken by before is let go of outside of the lock.
         let before = Warnings.taker.withLock { taker in
             defer { taker = take }
+            // Under the lock: of two callers the same one is the last for the engine's warnings and for ours.
+            od_warnings_to(take == nil ? nil : { sentence in if let sentence { warn(String(cString: sentence)) } })
             return taker
         }
-        od_warnings_to(take == nil ? nil : { sentence in if let sentence { warn(String(cString: sentence)) } })
         _ = consume before
     }
 }
+
+/// Whether a closure of the program's is called with warnings.
+var isWarningTaken: Bool { Warnings.taker.withLock { $0 != nil } }
 
 private enum Warnings {
     static let taker = Locked<(@Sendable (String) -> Void)?>(nil)

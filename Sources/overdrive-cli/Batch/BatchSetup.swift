@@ -115,7 +115,7 @@ struct BatchSetup: ParsableArguments {
             if file >= 0 { close(file) }
             if error != 0 {
                 StandardError.say(place.bytes, "cannot write the report: \(sentence(forError: error))")
-                return .output
+                return error == EROFS ? .readOnly : .output
             }
         }
         guard report.ending == .interrupted else { return nil }

@@ -32,13 +32,14 @@ private final class CryptoState {
     }
 }
 
-/// What libcrypto is asked for once. Its configuration file is not read: nobody should change what a checksum is.
+/// What libcrypto is asked for once. Its configuration file is not read: nobody should change what a checksum is. Nor does
+/// it clean up at the process's exit, beside which files that are stuck may still be hashed.
 private enum CryptoKind {
     nonisolated(unsafe) static let sha256 = fetched("SHA2-256")
     nonisolated(unsafe) static let sha512 = fetched("SHA2-512")
 
     private static func fetched(_ name: String) -> OpaquePointer? {
-        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG), nil)
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT), nil)
         return EVP_MD_fetch(nil, name, nil)
     }
 }

@@ -13,7 +13,8 @@ struct MergeCommand: ParsableCommand {
             nothing is printed then.
 
             EXIT CODES: 0 all there; 1 some items had failed: they are named; 65 items are missing or double, or a \
-            journal is damaged; 66 no journal; 74 the results could not be written.
+            journal is damaged; 66 no journal; 73 read-only file system; \
+            74 the results could not be written.
             """
     )
 
