@@ -41,7 +41,7 @@ public enum GlobalExecutor {
     ///   priority awaits it; one of a higher band waits for its turn.
     @discardableResult
     public static func install() -> Bool {
-        let obstacle = state.withLock { isInstalled in
+        let obstacle = state.withLock { isInstalled -> String? in
             if isInstalled { return nil }
             if let obstacle = ProcessExecutor.obstacle { return obstacle }
             ProcessExecutor.install()
