@@ -103,7 +103,7 @@ private final class ConcurrentLoop: Sendable {
     private let allDone = WaitGroup()
     // The caller's, or else its Swift task, who outlive every number. Not kept: who comes late lets go of the loop after the
     // caller has gone on, when a task that lay in its parent's frame (`async let`) may be there no more.
-    nonisolated(unsafe) private unowned(unsafe) let work: (any CurrentWork)?
+    private unowned(unsafe) let work: (any CurrentWork)?
 
     init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>, _ work: (any CurrentWork)?) {
         self.body = body
