@@ -144,6 +144,33 @@ struct BatchJobTests {
         #expect(report.ending == .interrupted)
     }
 
+    /// What had ended when the run gave up was counted, and its outputs were not returned.
+    @Test("returns what it counts where an item does not end")
+    func stuckLast() throws {
+        let release = CountingSemaphore(value: 0)
+        let token = CancellationToken()
+        let first = CountingSemaphore(value: 0)
+        let job = BatchJob(name: "stuck", version: "1", count: 2) { index, _ in
+            if index == 0 {
+                first.wait()
+                return [7]
+            }
+            token.cancel()
+            // The run is asked to end while both are under way.
+            first.signal()
+            release.wait()
+            return []
+        }
+        var options = options(parallelism: 2)
+        options.token = token
+        options.endDeadline = .milliseconds(100)
+        var seen: [Int] = []
+        let report = try job.run(options) { index, _ in seen.append(index) }
+        release.signal()
+        #expect(report.done == 1 && seen == [0])
+        #expect(report.stuck.count == 1 && report.ending == .interrupted)
+    }
+
     @Test("holds no more outputs than its window while the reader is slow or the first item is")
     func window() throws {
         let first = CountingSemaphore(value: 0)

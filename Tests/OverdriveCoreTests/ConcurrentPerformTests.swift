@@ -201,4 +201,32 @@ struct ConcurrentPerformTests {
         holder.value = nil
         #expect(seen.count == 3)
     }
+
+    private final class Caller: CurrentWork {
+        let isRequested = false
+    }
+
+    /// A task that lay in its parent's frame was let go of by who came late, when the frame was there no more.
+    @Test("leaves nothing of its caller's with who comes late")
+    func late() {
+        let scheduler = makeScheduler(workers: 2)
+        let queue = TaskQueue(scheduler: scheduler)
+        let (inside, gate) = (Counter(), Gate())
+        for _ in 0..<2 {
+            queue.async {
+                inside.add()
+                gate.pass()
+            }
+        }
+        #expect(eventually { inside.count == 2 })
+        weak var gone: Caller?
+        do {
+            let caller = Caller()
+            gone = caller
+            caller.whileCurrent { queue.concurrentPerform(iterations: 10) { _ in } }
+        }
+        #expect(gone == nil)
+        gate.open()
+        queue.waitUntilAllTasksAreFinished()
+    }
 }

@@ -132,7 +132,6 @@ struct AuditTests {
         try tree.write("a", "x")
         let cache = "\(tree.path)-cache"
         defer { unlink(cache) }
-        usleep(20_000)
         for algorithm in ["xxh3", "xxh3"] {
             #expect(try overdrive(["--algorithm", algorithm, "--cache", cache, "."], in: tree).lines.count == 1)
         }

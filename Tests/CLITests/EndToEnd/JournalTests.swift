@@ -55,6 +55,44 @@ struct JournalledChecksumTests {
         }
     }
 
+    /// It was sealed and returned from the kernel's memory alone, which a power failure takes back.
+    @Test("brings what an earlier run wrote to the disk before it counts on it")
+    func synchronised() throws {
+        let tree = try TemporaryTree()
+        let spy = "\(tree.path)-spy"
+        defer {
+            removeJournal(tree)
+            for ending in [".c", ".so", ".log"] { unlink(spy + ending) }
+        }
+        try tree.write("file", "x")
+        #expect(try checksum(tree, ["."]).run().status == 0)
+        let source = """
+            #include <fcntl.h>
+            #include <stdio.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            int fdatasync(int file) {
+                char link[64], path[4096];
+                snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+                ssize_t length = readlink(link, path, sizeof path);
+                int log = open("\(spy).log", O_WRONLY | O_CREAT | O_APPEND, 0666);
+                if (length > 0) dprintf(log, "%.*s\\n", (int)length, path);
+                close(log);
+                return (int)syscall(SYS_fdatasync, file);
+            }
+            """
+        let descriptor = open(spy + ".c", O_WRONLY | O_CREAT, 0o666)
+        _ = Array(source.utf8).withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        close(descriptor)
+        let compiled = try Command("clang", ["-shared", "-fPIC", "-o", spy + ".so", spy + ".c"]).run()
+        try #require(compiled.status == 0, "\(compiled.errors)")
+        var again = try checksum(tree, ["."])
+        again.environment = ["LD_PRELOAD=\(spy).so"]
+        #expect(try again.run().status == 0)
+        let seen = try Command("cat", [spy + ".log"]).run().lines
+        #expect(seen.first?.hasSuffix("/000001.journal") == true, "\(seen)")
+    }
+
     @Test("files that cannot be read are said each time, with code 1")
     func failures() throws {
         let tree = try TemporaryTree()
@@ -183,6 +221,7 @@ struct JournalledChecksumTests {
         defer {
             umount2(disk, 0)
             rmdir(disk)
+            removeJournal(tree)
         }
         let there = Command.overdrive(["checksum", "--journal", "\(disk)/j", tree.path])
         let whole = try there.run()
@@ -192,6 +231,7 @@ struct JournalledChecksumTests {
             there, Command.overdrive(["checksum", "--journal", "\(disk)/new", tree.path]),
             Command.overdrive(["run", "--journal", "\(disk)/new", "--", "true", ":::", "a"]),
             Command.overdrive(["checksum", "--cache", "\(disk)/cache", tree.path]),
+            Command.overdrive(["checksum", "--journal", "\(tree.path)-journal", "--report", "\(disk)/report", tree.path]),
         ] {
             let refused = try command.run()
             #expect(refused.status == 73, "\(refused.errors)")
