@@ -147,6 +147,7 @@ struct BatchJobTests {
     /// What had ended when the run gave up was counted, and its outputs were not returned.
     @Test("returns what it counts where an item does not end")
     func stuckLast() throws {
+        let scratch = try Scratch()
         let release = CountingSemaphore(value: 0)
         let token = CancellationToken()
         let first = CountingSemaphore(value: 0)
@@ -161,7 +162,7 @@ struct BatchJobTests {
             release.wait()
             return []
         }
-        var options = options(parallelism: 2)
+        var options = options(scratch, parallelism: 2)
         options.token = token
         options.endDeadline = .milliseconds(100)
         var seen: [Int] = []
