@@ -143,6 +143,13 @@ static void note_room(void *unused)
     atomic_fetch_add(&room.started, 1);
 }
 
+/* Nobody was woken for the forks there are, and it was noted: as many run as may. */
+static bool forks_are_held_back(od_pool *pool, uint64_t threads_before)
+{
+    return odi_load_relaxed(&pool->crew.held_back) && /* relaxed: the caller's own note */
+           metrics_of(pool).threads_started == threads_before && atomic_load(&room.started) == 0;
+}
+
 /* Another guest's fork starts once the first has made room. */
 static void check_room(int workers, bool joins)
 {
@@ -154,16 +161,16 @@ static void check_room(int workers, bool joins)
     assert_int_equal(pthread_create(&other, NULL, be_in_the_way, joins ? &room : NULL), 0);
     assert_comes_true(atomic_load(&room.here));
     od_forks_enter(room.pool, &stay);
+    uint64_t threads = metrics_of(room.pool).threads_started;
     od_fork_slot *branch = od_fork(note_room, NULL);
-    odi_clock_sleep(MILLISECONDS(5)); /* nobody takes it: as many run as may */
-    int before = atomic_load(&room.started);
+    bool held_back = forks_are_held_back(room.pool, threads);
     atomic_store(&room.may_go, 1);
     bool came = COMES_TRUE(atomic_load(&room.started) == 1);
     atomic_store(&room.awake, 3);
     od_join(branch, note_room, NULL);
     od_forks_leave(&stay);
     pthread_join(other, NULL);
-    assert_int_equal(before, 0);
+    assert_true(held_back);
     assert_true(came);
     assert_int_equal(od_pool_free(room.pool), OD_OK);
 }
@@ -192,8 +199,7 @@ static void check_blocked_guest(bool says_so)
     for (int i = 0; i < ABOVE; i++)
         branches[i] = od_fork(note_room, NULL);
     if (says_so) {
-        odi_clock_sleep(MILLISECONDS(5));
-        assert_int_equal(atomic_load(&room.started), 0);
+        assert_true(forks_are_held_back(pool, 0));
         od_blocking_begin();
     }
     /* Looks are rare enough for it to be taken for asleep, also where timers have no slack. */
@@ -336,7 +342,7 @@ static void fork_where_the_parent_did(void *unused)
     od_forks_leave(&stay);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fib_branch, &frame);
     child_expects(od_queue_wait(queue, HANG_NS));
-    odi_clock_sleep(MILLISECONDS(20)); /* the worker looks about once it is idle */
+    child_expects(COMES_TRUE(idle_ones_sleep(theirs.pool, 1))); /* having looked about */
     child_expects(atomic_load(&theirs.in_child) == 0);
 }
 

@@ -92,7 +92,7 @@ static void forks_above_a_blocked_leaf_are_taken(void **state)
 
 static struct {
     atomic_int done[2];
-    bool seen[2];
+    bool seen[2], slept;
 } later;
 
 static void note_done(void *raw)
@@ -101,12 +101,11 @@ static void note_done(void *raw)
 }
 
 /* Both forks run elsewhere, because this one does not come back before they have. */
-static void fork_now_and_later(void *unused)
+static void fork_now_and_later(void *pool)
 {
-    (void)unused;
     od_fork_slot *root = od_fork(note_done, (void *)0);
     later.seen[0] = COMES_TRUE(atomic_load(&later.done[0]));
-    odi_clock_sleep(MILLISECONDS(30)); /* the thief has gone to sleep */
+    later.slept = COMES_TRUE(idle_ones_sleep(pool, 1)); /* the thief */
     od_fork_slot *second = od_fork(note_done, (void *)1);
     later.seen[1] = COMES_TRUE(atomic_load(&later.done[1]));
     od_join(second, note_done, (void *)1);
@@ -120,8 +119,9 @@ static void a_sleeper_is_woken_for_a_fork_that_comes_later(void **state)
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "later");
 
     memset(&later, 0, sizeof later);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
-    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, pool);
+    assert_true(od_queue_wait(queue, 4 * HANG_NS));
+    assert_true(later.slept);
     assert_true(later.seen[0]);
     assert_true(later.seen[1]);
     od_queue_release(queue);
@@ -147,18 +147,18 @@ static void note_second(void *unused)
     atomic_fetch_add(&second.started, 1);
 }
 
-static void fork_above_a_taken_root(void *unused)
+static void fork_above_a_taken_root(void *pool)
 {
-    od_fork_slot *branches[ABOVE], *root = od_fork(stay_inside, unused);
+    od_fork_slot *branches[ABOVE], *root = od_fork(stay_inside, NULL);
 
     (void)COMES_TRUE(atomic_load(&second.inside));
-    odi_clock_sleep(MILLISECONDS(20));
+    later.slept = COMES_TRUE(idle_ones_sleep(pool, 1)); /* the other */
     for (int i = 0; i < ABOVE; i++)
         branches[i] = od_fork(note_second, NULL);
     later.seen[0] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
     for (int i = ABOVE; i-- > 0;)
         od_join(branches[i], note_second, NULL);
-    od_join(root, stay_inside, unused);
+    od_join(root, stay_inside, NULL);
 }
 
 static void be_awake(void *unused)
@@ -179,9 +179,10 @@ static void a_second_sleeper_is_woken_when_the_first_stays_in_its_branch(void **
     for (int i = 0; i < 3; i++)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, be_awake, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
-    odi_clock_sleep(MILLISECONDS(20)); /* all three have gone to sleep */
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_above_a_taken_root, NULL);
-    assert_true(od_queue_wait(queue, 3 * HANG_NS));
+    assert_comes_true(idle_ones_sleep(pool, 3));
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_above_a_taken_root, pool);
+    assert_true(od_queue_wait(queue, 4 * HANG_NS));
+    assert_true(later.slept);
     assert_true(later.seen[0]);
     assert_true(later.seen[1]); /* not by the first, once it was done */
     od_queue_release(queue);
@@ -259,7 +260,7 @@ static void have_stolen(od_pool *pool, od_queue *queue, int slot)
     for (int i = 0; i < 2; i++)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, be_held, NULL);
     assert_comes_true(atomic_load(&held.here) == 2);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, NULL);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, pool);
     atomic_store(&held.out[1 - slot], 1);
     odi_worker *worker = odi_load_acquire(&pool->crew.slots[1 - slot], W1);
     assert_comes_true(odi_forks_hold_work(&worker->forks));

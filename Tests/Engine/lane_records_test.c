@@ -12,11 +12,13 @@
 static struct {
     od_queue *queue;
     od_group *group;
+    atomic_int thread;
     atomic_bool woken;
 } sleeper;
 
 static void *sleep_on_the_group(void *unused)
 {
+    atomic_store(&sleeper.thread, odi_thread_id());
     (void)od_group_wait(sleeper.group, INT64_MAX);
     atomic_store(&sleeper.woken, true);
     return unused;
@@ -24,6 +26,7 @@ static void *sleep_on_the_group(void *unused)
 
 static void *sleep_on_the_queue(void *unused)
 {
+    atomic_store(&sleeper.thread, odi_thread_id());
     (void)od_queue_wait(sleeper.queue, INT64_MAX);
     atomic_store(&sleeper.woken, true);
     return unused;
@@ -65,7 +68,8 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
     assert_true(add_to_ledger(record)); /* a job that runs … */
     pthread_create(&thread, NULL, sleep, NULL);
     assert_comes_true(odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED);
-    odi_clock_sleep(MILLISECONDS(20)); /* asleep by now */
+    assert_comes_true(sleeps_at(waits_for_queue ? &sleeper.queue->watch : &sleeper.group->watch,
+                                atomic_load(&sleeper.thread)));
     odi_watchers watchers = odi_record_watchers(record);
     assert_true(odi_record_subtract(record, 1)); /* … and ends: drained is owed */
     if (waits_for_queue)

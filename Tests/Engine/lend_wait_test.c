@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "job/group.h"
 #include "os/thread.h"
 
 static uint32_t lent(void)
@@ -105,17 +106,20 @@ static void a_queue_is_waited_for_in_the_waiters_band(void **state)
     assert_order(queue, "B", 1);
 }
 
-static uint32_t lent_when_raised;
+static struct {
+    int waiter; /* the thread */
+    bool asleep;
+    uint32_t lent;
+} when_raised;
 
+/* What else would be lent is by the time the waiter sleeps. */
 static void *open_when_raised(void *raw)
 {
     od_queue *queue = raw;
 
-    do
-        odi_clock_sleep(100 * ODI_MICROSECOND);
-    while (LOOK(queue, queue->raised) == 0 || !a_pass_waits());
-    odi_clock_sleep(MILLISECONDS(5)); /* what else would be lent is by then */
-    lent_when_raised = lent();
+    when_raised.asleep = COMES_TRUE(LOOK(queue, queue->raised) != 0 && a_pass_waits() &&
+                                    sleeps_at(&queue->watch, when_raised.waiter));
+    when_raised.lent = lent();
     gate_open(&scene.door);
     return NULL;
 }
@@ -129,10 +133,12 @@ static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_QUEUE_BAND, 'b');
     flood_the_middle();
+    when_raised.waiter = odi_thread_id();
     pthread_create(&opener, NULL, open_when_raised, queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_true(od_queue_wait(queue, 2 * HANG_NS));
     pthread_join(opener, NULL);
-    assert_int_equal(lent_when_raised, 0); /* the lane alone is raised */
+    assert_true(when_raised.asleep);
+    assert_int_equal(when_raised.lent, 0); /* the lane alone is raised */
     assert_order(queue, "ab", 2);
 }
 
@@ -150,9 +156,12 @@ static void what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be(void **st
     od_group_release(group);
 }
 
+static atomic_int waits_in_the_middle; /* the thread */
+
 static void *wait_in_the_middle(void *group)
 {
-    return od_group_wait(group, HANG_NS) ? group : NULL;
+    atomic_store(&waits_in_the_middle, odi_thread_id());
+    return od_group_wait(group, 2 * HANG_NS) ? group : NULL;
 }
 
 /* A thread that is nobody's is in the middle band, and so is what it waits for. */
@@ -165,8 +174,9 @@ static void nothing_is_lent_to_who_has_as_much(void **state)
 
     (void)state;
     od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    atomic_store(&waits_in_the_middle, 0);
     pthread_create(&waiter, NULL, wait_in_the_middle, group);
-    odi_clock_sleep(MILLISECONDS(20));
+    assert_comes_true(sleeps_at(&group->watch, atomic_load(&waits_in_the_middle)));
     assert_int_equal(lent(), 0);
     gate_open(&scene.door);
     pthread_join(waiter, &waited);

@@ -5,8 +5,16 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
+#include <urcu/static/urcu-memb.h>
+
 #include "base/atomic.h"
 #include "reclaim/reclaim.h"
+
+/* liburcu's own word: -1 while whoever waits for a grace period sleeps for a reader. */
+static bool a_grace_period_waits(void)
+{
+    return __atomic_load_n(&urcu_memb_gp.futex, __ATOMIC_RELAXED) == -1;
+}
 
 typedef struct {
     odi_retired retired; /* first */
@@ -101,7 +109,7 @@ static void behind_a_frozen_reader_nothing_is_freed_and_nobody_waits(void **stat
         odi_read_end();
         odi_reader_leave();
     }
-    odi_clock_sleep(MILLISECONDS(20));
+    assert_comes_true(a_grace_period_waits());
     assert_int_equal(atomic_load(&destroyed), 0);
     gate_open(&frozen);
     pthread_join(reader, NULL);

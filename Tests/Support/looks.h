@@ -4,6 +4,7 @@
 
 #include "Support/check.h"
 #include "lane/queue.h"
+#include "os/thread.h"
 
 /* The value of `expression` while nobody changes the queue's lane. */
 #define LOOK(queue, expression)                                                           \
@@ -34,6 +35,16 @@ static inline uint32_t barriers_in(od_queue *queue)
 static inline int32_t away_from(od_queue *queue)
 {
     return LOOK(queue, queue->gate.earmarks);
+}
+
+/* Whether somebody waits for the queue or group whose watch this is, and thread `id` sleeps there: nobody else
+ * has a lock that it could sleep for, once this one is released. */
+static inline bool sleeps_at(odi_watch *watch, int id)
+{
+    odi_lock_acquire(&watch->lock);
+    bool waits = watch->waiters != NULL;
+    odi_lock_release(&watch->lock);
+    return waits && odi_thread_sleeps(id) != 0;
 }
 
 static inline bool has_passes(od_queue *queue)

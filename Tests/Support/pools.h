@@ -7,6 +7,7 @@
 #include "Support/check.h"
 #include "Support/clock.h"
 #include "include/od_queue.h"
+#include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/worker.h"
 
@@ -80,6 +81,23 @@ static inline bool nothing_runs(od_pool *pool)
         nothing &= worker == NULL || !(odi_load_acquire(&worker->jobs, W2) & 1);
     }
     return nothing;
+}
+
+/* Whether so many workers at least sleep for want of work: they are counted as sleepers, which comes before their
+ * last look at what there is, and in the kernel, where that can be told. */
+static inline bool idle_ones_sleep(od_pool *pool, int workers)
+{
+    int sleepers = 0, in_kernel = 0;
+
+    for (int site = 0; site < pool->crew.site_count; site++)
+        sleepers += (int)odi_idle_sleepers(&pool->crew.sites[site].idle);
+    for (int slot = 0; slot < pool->crew.capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+
+        in_kernel += worker != NULL && !(odi_worker_activity(worker) & 1) &&
+                     odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) != 0;
+    }
+    return sleepers >= workers && in_kernel >= workers;
 }
 
 static inline void assert_report(const od_stop_report *report, uint64_t ran, uint64_t cancelled,
