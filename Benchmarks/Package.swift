@@ -46,6 +46,7 @@ let package = Package(
             dependencies: ["Simulation", "SuiteKit", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings
         ),
+        .executableTarget(name: "counts", dependencies: ["SuiteKit"], swiftSettings: settings),
         .testTarget(name: "SuiteTests", dependencies: ["Simulation", "SuiteKit"], exclude: ["Fixtures"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6],

@@ -19,7 +19,7 @@ public struct Contender: Sendable {
             note: "Swift, a scheduler with as many workers as asked for."),
         Contender(
             id: "overdrive-c", title: "Overdrive C", program: "overdrive-c",
-            note: "The engine from C, clang -O3.", isHeadline: false),
+            note: "The engine from C, compiled as the package is; what calls it by clang -O3.", isHeadline: false),
         Contender(
             id: "libdispatch", title: "libdispatch", program: "contender-dispatch",
             note: "As many CPUs as workers, by affinity. Trees by concurrentPerform, which below the first level is a plain loop."),

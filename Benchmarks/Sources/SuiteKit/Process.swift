@@ -126,5 +126,14 @@ public enum File {
         return fclose(file) == 0 && written == bytes.count
     }
 
+    /// Makes the folders that lead to a file.
+    public static func makeFolder(of path: String) {
+        var folder = ""
+        for part in path.split(separator: "/", omittingEmptySubsequences: false).dropLast() {
+            folder += part + "/"
+            mkdir(folder, 0o777)
+        }
+    }
+
     public static func remove(_ path: String) { unlink(path) }
 }

@@ -50,7 +50,7 @@ struct NotesCommand: ParsableCommand {
             counts: figures.filter { !$0.counts.isEmpty }.map {
                 Counts(workload: $0.workload, contender: $0.contender, workers: $0.workers, counts: $0.counts.mapValues(Decimals.fourDigits))
             })
-        makeFolder(of: out)
+        File.makeFolder(of: out)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         guard File.write(String(decoding: try encoder.encode(notes), as: UTF8.self) + "\n", to: out) else {

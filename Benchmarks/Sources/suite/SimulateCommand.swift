@@ -70,7 +70,7 @@ struct SimulateCommand: ParsableCommand {
         print("")
         for line in checks + Simulator.assumptions { print(line) }
         if let out {
-            makeFolder(of: out)
+            File.makeFolder(of: out)
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
             let report = Report(costs: costs, rows: rows, checks: checks, assumptions: Simulator.assumptions)

@@ -9,7 +9,7 @@ struct Suite: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suite",
         abstract: "Measures Overdrive beside other schedulers, and says how it stands.",
-        subcommands: [RunCommand.self, CountsCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, NotesCommand.self, ListCommand.self, FingerprintCommand.self])
+        subcommands: [RunCommand.self, SimulateCommand.self, TableCommand.self, ThinCommand.self, CompareCommand.self, NotesCommand.self, ListCommand.self, FingerprintCommand.self])
 }
 
 /// `suite run`.
@@ -72,7 +72,7 @@ struct RunCommand: ParsableCommand {
         if let more = counts.first(where: { $0 > cpus }) {
             say("\(more) workers are more than the \(cpus) CPUs: what they measure is crowding, not speed-up")
         }
-        makeFolder(of: out)
+        File.makeFolder(of: out)
         let seconds = settle ?? (size == .quick ? 300 : 3600)
         let fingerprint = Fingerprint.current(
             size: size, rounds: rounds, settle: seconds, budget: budget, workers: counts, programs: Programs(folders).files(of: chosen),
@@ -223,13 +223,4 @@ struct ListCommand: ParsableCommand {
 func say(_ sentence: String) {
     let line = sentence + "\n"
     _ = line.withCString { write(2, $0, strlen($0)) }
-}
-
-/// Makes the folders that lead to a file.
-func makeFolder(of path: String) {
-    var folder = ""
-    for part in path.split(separator: "/", omittingEmptySubsequences: false).dropLast() {
-        folder += part + "/"
-        mkdir(folder, 0o777)
-    }
 }
