@@ -32,7 +32,7 @@ public enum GlobalExecutor {
     /// of before run there, and their tasks come over at their next suspension.
     ///
     /// - Returns: Whether tasks run on Overdrive now. False leaves the program as it was and says why, in one sentence
-    ///   on the standard error stream: the Swift runtime is one that this version does not know, another executor is
+    ///   (`Scheduler.onWarning`): the Swift runtime is one that this version does not know, another executor is
     ///   the process's, or a library has taken over the runtime's hook. A second call finds it installed and does nothing.
     /// - Threading: Any thread. Swift's runtime reads its executors without a lock: a call while other threads enqueue is
     ///   safe as far as a store of two words is.

@@ -172,7 +172,8 @@ extension Conformance {
 
         /// The rows of a page.
         private func rows(of page: String) throws -> [(cell: String, here: String)] {
-            let guide = Self.tests.appendingPathComponent("../../Sources/Overdrive/Overdrive.docc/\(page)").standardizedFileURL
+            let module = page == "MigratingFromDispatch.md" ? "OverdriveCore" : "Overdrive"
+            let guide = Self.tests.appendingPathComponent("../../Sources/\(module)/\(module).docc/\(page)").standardizedFileURL
             return try String(contentsOf: guide, encoding: .utf8).split(separator: "\n").compactMap { line in
                 let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
                 return line.hasPrefix("| `") && cells.count == 2 ? (cells[0], cells[1]) : nil

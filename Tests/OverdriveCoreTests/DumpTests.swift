@@ -61,7 +61,7 @@ struct DumpTests {
         let lines = dump.description.split(separator: "\n")
         #expect(lines[0].hasPrefix("Scheduler \"busy\": 2 workers, "))
         #expect(lines.contains { $0.contains("): runs \"tiles\" for 0.") })
-        #expect(lines.contains("  queue \"tiles\" (serial, default): 11 pending"))
+        #expect(lines.contains("  queue \"tiles\" (serial, default): 11 pending, 1 running"))
         #expect(lines.contains("  queue \"held\" (3 at a time, default, suspended): 4 pending"))
         held.resume()
         gate.open()

@@ -156,6 +156,44 @@ struct WorkItemTests {
         suspended.resume()
     }
 
+    /// It was, for the run behind it.
+    @Test("is not cancelled by its queue's cancelAll() once its run there is over")
+    func cancelledAfterwards() {
+        let seen = Log<Bool>()
+        let holder = Holder<WorkItem?>(nil)
+        let item = WorkItem { seen.note(holder.value?.isCancelled ?? true) }
+        holder.value = item
+        queue.async(execute: item)
+        queue.waitUntilAllTasksAreFinished()
+        queue.cancelAll()
+        item.perform()
+        queue.async(execute: item)
+        queue.waitUntilAllTasksAreFinished()
+        #expect(seen.all == [false, false, false])
+        #expect(item.description == "WorkItem (ended)")
+        holder.value = nil
+    }
+
+    /// Only the run that had begun last was looked at.
+    @Test("running on two queues is cancelled by either one's cancelAll()", arguments: [0, 1])
+    func cancelledOnOneOfTwo(number: Int) {
+        let queues = (0..<2).map { _ in TaskQueue(scheduler: makeScheduler()) }
+        let (inside, gate) = (Counter(), Gate())
+        let item = WorkItem {
+            inside.add()
+            gate.pass()
+        }
+        for (begun, queue) in queues.enumerated() {
+            queue.async(execute: item)
+            #expect(eventually { inside.count == begun + 1 })
+        }
+        queues[number].cancelAll()
+        #expect(item.isCancelled)
+        gate.open()
+        for queue in queues { queue.waitUntilAllTasksAreFinished() }
+        #expect(item.isCancelled)
+    }
+
     @Test("let go before it ever began makes its notifications")
     func letGo() {
         let notified = Counter()

@@ -7,7 +7,7 @@ extension Task {
     ///     let logo = try await queue.add { try loadLogo() }.value
     ///
     /// The caller's cancellation leaves the task alone; see ``value(cancelling:)``. Where nobody has added or started the task
-    /// five seconds later, a sentence on the standard error stream says so.
+    /// five seconds later, a warning says so (`Scheduler.onWarning`).
     ///
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
     public final var value: T {

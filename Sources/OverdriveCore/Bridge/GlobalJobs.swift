@@ -38,8 +38,8 @@ package enum GlobalJobs {
     package static func prepare(priority: @escaping @Sendable (UnownedJob) -> JobPriority) {
         _ = (pool, low)
         self.priority.pointee = priority
-        // What waited is the parent's, and somebody else may have held the lock.
-        pthread_atfork(nil, nil, { GlobalJobs.low.pointee = LowBandJobs() })
+        // What waited is the parent's, and another thread may have been changing it: it is left as it is, not taken apart.
+        pthread_atfork(nil, nil, { GlobalJobs.low.initialize(to: LowBandJobs()) })
     }
 
     /// Queues a job behind those of its priority that one thread queued before.

@@ -40,8 +40,23 @@ public final class WorkItem: Sendable {
     private let home = Mutex(Home())
     private struct Home {
         weak var queue: TaskQueue?
-        // Of the last run that began.
-        var epoch: CancelEpoch?
+        // Of the runs for queues: the first one's apart, since there is rarely another.
+        private var epoch: CancelEpoch?
+        private var others: [CancelEpoch] = []
+
+        var isCancelled: Bool { epoch?.hasEnded == true || others.contains { $0.hasEnded } }
+
+        mutating func enter(_ run: CancelEpoch) {
+            if epoch == nil { epoch = run } else { others.append(run) }
+        }
+
+        mutating func leave(_ run: CancelEpoch) {
+            if epoch === run {
+                epoch = others.popLast()
+            } else if let place = others.firstIndex(where: { $0 === run }) {
+                others.remove(at: place)
+            }
+        }
     }
 
     /// What a wait lends to, and holds for a while: not what is suspended, which would not learn that it is over.
@@ -90,8 +105,9 @@ public final class WorkItem: Sendable {
 
     /// One run for a queue, whose ``TaskQueue/cancelAll()`` is the item's cancel.
     fileprivate func perform(for submission: Submission, in epoch: CancelEpoch) {
+        home.withLock { $0.enter(epoch) }
+        defer { home.withLock { $0.leave(epoch) } }
         guard begin() else { return }
-        home.withLock { $0.epoch = epoch }
         // The item's own work without: a wait for itself is looked for there.
         work.whileCurrent { submission.whileCurrent(body) }
         if epoch.hasEnded { cancel() }
@@ -102,7 +118,7 @@ public final class WorkItem: Sendable {
     public var isCancelled: Bool {
         let state = state.load(ordering: .acquiring)
         if state & WorkItem.cancelledBit != 0 { return true }
-        return state >= WorkItem.oneRun && home.withLock { $0.epoch }?.hasEnded == true
+        return state >= WorkItem.oneRun && home.withLock { $0.isCancelled }
     }
 
     /// Cancels the item: no run begins from now on, and one that is under way is told.

@@ -7,7 +7,7 @@ extension Scheduler {
     ///     // Scheduler "render": 2 workers, 14 closures waiting
     ///     //   worker 0 (thread 4711): runs "tiles" for 2.31 s, 3 waiting
     ///     //   worker 1 (thread 4712): waits in "pages" for 2.29 s, in sync on "tiles", which worker 0 runs
-    ///     //   queue "tiles" (serial, default): 11 pending
+    ///     //   queue "tiles" (serial, default): 11 pending, 1 running
     public struct Dump: Sendable, CustomStringConvertible {
         /// One worker.
         public struct Worker: Sendable, Hashable {
@@ -84,11 +84,6 @@ extension Scheduler {
         return Dump(
             name: name, workers: reportedWorkers(), queues: queues, queueCount: queueCount,
             waiting: Int(clamping: od_pool_waiting(handle)))
-    }
-
-    /// Whether closures run or wait for a worker.
-    var isBusy: Bool {
-        od_pool_waiting(handle) > 0 || reportedWorkers().contains { $0.waiting > 0 || $0.atMost != nil }
     }
 
     private func reportedWorkers() -> [Dump.Worker] {
@@ -182,6 +177,7 @@ extension Scheduler.Dump.Queue {
             }
         let state = (isSuspended ? ", suspended" : "") + (isActive ? "" : ", inactive")
         return "  queue \"\(label)\" (\(width), \(qos)\(state)): \(pending) pending"
+            + (running > 0 ? ", \(running) running" : "")
     }
 }
 

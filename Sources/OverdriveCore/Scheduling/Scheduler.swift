@@ -29,7 +29,7 @@ public final class Scheduler: Sendable {
     /// The process's scheduler, started at first use.
     ///
     /// `OVERDRIVE_WORKERS` (1 to 1024), `OVERDRIVE_SPARES` (0 to 1024) and `OVERDRIVE_PLACEMENT` (none, node, core,
-    /// automatic) set it up; a malformed value is left out, with one sentence on the standard error stream.
+    /// automatic) set it up; a malformed value is left out, with a warning; see ``onWarning(_:)``.
     public static let shared = Scheduler()
 
     /// What ``setUpShared(spareWorkers:)`` has set, until ``shared`` is there.
@@ -79,7 +79,7 @@ public final class Scheduler: Sendable {
     ///     lazily, so a large one costs nothing until it is used.
     ///   - spareWorkers: The most workers beyond that number while closures block, 0 to 1024. Where more
     ///     closures than that wait for others (in `sync`, `wait`, `blocking`), these may never get a worker: after
-    ///     a second a sentence on the standard error stream says which closures wait for what.
+    ///     a second a warning says which closures wait for what; see ``onWarning(_:)``.
     /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
     /// - Cost: Reads the machine's limits, about 1 ms; no thread is started.
     public convenience init(
@@ -117,8 +117,8 @@ public final class Scheduler: Sendable {
         }
         guard let problem else { return }
         let sentence = "\(problem.message); going on without it"
-        // Who takes it may use `shared`, which is there when this returns.
-        if isWarningTaken { TaskQueue(scheduler: self).async { warn(sentence) } } else { warn(sentence) }
+        // Who takes it may use `shared`, which is there when this returns, and so must not be called on this thread.
+        if isWarningTaken { DispatchQueue.global().async { warn(sentence) } } else { warn(sentence) }
     }
 
     private init(handle: OpaquePointer, name: String, isShared: Bool) {
@@ -131,17 +131,14 @@ public final class Scheduler: Sendable {
     }
 
     deinit {
-        // The pool finishes what was submitted: elsewhere, where there is something, so that who lets go waits for nobody.
+        // The pool finishes what was submitted: elsewhere, where it has threads, so that who lets go waits for nobody.
         nonisolated(unsafe) let pool = handle
         let owner = Unmanaged.passUnretained(owner)
-        if !isBusy, od_pool_free(pool) != OD_INSIDE {
+        let free = { @Sendable in
+            _ = od_pool_free(pool)
             owner.release()
-        } else {
-            DispatchQueue.global().async {
-                _ = od_pool_free(pool)
-                owner.release()
-            }
         }
+        if metrics.threadsStarted == 0 { free() } else { DispatchQueue.global().async(execute: free) }
     }
 
     private static func makePool(
