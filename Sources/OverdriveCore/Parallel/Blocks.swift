@@ -11,9 +11,21 @@ struct Blocks: Sendable {
     /// More blocks than there will ever be workers for, and few enough to keep something for each.
     @inlinable
     init(_ range: Range<Int>) {
+        self.init(range, atLeast: 1)
+    }
+
+    /// The same for what is combined as it is: values of plain memory, such as numbers, are over too soon for fewer
+    /// than a thousand to be worth a block.
+    @inlinable
+    init<Element>(_ range: Range<Int>, combining type: Element.Type) {
+        self.init(range, atLeast: _isPOD(type) ? 1024 : 1)
+    }
+
+    @inlinable
+    init(_ range: Range<Int>, atLeast least: Int) {
         let length = Parallel.length(of: range)
         self.range = range
-        size = length == 0 ? 1 : (length - 1) / 1024 + 1
+        size = max(least, length == 0 ? 1 : (length - 1) / 1024 + 1)
         count = length == 0 ? 0 : (length - 1) / size + 1
     }
 
@@ -32,10 +44,10 @@ struct Blocks: Sendable {
     func folded<R>(_ values: UnsafeMutablePointer<R>, _ first: Int, _ last: Int, _ combine: (R, R) -> R) -> R {
         if last - first == 1 { return (values + first).move() }
         let middle = first + (last - first) / 2
-        if last - first <= 8 {
+        if last - first <= 8 || _isPOD(R.self) {
             return combine(folded(values, first, middle, combine), folded(values, middle, last, combine))
         }
-        // Combining may take long: the upper part of the tree is forked.
+        // Combining what is no plain memory may take long: the upper part of the tree is forked.
         nonisolated(unsafe) let values = values
         var right: R?
         let left = forkedFold(values, first, middle, combine) { right = folded(values, middle, last, combine) }

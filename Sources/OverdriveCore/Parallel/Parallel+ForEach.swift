@@ -16,13 +16,15 @@ extension Parallel {
     /// - Ordering: In no order between parts; within a part upwards. What the calls wrote is visible afterwards.
     /// - Threading: Any thread, which takes part. From inside `body` too.
     /// - Cost: A plain loop in parts of some microseconds, and some 20 ns for each part. Workers who help call
-    ///   `body` for each number; the calling thread may have it merged into the loop. For bodies of a nanosecond or
+    ///   `body` for each number where it captures something; the calling thread may have it merged into the loop. For bodies of a nanosecond or
     ///   less take ``forEachChunk(_:grain:_:)``, whose loop is merged wherever it runs.
     @inlinable
     @inline(__always)
     public static func forEach(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Int) -> Void) {
         let first = range.lowerBound
+        let merging = merging
         Share(length(of: range), grain: grain).work { part in
+            _ = merging
             for i in part { body(first + i) }
         }
     }

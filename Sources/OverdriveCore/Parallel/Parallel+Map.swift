@@ -21,7 +21,10 @@ extension Parallel {
         return Array(unsafeUninitializedCapacity: count) { places, written in
             // Parts do not overlap, and nobody reads before all are done.
             nonisolated(unsafe) let places = places
+            preferLargePages(places)
+            let merging = merging
             Loop(grain: grain).run(0..<count) { part in
+                _ = merging
                 var index = elements.index(elements.startIndex, offsetBy: part.lowerBound)
                 for i in part {
                     places.initializeElement(at: i, to: transform(elements[index]))
@@ -51,7 +54,9 @@ extension Parallel {
         let blocks = Blocks(0..<elements.count)
         nonisolated(unsafe) let kept = blocks.makePlaces(for: [C.Element].self)
         defer { kept.deallocate() }
+        let merging = merging
         Share(blocks.count).work { some in
+            _ = merging
             for block in some {
                 var elementsKept: [C.Element] = []
                 var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
@@ -75,6 +80,7 @@ extension Parallel {
         if count == 0 { return [] }
         return Array(unsafeUninitializedCapacity: count) { [starts] places, written in
             nonisolated(unsafe) let places = places
+            preferLargePages(places)
             Loop(grain: nil).run(0..<parts.count) { some in
                 for part in some {
                     _ = places[starts[part]..<starts[part + 1]].initialize(fromContentsOf: parts[part])

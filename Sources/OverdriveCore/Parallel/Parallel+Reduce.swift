@@ -16,7 +16,7 @@ extension Parallel {
     /// - Ordering: Calls come in any order; combinations keep the numbers' order.
     /// - Threading: Any thread, which takes part.
     /// - Cost: A plain loop for each of at most 1,024 blocks, one allocation, and some 20 ns for each two
-    ///   microseconds. Workers who help call the closures for each number.
+    ///   microseconds. Workers who help call closures that capture something for each number.
     @inlinable
     @inline(__always)
     public static func reduce<R: Sendable>(
@@ -27,7 +27,9 @@ extension Parallel {
         // Each place is written by whoever takes its block, and by nobody else.
         nonisolated(unsafe) let sums = blocks.makePlaces(for: R.self)
         defer { sums.deallocate() }
+        let merging = merging
         Share(blocks.count).work { some in
+            _ = merging
             for block in some {
                 var sum = identity
                 for i in blocks[block] { sum = combine(sum, map(i)) }
@@ -48,17 +50,19 @@ extension Parallel {
     /// - Returns: The combination of all, with the same bits for any number of workers.
     /// - Ordering: Combinations keep the elements' order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As ``reduce(_:_:map:combine:)``.
+    /// - Cost: As ``reduce(_:_:map:combine:)``; numbers and other plain values 1,024 at a time.
     @inlinable
     @inline(__always)
     public static func reduce<C: RandomAccessCollection & Sendable>(
         _ elements: C, _ identity: C.Element, _ combine: @Sendable (C.Element, C.Element) -> C.Element
     ) -> C.Element where C.Element: Sendable {
-        let blocks = Blocks(0..<elements.count)
+        let blocks = Blocks(0..<elements.count, combining: C.Element.self)
         if blocks.count == 0 { return identity }
         nonisolated(unsafe) let sums = blocks.makePlaces(for: C.Element.self)
         defer { sums.deallocate() }
-        Share(blocks.count).work { some in
+        let merging = merging
+        Share(blocks.count, isShort: blocks.size > 1).work { some in
+            _ = merging
             for block in some {
                 var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
                 var sum = identity
@@ -93,11 +97,13 @@ extension Parallel {
     static func extreme<C: RandomAccessCollection & Sendable>(
         _ elements: C, _ wins: @Sendable (C.Element, C.Element) -> Bool
     ) -> C.Element? where C.Element: Sendable {
-        let blocks = Blocks(0..<elements.count)
+        let blocks = Blocks(0..<elements.count, combining: C.Element.self)
         if blocks.count == 0 { return nil }
         nonisolated(unsafe) let winners = blocks.makePlaces(for: C.Element.self)
         defer { winners.deallocate() }
-        Share(blocks.count).work { some in
+        let merging = merging
+        Share(blocks.count, isShort: blocks.size > 1).work { some in
+            _ = merging
             for block in some {
                 var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
                 var best = elements[index]
@@ -132,9 +138,11 @@ extension Parallel {
     ) -> [C.Element] where C.Element: Sendable {
         let count = elements.count
         if count == 0 { return [] }
-        let blocks = Blocks(0..<count)
+        let blocks = Blocks(0..<count, combining: C.Element.self)
         nonisolated(unsafe) let before = blocks.makePlaces(for: C.Element.self)
-        Share(blocks.count).work { some in
+        let merging = merging
+        Share(blocks.count, isShort: blocks.size > 1).work { some in
+            _ = merging
             for block in some {
                 var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
                 var sum = identity
@@ -153,7 +161,9 @@ extension Parallel {
         }
         return Array(unsafeUninitializedCapacity: count) { places, written in
             nonisolated(unsafe) let places = places
+            preferLargePages(places)
             Loop(grain: nil).run(0..<blocks.count) { some in
+                _ = merging
                 for block in some {
                     var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
                     var sum = before[block]

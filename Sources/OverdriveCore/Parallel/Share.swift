@@ -7,8 +7,8 @@ public import Synchronization
 /// Beside that it offers one fork, a helper, which does the same by calling them; a helper offers another helper
 /// before it begins. So a loop that nobody helps with is a plain loop, and one that somebody helps with is never
 /// slower for it: what a helper does not take, the caller does at its own speed. (Were half of the range forked
-/// instead, that half would be called number by number wherever it runs: the optimiser merges no closure into one
-/// that captures it and goes out of its sight.)
+/// instead, that half would be called number by number wherever it runs: the optimiser merges no closure that has
+/// captures into one that captures it and goes out of its sight. Of others see ``Parallel/merging``.)
 ///
 /// Like guided self-scheduling (Polychronopoulos, Kuck, IEEE ToC 1987), with sizes by time.
 @usableFromInline
@@ -19,12 +19,15 @@ struct Share: ~Copyable {
     @usableFromInline let count: Int
     /// So many at least are taken at once.
     @usableFromInline let grain: Int
+    /// Whether all may be over before a thief comes: of few numbers each may be long, unless the caller knows better.
+    @usableFromInline let beginsAlone: Bool
 
     @inlinable
     @inline(__always)
-    init(_ count: Int, grain: Int? = nil) {
+    init(_ count: Int, grain: Int? = nil, isShort: Bool = false) {
         if let grain, grain < 1 { Parallel.trapGrain(grain) }
         self.count = count
+        beginsAlone = isShort || count >= 256
         self.grain = min(grain ?? 1, Share.greatestPart)
     }
 
@@ -40,12 +43,12 @@ struct Share: ~Copyable {
         work(body) { help(0, body) }
     }
 
-    /// `helper` is forked, and not missed where nobody has taken it: at once for few numbers, of which each may be
-    /// long; of many when some have taken half a unit of time, because all of them may be over before a thief comes.
+    /// `helper` is forked, and not missed where nobody has taken it: at once, or when some numbers have taken half a
+    /// unit of time.
     @inlinable
     @inline(__always)
     func work(_ body: (Range<Int>) -> Void, _ helper: () -> Void) {
-        if count >= 256 {
+        if beginsAlone {
             let began = od_loop_ticks()
             var (start, size) = (0, grain)
             while od_loop_ticks() &- began < od_loop_unit() / 2 {
