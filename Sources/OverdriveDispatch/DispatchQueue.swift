@@ -15,6 +15,8 @@ public import OverdriveCore
 /// - Cost: A submission costs what it costs on `TaskQueue`, and a few nanoseconds more; nothing is allocated for it.
 public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     /// The queue of the engine's that runs the closures: with it Overdrive's own calls go to the same queue.
+    ///
+    /// ``main``'s plain closures go to the main queue itself and pass it by: they are in none of its counts.
     public let taskQueue: TaskQueue
 
     /// What the queue is called in reports and messages.

@@ -1,3 +1,4 @@
+import Dispatch
 import OverdriveCore
 import Testing
 
@@ -148,12 +149,16 @@ struct QoSTests {
         }
     }
 
-    @Test("is the main queue's in its closures")
+    @Test("is the main queue's in its closures, whoever submits them")
     func onMain() async {
         let seen = await withCheckedContinuation { continuation in
             TaskQueue.main.async { continuation.resume(returning: TaskQueue.QoS.current) }
         }
         #expect(seen == .userInteractive)
+        let past = await withCheckedContinuation { continuation in
+            DispatchQueue.main.async { continuation.resume(returning: TaskQueue.QoS.current) }
+        }
+        #expect(past == .userInteractive)
     }
 
     @Test("that is low is passed over at most 256 times")

@@ -1,4 +1,5 @@
 import Foundation
+import OverdriveCore
 import OverdriveDispatch
 import TestSupport
 import Testing
@@ -30,6 +31,23 @@ extension DropIn {
             #expect(DispatchQueue.global().label == "com.apple.root.default-qos")
             #expect(DispatchQueue.global(qos: .background) === DispatchQueue.global(priority: .background))
             #expect(Set([queue, queue, .main]).count == 2)
+        }
+
+        @Test("main's closures matter most, and so does what they have done beside them")
+        func mainMatters() async {
+            let seen = await withCheckedContinuation { continuation in
+                DispatchQueue.main.async {
+                    let inherited = Box<TaskQueue.QoS?>(nil)
+                    let done = DispatchSemaphore(value: 0)
+                    DispatchQueue(label: "inherits").async(flags: .inheritQoS) {
+                        inherited.value = .current
+                        done.signal()
+                    }
+                    done.wait()
+                    continuation.resume(returning: [TaskQueue.QoS.current, inherited.value])
+                }
+            }
+            #expect(seen == [.userInteractive, .userInteractive])
         }
 
         @Test("has sync return, throw a typed error, and rethrow")

@@ -46,10 +46,13 @@ extension TaskQueue {
         ///
         /// It is the higher of the queue's and the submission's, or what the submission enforced. In a `sync`
         /// it is the higher of the queue's and the caller's. In an asynchronous body, and in Swift's tasks on a scheduler,
-        /// it is that of the Swift task's priority.
+        /// it is that of the Swift task's priority. On the main thread, outside of those, it is `userInteractive`.
         public static var current: QoS? {
             let here = QoS(rawValue: od_queue_current_band()) ?? ofTask
-            guard let around = DispatchRoute.qosHere else { return here }
+            guard let around = DispatchRoute.qosHere else {
+                // Whoever submits to the main queue itself passes the route by.
+                return here ?? (TaskQueue.isOnMain ? .userInteractive : nil)
+            }
             return max(here ?? around, around)  // a sync from one into the other
         }
 
@@ -71,7 +74,7 @@ extension TaskQueue {
         }
 
         /// What a submission asks for.
-        static func asked(_ qos: QoS?, _ flags: Flags) -> QoS? {
+        package static func asked(_ qos: QoS?, _ flags: Flags) -> QoS? {
             if flags.contains(.noQoS) { return nil }
             guard flags.contains(.inheritQoS), let current else { return qos }
             return max(current, qos ?? current)
