@@ -126,7 +126,7 @@ extension DispatchQueue {
         asyncAfter(deadline: deadline, qos: execute.qos, flags: execute.flags) { execute.perform() }
     }
 
-    /// Submits a closure at a time of the wall clock, however that is set meanwhile: libdispatch watches it.
+    /// Submits a closure at a time of the wall clock, however that is set meanwhile.
     ///
     /// - Parameters:
     ///   - wallDeadline: When; a time that has passed is at once, `.distantFuture` never.
@@ -138,15 +138,18 @@ extension DispatchQueue {
         wallDeadline: DispatchWallTime, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
         execute work: @escaping @Sendable () -> Void
     ) {
-        let terms = flags.rawValue
-        watching.asyncAfter(wallDeadline: wallDeadline) {
-            self.async(qos: qos, flags: DispatchWorkItemFlags(rawValue: terms), execute: work)
+        if let mainItself {
+            mainItself.asyncAfter(wallDeadline: wallDeadline, qos: qos, flags: flags, execute: work)
+            return
         }
+        guard let time = wallDeadline.since1970 else { return }
+        let body = standIn.isThere ? standIn.around(work, flags) : work
+        WallTimer(.shared, on: taskQueue, at: time, qos: qos.asked, flags: flags.engine) { _ in body() }
     }
 
     /// Submits an item at a time of the wall clock.
     public func asyncAfter(wallDeadline: DispatchWallTime, execute: DispatchWorkItem) {
-        watching.asyncAfter(wallDeadline: wallDeadline) { self.async(execute: execute) }
+        asyncAfter(wallDeadline: wallDeadline, qos: execute.qos, flags: execute.flags) { execute.perform() }
     }
 }
 

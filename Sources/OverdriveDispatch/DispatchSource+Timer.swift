@@ -30,9 +30,7 @@ extension DispatchSource {
         wallDeadline: DispatchWallTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)
     ) {
-        let theirs = Dispatch.DispatchSource.makeTimerSource(queue: watching)
-        theirs.schedule(wallDeadline: wallDeadline, repeating: interval, leeway: leeway)
-        core.schedule(by: SourceWatch(theirs))
+        core.schedule(atWall: wallDeadline.since1970, every: interval.nanoseconds)
     }
 
     public func schedule(

@@ -11,8 +11,7 @@ public typealias DispatchSourceHandler = () -> Void
 ///     timer.schedule(deadline: .now() + 1, repeating: 1)
 ///     timer.activate()
 ///
-/// Timers are Overdrive's own. Descriptors, signals, processes and the wall clock are watched by libdispatch. Events
-/// that come while the handler runs, or while the source or its queue is suspended, are told as one, with
+/// Timers are Overdrive's own. Descriptors, signals and processes are watched by libdispatch. Events that come while the handler runs, or while the source or its queue is suspended, are told as one, with
 /// ``data`` as their sum.
 ///
 /// - Ordering: A source's handlers never run at the same time, on a concurrent queue either. The cancel handler is the

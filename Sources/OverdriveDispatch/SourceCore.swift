@@ -20,9 +20,10 @@ final class SourceCore: @unchecked Sendable {
 
     private let section = CriticalSection()
     private var queue: DispatchQueue
-    private var watch: SourceWatch?
-    private var timer: TaskQueue.Timer?
+    private let watch: SourceWatch?
     private var times: Times?
+    /// Ends the timer that runs.
+    private var disarm: (() -> Void)?
 
     var eventHandler: SourceHandler?
     var cancelHandler: SourceHandler?
@@ -41,10 +42,11 @@ final class SourceCore: @unchecked Sendable {
     /// Counts the schedules, so that a tick of an older one is known.
     private var schedule = 0
 
-    /// When a timer is due, in the engine's time.
+    /// When a timer is due: in nanoseconds of the wall clock, or, where there is none, of the engine's. An interval of 0 is none.
     private struct Times {
         var first: Int64
         var interval: Int64
+        var clock: WallClock?
     }
 
     init(on queue: DispatchQueue?, handle: UInt = 0, mask: UInt = 0, watch: SourceWatch? = nil) {
@@ -73,21 +75,19 @@ final class SourceCore: @unchecked Sendable {
 
     // MARK: - Events
 
-    /// - Parameter source: The watch that tells; one that other times have taken the place of tells nothing any more.
-    func merge(_ data: UInt, from source: SourceWatch? = nil, by combine: (UInt, UInt) -> UInt) {
+    func merge(_ data: UInt, by combine: (UInt, UInt) -> UInt) {
         let step: Step? = section {
-            if let source, source !== watch { return nil }
             pending = combine(pending, data)
             return next()
         }
         take(step)
     }
 
-    /// A timer of the engine's is due, on the queue.
-    private func tick(_ count: Int, of schedule: Int) {
+    /// A timer is due, on the queue.
+    private func tick(_ count: UInt, of schedule: Int) {
         let step: Step? = section {
             guard schedule == self.schedule else { return nil }
-            pending &+= UInt(count)
+            pending &+= count
             return next()
         }
         // It is on the queue already.
@@ -104,48 +104,54 @@ final class SourceCore: @unchecked Sendable {
             due = min((first | (grain - 1)) &+ 1, first &+ leeway)
             if grain <= 1024 { due = first }
         }
-        set(Times(first: due, interval: interval ?? 0), watch: nil)
+        set(Times(first: due, interval: interval ?? 0))
     }
 
-    func schedule(by watch: SourceWatch) {
-        set(nil, watch: watch)
-        watch.start(telling: self)
-        if section({ isActive && !wasCancelled }) { watch.activate() }
+    /// - Parameter first: By the wall clock; nil: never.
+    func schedule(atWall first: Int64?, every interval: Int64?, of clock: WallClock = .shared) {
+        set(Times(first: first ?? .max, interval: interval ?? 0, clock: clock))
     }
 
-    private func set(_ times: Times?, watch: SourceWatch?) {
-        let (old, oldWatch) = section {
+    private func set(_ times: Times) {
+        let old = section {
             defer {
                 self.times = times
-                self.watch = watch
-                timer = nil
+                disarm = nil
                 schedule += 1
                 pending = 0
             }
-            return (timer, self.watch)
+            return disarm
         }
-        old?.cancel()
-        oldWatch?.end()
+        old?()
         arm()
     }
 
-    /// Starts the engine's timer, if the source is active and has times.
+    /// Starts a timer, if the source is active and has times.
     private func arm() {
         let plan: (Times, Int, DispatchQueue)? = section {
-            guard isActive, !wasCancelled, !isReleased, timer == nil, let times, times.first != .max else { return nil }
+            guard isActive, !wasCancelled, !isReleased, disarm == nil, let times, times.first != .max else { return nil }
             return (times, schedule, queue)
         }
         guard let (times, schedule, queue) = plan else { return }
-        let new = queue.taskQueue.timer(dueAt: times.first, every: times.interval, qos: nil, flags: []) {
-            self.tick($0.missed + 1, of: schedule)
+        let end: () -> Void
+        if let clock = times.clock {
+            let timer = WallTimer(clock, on: queue.taskQueue, at: times.first, every: times.interval) {
+                self.tick($0, of: schedule)
+            }
+            end = timer.cancel
+        } else {
+            let timer = queue.taskQueue.timer(dueAt: times.first, every: times.interval, qos: nil, flags: []) {
+                self.tick(UInt($0.missed) + 1, of: schedule)
+            }
+            end = { timer.cancel() }
         }
         // Another thread may have set other times, or ended the source, since.
         let isStale = section {
-            guard schedule == self.schedule, !wasCancelled, !isReleased, timer == nil else { return true }
-            timer = new
+            guard schedule == self.schedule, !wasCancelled, !isReleased, disarm == nil else { return true }
+            disarm = end
             return false
         }
-        if isStale { new.cancel() }
+        if isStale { end() }
     }
 
     // MARK: - Control
@@ -156,7 +162,7 @@ final class SourceCore: @unchecked Sendable {
             return !isActive
         }
         guard begins else { return }
-        section { watch }?.activate()
+        watch?.activate()
         arm()
         take(section { next() })
     }
@@ -179,21 +185,21 @@ final class SourceCore: @unchecked Sendable {
     }
 
     func cancel() {
-        let (old, watch) = section {
+        let old = section {
             defer {
                 wasCancelled = true
-                timer = nil
+                disarm = nil
             }
-            return (timer, self.watch)
+            return disarm
         }
-        old?.cancel()
+        old?()
         watch?.end()
         take(section { next() })
     }
 
     /// The last reference to the source has gone.
     func release() {
-        let (old, watch) = section {
+        let old = section {
             if suspensions > 0 {
                 trap("DispatchSource was released while it is suspended: resume() it before its last reference goes")
             }
@@ -202,11 +208,11 @@ final class SourceCore: @unchecked Sendable {
             }
             defer {
                 isReleased = true
-                timer = nil
+                disarm = nil
             }
-            return (timer, self.watch)
+            return disarm
         }
-        old?.cancel()
+        old?()
         watch?.end()
         take(section { next() })
     }
@@ -278,11 +284,11 @@ final class SourceCore: @unchecked Sendable {
     }
 
     private func done() {
-        let (watch, step) = section {
+        let (isHandled, step) = section {
             isBusy = false
-            return (pending == 0 ? self.watch : nil, next())
+            return (pending == 0, next())
         }
-        watch?.handled()
+        if isHandled { watch?.handled() }
         take(step)
     }
 

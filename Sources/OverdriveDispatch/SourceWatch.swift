@@ -41,9 +41,9 @@ final class SourceWatch: @unchecked Sendable {
                 // Who ended the watch since could not know that it rests.
                 if ended.load(ordering: .sequentiallyConsistent) { return wake() }
                 // One more than it is: what is pending is not 0.
-                core.merge(data &+ 1, from: self) { _, new in new }
+                core.merge(data &+ 1) { _, new in new }
             } else {
-                core.merge(max(self.data ?? theirs.data, 1), from: self, by: &+)
+                core.merge(max(self.data ?? theirs.data, 1), by: &+)
             }
         }
         theirs.setCancelHandler { [self] in

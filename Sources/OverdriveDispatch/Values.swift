@@ -64,13 +64,16 @@ extension DispatchTime {
 }
 
 extension DispatchWallTime {
-    /// How long to wait from now on, as the wall clock stands; nil: for ever. libdispatch's number is the nanoseconds
-    /// since 1970, negated.
+    /// Nanoseconds since 1970, which libdispatch keeps negated; nil: never.
+    var since1970: Int64? {
+        self == .distantFuture ? nil : 0 &- Int64(bitPattern: rawValue)
+    }
+
+    /// How long to wait from now on, as the wall clock stands; nil: for ever.
     var fromNow: Duration? {
-        guard self != .distantFuture else { return nil }
-        let left = Int64(bitPattern: DispatchWallTime.now().rawValue).subtractingReportingOverflow(
-            Int64(bitPattern: rawValue))
-        return .nanoseconds(left.overflow ? 0 : max(left.partialValue, 0))
+        guard let time = since1970, let now = DispatchWallTime.now().since1970 else { return nil }
+        let (left, overflow) = time.subtractingReportingOverflow(now)
+        return .nanoseconds(overflow ? 0 : max(left, 0))
     }
 }
 

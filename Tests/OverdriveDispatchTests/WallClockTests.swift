@@ -1,0 +1,149 @@
+import Foundation
+import OverdriveCore
+import TestSupport
+import Testing
+
+@testable import OverdriveDispatch
+
+extension DropIn {
+    /// The machine's clock cannot be set here; this one can.
+    @Suite("Times of a wall clock that is set")
+    struct WallClocks {
+        private let queue = DispatchQueue(label: "wall clock")
+
+        /// The machine's wall clock and what it was set on by.
+        private final class Clock: Sendable {
+            private let shift = Box(Int64(0))
+            let clock: WallClock
+
+            init() {
+                clock = WallClock { [shift] in (DispatchWallTime.now().since1970 ?? 0) + shift.value }
+            }
+
+            func inSeconds(_ seconds: Int64) -> Int64 { clock.now() + seconds * 1_000_000_000 }
+
+            /// - Parameter telling: Whether timers learn of it.
+            func set(on seconds: Int64, telling: Bool = true) {
+                shift.change { $0 += seconds * 1_000_000_000 }
+                if telling { clock.wasSet() }
+            }
+        }
+
+        private func makeSource(_ handler: @escaping @Sendable (UInt) -> Void) -> OverdriveDispatch.DispatchSource {
+            let source = OverdriveDispatch.DispatchSource(SourceCore(on: queue))
+            source.setEventHandler { [unowned source] in handler(source.data) }
+            return source
+        }
+
+        @Test("a timer of an hour is due at once when the clock is set on by an hour, and goes when it is over")
+        func setOn() {
+            let clock = Clock()
+            let fired = Counter()
+            weak var kept: WallTimer?
+            do {
+                let timer = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(3600)) { _ in fired.add() }
+                kept = timer
+            }
+            clock.set(on: 1800)
+            queue.sync {}
+            #expect(fired.count == 0 && kept != nil)
+            clock.set(on: 1800)
+            #expect(eventually { fired.count == 1 && kept == nil })
+        }
+
+        @Test("a time that is put off again by setting the clock back does not come, and comes when the clock is there")
+        func setBack() {
+            let clock = Clock()
+            let fired = Counter()
+            queue.suspend()
+            WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0) + 20_000_000) { _ in fired.add() }
+            clock.set(on: -3600)
+            queue.resume()
+            Thread.sleep(forTimeInterval: 0.08)
+            #expect(fired.count == 0)
+            clock.set(on: 3600)
+            #expect(eventually { fired.count == 1 })
+        }
+
+        @Test("a clock that is set back just before a timer's call begins makes that call no earlier")
+        func setBackUntold() {
+            let clock = Clock()
+            let fired = Counter()
+            queue.suspend()
+            WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { _ in fired.add() }
+            Thread.sleep(forTimeInterval: 0.02)
+            clock.set(on: -3600, telling: false)
+            queue.resume()
+            queue.sync {}
+            #expect(fired.count == 0)
+            clock.set(on: 3600)
+            #expect(eventually { fired.count == 1 })
+        }
+
+        @Test("a source counts the intervals that the clock passed over, keeps to whole ones from the first time, and stops")
+        func repeating() {
+            let clock = Clock()
+            let told = Log<UInt>()
+            let over = DispatchSemaphore(value: 0)
+            let source = makeSource { told.note($0) }
+            source.setCancelHandler { over.signal() }
+            source.core.schedule(atWall: clock.inSeconds(1000), every: 100_000_000_000, of: clock.clock)
+            source.activate()
+            clock.set(on: 900)
+            queue.sync {}
+            #expect(told.all == [])
+            clock.set(on: 450)
+            #expect(eventually { told.all == [4] })  // 1000, 1100, 1200, 1300
+            clock.set(on: -300)
+            queue.sync {}
+            #expect(told.all == [4])
+            clock.set(on: 360)
+            #expect(eventually { told.all == [4, 1] })  // 1400
+            source.cancel()
+            over.wait()
+            clock.set(on: 10_000)
+            queue.sync {}
+            #expect(told.all == [4, 1])
+        }
+
+        @Test("a source that was set by the clock and then by the machine's does not follow the clock any more")
+        func otherTimes() {
+            let clock = Clock()
+            let told = Counter()
+            let source = makeSource { _ in told.add() }
+            source.core.schedule(atWall: clock.inSeconds(60), every: nil, of: clock.clock)
+            source.activate()
+            source.schedule(deadline: .now() + 3600)
+            clock.set(on: 120)
+            queue.sync {}
+            #expect(told.count == 0)
+            source.core.schedule(atWall: clock.inSeconds(60), every: nil, of: clock.clock)
+            clock.set(on: 120)
+            #expect(eventually { told.count == 1 })
+            source.core.schedule(atWall: nil, every: 1, of: clock.clock)
+            clock.set(on: 1 << 31)
+            queue.sync {}
+            #expect(told.count == 1)
+        }
+
+        @Test("the machine's clock is watched from its first timer on")
+        func watched() throws {
+            let told = DispatchSemaphore(value: 0)
+            let begin = DispatchWallTime.now()
+            queue.asyncAfter(wallDeadline: begin + .milliseconds(20), qos: .userInitiated) {
+                #expect(DispatchWallTime.now() >= begin + .milliseconds(20))
+                told.signal()
+            }
+            queue.asyncAfter(wallDeadline: .now(), execute: DispatchWorkItem { told.signal() })
+            queue.asyncAfter(wallDeadline: .distantFuture) { Issue.record("the end of time has come") }
+            told.wait()
+            told.wait()
+            // The kernel tells of a descriptor what it was set to: CLOCK_REALTIME is 0, TFD_TIMER_CANCEL_ON_SET is 2.
+            let watching = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo").contains { name in
+                let text = (try? String(contentsOfFile: "/proc/self/fdinfo/\(name)", encoding: .utf8)) ?? ""
+                return text.contains("clockid: 0\n") && text.contains("settime flags: 03\n")
+            }
+            #expect(watching)
+        }
+    }
+}
