@@ -109,6 +109,20 @@ struct AdoptTests {
         #expect(package.contents == before)
     }
 
+    @Test("passes over a manifest for an older toolchain where Package.swift asks for newer tools, as the toolchain does")
+    func olderManifest() throws {
+        let header = "// swift-tools-version:5.5\nimport PackageDescription\n"
+        let package = try Package([
+            "Package.swift": header + "let package = Package(name: \"p\", targets: [.target(name: \"A\")])\n",
+            "Package@swift-5.4.swift": "// swift-tools-version:5.4\nimport PackageDescription\nlet old = Package(name: \"p\")\n",
+            "Sources/A/A.swift": Self.source,
+        ])
+        #expect(try package.adopt().lines.last == "Package.swift")
+        let dump = Command("/usr/bin/env", ["swift", "package", "--package-path", package.path, "dump-package"])
+        let described = try String(decoding: dump.run().output, as: UTF8.self)
+        #expect(described.contains("\"OverdriveDispatch\""), "\(described)")
+    }
+
     @Test("leaves what it cannot move as it is, with one sentence")
     func refusals() throws {
         let own = try Package([

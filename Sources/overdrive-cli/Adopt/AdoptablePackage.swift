@@ -66,24 +66,33 @@ struct AdoptablePackage {
         manifestPath = path + "/" + AdoptablePackage.selectedManifest(in: path)
     }
 
-    /// Of `Package@swift-5.9.swift` and its like the newest that the toolchain is not too old for, else `Package.swift`.
+    /// The manifest that is made for this very toolchain; else, of `Package@swift-5.9.swift` and its like, the newest that
+    /// the toolchain is not too old for, where it asks for newer tools than `Package.swift` does.
     private static func selectedManifest(in path: String) -> String {
         let version = Command.run(["swift", "--version"])
         let words = String(decoding: version.output, as: UTF8.self)
         guard let match = words.firstMatch(of: #/Swift version (\d+)\.(\d+)(?:\.(\d+))?/#) else { return "Package.swift" }
         let toolchain = [Int(match.1) ?? 0, Int(match.2) ?? 0, match.3.flatMap { Int($0) } ?? 0]
         var best: (version: [Int], name: String)?
+        func isMadeForThis(_ version: [Int]) -> Bool { Array(toolchain.prefix(version.count)) == version }
         for name in Files.names(in: path) {
             guard let match = name.wholeMatch(of: #/Package@swift-(\d+)(?:\.(\d+))?(?:\.(\d+))?\.swift/#) else { continue }
             let parts = [match.1, match.2 ?? "", match.3 ?? ""].compactMap { Int($0) }
             // `Package@swift-5` is for every 5.
-            guard Array(toolchain.prefix(parts.count)) == parts || parts.lexicographicallyPrecedes(toolchain) else {
-                continue
-            }
+            guard isMadeForThis(parts) || parts.lexicographicallyPrecedes(toolchain) else { continue }
             if let best, parts.lexicographicallyPrecedes(best.version) { continue }
             best = (parts, name)
         }
-        return best?.name ?? "Package.swift"
+        let plain = "Package.swift"
+        guard let best else { return plain }
+        func tools(_ name: String) -> [Int] { toolsVersion(ofManifest: path + "/" + name) }
+        return isMadeForThis(best.version) || tools(plain).lexicographicallyPrecedes(tools(best.name)) ? best.name : plain
+    }
+
+    private static func toolsVersion(ofManifest path: String) -> [Int] {
+        let first = (Files.read(path) ?? "").prefix { !$0.isNewline }
+        let match = first.firstMatch(of: #/(?i)swift-tools-version:\s*(\d+)(?:\.(\d+))?(?:\.(\d+))?/#)
+        return [match?.1, match?.2, match?.3].map { part in part.flatMap { Int($0) } ?? 0 }
     }
 
     /// A file that says that the package is adopted.
@@ -137,12 +146,10 @@ struct AdoptablePackage {
         for file in files {
             guard let text = Files.read(file) else { continue }
             let code = Source.withoutComments(text)
+            guard !Source.words(AliasFile.types, in: code).isEmpty else { continue }
+            uses = true
             for declared in Source.topLevelTypes(of: code) where AliasFile.types.contains(declared.name) {
                 throw Refusal("\(file):\(declared.line): the target defines a \(declared.name) of its own, so nothing was changed")
-            }
-            if !uses {
-                let words = Source.words(of: code)
-                uses = AliasFile.types.contains { words.contains(Substring($0)) }
             }
         }
         return uses

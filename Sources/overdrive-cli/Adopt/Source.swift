@@ -60,9 +60,31 @@ enum Source {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// The words of the text, each once.
-    static func words(of code: String) -> Set<Substring> {
-        Set(code.split { !($0.isLetter || $0.isNumber || $0 == "_") })
+    /// Which of `names` stand in the code as words.
+    static func words(_ names: [String], in code: String) -> [String] {
+        // Bytes: a package has millions of them, and characters cost a hundred times as much.
+        func isPart(_ byte: UInt8) -> Bool { byte >= 0x80 || byte == UInt8(ascii: "_") || isAlphanumeric(byte) }
+        let words = Set(code.utf8.split { !isPart($0) }.filter { $0.first.map { $0 < 0x80 } ?? false }.map { Substring($0) })
+        return names.filter { words.contains(Substring($0)) }
+    }
+
+    /// Whether the letters of `word` stand in the line, as a word or not.
+    static func line(_ line: Substring, has word: String) -> Bool {
+        var (line, word) = (line, word)
+        return line.withUTF8 { line in
+            word.withUTF8 { word in
+                (0..<max(0, line.count - word.count + 1)).contains { start in
+                    line[start] == word[0] && line[start..<start + word.count].elementsEqual(word)
+                }
+            }
+        }
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
+        default: false
+        }
     }
 
     /// The types that the code declares at its top level, each with its line.
@@ -73,8 +95,8 @@ enum Source {
         for (number, line) in code.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let text = line.drop { $0.isWhitespace }
             if depth == 0, let match = text.prefixMatch(of: declaration) { found.append((String(match.1), number + 1)) }
-            for character in line {
-                if character == "{" { depth += 1 } else if character == "}" { depth -= 1 }
+            for byte in line.utf8 {
+                if byte == UInt8(ascii: "{") { depth += 1 } else if byte == UInt8(ascii: "}") { depth -= 1 }
             }
         }
         return found
