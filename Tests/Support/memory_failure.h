@@ -30,11 +30,23 @@ static bool refused(void)
 }
 
 void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
 void *malloc(size_t size)
 {
     return refused() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return refused() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return refused() ? NULL : __libc_realloc(old, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)

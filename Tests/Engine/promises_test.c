@@ -1,0 +1,414 @@
+/* Sentences of the public headers that no other test holds: docs/promises.tsv has the rest. */
+#include "Support/memory_failure.h"
+#include "Support/process.h"
+#include "Support/timers.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "include/od_fork.h"
+#include "include/od_machine.h"
+#include "include/od_roster.h"
+#include "include/od_semaphore.h"
+
+/* ---- what cannot be made ---- */
+
+enum { MORE_THAN_IS_AT_HAND = 1000 };
+
+/* Queues and groups come from memory that serves again: some are made from what is at hand. */
+static bool queues_run_out(od_queue *made[], const od_queue_options *options)
+{
+    int count = 0;
+
+    while (count < MORE_THAN_IS_AT_HAND &&
+           (made[count] = options != NULL
+                              ? od_queue_create_with(pool, options)
+                              : od_queue_create(pool, OD_BAND_DEFAULT, 1, "none")) != NULL)
+        count++;
+    for (int i = 0; i < count; i++)
+        od_queue_release(made[i]);
+    return count < MORE_THAN_IS_AT_HAND;
+}
+
+static bool groups_run_out(od_group *made[])
+{
+    int count = 0;
+
+    while (count < MORE_THAN_IS_AT_HAND && (made[count] = od_group_create()) != NULL)
+        count++;
+    for (int i = 0; i < count; i++)
+        od_group_release(made[i]);
+    return count < MORE_THAN_IS_AT_HAND;
+}
+
+static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
+{
+    static void *made[MORE_THAN_IS_AT_HAND];
+    od_timer_options timer = {.call = probe_call};
+    od_queue_options limited = {.width = 1, .pending_limit = 1};
+    od_pool_options options = options_for(1);
+    od_pool *none = NULL;
+    char message[256] = "";
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_roster *roster = od_roster_create();
+    atomic_store(&grants, 0);
+    od_status status = od_pool_create(&options, &none, message, sizeof message);
+    bool queues = queues_run_out((od_queue **)made, NULL) && queues_run_out((od_queue **)made, &limited);
+    bool groups = groups_run_out((od_group **)made);
+    bool others = od_semaphore_create(1) != NULL || od_roster_create() != NULL ||
+                  od_semaphore_waiter_create(no_job, NULL) != NULL || od_timer_create(queue, &timer) != NULL;
+    size_t there = 0;
+    while (there < MORE_THAN_IS_AT_HAND && od_roster_add(roster, &none) != 0)
+        there++;
+    atomic_store(&grants, -1);
+    assert_int_equal(status, OD_NO_MEMORY);
+    assert_null(none);
+    assert_true(strlen(message) > 0);
+    assert_true(queues);
+    assert_true(groups);
+    assert_false(others);
+    assert_true(there < MORE_THAN_IS_AT_HAND);
+    assert_int_equal(od_roster_count(roster), there);
+    od_roster_release(roster);
+}
+
+static int memory_again_and_tear_down(void **state)
+{
+    (void)memory_again(state);
+    return tear_down(state);
+}
+
+/* ---- what a pool is by itself ---- */
+
+static void defaults_are_what_the_header_says(void **state)
+{
+    od_pool_options options;
+
+    (void)state;
+    memset(&options, 0xff, sizeof options);
+    od_pool_options_init(&options);
+    assert_string_equal(options.name, "overdrive");
+    assert_int_equal(options.workers, 0);
+    assert_int_equal(options.placement, OD_PLACEMENT_AUTOMATIC);
+    assert_int_equal(options.stack_bytes, 0);
+    assert_int_equal(options.spare_workers, -1);
+    assert_false(options.round_quota_down);
+}
+
+static void note_name(void *name)
+{
+    pthread_getname_np(pthread_self(), name, 16);
+}
+
+static void assert_named(const char *name, const char *expected)
+{
+    od_pool_options options = options_for(1);
+    char seen[16] = "";
+
+    options.name = name;
+    od_pool *named = pool_with(options, (odi_pool_world){0});
+    od_pool_submit(named, OD_BAND_DEFAULT, note_name, seen);
+    assert_int_equal(od_pool_free(named), OD_OK);
+    assert_string_equal(seen, expected);
+}
+
+static void threads_bear_the_pools_name_or_overdrive(void **state)
+{
+    (void)state;
+    assert_named("0123456789abc", "0123456789-0");
+    assert_named("short", "short-0");
+    assert_named(NULL, "overdrive-0");
+}
+
+static void a_pool_says_whether_its_stop_is_over(void **state)
+{
+    (void)state;
+    assert_false(od_pool_is_stopped(pool));
+    assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
+    assert_true(od_pool_is_stopped(pool));
+}
+
+/* ---- threads ---- */
+
+static void *look_at_another_thread(void *unused)
+{
+    bool right = !od_thread_is_main() && od_fork_wanted();
+
+    right &= od_thread_work() == NULL && od_thread_route() == NULL && od_thread_bounce() == NULL;
+    return right ? &od_forks_self : unused;
+}
+
+static bool another_thread_says_so(void)
+{
+    pthread_t thread;
+    void *right;
+
+    pthread_create(&thread, NULL, look_at_another_thread, NULL);
+    pthread_join(thread, &right);
+    return right != NULL;
+}
+
+static void a_thread_keeps_the_words_of_the_layer_above(void **state)
+{
+    int words[3];
+
+    (void)state;
+    od_thread_set_work(&words[0]);
+    od_thread_set_route(&words[1]);
+    od_thread_set_bounce(&words[2]);
+    assert_ptr_equal(od_thread_work(), &words[0]);
+    assert_ptr_equal(od_thread_route(), &words[1]);
+    assert_ptr_equal(od_thread_bounce(), &words[2]);
+    assert_true(another_thread_says_so());
+    od_thread_set_work(NULL);
+    od_thread_set_route(NULL);
+    od_thread_set_bounce(NULL);
+}
+
+static void a_thread_that_never_forked_is_asked_for_work(void **state)
+{
+    (void)state;
+    assert_true(another_thread_says_so());
+}
+
+static void a_thread_knows_whether_it_is_the_first_and_where_it_is(void **state)
+{
+    cpu_set_t all, one;
+
+    (void)state;
+    assert_true(od_thread_is_main());
+    assert_true(another_thread_says_so());
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        if (sched_setaffinity(0, sizeof one, &one) == 0)
+            assert_int_equal(od_thread_cpu(), cpu);
+    }
+    sched_setaffinity(0, sizeof all, &all);
+}
+
+/* ---- blocking ---- */
+
+static void make_up_for_nothing(odi_crew *unused)
+{
+    (void)unused;
+}
+
+static struct {
+    atomic_ullong ran;
+    bool came;
+} nested;
+
+static void end_the_inner_of_two(void *of)
+{
+    od_blocking_begin();
+    od_blocking_begin();
+    od_blocking_end();
+    od_pool_submit(of, OD_BAND_DEFAULT, count_job, &nested.ran);
+    nested.came = COMES_TRUE(atomic_load(&nested.ran) == 1);
+    od_blocking_end();
+}
+
+/* Without a monitor nobody comes but for what is said. */
+static void pairs_of_blocking_nest(void **state)
+{
+    (void)state;
+    memset(&nested, 0, sizeof nested);
+    pool->crew.arm_monitor = make_up_for_nothing;
+    od_pool_submit(pool, OD_BAND_DEFAULT, end_the_inner_of_two, pool);
+    assert_comes_true(all_done(pool) == 2);
+    assert_true(nested.came);
+}
+
+/* ---- queues ---- */
+
+static void options_of_zero_make_a_queue_as_create_does(void **state)
+{
+    od_queue *plain = od_queue_create(pool, OD_BAND_USER_INTERACTIVE, OD_UNLIMITED, "");
+    od_queue *zero = od_queue_create_with(pool, &(od_queue_options){0});
+    od_queue *both[] = {plain, zero};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_true(od_queue_is_active(both[i]));
+        assert_string_equal(od_queue_label(both[i]), "");
+        assert_int_equal(od_queue_band(both[i]), OD_BAND_USER_INTERACTIVE);
+        assert_int_equal(od_queue_width(both[i]), OD_UNLIMITED);
+        assert_int_equal(od_queue_pending_limit(both[i]), 0);
+        assert_int_equal(od_queue_overflow(both[i]), OD_OVERFLOW_WAITS);
+        od_queue_release(both[i]);
+    }
+}
+
+static void *sync_once(void *onto)
+{
+    od_stay stay;
+
+    od_queue_sync_begin(onto, &stay);
+    od_queue_sync_end(&stay);
+    return onto;
+}
+
+static void callers_that_wait_count_for_a_limit_and_timers_are_let_in(void **state)
+{
+    od_queue *full = od_queue_create_with(pool, &(od_queue_options){
+        .band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1, .overflow = OD_OVERFLOW_REFUSED});
+    gate door = {0};
+    atomic_ullong ran = 0;
+    probe due = {0};
+    pthread_t caller;
+
+    (void)state;
+    od_queue_async(full, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    pthread_create(&caller, NULL, sync_once, full);
+    bool is_full = false;
+    for (int tries = 0; tries < 100000 && !is_full; tries++) {
+        is_full = !od_queue_try_async(full, NULL, OD_QUEUE_BAND, 0, count_job, &ran);
+        if (!is_full)
+            od_queue_cancel_all(full);
+        odi_clock_sleep(50 * ODI_MICROSECOND);
+    }
+    start_on(full, &due, 0, 0);
+    assert_comes_true(od_queue_pending(full) >= 2); /* beside the one that runs: it has been let in */
+    gate_open(&door);
+    pthread_join(caller, NULL);
+    assert_comes_true(atomic_load(&due.calls) == 1 && atomic_load(&due.overs) == 1);
+    assert_true(is_full);
+    assert_int_equal(od_queue_refused(full), 0); /* a try is no refusal */
+    od_timer_release(due.timer);
+    od_queue_release(full);
+}
+
+/* ---- timers ---- */
+
+static int64_t monotonic(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * ODI_SECOND + now.tv_nsec;
+}
+
+static void timers_go_by_the_monotonic_clock(void **state)
+{
+    (void)state;
+    int64_t before = monotonic(), now = od_timer_now(), after = monotonic();
+    assert_in_range(now, before, after);
+}
+
+static void a_timer_that_never_comes_is_not_armed_for_the_clocks_end(void **state)
+{
+    probe never = {0}, once = {0}, others = {0};
+
+    (void)state;
+    start(&never, INT64_MAX, 0);
+    start(&once, 0, INT64_MAX);
+    start(&others, 0, MILLISECONDS(1));
+    assert_comes_true(atomic_load(&others.calls) >= 5 && atomic_load(&once.calls) == 1);
+    assert_int_equal(atomic_load(&never.calls), 0);
+    assert_int_equal(od_timer_cancel(never.timer), OD_TIMER_PREVENTED);
+    (void)od_timer_cancel(others.timer);
+    (void)od_timer_cancel(once.timer);
+    assert_comes_true(atomic_load(&others.overs) + atomic_load(&once.overs) + atomic_load(&never.overs) == 3);
+    assert_int_equal(atomic_load(&once.calls), 1);
+    od_timer_release(never.timer);
+    od_timer_release(once.timer);
+    od_timer_release(others.timer);
+}
+
+static void a_timer_that_has_run_was_not_cancelled(void **state)
+{
+    probe it = {0};
+
+    (void)state;
+    start(&it, 0, 0);
+    assert_comes_true(atomic_load(&it.overs) == 1);
+    assert_int_equal(atomic_load(&it.calls), 1);
+    assert_false(od_timer_is_cancelled(it.timer));
+    assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_WAS_OVER);
+    assert_false(od_timer_is_cancelled(it.timer));
+    od_timer_release(it.timer);
+}
+
+static void timers_that_are_not_due_are_counted(void **state)
+{
+    probe far[2] = {0};
+
+    (void)state;
+    assert_int_equal(od_pool_timers_armed(pool), 0);
+    for (int i = 0; i < 2; i++) {
+        start(&far[i], SECONDS(3600), 0);
+        assert_int_equal(od_pool_timers_armed(pool), i + 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)od_timer_cancel(far[i].timer);
+        assert_comes_true(atomic_load(&far[i].overs) == 1);
+        od_timer_release(far[i].timer);
+    }
+    assert_comes_true(od_pool_timers_armed(pool) == 0);
+}
+
+static void create_with_an_interval_below_zero(void *unused)
+{
+    od_timer_options options = {.interval_ns = -1, .call = probe_call};
+
+    (void)unused;
+    (void)od_timer_create(queue, &options);
+}
+
+static void an_interval_below_zero_traps(void **state)
+{
+    (void)state;
+    assert_child_traps(create_with_an_interval_below_zero, NULL, "the interval is -1 ns");
+}
+
+/* ---- the machine ---- */
+
+static void a_description_that_does_not_fit_is_cut(void **state)
+{
+    char whole[256], cut[8];
+    od_machine *machine = od_machine_discover(NULL, NULL, 0);
+
+    (void)state;
+    assert_non_null(machine);
+    size_t length = od_machine_describe(machine, false, 0, whole, sizeof whole);
+    assert_int_equal(length, strlen(whole));
+    assert_true(length > sizeof cut);
+    assert_int_equal(od_machine_describe(machine, false, 0, cut, sizeof cut), sizeof cut - 1);
+    assert_memory_equal(cut, whole, sizeof cut - 1);
+    assert_int_equal(cut[sizeof cut - 1], 0);
+    od_machine_free(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker,
+                                        memory_again_and_tear_down),
+        cmocka_unit_test(defaults_are_what_the_header_says),
+        cmocka_unit_test(threads_bear_the_pools_name_or_overdrive),
+        ON_ONE(a_pool_says_whether_its_stop_is_over),
+        cmocka_unit_test(a_thread_keeps_the_words_of_the_layer_above),
+        cmocka_unit_test(a_thread_that_never_forked_is_asked_for_work),
+        cmocka_unit_test(a_thread_knows_whether_it_is_the_first_and_where_it_is),
+        ON_ONE(pairs_of_blocking_nest),
+        ON_ONE(options_of_zero_make_a_queue_as_create_does),
+        ON_ONE(callers_that_wait_count_for_a_limit_and_timers_are_let_in),
+        cmocka_unit_test(timers_go_by_the_monotonic_clock),
+        ON_ONE(a_timer_that_never_comes_is_not_armed_for_the_clocks_end),
+        ON_ONE(a_timer_that_has_run_was_not_cancelled),
+        ON_ONE(timers_that_are_not_due_are_counted),
+        ON_ONE(an_interval_below_zero_traps),
+        cmocka_unit_test(a_description_that_does_not_fit_is_cut),
+    };
+    return run_guarded(tests);
+}
