@@ -6,7 +6,7 @@
  * A loop's count is memory that is freed when the loop returns. By how much a part is larger than the
  * last is a matter of time, and is not transcribed: each part is one number.
  *
- * transcribes: Sources/OverdriveCore/Parallel/Share.swift:work f1ec8e2e
+ * transcribes: Sources/OverdriveCore/Parallel/Share.swift:work fd47612e
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:offer f29f2c9d
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:help 7913ea8c
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:take b520e5bd
