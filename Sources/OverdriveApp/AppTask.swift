@@ -55,6 +55,8 @@ open class AppTask: Task<Void>, @unchecked Sendable {
 
     /// The Swift task of an asynchronous body, and whether it was asked to end, which may come first.
     private let asyncBody = Locked<(task: AsyncTask<Void, Never>?, isInterrupted: Bool)>((nil, false))
+    /// What `fail(_:)` was told while another thread was saying that it has booted.
+    private let untold = Locked<(any Error)?>(nil)
     private let listeners = Locked<[@Sendable (any AppEvent) -> Void]>([])
 
     /// The task whose asynchronous body runs.
@@ -150,12 +152,19 @@ open class AppTask: Task<Void>, @unchecked Sendable {
     ///
     /// - Threading: Any thread.
     public final func fail(_ error: any Error) {
-        if let lifecycle, [.up, .stopping, .stopped].contains(place) {
-            lifecycle.failLater(self, error)
-        } else {
-            finish(with: .failure(error))
-        }
+        if !hasBooted, finish(with: .failure(error)), !hasBooted { return }
+        untold.withLock { $0 = $0 ?? error }
+        tellFailure()
     }
+
+    /// Where the task has booted, passes on what `fail(_:)` was told too late to end the boot. Who brings it up looks,
+    /// too: one of the two sees both.
+    final func tellFailure() {
+        guard let lifecycle, hasBooted, let error = untold.withLock({ $0.take() }) else { return }
+        lifecycle.failLater(self, error)
+    }
+
+    private final var hasBooted: Bool { lifecycle != nil && [.up, .stopping, .stopped].contains(place) }
 
     /// Listens to one type of events.
     ///
@@ -198,6 +207,7 @@ open class AppTask: Task<Void>, @unchecked Sendable {
     }
 
     private func enter() {
+        untold.withLock { $0 = nil }  // of the attempt before
         if lifecycle == nil { _ = move(from: .waiting, to: .booting) }
         if let start = bodies?.start {
             launch(start)

@@ -125,6 +125,7 @@ final class Lifecycle: Sendable {
         switch result {
         case .success:
             _ = task.move(from: .booting, to: .up)  // setFinished() has, or finish(with:) was called
+            task.tellFailure()
         case .failure(let error):
             if task.move(from: .booting, to: .failed) || task.move(from: .waiting, to: .failed) {
                 fail(.taskFailed(task: task.title, reason: reason(of: error)))

@@ -196,6 +196,31 @@ struct EndTests {
         #expect(report.notes == ["\"slow\" failed after it had booted: the disk is full"])
     }
 
+    /// The failure came where the boot's attempt had an end already, and the task was not yet seen to be up.
+    @Test("is brought about by a failure that another thread's success crosses", arguments: [true, false])
+    func crossingFailure(successFirst: Bool) async {
+        final class Crossing: NoOpTask, @unchecked Sendable {
+            let successFirst: Bool
+            init(_ successFirst: Bool) {
+                self.successFirst = successFirst
+                super.init()
+                onCompletion { [unowned self] _ in
+                    if successFirst { fail(Broken()) } else { setFinished() }
+                }
+            }
+            override func main() {
+                if successFirst { finish(with: .success(())) } else { fail(Broken()) }
+            }
+        }
+        let app = AppTasks.build([Crossing(successFirst)])
+        let hasEnded = eventually { app.isEnding }
+        #expect(hasEnded)
+        let report = await app.over()
+        #expect(report.failure == .failedLater(task: "Crossing", reason: "the disk is full"))
+        #expect(report.exitCode == 1)
+        #expect(report.tasks.map(\.outcome) == [.stopped])
+    }
+
     @Test("comes when a task fails that had booted before the boot was over, which fails")
     func failsBeforeTheRest() async throws {
         let gate = Gate()
