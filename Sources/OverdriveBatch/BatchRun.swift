@@ -148,10 +148,26 @@ final class BatchRun {
         if options.endsOnSignals { StopSignals.listen() }
         if writer != nil { floor.flight.watch() }
         defer {
+            if options.endsOnSignals { StopSignals.unlisten() }
             if writer != nil { floor.flight.unwatch() }
-            floor.token.cancel()  // Where an error ends the run, the pumps end too.
             meter.clear()
         }
+        do throws(BatchError) {
+            return try work(output)
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    /// Where an error ends the run, what is under way ends with it, as at every other end.
+    private func abandon() {
+        floor.token.cancel()
+        let deadline = ContinuousClock.now + options.endDeadline
+        while floor.activeCount > 0, .now < deadline { _ = floor.wake.wait(timeout: .milliseconds(20)) }
+    }
+
+    private func work(_ output: ((Int, Result<[UInt8], BatchFailure>) -> Void)?) throws(BatchError) -> BatchReport {
         try writer?.commit()
         try runIsolated(output)
         advance(output)

@@ -84,6 +84,60 @@ struct BatchJobTests {
         #expect(third.quarantined.count == 1 && third.done == 99)
     }
 
+    @Test("of a name that is longer than a record of entries goes on")
+    func longName() throws {
+        let scratch = try Scratch()
+        let job = BatchJob(name: String(repeating: "long ", count: 250_000), version: "1", count: 3) { index, _ in [UInt8(index)] }
+        #expect(try job.run(options(scratch)).resumed == 0)
+        #expect(try job.run(options(scratch)).resumed == 3)
+        #expect(try BatchMerge("\(scratch.path)/journal").status.map(\.done) == [3])
+    }
+
+    @Test("that an error of the journal ends has ended what was under way when it says so")
+    func abandoned() throws {
+        let scratch = try Scratch()
+        let begun = Atomic<Int>(0)
+        let ended = Atomic<Int>(0)
+        let next = "\(scratch.path)/journal/000002.journal"
+        let job = BatchJob(name: "abandoned", version: "1", count: 4) { index, attempt in
+            if index == 0 {
+                while begun.load(ordering: .relaxed) < 3 { usleep(1000) }
+                // As another process that takes the journal over.
+                close(open(next, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666))
+                return [1]
+            }
+            begun.add(1, ordering: .relaxed)
+            while !attempt.isCancelled { usleep(1000) }
+            usleep(100_000)
+            ended.add(1, ordering: .sequentiallyConsistent)
+            throw BatchStop.cancelled
+        }
+        #expect(throws: BatchError.fenced(journal: "\(scratch.path)/journal")) { _ = try job.run(options(scratch)) }
+        #expect(ended.load(ordering: .sequentiallyConsistent) == 3)
+    }
+
+    @Test("gives the signals back that it listened to")
+    func signals() throws {
+        @Sendable func handler() -> Int {
+            var action = sigaction()
+            sigaction(SIGHUP, nil, &action)
+            return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        }
+        let before = handler()
+        let during = Atomic<Int>(0)
+        let inner = BatchJob(name: "inner", version: "1", count: 1) { _, _ in [] }
+        var options = options()
+        options.endsOnSignals = true
+        let (now, innerOptions) = (options, options)
+        _ = try BatchJob(name: "outer", version: "1", count: 1) { _, _ in
+            _ = try inner.run(innerOptions)
+            during.store(handler(), ordering: .relaxed)
+            return []
+        }.run(now)
+        #expect(during.load(ordering: .relaxed) != before)
+        #expect(handler() == before)
+    }
+
     @Test("an attempt that is late is told so, and its error names the limit")
     func timeLimit() throws {
         let job = BatchJob(name: "late", version: "1", count: 3) { index, attempt in

@@ -81,15 +81,12 @@ struct JournalContents {
         return contents
     }
 
-    /// More than a header takes, with a seal for each of thousands of generations.
-    private static let mostHeader = 1 << 20
-
     private static func header(of file: MappedFile, _ path: String) throws(BatchError) -> SegmentHeader? {
         // Only the first record is looked at; damage further on is found when all is read.
         var header: SegmentHeader?
         var isFirst = true
         file.withBytes { bytes in
-            let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(Segment.headSize + mostHeader))
+            let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(Segment.lengthOfFirst(bytes)))
             _ = try? Segment.read(start, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
                 if isFirst, kind == .header { header = SegmentHeader(start[payload]) }
                 isFirst = false

@@ -24,6 +24,12 @@ enum Segment {
     /// The most that a payload may hold: half of what the bits of its length could say.
     static let mostPayload = 1 << 28
 
+    /// How long the first record of `bytes` is, as its head says, which `read` checks.
+    static func lengthOfFirst(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard bytes.count >= headSize else { return bytes.count }
+        return headSize + Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) >> 3)
+    }
+
     /// Calls `body` for each record of `bytes`, up to `sealed` or the end.
     ///
     /// - Returns: Where the last whole record ends: what follows was cut off while it was written, or is a block of the

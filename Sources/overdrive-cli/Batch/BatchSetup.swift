@@ -101,8 +101,10 @@ struct BatchSetup: ParsableArguments {
 
     /// Writes the report where it is wanted, and has Slurm queue the job again where it was told to end.
     ///
-    /// - Returns: How the command ends because of that; nil when the batch came to its own end.
-    func conclude(_ report: BatchReport) -> ExitStatus? {
+    /// - Returns: How the command ends because of that, or of what its output has come to; nil when the batch came to its
+    ///   own end.
+    func conclude(_ report: BatchReport, _ output: OrderedOutput) -> ExitStatus? {
+        if let status = output.status { return status }
         if report.cutOff > 0 {
             StandardError.say(
                 "the journal ended in the middle of a record: \(report.cutOff) bytes do not count, and what was in them was done again"
@@ -118,7 +120,7 @@ struct BatchSetup: ParsableArguments {
                 return error == EROFS ? .readOnly : .output
             }
         }
-        guard report.ending == .interrupted else { return nil }
+        guard report.ending == .interrupted || output.error == EINTR else { return nil }
         for name in report.stuck { StandardError.say(name, "did not end in time") }
         let hint = journal == nil ? "" : "; the same command goes on from here"
         StandardError.say(
@@ -146,6 +148,7 @@ extension BatchError {
 
 /// Runs the body of a command, and ends the process with the sentence and code of what stops it.
 func endingWithASentence(_ body: () throws -> ExitStatus) throws -> Never {
+    signal(SIGPIPE, SIG_IGN)  // A reader that goes is an error of write's: what is under way is ended first.
     do {
         let status = try body()
         exit(status.rawValue)
@@ -181,15 +184,16 @@ final class OrderedOutput {
     @discardableResult
     func flush() -> Bool {
         if error == 0, !pending.isEmpty {
-            error = StandardStreams.write(pending[...], to: descriptor) { false }
+            error = StandardStreams.write(pending[...], to: descriptor) { StopSignals.received != nil }
             pending.removeAll(keepingCapacity: true)
         }
         return error == 0
     }
 
-    /// Says what went wrong, if anything did.
+    /// Says what went wrong, if anything did but that the reader took nothing any more when the run was to end.
     var status: ExitStatus? {
-        guard !flush() else { return nil }
+        guard !flush(), error != EINTR else { return nil }
+        if error == EPIPE { StandardStreams.endWithoutReader() }
         StandardError.say("cannot write the results: \(sentence(forError: error))")
         return .output
     }

@@ -1,8 +1,8 @@
 internal import CFileReading
 internal import Glibc
 
-/// Runs one command after another for one worker, with their outputs kept in memory files that are used again.
-struct ChildProcess: ~Copyable {
+/// A command, and what it prints.
+enum ChildProcess {
     /// What a command left.
     struct Outcome {
         var output: Bytes
@@ -20,33 +20,20 @@ struct ChildProcess: ~Copyable {
         }
     }
 
-    private let output: Int32
-    private let errors: Int32
-    private let input: Int32
     /// How long a command that is asked to end may take before it is killed, in milliseconds.
     private static let patience = 2000
-
-    init() throws(BatchRefusal) {
-        output = memory_file("output")
-        errors = memory_file("errors")
-        input = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        guard output >= 0, errors >= 0 else { throw .system("a memory file", "making it", .system) }
-        guard input >= 0 else { throw .system("/dev/null", "opening it", .system) }
-    }
-
-    deinit {
-        close(output)
-        close(errors)
-        close(input)
-    }
 
     /// Runs the command to its end.
     ///
     /// - Parameter shouldStop: Asked ten times a second; from then on the command is asked to end, and killed later.
     /// - Throws: When it could not be started.
-    func run(_ words: [Bytes], shouldStop: () -> Bool) throws(BatchRefusal) -> Outcome {
-        rewind(output)
-        rewind(errors)
+    static func run(_ words: [Bytes], shouldStop: () -> Bool) throws(BatchRefusal) -> Outcome {
+        // Its own: what it leaves in the background may write on, and not among the output of another one.
+        let (output, errors) = (memory_file("output"), memory_file("errors"))
+        let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { for file in [output, errors, input] where file >= 0 { close(file) } }
+        guard output >= 0, errors >= 0 else { throw .system("a memory file", "making it", .system) }
+        guard input >= 0 else { throw .system("/dev/null", "opening it", .system) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -86,7 +73,7 @@ struct ChildProcess: ~Copyable {
         return Outcome(output: contents(output), errors: contents(errors), status: status)
     }
 
-    private func wait(for process: pid_t, shouldStop: () -> Bool) -> Int32 {
+    private static func wait(for process: pid_t, shouldStop: () -> Bool) -> Int32 {
         var status: Int32 = 0
         let descriptor = open_process(process)
         defer { if descriptor >= 0 { close(descriptor) } }
@@ -99,31 +86,25 @@ struct ChildProcess: ~Copyable {
             } else {
                 poll(&ready, 1, tick)
             }
-            let ended = waitpid(process, &status, WNOHANG)
-            if ended == process {
-                // What it started and left behind: asked to end with it, and not let go when it is late.
+            let ended = has_ended(process)
+            if ended > 0 {
+                // What it started and left behind: asked to end with it, and not let go when it is late. Not yet reaped,
+                // its number is nobody else's.
                 if asked >= 0 { kill(-process, SIGKILL) }
-                return status
+                return waitpid(process, &status, 0) == process ? status : 0xff00
             }
-            if ended < 0, errno != EINTR { return 0xff00 }  // how it ended is lost: never a success
+            if ended < 0 { return 0xff00 }  // how it ended is lost: never a success
             if asked < 0, shouldStop() {
                 kill(-process, SIGTERM)
                 asked = 0
             } else if asked >= 0 {
                 asked += Int(tick)
-                if asked > Self.patience { kill(-process, SIGKILL) }
+                if asked > patience { kill(-process, SIGKILL) }
             }
         }
     }
 
-    private func rewind(_ file: Int32) {
-        if lseek(file, 0, SEEK_CUR) != 0 {
-            ftruncate(file, 0)
-            lseek(file, 0, SEEK_SET)
-        }
-    }
-
-    private func contents(_ file: Int32) -> Bytes {
+    private static func contents(_ file: Int32) -> Bytes {
         let size = Int(lseek(file, 0, SEEK_END))
         guard size > 0 else { return [] }
         return Bytes(unsafeUninitializedCapacity: size) { place, used in

@@ -11,10 +11,15 @@ struct JournalledChecksum {
     let algorithm: Algorithm
     let json: Bool
 
-    func run(_ paths: [Bytes]) throws -> ExitStatus {
+    /// - Parameter input: What standard input gave of the paths, for further processes: it gives it once.
+    func run(_ paths: [Bytes], input: Bytes?) throws -> ExitStatus {
         guard let directory = setup.directory else { return .usage }
+        guard !paths.contains(Roots.standardInput) else {
+            throw BatchRefusal(
+                .usage, "- is standard input, which no later run can read again: leave out --journal; a file of that name is ./-")
+        }
         let manifest = try Self.freeze(paths, in: directory)
-        if let processes = setup.processes { return try Processes.run(processes, journal: directory) }
+        if let processes = setup.processes { return try Processes.run(processes, journal: directory, input: input) }
         var options = try setup.options()
         options.weights = manifest.weights
         if let jobs {
@@ -27,10 +32,12 @@ struct JournalledChecksum {
         let reader = FileReader(engine: engine, hash: algorithm.hash)
         let token = CancellationToken()
         options.token = token
+        // What was named is read also where it is a link, as without a journal.
+        let named = Set(paths)
         let job = BatchJob(name: jobName(paths), version: "1", items: manifest, itemName: { $0 }) {
             path, attempt in
             if attempt.isCancelled { throw BatchStop.cancelled }
-            switch reader.digest(path, links: .refused) {
+            switch reader.digest(path, links: named.contains(path) ? .followed : .refused, until: { attempt.isCancelled }) {
             case .success(let digest):
                 var line = Bytes()
                 if json {
@@ -62,8 +69,7 @@ struct JournalledChecksum {
                 }
             }
         }
-        if let status = output.status { return status }
-        if let status = setup.conclude(report) { return status }
+        if let status = setup.conclude(report, output) { return status }
         for (path, failure) in failed { StandardError.say(path, failure.description) }
         guard failedCount > 0 else { return .success }
         StandardError.say("\(Quantity.count(failedCount)) could not be read")
@@ -91,9 +97,19 @@ struct JournalledChecksum {
         Algorithm.allCases.contains { job.hasPrefix(name + "\($0) " + jsonMark) }
     }
 
-    /// The name under which a journal knows this job.
+    /// The most bytes of paths that a job's name has.
+    private static let mostPaths = 1 << 20
+
+    /// The name under which a journal knows this job: its paths, or of very many their digest.
     private func jobName(_ paths: [Bytes]) -> String {
-        Self.name + "\(algorithm) " + (json ? Self.jsonMark : "") + RawArgument.text(for: Bytes(paths.joined(separator: [0])))
+        var list = Bytes(paths.joined(separator: [0]))
+        if list.count > Self.mostPaths {
+            var hash = SHA256Stream()
+            list.withUnsafeBytes { hash.absorb($0) }
+            list = Bytes(ascii: "\(paths.count) paths, SHA-256 ")
+            hash.digest().write(to: &list)
+        }
+        return Self.name + "\(algorithm) " + (json ? Self.jsonMark : "") + RawArgument.text(for: list)
     }
 
     private static func add(_ listing: Listing, under prefix: Bytes, to builder: inout Manifest.Builder) {
@@ -107,7 +123,8 @@ struct JournalledChecksum {
                 }
             case .file, .linkedFile, .standardInput:
                 var status = stat()
-                let size = path.withCString { lstat($0, &status) } == 0 ? Int(status.st_size) : 0
+                let look = entry.kind == .linkedFile ? stat : lstat
+                let size = path.withCString { look($0, &status) } == 0 ? Int(status.st_size) : 0
                 builder.append(path, size: size)
             }
         }

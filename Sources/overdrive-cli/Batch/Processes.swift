@@ -1,10 +1,13 @@
 #if CLI
+internal import CFileReading
 internal import Glibc
 
 /// `--processes N`: this very command once for each of N shards, and the merge of them.
 enum Processes {
     /// Runs the shards and prints the whole.
-    static func run(_ count: Int, journal: String) throws(BatchRefusal) -> ExitStatus {
+    ///
+    /// - Parameter input: What each of them reads from standard input, of which there is but one.
+    static func run(_ count: Int, journal: String, input: Bytes? = nil) throws(BatchRefusal) -> ExitStatus {
         let wakeup: Wakeup
         do throws(SystemError) { wakeup = try Wakeup() } catch {
             errno = error.number
@@ -12,8 +15,11 @@ enum Processes {
         }
         wakeup.listenToInterrupts()
         let words = RawArgument.ofProcess
-        var children: [pid_t] = []
-        for index in 0..<count { children.append(try start(shard(words, "\(index)/\(count)"))) }
+        let file = try input.map(inMemory)
+        defer { if let file { close(file) } }
+        var children = try startAll(count) { index throws(BatchRefusal) in
+            try start(shard(words, "\(index)/\(count)"), input: file.map { "/proc/self/fd/\($0)" })
+        }
         var worst: Int32 = 0
         var wasTold = false
         while !children.isEmpty {
@@ -58,7 +64,35 @@ enum Processes {
         return result + rest
     }
 
-    private static func start(_ words: [String]) throws(BatchRefusal) -> pid_t {
+    /// Starts all of them. Where one cannot be, those before it are ended: nobody would wait for them.
+    static func startAll(
+        _ count: Int, _ start: (Int) throws(BatchRefusal) -> pid_t
+    ) throws(BatchRefusal) -> [pid_t] {
+        var children: [pid_t] = []
+        do throws(BatchRefusal) {
+            for index in 0..<count { children.append(try start(index)) }
+        } catch {
+            for child in children { kill(child, SIGTERM) }
+            for child in children { while waitpid(child, nil, 0) < 0, errno == EINTR {} }
+            throw error
+        }
+        return children
+    }
+
+    private static func inMemory(_ bytes: Bytes) throws(BatchRefusal) -> Int32 {
+        let file = memory_file("input")
+        guard file >= 0 else { throw .system("a memory file", "making it", .system) }
+        errno = StandardStreams.write(bytes[...], to: file) { false }
+        guard errno == 0 else { throw .system("a memory file", "writing", .system) }
+        return file
+    }
+
+    /// - Parameter input: A path that is opened anew, so that each process reads from the beginning.
+    private static func start(_ words: [String], input: String?) throws(BatchRefusal) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let input { posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input, O_RDONLY, 0) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -72,7 +106,7 @@ enum Processes {
         defer { arguments.forEach { free($0) } }
         arguments.append(nil)
         var process = pid_t()
-        let error = posix_spawn(&process, "/proc/self/exe", nil, &attributes, arguments, environ)
+        let error = posix_spawn(&process, "/proc/self/exe", &actions, &attributes, arguments, environ)
         errno = error
         guard error == 0 else { throw .system("a further process", "starting it") }
         return process

@@ -13,11 +13,10 @@ enum SlurmJob {
     /// - Returns: What it printed.
     /// - Throws: A sentence when it is not installed, does not answer or refuses.
     static func ask(_ words: [String], patience: Double = SlurmJob.patience) throws(BatchRefusal) -> String {
-        let child = try ChildProcess()
         let deadline = ContinuousClock.now + .seconds(patience)
         let outcome: ChildProcess.Outcome
         do throws(BatchRefusal) {
-            outcome = try child.run(words.map { Bytes(ascii: $0) }) { ContinuousClock.now > deadline }
+            outcome = try ChildProcess.run(words.map { Bytes(ascii: $0) }) { ContinuousClock.now > deadline }
         } catch {
             throw BatchRefusal(
                 .unavailable,

@@ -128,10 +128,7 @@ struct ChecksumJob {
             // At once: workers may still be inside a system call that takes its time.
             _exit(ExitStatus.interrupted.rawValue)
         case .outputFailed(EPIPE):
-            // The reader has what it wanted, as `head` has: the end that every other command comes to then.
-            signal(SIGPIPE, SIG_DFL)
-            raise(SIGPIPE)
-            _exit(ExitStatus.output.rawValue)
+            StandardStreams.endWithoutReader()
         case .outputFailed(let number):
             StandardError.say("cannot write the results: \(sentence(forError: number))")
             _exit(ExitStatus.output.rawValue)

@@ -57,8 +57,12 @@ final class FileReader: Sendable {
 
     /// The digest of a regular file, or why there is none: `ECANCELED` after a stop.
     ///
-    /// - Parameter algorithm: Which one; nil for the one that this reader is for.
-    func digest(_ path: Bytes, links: Links, _ algorithm: Algorithm? = nil) -> Result<Digest, SystemError> {
+    /// - Parameters:
+    ///   - algorithm: Which one; nil for the one that this reader is for.
+    ///   - isOver: Asked before each piece: true is a stop of this file alone.
+    func digest(
+        _ path: Bytes, links: Links, _ algorithm: Algorithm? = nil, until isOver: () -> Bool = { false }
+    ) -> Result<Digest, SystemError> {
         if let cache, links == .refused {
             // Without opening it: a file that has not changed costs a stat. Too long a path is opened step by step below.
             var status = stat()
@@ -81,7 +85,7 @@ final class FileReader: Sendable {
             return .failure(SystemError(number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL))
         }
 
-        let result = digest(of: descriptor, algorithm)
+        let result = digest(of: descriptor, algorithm, until: isOver)
         if let cache, case .success(let digest) = result { note(digest, of: path, status, in: cache) }
         return result
     }
@@ -104,21 +108,23 @@ final class FileReader: Sendable {
 
     /// The digest of what standard input holds up to its end.
     func digestOfStandardInput(_ algorithm: Algorithm? = nil) -> Result<Digest, SystemError> {
-        digest(of: STDIN_FILENO, algorithm)
+        digest(of: STDIN_FILENO, algorithm) { false }
     }
 
-    private func digest(of descriptor: Int32, _ algorithm: Algorithm?) -> Result<Digest, SystemError> {
+    private func digest(
+        of descriptor: Int32, _ algorithm: Algorithm?, until isOver: () -> Bool
+    ) -> Result<Digest, SystemError> {
         let piece = spare.withLock { $0.popLast() } ?? Piece(size: Self.pieceSize)
         defer { spare.withLock { $0.append(piece) } }
         let hash = algorithm.flatMap { others[$0] } ?? hash
-        return digest(of: descriptor, through: piece.bytes, by: hash)
+        return digest(of: descriptor, through: piece.bytes, by: hash, until: isOver)
     }
 
     private func digest<Hash: StreamingHash>(
-        of descriptor: Int32, through piece: UnsafeMutableRawBufferPointer, by: Hash.Type
+        of descriptor: Int32, through piece: UnsafeMutableRawBufferPointer, by: Hash.Type, until isOver: () -> Bool
     ) -> Result<Digest, SystemError> {
         var hash = Hash()
-        while !stop.isSet {
+        while !stop.isSet, !isOver() {
             let count = read(descriptor, into: piece)
             if count == 0 {
                 fileTally.add(1, ordering: .relaxed)

@@ -19,7 +19,7 @@ struct ChecksumCommand: ParsableCommand {
 
             With --journal, a list of the files is kept when the job begins, and each digest when it is known: killed \
             and called again, the command does the rest and prints all of it. With --shard, several processes or \
-            nodes do a part each and print nothing; overdrive merge prints the whole.
+            nodes do a part each and print nothing; overdrive merge prints the whole. Standard input (-) is no item of a journal.
 
             With --cache, a file is read only if its device, inode, size or times are not what they were, or not older \
             than the reading. A file whose content has changed under an unchanged time of modification is damaged: it is \
@@ -148,8 +148,10 @@ struct ChecksumCommand: ParsableCommand {
         }
         if batch.journal != nil {
             try endingWithASentence {
-                try JournalledChecksum(setup: batch, jobs: jobs, algorithm: algorithm ?? .sha256, json: json)
-                    .run(allPaths())
+                let list = try readPathList()
+                let isInput = pathList?.bytes == Roots.standardInput
+                return try JournalledChecksum(setup: batch, jobs: jobs, algorithm: algorithm ?? .sha256, json: json)
+                    .run(allPaths(list), input: isInput ? list : nil)
             }
         }
         let job: ChecksumJob
@@ -183,7 +185,7 @@ struct ChecksumCommand: ParsableCommand {
             status = job.check(check.bytes, options: options)
         } else {
             let listed: [Bytes]
-            do throws(BatchRefusal) { listed = try allPaths() } catch {
+            do throws(BatchRefusal) { listed = allPaths(try readPathList()) } catch {
                 StandardError.say(error.sentence)
                 throw ExitCode(error.status.rawValue)
             }
@@ -209,8 +211,12 @@ struct ChecksumCommand: ParsableCommand {
     }
 
     /// The paths that were written, and those of the list.
-    private func allPaths() throws(BatchRefusal) -> [Bytes] {
-        guard let pathList else { return paths.map(\.bytes) }
+    private func allPaths(_ list: Bytes) -> [Bytes] {
+        paths.map(\.bytes) + list.split(separator: 0).map { Bytes($0) }
+    }
+
+    private func readPathList() throws(BatchRefusal) -> Bytes {
+        guard let pathList else { return [] }
         var file = STDIN_FILENO
         if pathList.bytes != Roots.standardInput {
             file = pathList.bytes.withCString { open($0, O_RDONLY | O_CLOEXEC) }
@@ -219,7 +225,7 @@ struct ChecksumCommand: ParsableCommand {
             }
         }
         guard let text = Manifest.readAll(file) else { throw .system("the list of paths", "reading") }
-        return paths.map(\.bytes) + text.split(separator: 0).map { Bytes($0) }
+        return text
     }
 }
 

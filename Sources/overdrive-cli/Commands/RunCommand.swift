@@ -131,17 +131,17 @@ struct CommandBatch {
         options.scheduler = try Scheduler(workers: jobs)
 
         let log = try joblog.map(JobLog.init)
-        let spare = Mutex<[Holder]>([])
-        let failed = Mutex<[Int: (Stamp, ChildProcess.Outcome)]>([:])
+        let failed = Mutex(FailedCommands())
         let template = template
         @Sendable func perform(_ item: Bytes, _ attempt: BatchAttempt, index: Int) throws -> Bytes {
-            let holder = try spare.withLock { $0.popLast() } ?? Holder(child: ChildProcess())
-            defer { spare.withLock { $0.append(holder) } }
             let began = Stamp.now
-            let outcome = try holder.child.run(Self.words(template, item)) { attempt.isCancelled }
+            let outcome = try ChildProcess.run(Self.words(template, item)) { attempt.isCancelled }
             let stamp = Stamp(start: began, seconds: Stamp.now - began)
-            if outcome.isSuccess { return Self.encode(stamp, outcome) }
-            failed.withLock { $0[index] = (stamp, outcome) }
+            if outcome.isSuccess {
+                failed.withLock { _ = $0.take(index) }
+                return Self.encode(stamp, outcome)
+            }
+            failed.withLock { $0.keep(index, stamp, outcome) }
             throw CommandFailure(description: outcome.sentence)
         }
 
@@ -194,7 +194,7 @@ struct CommandBatch {
                 case .failure(let failure):
                     failures += 1
                     output.flush()
-                    if let (stamp, outcome) = failed.withLock({ $0.removeValue(forKey: index) }) {
+                    if let (stamp, outcome) = failed.withLock({ $0.take(index) }) {
                         if prints { output.append(outcome.output) }
                         output.flush()
                         StandardError.write(outcome.errors)
@@ -206,9 +206,8 @@ struct CommandBatch {
                 if !output.flush() { token.cancel() }
             }
         }
-        if let status = output.status { return status }
-        if let error = log?.finish() { throw error }
-        if let status = setup.conclude(report) { return status }
+        if output.flush(), let error = log?.finish() { throw error }
+        if let status = setup.conclude(report, output) { return status }
         exit(Int32(min(failures, 63)))
     }
 
@@ -259,11 +258,38 @@ struct CommandBatch {
             ChildProcess.Outcome(output: Bytes(bytes[24..<end]), errors: Bytes(bytes[end...]), status: 0)
         )
     }
+}
 
-    /// A child's files, which one attempt at a time uses.
-    private final class Holder: Sendable {
-        let child: ChildProcess
-        init(child: consuming ChildProcess) { self.child = child }
+/// What the last attempts of items that fail have printed, until they succeed or are given up, which is told in order.
+struct FailedCommands {
+    /// The most bytes that all of them keep; beyond it, one keeps no more than its last ones.
+    private static let most = 64 << 20
+    private static let mostBeyond = 4096
+    private var kept: [Int: (Stamp, ChildProcess.Outcome)] = [:]
+    private(set) var bytes = 0
+
+    mutating func keep(_ index: Int, _ stamp: Stamp, _ outcome: ChildProcess.Outcome) {
+        _ = take(index)
+        var outcome = outcome
+        if bytes > Self.most {
+            outcome.output = Self.end(of: outcome.output)
+            outcome.errors = Self.end(of: outcome.errors)
+        }
+        bytes += Self.size(outcome)
+        kept[index] = (stamp, outcome)
+    }
+
+    mutating func take(_ index: Int) -> (Stamp, ChildProcess.Outcome)? {
+        guard let found = kept.removeValue(forKey: index) else { return nil }
+        bytes -= Self.size(found.1)
+        return found
+    }
+
+    private static func size(_ outcome: ChildProcess.Outcome) -> Int { outcome.output.count + outcome.errors.count }
+
+    private static func end(of text: Bytes) -> Bytes {
+        guard text.count > mostBeyond else { return text }
+        return Bytes(ascii: "[\(text.count - mostBeyond) bytes are left out]\n") + text.suffix(mostBeyond)
     }
 }
 

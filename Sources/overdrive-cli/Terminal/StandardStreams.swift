@@ -33,23 +33,33 @@ enum StandardStreams {
         return outputWasOpen
     }
 
+    /// The reader has what it wanted, as `head` has: the end that every other command comes to then.
+    static func endWithoutReader() -> Never {
+        signal(SIGPIPE, SIG_DFL)
+        raise(SIGPIPE)
+        _exit(ExitStatus.output.rawValue)
+    }
+
     /// Writes all of `bytes`.
     ///
-    /// - Parameter giveUp: Asked whenever a signal interrupts the write.
+    /// - Parameter giveUp: Asked as long as the reader takes nothing.
     /// - Returns: 0, or the `errno` that ended it; `EINTR` when `giveUp` did.
     static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, giveUp: () -> Bool) -> Int32 {
         bytes.withUnsafeBytes { all in
             var rest = all[...]
             while !rest.isEmpty {
-                let count = Glibc.write(
-                    descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if count >= 0 {
-                    rest = rest.dropFirst(count)
-                } else if errno == EAGAIN {
-                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&ready, 1, 50)
+                // So much fits where anything does: only the wait is ever long, which a signal need not interrupt.
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                let count = poll(&ready, 1, 50)
+                if count == 0 || count < 0 && errno == EINTR {
                     if giveUp() { return EINTR }
-                } else if errno != EINTR {
+                    continue
+                }
+                let written = Glibc.write(
+                    descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, min(rest.count, Int(PIPE_BUF)))
+                if written >= 0 {
+                    rest = rest.dropFirst(written)
+                } else if errno != EINTR && errno != EAGAIN {
                     return errno
                 } else if giveUp() {
                     return EINTR

@@ -2,9 +2,11 @@
 #ifndef OVERDRIVE_FILE_READING_H
 #define OVERDRIVE_FILE_READING_H
 
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Reads on from the file's position what the page cache already holds, and never waits for a
@@ -30,6 +32,14 @@ static inline int memory_file(const char *name)
 static inline int open_process(pid_t process)
 {
     return (int)syscall(SYS_pidfd_open, process, 0);
+}
+
+/* Whether a child has ended, which is not reaped by that: its number stays its own. -1 where there is no such child. */
+static inline int has_ended(pid_t process)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid == process : -1;
 }
 
 #endif

@@ -251,6 +251,97 @@ struct JournalledChecksumTests {
         #expect(access("\(tree.path)-journal/shard-00002-of-00003/000001.journal", F_OK) == 0)
     }
 
+    /// Their standard input was at its end: they knew the job by no path, and so every list for the same.
+    @Test("divided between processes, gives each of them the list that standard input gave, and refuses another one")
+    func processesWithInput() throws {
+        let tree = try TemporaryTree()
+        defer { removeJournal(tree) }
+        for name in ["a", "b", "c"] { try tree.write(name, name) }
+        try tree.write("list", "a\0b\0")
+        try tree.write("other", "c\0")
+        var command = try checksum(tree, ["--processes", "2", "--files0-from", "-"])
+        for _ in 0..<2 {
+            command.input = .file("\(tree.path)/list", flags: O_RDONLY)
+            let outcome = try command.run()
+            #expect(outcome.lines.map { $0.suffix(1) } == ["a", "b"], "\(outcome.errors)")
+            #expect(outcome.status == 0)
+        }
+        command.input = .file("\(tree.path)/other", flags: O_RDONLY)
+        let other = try command.run()
+        #expect(other.output == [])
+        #expect(other.errors.contains("a journal of something else (it is of the job 'checksum sha256 a"), "\(other.errors)")
+        #expect(other.status == 65)
+    }
+
+    @Test("ends the processes that it has started where a further one cannot be")
+    func processesCutShort() throws {
+        var started: [pid_t] = []
+        let error = #expect(throws: BatchRefusal.self) {
+            _ = try Processes.startAll(4) { index throws(BatchRefusal) in
+                guard index < 2 else { throw BatchRefusal(.system, "no more") }
+                guard let process = try? Command("sleep", ["1000"]).start().process else { throw BatchRefusal(.system, "none") }
+                started.append(process)
+                return process
+            }
+        }
+        #expect(error?.sentence == "no more" && started.count == 2)
+        for process in started { #expect(kill(process, 0) != 0 && errno == ESRCH) }
+    }
+
+    /// Its name was longer than a reader of journals looked for one.
+    @Test("of a list beyond a megabyte goes on, also divided, and is merged")
+    func longList() throws {
+        let tree = try TemporaryTree()
+        let name = String(repeating: "n", count: 200)
+        try tree.write(name, "x")
+        try tree.write("list", String(repeating: "./\(name)\0", count: 6000))
+        for division in [[], ["--processes", "2"]] {
+            defer { removeJournal(tree) }
+            for _ in 0..<2 {
+                let outcome = try checksum(tree, division + ["--files0-from", "list"]).run()
+                #expect(outcome.lines.map { $0.suffix(200) } == [name[...]], "\(outcome.errors.prefix(300))")
+                #expect(outcome.status == 0)
+            }
+            #expect(try Command.overdrive(["merge", "\(tree.path)-journal"]).run().lines.count == 1)
+            #expect(try Command.overdrive(["status", "\(tree.path)-journal"]).run().status == 0)
+            try tree.write("list2", String(repeating: "./\(name)\0", count: 6001))
+            let other = try checksum(tree, division + ["--files0-from", "list2"]).run()
+            #expect(other.status == 65 && other.errors.contains("6000 paths, SHA-256 "), "\(other.errors.prefix(300))")
+        }
+    }
+
+    @Test("reads what was named through a link, and refuses standard input, which it could not read again")
+    func links() throws {
+        let tree = try TemporaryTree.odd()
+        defer { removeJournal(tree) }
+        var plain = Command.overdrive(["checksum", "link to file", "a"])
+        plain.directory = tree.path
+        let outcome = try checksum(tree, ["link to file", "a"]).run()
+        #expect(outcome.output == (try plain.run().output))
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let input = try checksum(tree, ["a", "-"]).run()
+        #expect(input.status == 64)
+        #expect(input.errorLines.count == 1 && input.errors.contains("leave out --journal"), "\(input.errors)")
+    }
+
+    @Test("is ended in the middle of a file, which is no failure of the file's")
+    func endedInside() throws {
+        let tree = try TemporaryTree()
+        defer { removeJournal(tree) }
+        try tree.write("small", "x")
+        try tree.write("endless")
+        try #require(truncate("\(tree.path)/endless", 1 << 42) == 0)
+        let running = try checksum(tree, ["--progress", "json", "."]).start()
+        while !String(decoding: Scratch.contents(running.errors), as: UTF8.self).contains("\"done\":1") { usleep(10_000) }
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 130)
+        #expect(!outcome.errors.contains("did not end in time") && outcome.errors.contains("1 of 2 items are done"), "\(outcome.errors)")
+        unlink("\(tree.path)/endless")
+        try tree.write("endless")
+        #expect(try checksum(tree, ["."]).run().lines.count == 2)
+    }
+
     @Test("passes each process the words that it was given itself, but for those that divide")
     func wordsOfAProcess() {
         #expect(

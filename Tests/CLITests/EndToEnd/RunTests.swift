@@ -133,6 +133,75 @@ struct RunTests {
         while try isAlive() { usleep(5000) }
     }
 
+    /// A pipe, whose reader is ours.
+    private func pipeEnds() throws -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    @Test("ends its commands when the reader of its output goes, as before `| head`, and ends as one without a reader")
+    func readerGone() throws {
+        let tree = try TemporaryTree()
+        let script = "[ $0 = 0 ] && until [ -s 1 ] && [ -s 2 ]; do sleep 0.01; done && exec echo out; echo $$ >$0; exec sleep 1000"
+        var command = Command.overdrive(["run", "--jobs", "3", "--", "sh", "-c", script, ":::", "0", "1", "2"])
+        command.directory = tree.path
+        let ends = try pipeEnds()
+        command.output = .descriptor(ends.writing)
+        let running = try command.start()
+        close(ends.writing)
+        close(ends.reading)
+        #expect(try running.wait().status == 128 + SIGPIPE)
+        for process in try Command("cat", ["\(tree.path)/1", "\(tree.path)/2"]).run().lines {
+            #expect(kill(try #require(Int32(process)), 0) != 0 && errno == ESRCH)
+        }
+    }
+
+    @Test("ends on a signal although nobody reads its output")
+    func readerStalled() throws {
+        let tree = try TemporaryTree()
+        var command = Command.overdrive(["run", "--", "sh", "-c", "head -c 1000000 /dev/zero; : >done", ":::", "x"])
+        command.directory = tree.path
+        let ends = try pipeEnds()
+        defer { close(ends.reading) }
+        command.output = .descriptor(ends.writing)
+        let running = try command.start()
+        close(ends.writing)
+        while access("\(tree.path)/done", F_OK) != 0 { usleep(5000) }
+        usleep(300_000)  // it writes, and waits for us
+        running.send(SIGTERM)
+        let outcome = try running.wait()
+        #expect(outcome.status == 130)
+        #expect(outcome.errors.hasPrefix("overdrive: interrupted: "), "\(outcome.errors)")
+    }
+
+    @Test("has what a command prints in the background after its end in nobody else's output")
+    func background() throws {
+        let script = """
+            case $0 in
+            a) { until [ -e began ]; do sleep 0.01; done; echo late; : >ended; } & ;;
+            b) : >began; until [ -e ended ]; do sleep 0.01; done ;;
+            esac
+            echo $0
+            """
+        #expect(try run(["--jobs", "1", "--", "sh", "-c", script, ":::", "a", "b"]).lines == ["a", "b"])
+    }
+
+    @Test("keeps of what failing commands print so much as it may, and nothing of those that are over")
+    func failedCommands() {
+        var failed = FailedCommands()
+        let outcome = ChildProcess.Outcome(output: Bytes(repeating: 65, count: 1 << 20), errors: [66], status: 1)
+        for index in 0..<200 { failed.keep(index, Stamp(start: 0, seconds: 0), outcome) }
+        #expect(failed.bytes < 67 << 20)
+        failed.keep(0, Stamp(start: 0, seconds: 0), outcome)
+        #expect(failed.take(1)?.1.output.count == 1 << 20)
+        let cut = failed.take(199)?.1
+        #expect(cut?.output.starts(with: Bytes(ascii: "[1044480 bytes are left out]\nAAAA")) == true && cut?.errors == [66])
+        for index in 0..<200 { _ = failed.take(index) }
+        #expect(failed.bytes == 0)
+    }
+
     @Test("with shards does each item once, and merge prints the whole")
     func shards() throws {
         let tree = try TemporaryTree()
