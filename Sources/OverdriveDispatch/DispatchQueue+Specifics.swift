@@ -32,8 +32,11 @@ extension DispatchQueue {
 
 /// Where a caller has to be; see ``dispatchPrecondition(condition:)``.
 public enum DispatchPredicate: Sendable {
+    /// In a closure of that queue, or of one that is on it.
     case onQueue(DispatchQueue)
+    /// There, and alone: as a barrier, or on a serial queue.
     case onQueueAsBarrier(DispatchQueue)
+    /// Anywhere else.
     case notOnQueue(DispatchQueue)
 }
 

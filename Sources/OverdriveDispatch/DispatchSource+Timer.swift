@@ -13,6 +13,12 @@ extension DispatchSource {
         DispatchSource(SourceCore(on: queue))
     }
 
+    /// Sets a timer's times, in place of those before: `deadline`, and then whole intervals from it on.
+    ///
+    /// - Parameters:
+    ///   - deadline: The first time, on the machine's clock, which stands still while the machine is suspended.
+    ///   - interval: Between two times; `.never`: there is only one.
+    ///   - leeway: By how much the times may be late, so that several timers come at once. They keep their distance.
     public func schedule(
         deadline: DispatchTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -20,12 +26,15 @@ extension DispatchSource {
         core.schedule(at: deadline.due, every: interval.nanoseconds, leeway: leeway.nanoseconds)
     }
 
+    /// The same with an interval in seconds.
     public func schedule(
         deadline: DispatchTime, repeating interval: Double, leeway: DispatchTimeInterval = .nanoseconds(0)
     ) {
         schedule(deadline: deadline, repeating: DispatchSource.interval(interval), leeway: leeway)
     }
 
+    /// The same on the wall clock: when that is set, the time that is to come moves with it, and what was passed over comes
+    /// as one event. Times are kept exactly, whatever the leeway.
     public func schedule(
         wallDeadline: DispatchWallTime, repeating interval: DispatchTimeInterval = .never,
         leeway: DispatchTimeInterval = .nanoseconds(0)
@@ -33,6 +42,7 @@ extension DispatchSource {
         core.schedule(atWall: wallDeadline.since1970, every: interval.nanoseconds)
     }
 
+    /// The same on the wall clock with an interval in seconds.
     public func schedule(
         wallDeadline: DispatchWallTime, repeating interval: Double, leeway: DispatchTimeInterval = .nanoseconds(0)
     ) {

@@ -38,10 +38,15 @@ open class Operation: NSObject, @unchecked Sendable {
 
     /// In what order a queue starts operations that are ready.
     public enum QueuePriority: Int, Sendable {
+        /// After all others.
         case veryLow = -8
+        /// After `normal` ones.
         case low = -4
+        /// What an operation has that was given nothing else.
         case normal = 0
+        /// Before `normal` ones.
         case high = 4
+        /// Before all others.
         case veryHigh = 8
     }
 

@@ -3,12 +3,26 @@ internal import OverdriveCore
 
 // Dispatch's own value types serve as they are: nothing of them knows a queue. They have names here so that a program
 // that imports this module alone has the whole vocabulary.
+
+/// A time of the machine's clock, which stands still while the machine is suspended. Dispatch's own.
 public typealias DispatchTime = Dispatch.DispatchTime
+
+/// A time of the wall clock, which somebody may set. Dispatch's own.
 public typealias DispatchWallTime = Dispatch.DispatchWallTime
+
+/// How long, or `.never`. Dispatch's own.
 public typealias DispatchTimeInterval = Dispatch.DispatchTimeInterval
+
+/// Whether what was waited for came before the time was over. Dispatch's own.
 public typealias DispatchTimeoutResult = Dispatch.DispatchTimeoutResult
+
+/// How much a closure matters; a relative priority is kept and means nothing here. Dispatch's own.
 public typealias DispatchQoS = Dispatch.DispatchQoS
+
+/// What makes a submission differ from a plain one. Dispatch's own.
 public typealias DispatchWorkItemFlags = Dispatch.DispatchWorkItemFlags
+
+/// Bytes in several pieces. Dispatch's own.
 public typealias DispatchData = Dispatch.DispatchData
 
 /// Gives the main thread to the main queue, and never returns.
