@@ -58,12 +58,24 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     /// The older names of the shared queues.
     public enum GlobalQueuePriority: Sendable {
-        case high, `default`, low, background
+        /// That of `.userInitiated`.
+        case high
+        /// That of `.default`.
+        case `default`
+        /// That of `.utility`.
+        case low
+        /// That of `.background`.
+        case background
     }
 
     /// Means nothing on Linux, which has no autorelease pools.
     public enum AutoreleaseFrequency: Sendable {
-        case inherit, workItem, never
+        /// As the target has it.
+        case inherit
+        /// A pool for each closure.
+        case workItem
+        /// No pool.
+        case never
     }
 
     /// A queue: serial, unless its attributes say otherwise.
@@ -175,16 +187,15 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
     }
 
     private static let globals = TaskQueue.QoS.allCases.map { band in
-        let (name, qos): (String, DispatchQoS) =
+        let (label, qos): (String, DispatchQoS) =
             switch band {
-            case .userInteractive: ("user-interactive", .userInteractive)
-            case .userInitiated: ("user-initiated", .userInitiated)
-            case .default: ("default", .unspecified)
-            case .utility: ("utility", .utility)
-            case .background: ("background", .background)
+            case .userInteractive: ("com.apple.root.user-interactive-qos", .userInteractive)
+            case .userInitiated: ("com.apple.root.user-initiated-qos", .userInitiated)
+            case .default: ("com.apple.root.default-qos", .unspecified)
+            case .utility: ("com.apple.root.utility-qos", .utility)
+            case .background: ("com.apple.root.background-qos", .background)
             }
-        return DispatchQueue(
-            .global(qos: band), label: "com.apple.root.\(name)-qos", qos: qos, isConcurrent: true, isShared: true)
+        return DispatchQueue(.global(qos: band), label: label, qos: qos, isConcurrent: true, isShared: true)
     }
 
     // MARK: - Control

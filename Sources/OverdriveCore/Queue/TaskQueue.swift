@@ -196,8 +196,12 @@ public final class TaskQueue: Sendable {
     public static let background = TaskQueue(
         label: "background", qos: .background, limit: unlimited, scheduler: .shared, isGlobal: true)
 
-    private static let globals = QoS.allCases.map { qos in
-        TaskQueue(label: "global-\(qos)", qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
+    // Each label is written out: printing a case's name looks it up in the program's metadata, which may not be there.
+    private static let globals = [
+        (QoS.userInteractive, "global-userInteractive"), (.userInitiated, "global-userInitiated"),
+        (.default, "global-default"), (.utility, "global-utility"), (.background, "global-background"),
+    ].map { qos, label in
+        TaskQueue(label: label, qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
     }
 
     /// The shared concurrent queue of one quality of service.
