@@ -52,6 +52,18 @@ extension DropIn {
                 queue.sync { queue.sync {} }
             }
             expect(result, says: "would wait for itself")
+            let target = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let target = DispatchQueue(label: "target")
+                let queue = DispatchQueue(label: "journal", target: target)
+                queue.async { target.sync {} }
+                queue.sync {}
+                queue.sync {}
+            }
+            expect(target, says: "would wait for itself")
+            let main = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                await MainActor.run { DispatchQueue.main.sync {} }
+            }
+            expect(main, says: "main.sync on the main thread would wait for itself")
         }
 
         @Test("leave without enter")

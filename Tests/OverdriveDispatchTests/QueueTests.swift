@@ -86,6 +86,8 @@ extension DropIn {
             #expect(group.wait(timeout: patience) == .success)
             queue.sync(flags: .barrier) { if inside.count != 0 { intruders.add() } }
             #expect(intruders.count == 0)
+            // A barrier is alone already.
+            #expect(queue.sync(flags: .barrier) { queue.sync { 7 } } == 7)
         }
 
         @Test("takes a closure of a serial target's queues one at a time, and main as a target")
