@@ -1,4 +1,5 @@
-// OpenMP by gcc's libgomp: tasks in one parallel region, and the default schedule for loops.
+// OpenMP by gcc's libgomp: tasks in one parallel region; for loops the default schedule, which is static, and the guided one
+// where iterations differ.
 //
 // Beware of its figures for tasks: above 64 tasks per thread libgomp runs a new one at once instead
 // of queueing it, and one lock per team stands around its queue.
@@ -9,6 +10,9 @@
 #include "shapes.hpp"
 
 namespace {
+
+// Whether the workload's iterations differ.
+bool is_uneven;
 
 struct OpenMP {
     template <class F, class G> static void two(F f, G g) {
@@ -26,6 +30,11 @@ struct OpenMP {
 #pragma omp taskwait
     }
     template <class F> static void loop(uint64_t count, F f) {
+        if (is_uneven) {
+#pragma omp parallel for schedule(guided)
+            for (uint64_t i = 0; i < count; i++) f(i);
+            return;
+        }
 #pragma omp parallel for
         for (uint64_t i = 0; i < count; i++) f(i);
     }
@@ -124,6 +133,8 @@ const harness_entry entries[] = {SHAPES_TREES(OpenMP),   SHAPES_LOOPS(OpenMP),  
 }  // namespace
 
 int main(int argc, char **argv) {
+    // Files are of 1 to 64 KiB.
+    is_uneven = argc > 1 && (strcmp(argv[1], "loop-imbalanced") == 0 || strcmp(argv[1], "files") == 0);
     for (int i = 2; i < argc; i++) {
         if (strncmp(argv[i], "workers=", 8) == 0) omp_set_num_threads(atoi(argv[i] + 8));
     }

@@ -22,14 +22,18 @@ public struct Contender: Sendable {
             note: "The engine from C, compiled as the package is; what calls it by clang -O3.", isHeadline: false),
         Contender(
             id: "libdispatch", title: "libdispatch", program: "contender-dispatch",
-            note: "As many CPUs as workers, by affinity. Trees by concurrentPerform, which below the first level is a plain loop."),
+            note: "As many CPUs as workers, by affinity. Trees by concurrentPerform, which below the first level is a plain loop. Closures on a concurrent queue of the program's own."),
+        Contender(
+            id: "libdispatch-global", title: "dispatch global", program: "contender-dispatch",
+            extra: ["global": 1],
+            note: "Closures on DispatchQueue.global(), which is quicker than a queue of one's own; it has no barriers and no suspension."),
         Contender(
             id: "libdispatch-async", title: "dispatch async", program: "contender-dispatch",
             extra: ["continuing": 1],
             note: "Trees by one queue.async per child, the last child going on with its parent.", isHeadline: false),
         Contender(
             id: "concurrency", title: "Swift Concurrency", program: "contender-concurrency",
-            note: "Default executor, as many CPUs as workers, by affinity. async let and task groups."),
+            note: "Default executor, as many CPUs as workers, by affinity. async let and task groups; the last child by its parent."),
         Contender(
             id: "operations", title: "OperationQueue", program: "contender-operations",
             note: "As many operations at a time as workers. It cannot fork and join."),
@@ -44,7 +48,7 @@ public struct Contender: Sendable {
             note: "g++ -O3; task groups with one shared context, run_and_wait for the last child; flow graphs for dependencies."),
         Contender(
             id: "openmp", title: "OpenMP", program: "openmp",
-            note: "gcc's libgomp, g++ -O3. Above 64 tasks per thread it runs new ones at once; its barriers spin."),
+            note: "gcc's libgomp, g++ -O3. Above 64 tasks per thread it runs new ones at once; its barriers spin. Loops by the default schedule, uneven ones guided."),
         Contender(
             id: "rayon", title: "rayon", program: "rayon",
             note: "Debian's librust-rayon, rustc -O.", isHeadline: false),
@@ -56,7 +60,7 @@ public struct Contender: Sendable {
             note: "Swift, one thread, every fork a call."),
         Contender(
             id: "serial-cxx", title: "serial C++", program: "serial",
-            note: "g++ -O3, one thread, every fork a call.", isHeadline: false),
+            note: "g++ -O3, one thread, every fork a call: what oneTBB and OpenMP are to be measured by."),
     ]
 
     public static func named(_ id: String) -> Contender? { all.first { $0.id == id } }

@@ -18,10 +18,14 @@ public struct Workload: Sendable {
     public let units: @Sendable (Parameters) -> Double
     /// What every sample, or the check after them, must answer.
     public let oracle: @Sendable (Parameters) -> UInt64
-    /// Whether the table of `make bench` has it.
-    public var isHeadline = true
+    /// The row of the table that stands for it: it asks the same at another size or in another form. nil: it has its own
+    /// row, whoever wins it. Nothing else keeps a question out of the table.
+    public var beside: String?
     /// Samples of one process: some take long each.
     public var budget = 100
+
+    /// Whether the table of `make bench` has it.
+    public var isHeadline: Bool { beside == nil }
 
     public typealias Parameters = [String: Int]
 

@@ -51,14 +51,14 @@ extension Workload {
             unit: .node, family: .trees, quick: ["tree": 3], full: ["tree": 33, "least": 1, "cold": 1],
             slower: ["concurrency": ["tree": 3], "openmp": ["tree": 3]],
             units: { Double(Oracle.uts($0["tree", default: 0])) }, oracle: { Oracle.uts($0["tree", default: 0]) },
-            isHeadline: false, budget: 400),
+            beside: "uts", budget: 400),
         Workload(
             id: "integrate", word: "integrate",
             question: "Adaptive integration of x³ + x, forking at every interval that is not fine enough.",
             caution: "The recursion is balanced except near zero.",
             unit: .call, family: .trees, quick: ["to": 100, "per_epsilon": 1_000_000], full: ["to": 1000, "per_epsilon": 10_000_000],
             slower: ["concurrency": ["to": 100, "per_epsilon": 10_000]],
-            units: { Double(Oracle.integral($0).calls) }, oracle: { Oracle.integral($0).bits }, isHeadline: false),
+            units: { Double(Oracle.integral($0).calls) }, oracle: { Oracle.integral($0).bits }, beside: "uts"),
         Workload(
             id: "mergesort", word: "mergesort",
             question: "Mergesort of random 32-bit numbers, serial below 2,048; a merge is two parts.",
@@ -70,7 +70,7 @@ extension Workload {
             question: "Quicksort of random 32-bit numbers, serial below 2,048 and in the partitions.",
             caution: "The first partition is serial, and the halves differ.",
             unit: .element, family: .trees, quick: ["n": 500_000], full: ["n": 10_000_000],
-            units: { Double($0["n", default: 1]) }, oracle: { Oracle.sorted($0["n", default: 0]) }, isHeadline: false),
+            units: { Double($0["n", default: 1]) }, oracle: { Oracle.sorted($0["n", default: 0]) }, beside: "mergesort"),
         Workload(
             id: "tree-small", word: "tree-sum",
             question: "The sum of a tree of 1,023 nodes: two microseconds of work that nobody should wake for.",
@@ -83,7 +83,7 @@ extension Workload {
             caution: "Bound by memory.",
             unit: .node, family: .trees, quick: ["nodes": 1 << 20], full: ["nodes": 1 << 24],
             slower: ["concurrency": ["nodes": 1 << 15], "go": ["nodes": 1 << 20], "openmp": ["nodes": 1 << 20]],
-            units: { Double($0["nodes", default: 1]) }, oracle: { UInt64($0["nodes", default: 1]).sumBelow }, isHeadline: false),
+            units: { Double($0["nodes", default: 1]) }, oracle: { UInt64($0["nodes", default: 1]).sumBelow }, beside: "tree-small"),
     ]
 
     static let loops: [Workload] = [
@@ -96,7 +96,7 @@ extension Workload {
             id: "loop-empty", word: "loop-empty", question: "A loop whose body is empty.",
             caution: "By parts, as loop-flops. Below a nanosecond the shape of the compiled loop decides, not the scheduler.",
             unit: .iteration, family: .loops, quick: ["n": 1_000_000], full: ["n": 1_000_000],
-            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "loop-imbalanced", word: "loop-imbalanced",
             question: "Iterations of up to 999 steps; those of the last hundredth take fifty times as long.",
@@ -110,7 +110,7 @@ extension Workload {
             question: "\(n) iterations of \(steps) dependent multiplications, about 1.3 ns each.",
             caution: "By each contender's usual form, as loop-imbalanced. Libraries that see cheap bodies cut the range in larger parts.",
             unit: .iteration, family: .loops, quick: ["n": n, "steps": steps], full: ["n": n, "steps": steps],
-            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false)
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, beside: steps == 10 ? nil : "loop-grain-10")
     }
 
     /// OperationQueue takes ten microseconds and more for each.
@@ -139,7 +139,7 @@ extension Workload {
             caution: "The allocator's memory goes from four threads to the workers and back.",
             unit: .closure, family: .closures, quick: ["n": 100_000, "submitters": 4], full: ["n": 1_000_000, "submitters": 4],
             slower: few,
-            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, beside: "spawn-captures"),
         Workload(
             id: "spawn-inside", word: "spawn-inside", question: "A running closure submits capture-free closures; somebody waits for all.",
             caution: "Above 64 tasks per thread OpenMP runs them at once instead of queueing them.",
@@ -150,7 +150,7 @@ extension Workload {
             caution: "One at a time: a scheduler that wakes a second worker for it loses.",
             unit: .hop, family: .closures, quick: ["n": 10_000], full: ["n": 100_000],
             slower: ["operations": ["n": 1000], "concurrency": ["n": 10_000]],
-            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
         Workload(
             id: "group", word: "group", question: "Groups of ten closures, each with a notification when they are done.",
             caution: "The group object itself is part of the cost.",
@@ -173,7 +173,7 @@ extension Workload {
             id: "wake-20ms", word: "wake", question: "The same after 20 ms of quiet.",
             caution: "The kernel's wake-up, mostly.",
             unit: .trip, family: .latency, quick: ["trips": 10, "quiet_us": 20_000], full: ["trips": 50, "quiet_us": 20_000],
-            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, isHeadline: false),
+            units: { _ in 1000 }, oracle: { UInt64($0["trips", default: 0]) }, beside: "wake-parked"),
         Workload(
             id: "ping-pong", word: "ping-pong", question: "Two serial queues (actors, goroutines) hand one closure to and fro.",
             caution: "Actors that nobody else calls may run on their caller's thread without any hop.",
@@ -237,7 +237,7 @@ extension Workload {
             id: "group-pairs", word: "group-pairs", question: "One thread enters a group and leaves it, again and again.",
             caution: "The group is empty each time, which is what costs most where others wait for that.",
             unit: .call, family: .order, quick: ["n": 100_000], full: ["n": 1_000_000],
-            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
+            units: { Double($0["n", default: 1]) }, oracle: { UInt64($0["n", default: 0]) }),
     ]
 
     static let graphs: [Workload] = [
@@ -271,7 +271,7 @@ extension Workload {
             unit: .node, family: .graphs, quick: ["side": 64, "steps": 100], full: ["side": 256, "steps": 100],
             slower: ["operations": ["side": 32]],
             units: { let side = Double($0["side", default: 1]); return side * side },
-            oracle: { Oracle.wavefront($0["side", default: 1], $0["steps", default: 0]) }, isHeadline: false),
+            oracle: { Oracle.wavefront($0["side", default: 1], $0["steps", default: 0]) }),
         Workload(
             id: "retry", word: "retry", question: "Pieces of work that fail twice and then succeed.",
             caution: "Each contender's own way to try again: a loop, a new operation, a policy.",
@@ -299,7 +299,7 @@ extension Workload {
             caution: "Only Overdrive has a word for it; the others' rows are the ones above.",
             unit: .whole, family: .blocking, quick: ["n": 16, "ms": 50, "least": 1, "warmup_ms": 0, "most": 1],
             full: ["n": 64, "ms": 100, "least": 1, "warmup_ms": 0, "most": 1],
-            units: { _ in 1_000_000 }, oracle: { UInt64($0["n", default: 0]) }, isHeadline: false),
+            units: { _ in 1_000_000 }, oracle: { UInt64($0["n", default: 0]) }, beside: "blocked"),
     ]
 
     static let resources: [Workload] = [
@@ -307,7 +307,7 @@ extension Workload {
             id: "idle", word: "idle", question: "CPU time of a pool that has worked and is left alone.",
             caution: "A first tenth of a second is left out.",
             unit: .cpuShare, family: .resources, quick: ["ms": 500], full: ["ms": 10_000],
-            units: { 1000 * Double($0["ms", default: 1]) }, oracle: { _ in 10_000 }, isHeadline: false),
+            units: { 1000 * Double($0["ms", default: 1]) }, oracle: { _ in 10_000 }, beside: "memory"),
         Workload(
             id: "memory", word: "memory", question: "Resident memory of closures that wait in a suspended queue.",
             caution: "Freed memory that is used again is not seen; the closures capture one reference.",

@@ -1,7 +1,7 @@
 internal import BenchmarkKit
 internal import CWorkloads
 
-/// `async let` for one child, a task group for several.
+/// `async let` for one child, a task group for several. The last child is run by its parent, as the peers in C++ do.
 enum Trees {
     static var entries: [Harness.Entry] {
         [
@@ -61,19 +61,24 @@ enum Trees {
     static func skynet(_ first: Int, _ leaves: Int) async -> UInt64 {
         if leaves == 1 { return UInt64(first) }
         return await withTaskGroup(of: UInt64.self) { group in
-            for i in 0..<10 { group.addTask { await skynet(first + i * (leaves / 10), leaves / 10) } }
-            return await group.reduce(0, &+)
+            for i in 0..<9 { group.addTask { await skynet(first + i * (leaves / 10), leaves / 10) } }
+            let last = await skynet(first + 9 * (leaves / 10), leaves / 10)
+            return await group.reduce(last, &+)
         }
     }
 
     static func queens(_ row: Int, _ n: Int, _ board: Board) async -> UInt64 {
         if row == n { return 1 }
         return await withTaskGroup(of: UInt64.self) { group in
+            var last: Board?
             for column in 0..<n {
                 guard let next = board.placing(column, row: row) else { continue }
-                group.addTask { await queens(row + 1, n, next) }
+                if let before = last { group.addTask { await queens(row + 1, n, before) } }
+                last = next
             }
-            return await group.reduce(0, &+)
+            guard let last else { return 0 }
+            let own = await queens(row + 1, n, last)
+            return await group.reduce(own, &+)
         }
     }
 
@@ -82,12 +87,13 @@ enum Trees {
         let (h, down) = (n / 2, n / 2 * stride)
         for k in 0..<2 {
             await withDiscardingTaskGroup { group in
-                for q in 0..<4 {
+                for q in 0..<3 {
                     let (row, column) = (q & 2 != 0 ? down : 0, q & 1 != 0 ? h : 0)
                     group.addTask {
                         await matmul(a + (row + k * h), b + (k * down + column), c + (row + column), h, stride)
                     }
                 }
+                await matmul(a + (down + k * h), b + (k * down + h), c + (down + h), h, stride)
             }
         }
     }
@@ -96,11 +102,12 @@ enum Trees {
         let children = withUnsafePointer(to: tree) { tree in withUnsafePointer(to: node) { wl_uts_children(tree, $0) } }
         if children == 0 { return 1 }
         return await withTaskGroup(of: UInt64.self) { group in
-            for number in 0..<children {
+            for number in 0..<children - 1 {
                 let child = withUnsafePointer(to: node) { wl_uts_child($0, number) }
                 group.addTask { await uts(tree, child) }
             }
-            return await group.reduce(1, &+)
+            let last = await uts(tree, withUnsafePointer(to: node) { wl_uts_child($0, children - 1) })
+            return await group.reduce(1 &+ last, &+)
         }
     }
 

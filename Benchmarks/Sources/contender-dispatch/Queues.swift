@@ -3,7 +3,12 @@ internal import Dispatch
 
 /// Closures on queues.
 enum Queues: SyncQueues, BarrierQueues, PausableQueues, TimedQueues {
-    static func makeQueue() -> DispatchQueue { DispatchQueue(label: "bench", attributes: .concurrent) }
+    static let isGlobal = Harness.value("global", 0) == 1
+
+    /// The system's own queue where it is asked for: the quicker one, without barriers and suspension.
+    static func makeQueue() -> DispatchQueue {
+        isGlobal ? .global() : DispatchQueue(label: "bench", attributes: .concurrent)
+    }
 
     static func makeSerialQueue() -> DispatchQueue { DispatchQueue(label: "bench") }
 
