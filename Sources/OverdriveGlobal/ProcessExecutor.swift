@@ -40,7 +40,8 @@ internal import OverdriveCore
         }
 
         static func install() {
-            GlobalJobs.prepare { job in JobPriority(rawValue: UInt8(truncatingIfNeeded: presentPriority(job))) }
+            GlobalJobs.prepare(
+                priority: { job in JobPriority(rawValue: UInt8(truncatingIfNeeded: presentPriority(job))) }, at: 96)
             _createExecutors(factory: Factory.self)
         }
 

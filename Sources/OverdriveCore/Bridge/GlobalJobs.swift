@@ -21,6 +21,7 @@ package enum GlobalJobs {
     // Behind pointers, because what is read for every job is not to be looked after by the runtime's checks of access.
     // Set once, before the first job.
     private nonisolated(unsafe) static let priority = place({ $0.priority } as Priority)
+    private nonisolated(unsafe) static let placeOfPriority = place(UInt(0))
     /// Where tasks of the low bands wait. Another one in a forked child, before anything else runs there.
     private nonisolated(unsafe) static let low = place(LowBandJobs())
 
@@ -34,10 +35,15 @@ package enum GlobalJobs {
 
     /// Starts the process's scheduler if nothing has done so; its threads come with the first job.
     ///
-    /// - Parameter priority: Answers for a task that waits, whoever has begun to await it.
-    package static func prepare(priority: @escaping @Sendable (UnownedJob) -> JobPriority) {
+    /// - Parameters:
+    ///   - priority: Answers for a task that waits, whoever has begun to await it.
+    ///   - place: How many bytes into a task the runtime keeps that: a hint, so that it can be near when it is asked for.
+    package static func prepare(
+        priority: @escaping @Sendable (UnownedJob) -> JobPriority, at place: UInt
+    ) {
         _ = (pool, low)
         self.priority.pointee = priority
+        placeOfPriority.pointee = place
         // What waited is the parent's, and another thread may have been changing it: it is left as it is, not taken apart.
         pthread_atfork(nil, nil, { GlobalJobs.low.initialize(to: LowBandJobs()) })
     }
@@ -64,6 +70,11 @@ package enum GlobalJobs {
     @inline(__always)
     static func qos(of task: UInt, _ priority: Priority) -> TaskQueue.QoS {
         TaskQueue.QoS(priority(unsafeBitCast(task, to: UnownedJob.self)).rawValue)
+    }
+
+    @inline(__always)
+    static func prefetchPriority(of task: UInt) {
+        od_prefetch(UnsafeRawPointer(bitPattern: task &+ placeOfPriority.pointee))
     }
 
     /// Queues a job when its time has come, and never before: one that wakes a task, but is none.

@@ -56,7 +56,8 @@ final class LowBandJobs: Sendable {
             in places: Range<Int>, where isWanted: (UInt) -> Bool
         ) -> [UInt] {
             var taken: [UInt] = []
-            for place in places.clamped(to: firstPlace..<endOfPlaces) {
+            for place in places {
+                if place + LowBandJobs.ahead < endOfPlaces { GlobalJobs.prefetchPriority(of: jobs[place + LowBandJobs.ahead - moved]) }
                 let job = jobs[place - moved]
                 guard job != 0, isWanted(job) else { continue }
                 jobs[place - moved] = 0
@@ -66,22 +67,68 @@ final class LowBandJobs: Sendable {
         }
     }
 
-    private let lines = Locked<[Line]>(Array(repeating: Line(), count: LowBandJobs.lowest + 1 - LowBandJobs.highest))
+    /// A place in one of the lines, by their order.
+    private struct Place: Comparable {
+        var line = 0, number = 0
+
+        static func < (a: Place, b: Place) -> Bool {
+            (a.line, a.number) < (b.line, b.number)
+        }
+    }
+
+    private struct Lines {
+        var lines = Array(repeating: Line(), count: LowBandJobs.lowest + 1 - LowBandJobs.highest)
+        /// Who is looked at next, and where a round began that is not over; whether it has come to the first again.
+        private var next = Place(), start: Place?, hasTurned = false
+        /// Whether it was begun because somebody may have begun to await.
+        private(set) var isPrompted = false
+
+        /// Begins a round where the last one stopped, or has the one that is under way go all around from here: who waits
+        /// now is looked at before it is over.
+        mutating func beginRound(isPrompted: Bool) {
+            (start, hasTurned, self.isPrompted) = (next, false, isPrompted)
+        }
+
+        var isInRound: Bool { start != nil }
+
+        /// Goes on with the round, by so many places at most, and takes those out that `isWanted` in their band.
+        mutating func goOn(by count: Int, where isWanted: (UInt, _ band: Int) -> Bool) -> [UInt] {
+            guard let start else { return [] }
+            let line = next.line
+            let first = max(next.number, lines[line].firstPlace)
+            next.number = min(first + count, lines[line].endOfPlaces)
+            let taken = lines[line].take(in: first..<next.number) { isWanted($0, line + LowBandJobs.highest) }
+            if hasTurned, next >= start {
+                self.start = nil
+            } else if next.number == lines[line].endOfPlaces {
+                next = Place(line: (line + 1) % lines.count)
+                if next.line == 0 { hasTurned = true }
+                if hasTurned, next >= start { self.start = nil }
+            }
+            return taken
+        }
+    }
+
+    private let lines = Locked(Lines())
     /// How many wait: a hint, so that who ends a job need not ask behind the lock.
     private let waiting = Atomic(0)
-    /// Whether a job of a higher band has ended since the last look began: it may have begun to await somebody.
+    /// Whether a job of a higher band has ended since it was last asked: it may have begun to await somebody.
     private let isPrompted = Atomic(false)
-    /// When the next look is due, prompted or not. Written by who looks, before he is done.
-    private let nextPrompted = Atomic<UInt64>(0), nextLook = Atomic<UInt64>(0)
+    /// When it is to go on, prompted or not, and when it stopped. Written by who looks, before he is done.
+    private let nextPrompted = Atomic<UInt64>(0), nextLook = Atomic<UInt64>(0), lastEnd = Atomic<UInt64>(0)
     private let isLooking = Atomic(false)
 
     private static let highest = Int(TaskQueue.QoS.utility.rawValue)
     private static let lowest = Int(TaskQueue.QoS.background.rawValue)
     /// Places looked at in one section.
-    private static let stretch = 512
-    /// Between two looks there are this long at least, and this many times what the first one took: where lines are long, looking
-    /// costs a worker a third of its time at most while jobs of higher bands end, and else a fifth.
+    private static let stretch = 128
+    /// So many places further on memory is asked for: tasks lie anywhere, and one after the other each would be waited for.
+    private static let ahead = 16
+    /// Between two rounds there are this long at least.
     private static let leastPause: UInt64 = 1_000_000
+    /// So many times what looking takes there is between: it costs a worker a third of its time at most while jobs of
+    /// higher bands end, and else a fifth. A round is cut into parts for that, each as long as its share of the time since the
+    /// last one, so that it goes on evenly and nobody is away for long.
     private static let pausePerPromptedLook: UInt64 = 2, pausePerLook: UInt64 = 4
 
     /// Whether a task of that quality of service waits in a line.
@@ -90,13 +137,13 @@ final class LowBandJobs: Sendable {
     }
 
     func append(_ job: UInt, _ qos: TaskQueue.QoS) {
-        lines.withLock { $0[Int(qos.rawValue) - Self.highest].append(job) }
+        lines.withLock { $0.lines[Int(qos.rawValue) - Self.highest].append(job) }
         waiting.add(1, ordering: .relaxed)  // Relaxed, here and below: a hint.
     }
 
     /// The first of a line; nil where its turn is one of those that left early.
     func takeFirst(_ qos: TaskQueue.QoS) -> UInt? {
-        let job = lines.withLock { $0[Int(qos.rawValue) - Self.highest].takeFirst() }
+        let job = lines.withLock { $0.lines[Int(qos.rawValue) - Self.highest].takeFirst() }
         if job != nil { waiting.subtract(1, ordering: .relaxed) }
         return job
     }
@@ -111,41 +158,42 @@ final class LowBandJobs: Sendable {
         look()
     }
 
-    private var due: UInt64 {
-        isPrompted.load(ordering: .relaxed) ? nextPrompted.load(ordering: .relaxed) : nextLook.load(ordering: .relaxed)
-    }
-
     @inline(never)
     private func look() {
         let begin = Self.now
         guard begin >= due, !isLooking.exchange(true, ordering: .acquiring) else { return }
-        // Acquiring and releasing: a look that has ended meanwhile has told when this one is due.
+        // Acquiring and releasing: who has looked meanwhile has told when this is due.
         guard begin >= due else { return isLooking.store(false, ordering: .releasing) }
-        isPrompted.store(false, ordering: .relaxed)
-        let priority = GlobalJobs.priorityNow
-        for number in 0...(Self.lowest - Self.highest) {
-            var place = 0
-            // Who comes while this goes on is looked at the next time.
-            let end = lines.withLock { $0[number].endOfPlaces }
-            while place < end {
-                let raised = lines.withLock { lines in
-                    place = max(place, lines[number].firstPlace)
-                    let stretch = place..<max(place, min(place + Self.stretch, end))
-                    place += Self.stretch
-                    // Who stands in a line has not run, so it is there to be asked as long as the lock is held.
-                    return lines[number].take(in: stretch) { job in
-                        Int(GlobalJobs.qos(of: job, priority).rawValue) < number + Self.highest
-                    }
-                }
-                waiting.subtract(raised.count, ordering: .relaxed)
-                for job in raised { GlobalJobs.submit(job, GlobalJobs.qos(of: job, priority)) }
-            }
+        let isPrompted = isPrompted.exchange(false, ordering: .relaxed)
+        let isRoundPrompted = lines.withLock { lines in
+            if isPrompted || !lines.isInRound { lines.beginRound(isPrompted: isPrompted) }
+            return lines.isPrompted
         }
-        let now = Self.now
+        let pause = isRoundPrompted ? Self.pausePerPromptedLook : Self.pausePerLook
+        let end = begin + (begin - lastEnd.load(ordering: .relaxed)) / pause
+        let priority = GlobalJobs.priorityNow
+        var now: UInt64, isOver: Bool
+        repeat {
+            // Who stands in a line has not run, so it is there to be asked as long as the lock is held.
+            let (raised, isInRound) = lines.withLock { lines in
+                let raised = lines.goOn(by: Self.stretch) { Int(GlobalJobs.qos(of: $0, priority).rawValue) < $1 }
+                return (raised, lines.isInRound)
+            }
+            waiting.subtract(raised.count, ordering: .relaxed)
+            for job in raised { GlobalJobs.submit(job, GlobalJobs.qos(of: job, priority)) }
+            isOver = !isInRound
+            now = Self.now
+        } while !isOver && now < end
         let took = now - begin
-        nextPrompted.store(now + max(Self.leastPause, Self.pausePerPromptedLook * took), ordering: .relaxed)
-        nextLook.store(now + max(Self.leastPause, Self.pausePerLook * took), ordering: .relaxed)
+        let least = isOver ? Self.leastPause : 0
+        lastEnd.store(now, ordering: .relaxed)
+        nextPrompted.store(now + max(least, Self.pausePerPromptedLook * took), ordering: .relaxed)
+        nextLook.store(now + max(least, (isOver ? Self.pausePerLook : pause) * took), ordering: .relaxed)
         isLooking.store(false, ordering: .releasing)
+    }
+
+    private var due: UInt64 {
+        isPrompted.load(ordering: .relaxed) ? nextPrompted.load(ordering: .relaxed) : nextLook.load(ordering: .relaxed)
     }
 
     private static var now: UInt64 {

@@ -11,8 +11,10 @@ public enum Workload {
         case "deadlock": await deadlock()
         case "clocks": try await clocks()
         case "hook": await hookSeesJobs()
-        case "blocked": await blocked()
+        case "blocked": await blocked(count: 1_000, "sleep(1)") { sleep(1) }
+        case "blocked-briefly": await blocked(count: 100, "usleep(100,000)") { usleep(100_000) }
         case "raised": await raised()
+        case "raised-anywhere": await raisedAnywhere()
         case "meet": await meet()
         default: return false
         }
@@ -107,6 +109,34 @@ public enum Workload {
         say("all \(ended.value) others ended")
     }
 
+    /// 40,000 tasks of both low bands, some of which are awaited one after the other, wherever they stand, by somebody who is in a hurry.
+    private static func raisedAnywhere() async {
+        let count = 40_000
+        let ended = Counter()
+        let tasks = (0..<count).map { number in
+            Task.detached(priority: number % 2 == 0 ? .utility : .background) {
+                let before = ended.value, priority = Task.currentPriority
+                spin(for: .microseconds(20))
+                ended.add()
+                return (before, priority)
+            }
+        }
+        let asker = Task.detached(priority: .userInitiated) {
+            var latest = 0, raised = 0, random = SystemRandomNumberGenerator()
+            for _ in 0..<50 {
+                let asked = ended.value
+                let (before, priority) = await tasks[Int.random(in: count / 2..<count, using: &random)].value
+                if priority.rawValue == 25 { raised += 1 }
+                latest = max(latest, before - asked)
+            }
+            return (raised, latest)
+        }
+        let (raised, latest) = await asker.value
+        say("\(raised) raised, the latest after \(latest) others")
+        for task in tasks { _ = await task.value }
+        say("all \(ended.value) ended")
+    }
+
     private final class Counter: Sendable {
         private let count = Atomic(0)
         @discardableResult func add() -> Int { count.add(1, ordering: .relaxed).newValue }
@@ -168,14 +198,14 @@ public enum Workload {
         say("deadlock probe ended after \(start.duration(to: .now))")
     }
 
-    /// 1,000 tasks, each a second in a system call, and how many threads the process had for them at most.
-    private static func blocked() async {
+    /// So many tasks, each in a system call, and how many threads the process had for them at most.
+    private static func blocked(count: Int, _ name: String, _ call: @escaping @Sendable () -> Void) async {
         let start = ContinuousClock.now
         let most = await withTaskGroup(of: Int.self) { group in
-            for _ in 0..<1_000 { group.addTask { sleepInTheKernel(); return threads() } }
+            for _ in 0..<count { group.addTask { call(); return threads() } }
             return await group.reduce(0, max)
         }
-        say("1000 tasks that sleep(1) ended after \(start.duration(to: .now)), with \(most) threads at most")
+        say("\(count) tasks that \(name) ended after \(start.duration(to: .now)), with \(most) threads at most")
     }
 
     /// 128 tasks that block until all of them do, or until the pool has said that it cannot have as many threads.
@@ -206,10 +236,6 @@ public enum Workload {
             }
         }
         say("\(arrived.value) tasks met")
-    }
-
-    private static func sleepInTheKernel() {
-        sleep(1)
     }
 
     private static func threads() -> Int {
