@@ -124,14 +124,3 @@ extension TaskQueue.BackPressure {
         }
     }
 }
-
-/// Why a closure that `run` submitted will not run.
-final class Rejection: Sendable {
-    private let reason = Locked<TaskQueue.PendingLimitReached?>(nil)
-
-    var error: TaskQueue.PendingLimitReached? { reason.withLock { $0 } }
-
-    func note(_ error: TaskQueue.PendingLimitReached) {
-        reason.withLock { $0 = error }
-    }
-}

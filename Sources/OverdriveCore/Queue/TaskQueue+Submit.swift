@@ -76,46 +76,36 @@ extension TaskQueue {
     /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
     ///   ``PendingLimitReached`` when a queue that rejects is full.
     public func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
-        let work = CancellableWork(in: currentCancelEpoch)
+        // No generic type of R beyond these two lines: the runtime would look its metadata up in each call.
+        let place = UnsafeMutablePointer<R>.allocate(capacity: 1)
+        defer { place.deallocate() }
         // The closure is handed from here to the queue, and its result back, once each.
-        nonisolated(unsafe) let body = body
-        let rejection = backPressure == .reject ? Rejection() : nil
+        nonisolated(unsafe) let (body, result) = (body, place)
+        try await awaitTurn { result.initialize(to: try body()) }
+        return place.move()
+    }
+
+    private func awaitTurn(_ body: @escaping () throws -> Void) async throws {
+        let closure = AwaitedClosure(in: currentCancelEpoch)
+        let policy = backPressure
         let tracker = tracker  // as of now: what was submitted before another one is not counted there
-        let carried = try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Carried<R>, any Error>) in
-                guard
-                    work.begin(onCancelBeforeStart: {
-                        continuation.resume(throwing: rejection?.error ?? CancellationError())
-                    })
-                else { return }
-                let stub = CancellableWork.Stub(of: work)
-                nonisolated(unsafe) let submission = {
-                    defer { stub.keep() }
-                    guard work.start() else { return }
-                    let outcome = Result { Carried(value: try work.whileCurrent(body)) }
-                    if case .failure = outcome { tracker?.noteFailure() }
-                    HandOver.sends(by: work)
-                    continuation.resume(with: outcome)
-                }
-                if let rejection {
-                    // The stub outlives the attempt, so that the rejection is there when it goes.
-                    do throws(PendingLimitReached) { try tryAsync(execute: submission) } catch { rejection.note(error) }
-                    stub.keep()
-                } else if backPressure != nil, case .engine(let queue, _) = route {
+        try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+                guard closure.begin(continuation) else { return }
+                let turn = AwaitedClosure.Turn(of: closure, tracker, body)
+                if policy == .reject {
+                    do throws(PendingLimitReached) { try tryAsync { turn.run() } } catch { closure.refuse(error) }
+                    withExtendedLifetime(turn) {}  // whose end would say less
+                } else if policy != nil, case .engine(let queue, _) = route {
+                    nonisolated(unsafe) let submission = { turn.run() }
                     submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
                 } else {
-                    async(execute: submission)
+                    async { turn.run() }
                 }
             }
         } onCancel: {
-            work.cancel()
+            closure.cancel()
         }
-        HandOver.received(by: work)
-        return carried.value
+        HandOver.received(by: closure)
     }
-}
-
-/// A value on its way between two isolations, used on one side at a time.
-private struct Carried<Value>: @unchecked Sendable {
-    nonisolated(unsafe) let value: Value
 }

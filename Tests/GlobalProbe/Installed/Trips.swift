@@ -9,6 +9,7 @@ enum Trips {
         case "queue-trips": await report(row) { await queues($0) }
         case "run-trips": await report(row) { await runs($0) }
         case "actor-trips": await report(row) { await actors($0) }
+        case "pair-trips": await report(row) { await pairs($0) }
         default: return false
         }
         return true
@@ -61,5 +62,12 @@ enum Trips {
         await Task.detached {
             for number in 0..<count { await sides[number & 1].take() }
         }.value
+    }
+
+    /// Four tasks, each between two actors of its own.
+    private static func pairs(_ count: Int) async {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { await actors(count / 4) } }
+        }
     }
 }

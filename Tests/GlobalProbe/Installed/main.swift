@@ -16,6 +16,11 @@ for name in CommandLine.arguments.dropFirst() {
     case "fork": fork(inChild: await Task.detached { Workload.floor() }.value)
     case "exit": atexit { Task.detached { Workload.say("never seen, or whole") } }
     case "stopped-scheduler": await stoppedScheduler()
+    case "spares":
+        let metrics = Scheduler.shared.metrics
+        Workload.say("spares at most \(metrics.mostSpares), limit reached \(metrics.spareCapReached > 0)")
+    case "mixed": await Mixed.run()
+    case "preference": try await Preference.run()
     default: if try await !Workload.run(name), await !Trips.measure(name) { Workload.say("no workload \(name)") }
     }
 }
