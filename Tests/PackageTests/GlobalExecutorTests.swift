@@ -62,6 +62,15 @@ struct GlobalExecutorTests {
         #expect(lines.last == "all 99999 others ended")
     }
 
+    @Test("moves tasks up one after the other, wherever in both low bands they stand")
+    func raisedAnywhere() throws {
+        let lines = try probe("global-probe", "install", "raised-anywhere")
+        let numbers = try #require(lines.first { $0.contains("raised") }).split { !$0.isNumber }.compactMap { Int($0) }
+        #expect(numbers[0] >= 10, "the others had begun before they were awaited: \(lines)")
+        #expect(numbers[1] < 10_000, "\(lines)")
+        #expect(lines.last == "all 40000 ended")
+    }
+
     @Test("is installed by a library's initialiser as in main")
     func initialiser() throws {
         let lines = try probe("global-probe", "kinds", "install", environment: ["PROBE_INSTALLS_BEFORE_MAIN": "1"])
@@ -77,6 +86,33 @@ struct GlobalExecutorTests {
         let enough = try probe(
             "global-probe", "install", "meet", environment: ["OVERDRIVE_WORKERS": "2", "OVERDRIVE_SPARES": "128"])
         #expect(enough == ["install true true", "128 tasks met"])
+    }
+
+    @Test("has as many spares as it may for 100 tasks that block, and the metrics say so")
+    func spareMetrics() throws {
+        let lines = try probe(
+            "global-probe", "install", "blocked-briefly", "spares",
+            environment: ["OVERDRIVE_WORKERS": "2", "OVERDRIVE_SPARES": "8"])
+        // Ten at a time take a second, two alone would take five.
+        let seconds = try #require(lines[1].split(separator: " ").compactMap { Double($0) }.first { $0 < 60 })
+        #expect(seconds < 4.5, "\(lines)")
+        #expect(lines.last == "spares at most 8, limit reached true")
+    }
+
+    @Test("keeps the order and the place of tasks that prefer an executor, over yield and sleep")
+    func preference() throws {
+        let lines = try probe("global-probe", "install", "preference")
+        #expect(lines.count == 5)
+        for line in lines[1...2] { #expect(line.hasSuffix("odd first true, even in order true, 0 strayed")) }
+        for line in lines[3...4] { #expect(line.hasSuffix(" 0 strayed")) }
+    }
+
+    @Test("wakes no worker for a call between actors, however many there are", arguments: [2, 4, 16])
+    func pairs(workers: Int) throws {
+        let line = try #require(
+            probe("global-probe", "install", "pair-trips", environment: ["OVERDRIVE_WORKERS": "\(workers)"]).last)
+        let wakes = line.split(separator: " ").compactMap { Double($0) }.suffix(3)
+        #expect(wakes.reduce(0, +) < 0.05, "useful wakes, spurious ones, steals for each call: \(line)")
     }
 
     @Test("is installed once, however often one asks")
@@ -138,6 +174,11 @@ struct GlobalExecutorTests {
             try probe("global-probe", "install", "stopped-scheduler") == [
                 "install true true", "stopped scheduler's task overdrive",
             ])
+    }
+
+    @Test("runs work of every kind at once, and each comes back as it should")
+    func mixed() throws {
+        #expect(try probe("global-probe", "install", "mixed") == ["install true true", "mixed: 14 kinds, many rounds, 0 wrong"])
     }
 
     // MARK: - Preloaded

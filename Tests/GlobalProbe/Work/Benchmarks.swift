@@ -2,8 +2,6 @@ internal import Glibc
 
 /// Rows of `scripts/bench-executors`: what async work costs on the executor that the process has.
 public enum Benchmark {
-    public static let rows = ["spawn", "group", "async-let", "hops", "hops-contended", "yield", "sleep", "memory"]
-
     /// One number: nanoseconds for each operation, or bytes for each suspended task.
     public static func measure(_ row: String) async throws -> Double? {
         switch row {
@@ -14,6 +12,9 @@ public enum Benchmark {
         case "hops-contended": return await time(10_000, contendedHops)
         case "yield": return await time(10_000, yields)
         case "sleep": return await time(10_000, sleeps)
+        case "sleep-100k": return await time(100_000, rounds: 5, sleeps)
+        case "pairs": return await time(20_000, pairs)
+        case "group-100k": return await time(100_000, rounds: 5, group)
         case "group-million": return await time(1_000_000, rounds: 1, group)
         case "memory": return await bytes(100_000)
         default: return nil
@@ -82,6 +83,20 @@ public enum Benchmark {
     private static func contendedHops(_ count: Int) async {
         let places = [Place(), Place()]
         let tasks = (0..<2).map { _ in Task.detached { await hop(count / 2, places) } }
+        for task in tasks { await task.value }
+    }
+
+    private actor Pinger {
+        let target: Place
+        init(_ target: Place) { self.target = target }
+        func run(_ count: Int) async { for _ in 0..<count { await target.visit() } }
+    }
+
+    /// Four pairs of actors, each of which asks its own other one again and again: what was seen to be slower the more
+    /// threads the pool has.
+    private static func pairs(_ count: Int) async {
+        let pingers = (0..<4).map { _ in Pinger(Place()) }
+        let tasks = pingers.map { pinger in Task.detached { await pinger.run(count / 4) } }
         for task in tasks { await task.value }
     }
 
