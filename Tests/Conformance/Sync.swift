@@ -31,7 +31,8 @@ extension Conformance {
 
         @Test("returns what the closure returns", arguments: Surface.all, QueueKind.allCases)
         func result(on surface: Surface, kind: QueueKind) {
-            #expect(surface.queue(kind).sync { [1, 2, 3].map(String.init) } == ["1", "2", "3"])
+            let words: [String] = surface.queue(kind).sync { ["1", "2", "3"].reversed() }
+            #expect(words == ["3", "2", "1"])
         }
 
         @Test("throws what the closure throws", arguments: Surface.all, QueueKind.allCases)
@@ -109,8 +110,10 @@ extension Conformance {
         @Test("nests over several serial queues", arguments: Surface.all)
         func nesting(on surface: Surface) {
             let (a, b, c) = (surface.serial("a"), surface.serial("b"), surface.serial("c"))
-            #expect(a.sync { b.sync { c.sync { "inside" } } } == "inside")
-            #expect(a.sync { 1 } + b.sync { 2 } + c.sync { 3 } == 6)
+            let inside: String = a.sync { b.sync { c.sync { "inside" } } }
+            #expect(inside == "inside")
+            let numbers: [Int] = [a.sync { 1 }, b.sync { 2 }, c.sync { 3 }]
+            #expect(numbers == [1, 2, 3])
         }
 
         @Test("passes a throw through several queues", arguments: Surface.all)

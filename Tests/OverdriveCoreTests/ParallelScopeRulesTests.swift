@@ -17,7 +17,8 @@ struct ParallelScopeRulesTests {
     @Test
     func blocksReachTheEndOfAllIntegers() {
         let range = (Int.max - 5000)..<Int.max
-        #expect(Parallel.reduce(range, 0, map: { _ in 1 }, combine: +) == 5000)
+        let sum: Int = Parallel.reduce(range, 0, map: { _ in 1 }, combine: { $0 + $1 })
+        #expect(sum == 5000)
     }
 
     @Test
