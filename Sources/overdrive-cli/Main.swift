@@ -1,6 +1,7 @@
 #if CLI
 internal import ArgumentParser
 internal import Glibc
+internal import OverdriveCore
 
 /// The `overdrive` command.
 struct OverdriveCommand: ParsableCommand {
@@ -36,6 +37,7 @@ enum Main {
             StandardError.say("standard output is closed, so there is nowhere to write to")
             exit(ExitStatus.output.rawValue)
         }
+        Scheduler.onWarning { StandardError.say($0) }  // On a line of their own, where there is a bar.
         do {
             let arguments = RawArgument.ofProcess
             try refuseDashedNames(arguments)

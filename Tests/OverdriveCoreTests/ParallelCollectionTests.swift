@@ -54,6 +54,39 @@ struct ParallelCollectionTests {
         }
     }
 
+    /// x → scale · x + offset, modulo 2^64: plain memory, whose combination does not commute.
+    private struct Line: Comparable, Sendable {
+        var scale, offset: UInt64
+        static func then(_ first: Line, _ second: Line) -> Line {
+            Line(scale: first.scale &* second.scale, offset: first.offset &* second.scale &+ second.offset)
+        }
+        static func < (a: Line, b: Line) -> Bool { a.scale < b.scale }
+    }
+
+    @Test("plain values, a thousand at a time, are combined in their order", arguments: Caller.allCases)
+    func plainValues(caller: Caller) async throws {
+        for count in [1, 1_023, 1_024, 1_025, 2_048, 4_097, 300_001] {
+            let lines = (0..<UInt64(count)).map { Line(scale: $0 &* 0x9E37_79B9_7F4A_7C15 | 1, offset: $0 &* $0) }
+            var (sum, sums): (Line, [Line]) = (Line(scale: 1, offset: 0), [])
+            for line in lines {
+                sum = Line.then(sum, line)
+                sums.append(sum)
+            }
+            let none = Line(scale: 1, offset: 0)
+            #expect(try await caller.call { Parallel.reduce(lines, none) { Line.then($0, $1) } } == sum)
+            #expect(try await caller.call { Parallel.scan(lines, none) { Line.then($0, $1) } } == sums)
+            #expect(try await caller.call { Parallel.min(lines) } == lines.min())
+            #expect(try await caller.call { Parallel.max(lines) } == lines.max())
+        }
+    }
+
+    @Test("results that have a mapping of their own are whole")
+    func largeResults() {
+        let count = (32 << 20) / MemoryLayout<SIMD8<Int>>.stride + 3  // of 64 bytes
+        let results = Parallel.map(0..<count) { SIMD8(repeating: $0) }
+        #expect(results.count == count && (0..<count).allSatisfy { results[$0][7] == $0 })
+    }
+
     @Test("reduce rounds the same way for any number of workers", arguments: [1, 2, 1_000, 4_097, 100_000])
     func sameBits(count: Int) async throws {
         var all: Set<UInt64> = []

@@ -1,17 +1,21 @@
 internal import Glibc
+internal import OverdriveCore
 
 /// Standard error, for sentences.
 enum StandardError {
     static let isTerminal = isatty(STDERR_FILENO) == 1
 
+    /// What a sentence begins with: a terminal's last line may have a bar on it, whoever draws that.
+    private static let start = Bytes(ascii: (isTerminal ? ProgressLine.erase : "") + "overdrive: ")
+
     /// Writes `overdrive: <sentence>` and a line feed, in one piece.
     static func say(_ sentence: String) {
-        write(Bytes(ascii: "overdrive: \(sentence)\n"))
+        write(start + Bytes(ascii: "\(sentence)\n"))
     }
 
     /// Writes `overdrive: <path>: <sentence>` and a line feed, in one piece.
     static func say(_ path: Bytes, _ sentence: String) {
-        write(Bytes(ascii: "overdrive: ") + path.printable + Bytes(ascii: ": \(sentence)\n"))
+        write(start + path.printable + Bytes(ascii: ": \(sentence)\n"))
     }
 
     /// Writes the bytes; who reads them no longer is no reason to stop.

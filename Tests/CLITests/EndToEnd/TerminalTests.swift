@@ -97,6 +97,32 @@ struct TerminalTests {
         for line in shown.split(separator: "\r\u{1B}[K") { #expect(line.count <= 80) }
     }
 
+    /// The one worker waits for what the pipe brings, and has no spare: the pool says that it stands still.
+    @Test("a warning has a line of its own beside the bar")
+    func warningBesideBar() throws {
+        let (tree, terminal) = (try TemporaryTree(), try Terminal())
+        for number in 0..<3 { try tree.write("file \(number)") }
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
+        var command = Command.overdrive(["checksum", "-", tree.path])
+        command.input = .descriptor(ends[0])
+        command.errors = .descriptor(terminal.program)
+        command.environment = ["OVERDRIVE_WORKERS=1", "OVERDRIVE_SPARES=0"]
+        let running = try command.start()
+        close(ends[0])
+        var shown = ""
+        for _ in 0..<400 where !shown.contains("stands still") {
+            usleep(50_000)
+            shown += terminal.shown()
+        }
+        close(ends[1])
+        #expect(try running.wait().status == 0)
+        let lines = shown.split(separator: "\r\u{1B}[K")
+        #expect(lines.contains { $0.hasPrefix("overdrive: pool") && $0.contains("stands still") }, "\(shown)")
+        #expect(lines.contains { $0.contains("counting") })
+    }
+
     @Test("no bar is shown when none is wanted")
     func noBar() throws {
         let terminal = try Terminal()
