@@ -128,8 +128,10 @@ public struct AppReport: Sendable {
         notes = state.notes + (counts.firstRefusal.map { [$0] } ?? [])
             + counts.visitErrors.map { "a closure of forEach(_:) that had waited threw: \($0)" }
             + (end != nil && life.events.undelivered > 0
-                ? ["\(life.events.undelivered) events or visits that had been accepted were heard by nobody: "
-                    + "the app ended before its boot had"] : [])
+                ? ["\(life.events.undelivered) events or visits that had been accepted were "
+                    + (state.bootedAt == 0
+                        ? "heard by nobody: the app ended before its boot had"
+                        : "not heard by every task: they waited still when the tasks were stopped")] : [])
     }
 
     private static func outcome(of place: AppTask.Place) -> Outcome {

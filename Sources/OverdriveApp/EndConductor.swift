@@ -148,6 +148,7 @@ final class EndConductor {
         let deadline = began + life.options.stopBudget.nanosecondCount
         guard progress.eventsAreDrained.load(ordering: .acquiring) || now >= deadline || isCancelling else { return }
         stage = .tasks
+        life.events.leave()
         recount()
         for index in stands.indices { look(at: index) }
     }

@@ -30,6 +30,12 @@ final class EventLine: Sendable {
         var isLive = false
         var isDelivering = false
         var isClosed = false
+        /// Tasks are being stopped: not every one of them hears of what comes now.
+        var isLeft = false
+        /// What was heard only then.
+        var unheard = 0
+        /// Whether tasks hear of something just now.
+        var isBeingHeard = false
         var whenDrained: (@Sendable () -> Void)?
 
         var count: Int { waiting.count - head }
@@ -81,8 +87,11 @@ final class EventLine: Sendable {
     }
 
     var counts: Counts { state.withLock { $0.counts } }
-    /// Events that were accepted and that nobody will hear of.
-    var undelivered: Int { state.withLock { $0.count } }
+    /// Events and visits that were accepted, and that not every task has heard of.
+    var undelivered: Int { state.withLock { $0.count + $0.unheard + ($0.isBeingHeard ? 1 : 0) } }
+
+    /// Nobody waits for what has not been delivered any more.
+    func leave() { state.withLock { $0.isLeft = true } }
 
     /// Takes an event in, or says why not.
     func post(_ event: any AppEvent) -> AppError? {
@@ -155,7 +164,10 @@ final class EventLine: Sendable {
     private func deliver() {
         while true {
             let (item, whenDrained) = state.withLock { state -> (Item?, (@Sendable () -> Void)?) in
-                if let item = state.takeFirst() { return (item, nil) }
+                if let item = state.takeFirst() {
+                    state.isBeingHeard = true
+                    return (item, nil)
+                }
                 state.isDelivering = false
                 state.isLive = true
                 return (nil, state.whenDrained.take())
@@ -174,7 +186,14 @@ final class EventLine: Sendable {
                     }
                 }
             }
-            if case .event = item { state.withLock { $0.counts.delivered += 1 } }
+            state.withLock { state in
+                state.isBeingHeard = false
+                if state.isLeft {
+                    state.unheard += 1
+                } else if case .event = item {
+                    state.counts.delivered += 1
+                }
+            }
         }
     }
 }

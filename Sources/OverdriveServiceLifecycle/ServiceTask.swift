@@ -63,6 +63,7 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
 
     public override func main() {
         let running = AsyncTask { [services] in try await services.run() }
+        record.withLock { $0.running = running }  // before anybody can have this task stopped
         let becoming = AsyncTask { [self] in
             do {
                 try await readiness()
@@ -71,7 +72,6 @@ public final class ServiceTask: AppTask, @unchecked Sendable {
                 await end(running, because: error)
             }
         }
-        record.withLock { $0.running = running }
         onCancel {
             running.cancel()
             becoming.cancel()

@@ -211,6 +211,33 @@ struct EventTests {
         #expect(report.closures?.stuck == 1)
     }
 
+    @Test("that wait behind a stuck listener until tasks are stopped are no delivered ones, and the report says so")
+    func behindStuckListener() async throws {
+        final class Stuck: NoOpTask, @unchecked Sendable {
+            let gate = Gate()
+            override func receive(_ event: any AppEvent) { gate.pass() }
+            override func stop() async throws {
+                gate.open()
+                // What waited has its turn, before the report is made.
+                try await ContinuousClock().sleep(for: .milliseconds(100))
+            }
+        }
+        var options = testOptions()
+        options.stopBudget = .milliseconds(200)
+        options.endBudget = .seconds(60)
+        let stuck = Stuck()
+        stuck.stopBudget = .seconds(30)
+        let app = AppTasks.build([stuck], options: options)
+        try await app.booted()
+        for number in 0..<3 { app.post(Ping(number: number)) }
+        let report = await app.over()
+        #expect(report.events == (3, 0, 0, 0))
+        #expect(
+            report.notes == [
+                "3 events or visits that had been accepted were not heard by every task: they waited still when the tasks were stopped"
+            ])
+    }
+
     @Test("of memory pressure come when the kernel says so, and a note where it cannot")
     func pressure() throws {
         var said: [String] = []
