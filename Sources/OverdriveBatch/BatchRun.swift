@@ -32,6 +32,8 @@ final class BatchRun {
     /// Results that wait for an earlier one, by place, and those that wait for the journal.
     private var held: [Int: Result<[UInt8], BatchFailure>] = [:]
     private var heldBytes = 0
+    /// What an earlier run gave up, and this one does not try again.
+    private var givenUpBefore: [Int: BatchFailure] = [:]
     /// The first place whose output was not returned.
     private var frontier = 0
     private var lastCommit = 0.0
@@ -84,12 +86,11 @@ final class BatchRun {
                 quarantined = [:]
             }
             for (index, found) in quarantined.sorted(by: { $0.key < $1.key }) {
+                let failure = BatchFailure(
+                    attempts: found.attempts, description: String(decoding: found.error, as: UTF8.self))
+                givenUpBefore[index] = failure
                 report.quarantined.append(
-                    BatchReport.Quarantined(
-                        index: index, name: job.itemName(index),
-                        failure: BatchFailure(
-                            attempts: found.attempts,
-                            description: String(decoding: found.error, as: UTF8.self))))
+                    BatchReport.Quarantined(index: index, name: job.itemName(index), failure: failure))
             }
             isolated.removeAll { skipped.contains($0) }
             for index in isolated { _ = skipped.insert(index) }
@@ -335,8 +336,7 @@ final class BatchRun {
     /// What an earlier run made of an item.
     private func earlier(_ index: Int) -> Result<[UInt8], BatchFailure>? {
         if let bytes = writer?.contents.output(of: index) { return .success(bytes) }
-        guard !options.retriesQuarantined || floor.taken > frontier else { return nil }
-        return report.quarantined.first { $0.index == index }.map { .failure($0.failure) }
+        return givenUpBefore[index].map { .failure($0) }
     }
 
     private func noteStuck() {

@@ -298,6 +298,69 @@ struct JournalTests {
         try living.commit()
     }
 
+    @Test("of a crash names its item also where the run after it has died before it wrote anything", arguments: [true, false])
+    func blameBehindSilence(hasHeader: Bool) throws {
+        let scratch = try Scratch()
+        do {
+            let crashed = try writer(scratch)
+            crashed.append(entries([(1, [1])]))
+            try crashed.commit()
+            crashed.flight.begin(5, slot: 0)
+        }
+        if hasHeader { _ = try writer(scratch) } else { try scratch.write("000002.journal", []) }
+        #expect(try writer(scratch).leftovers() == [Flight.Leftover(index: 5, signal: 0)])
+    }
+
+    @Test("with nonsense for an item under way blames none")
+    func nonsenseUnderWay() throws {
+        let scratch = try Scratch()
+        try scratch.write("f", Array(repeating: 0xff, count: 64) + [7] + Array(repeating: 0, count: 63))
+        #expect(Flight.read("\(scratch.path)/f") == [Flight.Leftover(index: 6, signal: 0)])
+    }
+
+    @Test("that is refused leaves no file and no descriptor behind")
+    func refusedLeavesNothing() throws {
+        let scratch = try Scratch()
+        try writer(scratch).end()
+        func count(_ folder: String) -> Int {
+            guard let stream = opendir(folder) else { return -1 }
+            defer { closedir(stream) }
+            var count = 0
+            while readdir(stream) != nil { count += 1 }
+            return count
+        }
+        var other = Self.identity
+        other.job = "other"
+        let files = count(scratch.path)
+        let descriptors = count("/proc/self/fd")
+        for _ in 0..<200 { #expect(throws: BatchError.self) { _ = try writer(scratch, identity: other) } }
+        #expect(count(scratch.path) == files)
+        // Other tests have theirs meanwhile.
+        #expect(count("/proc/self/fd") < descriptors + 100)
+    }
+
+    @Test("with very many items that were given up goes on in a time that is in proportion", .timeLimit(.minutes(1)))
+    func manyGivenUp() throws {
+        let scratch = try Scratch()
+        let count = 100_000
+        let job = BatchJob(name: "many", version: "1", count: count) { _, _ in [] }
+        do {
+            var all = EntryWriter()
+            for index in 0..<count { all.append(index: index, kind: .quarantined, attempts: 1, bytes: [65]) }
+            let identity = JournalIdentity(job: "many", version: "1", count: count, items: 0, shard: .whole)
+            let writer = try writer(scratch, identity: identity)
+            writer.append(all.take())
+            try writer.end()
+        }
+        var options = BatchOptions()
+        options.journal = scratch.path
+        var seen = 0
+        let report = try job.run(options) { index, result in
+            if case .failure(BatchFailure(attempts: 1, description: "A")) = result, index == seen { seen += 1 }
+        }
+        #expect(seen == count && report.quarantined.count == count)
+    }
+
     @Test("on a full disk says so")
     func fullDisk() throws {
         #expect {

@@ -38,9 +38,7 @@ final class Flight: Sendable {
         // Zeros that are written, not a hole: storing to a hole of a full disk ends the process.
         let zeros = [UInt8](repeating: 0, count: size)
         guard write(descriptor, zeros, size) == size else {
-            let number = errno
-            unlink(path)
-            throw .system(path: path, call: "writing", number: number)
+            throw .system(path: path, call: "writing", number: errno)
         }
         let place = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
         guard let place, place != MAP_FAILED else {
@@ -88,10 +86,11 @@ final class Flight: Sendable {
         let stride = slotWords * MemoryLayout<UInt64>.size
         return file.withBytes { bytes in
             Swift.stride(from: 0, through: bytes.count - stride, by: stride).compactMap { place in
-                let index = bytes.load(fromByteOffset: place, as: UInt64.self)
+                // Of a file that something else has written to, whatever is no index is none.
+                let index = Int(exactly: bytes.load(fromByteOffset: place, as: UInt64.self)) ?? 0
                 let signal = bytes.load(fromByteOffset: place + 16, as: UInt64.self)
                 return index == 0
-                    ? nil : Leftover(index: Int(index) - 1, signal: Int(truncatingIfNeeded: signal))
+                    ? nil : Leftover(index: index - 1, signal: Int(truncatingIfNeeded: signal))
             }
         }
     }

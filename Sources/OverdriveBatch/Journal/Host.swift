@@ -1,11 +1,11 @@
 internal import Glibc
 
 /// A machine since it was last started: processes of another one, or of before, cannot be asked whether they live.
-struct Host: Equatable {
-    var name: String
+package struct Host: Equatable {
+    package var name: String
     var boot: String
 
-    static let current = Host(name: hostName, boot: bootID)
+    package static let current = Host(name: hostName, boot: bootID)
 
     private static var hostName: String {
         var name = [CChar](repeating: 0, count: 256)

@@ -31,7 +31,7 @@ struct SegmentHeader: Equatable {
 
     private static let format = "overdrive journal 1"
 
-    /// Readable lines, so that `strings` shows them. Names go in as hexadecimal bytes where a line feed is in them.
+    /// Readable lines, so that `strings` shows them. A line feed in a name goes in as \\n, a backslash as two.
     var text: [UInt8] {
         let seals = sealed.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
         let lines = [

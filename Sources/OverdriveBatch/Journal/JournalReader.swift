@@ -17,8 +17,8 @@ struct JournalContents {
     var doneCount = 0
     /// Items that two records say are done.
     var doubles: [Int] = []
-    /// Each generation, its file and how many of its bytes count.
-    var segments: [(generation: Int, path: String, valid: Int)] = []
+    /// Each generation, its file, how many of its bytes count, and whether it has no record but its header.
+    var segments: [(generation: Int, path: String, valid: Int, isSilent: Bool)] = []
     /// Bytes that a killed process had not written to their end.
     var cutOff = 0
     /// The last segment's header, and whether its writer came to an end.
@@ -102,6 +102,7 @@ struct JournalContents {
         let segment = files.count - 1
         var isFirst = true
         var sawEnd = false
+        var isSilent = true
         let limit = ended.count
         var copy = self
         // The records are read into a copy, which is this value again: a closure cannot change `self`.
@@ -117,6 +118,7 @@ struct JournalContents {
                 if isFirst != (kind == .header) { throw damage() }
                 isFirst = false
                 if kind == .end { sawEnd = true }
+                if kind != .header { isSilent = false }
                 guard kind == .entries else { return }
                 let bytes = UnsafeRawBufferPointer(rebasing: all[payload])
                 var reader = EntryReader(bytes)
@@ -133,7 +135,7 @@ struct JournalContents {
             }
         }
         self = copy
-        segments.append((generation, path, valid))
+        segments.append((generation, path, valid, isSilent))
         if sealed == nil { cutOff += size - valid }
         endedOrderly = sawEnd
     }

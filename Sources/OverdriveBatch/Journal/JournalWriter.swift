@@ -9,7 +9,7 @@ final class JournalWriter {
     let flight: Flight
     private let path: String
     private let nextPath: String
-    private let descriptor: Int32
+    private let file: OpenFile
     private var pending: [UInt8] = []
     /// Whether something was written that may not have reached the disk.
     private var isUnsafe = false
@@ -31,7 +31,7 @@ final class JournalWriter {
         _ directory: String, identity: JournalIdentity, wantsOutputs: Bool, slots: Int, host: Host = .current,
         locks: Bool = true, patience: Double = JournalWriter.defaultPatience
     ) throws(BatchError) {
-        guard Self.makeDirectories(directory) else {
+        guard Folder.make(directory) else {
             throw .system(path: directory, call: "making it", number: errno)
         }
         let before = try JournalDirectory.generations(in: directory)
@@ -50,16 +50,18 @@ final class JournalWriter {
         self.directory = directory
         // The new segment's name is what fences the old one's writer off, so it comes before the old one is read.
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o666)
-        self.descriptor = descriptor
         guard descriptor >= 0 else {
             if errno == EEXIST { throw .locked(journal: directory, owner: "which has just begun") }
             throw .system(path: path, call: "making it", number: errno)
         }
+        file = OpenFile(descriptor)
+        let flightPath = JournalDirectory.flight(generation, in: directory)
         var isGood = false
         defer {
             if !isGood {
                 // A segment without a header would stand for a writer that nobody can ask.
                 unlink(path)
+                unlink(flightPath)
             }
         }
         if locks { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -76,25 +78,26 @@ final class JournalWriter {
             try Self.synchronise(segment: JournalDirectory.segment(segment.generation, in: directory))
         }
         contents = found
-        flight = try Flight(JournalDirectory.flight(generation, in: directory), slots: slots)
+        flight = try Flight(flightPath, slots: slots)
         let header = SegmentHeader(
             identity: identity, host: host, process: Int(getpid()),
             sealed: Dictionary(uniqueKeysWithValues: found.segments.map { ($0.generation, $0.valid) }))
         Segment.append(.header, header.text, to: &pending)
         try commit()
-        Self.synchronise(directory)
+        Folder.synchronise(above: Array(path.utf8))
         isGood = true
     }
 
-    deinit {
-        close(descriptor)
-    }
-
-    /// What the last run had under way when it ended without an orderly end.
+    /// What the last run had under way when it ended without an orderly end. One that ended before it wrote anything, and
+    /// ran nothing, has said nothing of the one before it.
     func leftovers() -> [Flight.Leftover] {
-        guard !contents.endedOrderly, let last = contents.segments.last?.generation else { return [] }
-        return Flight.read(JournalDirectory.flight(last, in: directory))
-            .filter { $0.index < contents.ended.count && !contents.ended.contains($0.index) }
+        guard !contents.endedOrderly else { return [] }
+        for segment in contents.segments.reversed() {
+            let found = Flight.read(JournalDirectory.flight(segment.generation, in: directory))
+                .filter { $0.index < contents.ended.count && !contents.ended.contains($0.index) }
+            if !found.isEmpty || !segment.isSilent { return found }
+        }
+        return []
     }
 
     func append(_ entries: [UInt8]) {
@@ -116,7 +119,7 @@ final class JournalWriter {
         isUnsafe = true
         var rest = pending[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(file.descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 if errno == EINTR { continue }
                 isBroken = true
@@ -133,7 +136,7 @@ final class JournalWriter {
     func commit() throws(BatchError) {
         try write()
         guard isUnsafe else { return }
-        guard fdatasync(descriptor) == 0 else {
+        guard fdatasync(file.descriptor) == 0 else {
             isBroken = true
             throw .system(path: path, call: "writing it to the disk", number: errno)
         }
@@ -210,25 +213,10 @@ final class JournalWriter {
         return (header, ended)
     }
 
-    private static func makeDirectories(_ path: String) -> Bool {
-        if mkdir(path, 0o777) == 0 || errno == EEXIST { return true }
-        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
-            return false
-        }
-        return makeDirectories(String(path[..<slash])) && (mkdir(path, 0o777) == 0 || errno == EEXIST)
-    }
-
     private static func synchronise(segment path: String) throws(BatchError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
         defer { close(descriptor) }
         guard fdatasync(descriptor) == 0 else { throw .system(path: path, call: "bringing it to the disk", number: errno) }
-    }
-
-    private static func synchronise(_ directory: String) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OverdriveBatch
 
 /// The items of a job as they were when it began, in a file beside its journal: whoever runs a shard, whenever, has
 /// the same list, whatever was created or removed meanwhile.
@@ -36,7 +37,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         let path = "\(directory)/manifest"
         if let kept = try read(path) { return kept }
         let text = make().text
-        guard makeDirectories(directory) else { throw .system(directory, "making it", .output) }
+        guard Folder.make(directory) else { throw .system(directory, "making it", .output) }
         // Written whole under another name: nobody ever sees half a list. Who comes second takes the first one's.
         let draft = "\(path).\(getpid())"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
@@ -50,6 +51,7 @@ struct Manifest: RandomAccessCollection, Sendable {
         }
         defer { unlink(draft) }
         guard link(draft, path) == 0 || errno == EEXIST else { throw .system(path, "making it") }
+        Folder.synchronise(above: Bytes(ascii: path))
         guard let kept = try read(path) else { throw .system(path, "reading") }
         return kept
     }
@@ -101,14 +103,6 @@ struct Manifest: RandomAccessCollection, Sendable {
             if count < 0, errno != EINTR { return nil }
             all += piece
         }
-    }
-
-    private static func makeDirectories(_ path: String) -> Bool {
-        if mkdir(path, 0o777) == 0 || errno == EEXIST { return true }
-        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
-            return false
-        }
-        return makeDirectories(String(path[..<slash])) && (mkdir(path, 0o777) == 0 || errno == EEXIST)
     }
 }
 

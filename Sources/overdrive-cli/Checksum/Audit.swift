@@ -71,7 +71,15 @@ struct Audit {
         var differences = changed.map { Difference(kind: .changed, name: $0) }
         differences += unreadable.map { Difference(kind: .unreadable, name: $0) }
         var missing: [Digest: [Bytes]] = [:]
-        for (name, entry) in known where !entry.isMet { missing[entry.digest, default: []].append(name) }
+        // Of what is in a directory that cannot be read nobody knows whether it is missing.
+        let closed = Set(unreadable.map { Bytes($0.last == .slash ? $0.dropLast() : $0[...]) })
+        for (name, entry) in known where !entry.isMet {
+            if !closed.isEmpty, name.indices.contains(where: { name[$0] == .slash && closed.contains(Bytes(name[..<$0])) }) {
+                differences.append(Difference(kind: .unreadable, name: name))
+            } else {
+                missing[entry.digest, default: []].append(name)
+            }
+        }
         for digest in missing.keys { missing[digest]?.sort { $1.lexicographicallyPrecedes($0) } }
         for (name, digest) in added {
             let before = missing[digest]?.popLast()

@@ -12,13 +12,13 @@ struct CheckVerdict: Sendable, Equatable {
     /// The `errno` that ended the list early.
     var listError: Int32?
 
-    /// Says what `sha256sum --check` says after the last file.
+    /// Says what `sha256sum --check` says after the last file, but that a line which is none is of no one algorithm.
     ///
     /// - Parameter list: The list's name.
     func report(on list: Bytes, options: CheckPlan.Options) -> ExitStatus {
         if options.warn {
             for line in malformedLines {
-                StandardError.say(list, "\(line): improperly formatted SHA256 checksum line")
+                StandardError.say(list, "\(line): improperly formatted checksum line")
             }
         }
         if let listError {

@@ -33,7 +33,7 @@ struct ChecksumJob {
 
     /// Says how the files under `paths` differ from the list that `audit` has read.
     func audit(_ paths: [Bytes], against audit: Audit) -> ExitStatus {
-        walk(paths) { AuditPlan(TreePlan($0), audit) } verdict: { plan in
+        walk(paths) { AuditPlan(TreePlan($0, mostFailures: .max), audit) } verdict: { plan in
             var audit = plan.audit
             for failure in plan.failures.kept { audit.fail(failure.path) }
             return audit.report(json: json)

@@ -18,12 +18,14 @@ struct Failure: Error {
 struct FailureList {
     static let capacity = 10_000
 
+    /// How many are kept: all of them where something follows from each.
+    var capacity = FailureList.capacity
     private(set) var kept: [Failure] = []
     private(set) var count = 0
 
     mutating func append(_ failure: Failure) {
         count += 1
-        if kept.count < Self.capacity { kept.append(failure) }
+        if kept.count < capacity { kept.append(failure) }
     }
 
     /// One line for each, in the order of their paths.

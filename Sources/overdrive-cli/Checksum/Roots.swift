@@ -5,7 +5,8 @@ struct Roots {
     private(set) var listing = Listing()
     /// The entries whose path the user ended with a slash.
     private(set) var followed: Set<Int> = []
-    private(set) var failures = FailureList()
+    /// All of them: the paths are in memory anyhow.
+    private(set) var failures = FailureList(capacity: .max)
     /// What was named and is not read, and why.
     private(set) var passedOver: [(path: Bytes, sentence: String)] = []
 

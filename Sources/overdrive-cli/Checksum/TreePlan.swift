@@ -22,13 +22,15 @@ final class TreePlan: Plan {
     /// Whether results, and failures among them, are JSON.
     private let json: Bool
 
-    init(_ roots: Roots, json: Bool = false) {
+    /// - Parameter mostFailures: How many failures are kept by their names.
+    init(_ roots: Roots, json: Bool = false, mostFailures: Int = FailureList.capacity) {
         self.json = json
         root = Directory(roots: roots.listing)
         open = [root]
         frontier = root
         followedRoots = roots.followed
         failures = roots.failures
+        failures.capacity = mostFailures
     }
 
     var isFinished: Bool {

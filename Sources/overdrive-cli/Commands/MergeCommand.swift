@@ -45,7 +45,10 @@ struct MergeCommand: ParsableCommand {
         } catch {
             throw BatchRefusal(error.status, error.description)
         }
-        let draft = output.map { $0 + Bytes(ascii: ".partial") }
+        // Nobody else's, on a file system that others share too.
+        let draft = output.map { $0 + Bytes(ascii: ".partial-\(Host.current.name)-\(getpid())") }
+        var isWhole = false
+        defer { if let draft, !isWhole { _ = draft.withCString { unlink($0) } } }
         var descriptor = STDOUT_FILENO
         if let draft {
             descriptor = draft.withCString { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
@@ -81,6 +84,8 @@ struct MergeCommand: ParsableCommand {
             guard fsync(descriptor) == 0, close(descriptor) == 0,
                 draft.withCString({ from in output.withCString { rename(from, $0) } }) == 0
             else { throw .system(String(decoding: output.printable, as: UTF8.self), "writing") }
+            isWhole = true
+            Folder.synchronise(above: output)
         }
         if failed > 0 {
             StandardError.say("\(Quantity.count(failed)) of \(Quantity.count(merge.count)) items failed")

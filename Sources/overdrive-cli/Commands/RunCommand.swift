@@ -104,6 +104,10 @@ struct RunCommand: ParsableCommand {
             }
         }
         guard let text = Manifest.readAll(file) else { throw .system("the items", "reading") }
+        guard null || !text.contains(0) else {
+            throw BatchRefusal(
+                .usage, "an item has a zero byte in it, which no word of a command can have: where items end with one, give -0")
+        }
         let ends: UInt8 = null ? 0 : 10
         var list = text.split(separator: ends, omittingEmptySubsequences: !null).map { Bytes($0) }
         if null, list.last == [] { list.removeLast() }

@@ -150,8 +150,16 @@ struct SubmitSlurmCommand: ParsableCommand {
         try Self.write(script.mergeText, to: merge)
         let job = try SlurmJob.ask(["sbatch", "--parsable", shards]).prefix { $0 != "\n" && $0 != ";" }
         try Self.write("\(job)\n", to: "\(directory)/slurm-job")
-        let after = try SlurmJob.ask(["sbatch", "--parsable", "--dependency=afterany:\(job)", merge])
-            .prefix { $0 != "\n" && $0 != ";" }
+        let after: Substring
+        do throws(BatchRefusal) {
+            after = try SlurmJob.ask(["sbatch", "--parsable", "--dependency=afterany:\(job)", merge])
+                .prefix { $0 != "\n" && $0 != ";" }
+        } catch {
+            throw BatchRefusal(
+                error.status,
+                "the shards are queued (\(job)), and the merge is not: \(error.sentence); sbatch "
+                    + "--dependency=afterany:\(job) \(merge) queues it, scancel \(job) withdraws the shards")
+        }
         let output = OrderedOutput()
         output.append(
             Bytes(ascii: "shards \(job), merge \(after); how far they are: overdrive status \(directory)\n"))

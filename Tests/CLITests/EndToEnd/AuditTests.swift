@@ -2,6 +2,8 @@
 import Glibc
 import Testing
 
+@testable import overdrive_cli
+
 @Suite("overdrive checksum --audit, --json and --algorithm")
 struct AuditTests {
     private func overdrive(_ arguments: [String], in tree: TemporaryTree) throws -> Command.Outcome {
@@ -44,6 +46,32 @@ struct AuditTests {
         let unreadable = try overdrive(["--audit", list, ".", "/proc/self/mem"], in: tree)
         #expect(unreadable.lines.last == "unreadable: /proc/self/mem")
         #expect(unreadable.status == 1)
+    }
+
+    @Test("--audit calls what is in a directory that cannot be read unreadable, and neither missing nor moved")
+    func closedDirectory() throws {
+        let tree = try TemporaryTree()
+        let digest = { (digit: Character) in String(repeating: digit, count: 64) }
+        try tree.write("list", "\(digest("1"))  dir/in/a\n\(digest("2"))  dirb\n")
+        var audit = try Audit(
+            LineReader(descriptor: open("\(tree.path)/list", O_RDONLY | O_CLOEXEC)), named: "list")
+        audit.fail(Bytes(ascii: "dir/"))
+        audit.meet(try #require(ChecksumLine(Bytes(ascii: "\(digest("1"))  new")[...])))
+        let found = audit.differences().map { "\($0.kind) \(String(decoding: $0.name, as: UTF8.self))" }
+        #expect(found == ["unreadable dir/", "unreadable dir/in/a", "missing dirb", "extra new"])
+    }
+
+    @Test("--audit and --journal lose none of the paths that cannot be read, however many")
+    func manyFailures() throws {
+        let tree = try TemporaryTree()
+        let names = (0..<10_002).map { "none\($0)" }
+        try tree.write("paths", names.map { $0 + "\0" }.joined())
+        try tree.write("list", names.map { String(repeating: "0", count: 64) + "  \($0)\n" }.joined())
+        let audit = try overdrive(["--audit", "list", "--files0-from", "paths"], in: tree)
+        #expect(audit.lines.count == 10_002 && audit.lines.allSatisfy { $0.hasPrefix("unreadable: none") })
+        let journal = try overdrive(["--journal", "j", "--files0-from", "paths"], in: tree)
+        #expect(journal.errorLines.last?.contains("10,002 could not be read") == true, "\(journal.errors.suffix(200))")
+        #expect(journal.status == 1)
     }
 
     @Test("--audit of a list that is none, or of two kinds, is one sentence")

@@ -20,7 +20,7 @@ struct CheckTests {
         #expect(mine.status == reference.status, "\(options)")
         #expect(
             mine.errorLines.sorted()
-                == reference.errorLines.map { $0.replacing("sha256sum: ", with: "overdrive: ") }.sorted())
+                == reference.errorLines.map { $0.replacing("sha256sum: ", with: "overdrive: ").replacing("SHA256 checksum", with: "checksum") }.sorted())
         return mine
     }
 

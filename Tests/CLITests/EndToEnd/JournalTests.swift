@@ -12,6 +12,11 @@ struct JournalledChecksumTests {
         return command
     }
 
+    private static let mayMount: Bool = {
+        guard getuid() == 0, let tree = try? TemporaryTree(), mount("none", tree.path, "tmpfs", 0, "size=4k") == 0 else { return false }
+        return umount2(tree.path, 0) == 0
+    }()
+
     private func removeJournal(_ tree: TemporaryTree) {
         _ = try? Command("rm", ["-rf", "\(tree.path)-journal"]).run()
     }
@@ -71,15 +76,16 @@ struct JournalledChecksumTests {
             #include <stdio.h>
             #include <sys/syscall.h>
             #include <unistd.h>
-            int fdatasync(int file) {
+            static void note(int file) {
                 char link[64], path[4096];
                 snprintf(link, sizeof link, "/proc/self/fd/%d", file);
                 ssize_t length = readlink(link, path, sizeof path);
                 int log = open("\(spy).log", O_WRONLY | O_CREAT | O_APPEND, 0666);
                 if (length > 0) dprintf(log, "%.*s\\n", (int)length, path);
                 close(log);
-                return (int)syscall(SYS_fdatasync, file);
             }
+            int fdatasync(int file) { note(file); return (int)syscall(SYS_fdatasync, file); }
+            int fsync(int file) { note(file); return (int)syscall(SYS_fsync, file); }
             """
         let descriptor = open(spy + ".c", O_WRONLY | O_CREAT, 0o666)
         _ = Array(source.utf8).withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
@@ -91,6 +97,17 @@ struct JournalledChecksumTests {
         #expect(try again.run().status == 0)
         let seen = try Command("cat", [spy + ".log"]).run().lines
         #expect(seen.first?.hasSuffix("/000001.journal") == true, "\(seen)")
+
+        // A journal in new folders: each one's entry, and the manifest's, before anything counts on them.
+        unlink(spy + ".log")
+        again.arguments[2] = Array("\(tree.path)-journal/a/b".utf8)
+        #expect(try again.run().status == 0)
+        let names = try Command("cat", [spy + ".log"]).run().lines.map { line in
+            line.replacing("\(tree.path)-journal", with: "")
+        }
+        let manifest = try #require(names.firstIndex { $0.contains("/a/b/manifest.") })
+        #expect(names[..<manifest].elementsEqual(["", "/a"]), "\(names)")
+        #expect(names[manifest + 1] == "/a/b", "\(names)")
     }
 
     @Test("files that cannot be read are said each time, with code 1")
@@ -188,13 +205,13 @@ struct JournalledChecksumTests {
     }
 
     @Test(
-        "a full disk ends it with code 74, and what was printed by then is printed again when there is room")
+        "a full disk ends it with code 74, and what was printed by then is printed again when there is room",
+        .enabled(if: mayMount, "file systems are not this user's to mount"))
     func fullDisk() throws {
-        guard getuid() == 0 else { return }
         let tree = try TemporaryTree()
         let disk = "\(tree.path)-disk"
         mkdir(disk, 0o777)
-        guard mount("none", disk, "tmpfs", 0, "size=256k") == 0 else { return }
+        try #require(mount("none", disk, "tmpfs", 0, "size=256k") == 0)
         defer {
             umount2(disk, 0)
             rmdir(disk)
@@ -211,13 +228,13 @@ struct JournalledChecksumTests {
         #expect(outcome.output.starts(with: full.output))
     }
 
-    @Test("a read-only file system is one sentence and code 73, for a journal that is to be made and for one that is there")
+    @Test("a read-only file system is one sentence and code 73, for a journal that is to be made and for one that is there",
+          .enabled(if: mayMount, "file systems are not this user's to mount"))
     func readOnly() throws {
-        guard getuid() == 0 else { return }
         let tree = try TemporaryTree.odd()
         let disk = "\(tree.path)-disk"
         mkdir(disk, 0o777)
-        guard mount("none", disk, "tmpfs", 0, "size=1m") == 0 else { return }
+        try #require(mount("none", disk, "tmpfs", 0, "size=1m") == 0)
         defer {
             umount2(disk, 0)
             rmdir(disk)
@@ -442,6 +459,26 @@ struct SubmitTests {
         let refused = try submit("\(tree.path)/bin:/bin:/usr/bin")
         #expect(refused.status == 69)
         #expect(refused.errors == "overdrive: Slurm's sbatch refused: sbatch: error: no such partition\n")
+    }
+
+    @Test("names the shards that are queued where the merge is refused, and how to go on")
+    func mergeRefused() throws {
+        let tree = try TemporaryTree()
+        try tree.write("file", "x")
+        try tree.write("bin/sbatch", "#!/bin/sh\ncase \"$*\" in *dependency*) echo full >&2; exit 1 ;; *) echo 77 ;; esac\n")
+        chmod("\(tree.path)/bin/sbatch", 0o755)
+        let outcome = try Command(
+            "env",
+            [
+                "PATH=\(tree.path)/bin:/bin:/usr/bin", Command.overdrivePath, "submit", "slurm", "--journal", "\(tree.path)/j",
+                "--shards", "2", "--", "checksum", "\(tree.path)/file",
+            ]
+        ).run()
+        #expect(outcome.status == 69)
+        #expect(
+            outcome.errors
+                == "overdrive: the shards are queued (77), and the merge is not: Slurm's sbatch refused: full; sbatch "
+                + "--dependency=afterany:77 \(tree.path)/j/merge.sbatch queues it, scancel 77 withdraws the shards\n")
     }
 
     @Test("status says where Slurm has a shard, and why one waits")

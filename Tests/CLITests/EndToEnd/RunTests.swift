@@ -223,6 +223,28 @@ struct RunTests {
         #expect(try Command("sort", ["-n", "\(tree.path)/ran"]).run().lines == items)
     }
 
+    @Test("merged to a file touches none but that, and leaves none where it cannot be written")
+    func mergeOutput() throws {
+        let tree = try TemporaryTree()
+        #expect(try run(["--journal", "j", "--", "echo", ":::", "x"], in: tree).status == 0)
+        try tree.write("out.partial", "mine")
+        try tree.makeDirectory("folder")
+        for (name, status) in [("out", Int32(0)), ("folder", 74)] {
+            var merge = Command.overdrive(["merge", "--output", name, "j"])
+            merge.directory = tree.path
+            #expect(try merge.run().status == status)
+        }
+        #expect(try Command("ls", [tree.path]).run().lines == ["folder", "input", "j", "out", "out.partial"])
+        #expect(try Command("cat", ["\(tree.path)/out", "\(tree.path)/out.partial"]).run().text == "x\nmine")
+    }
+
+    @Test("refuses a line with a zero byte in it, behind which the item was lost")
+    func zeroByte() throws {
+        let outcome = try run(["--", "echo"], input: "a\0b\n")
+        #expect(outcome.status == 64 && outcome.output == [])
+        #expect(outcome.errorLines.count == 1 && outcome.errors.contains("give -0"))
+    }
+
     @Test("writes the log that GNU parallel writes")
     func joblog() throws {
         let tree = try TemporaryTree()
