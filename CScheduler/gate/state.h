@@ -55,7 +55,7 @@ typedef enum {
 
 static inline int32_t odi_gate_permits(const odi_gate *gate)
 {
-    return gate->width < gate->most ? (int32_t)gate->width : gate->most;
+    return gate->width == ODI_GATE_UNLIMITED ? gate->most : (int32_t)gate->width;
 }
 
 /* An open queue's jobs go to the pool, past the gate. */

@@ -105,10 +105,10 @@ bool od_queue_is_current(od_queue *queue)
 /* Takes a place without waiting: when nobody is before us. A queue that has been opened since
  * we looked has places too: whoever is inside without a visit or a place, a barrier would not
  * wait for. */
-static bool enter_at_once(od_queue *queue)
+static bool enter_at_once(od_queue *queue, bool exclusive)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool at_once = odi_gate_enter(&queue->gate, false, odi_lane_is_clear(queue));
+    bool at_once = odi_gate_enter(&queue->gate, exclusive, odi_lane_is_clear(queue));
     odi_lock_release(&queue->watch.lock);
     return at_once;
 }
@@ -129,20 +129,19 @@ ODI_COLD void odi_lane_wait_for_turn(od_queue *queue, bool exclusive, od_queue *
         odi_borrow_take_back(&lending);
 }
 
-/* The caller runs one of the queue's jobs, and asks to be let in once more. True: it is in
- * already, because a barrier that waits for that job would have to wait for it, and so would
- * others of a limited queue, if all of them ask. */
-ODI_COLD static bool is_inside(od_queue *queue)
+/* Whether the caller runs one of the queue's closures, and asks to be let in once more. Then it is in already, and
+ * has no other permit: whoever waits for that closure, a barrier or others of a limited queue, would have to wait
+ * for this sync, which stood in line behind them. */
+static bool is_inside(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool serial = queue->gate.width == 1;
-    bool is_in = queue->gate.stays_closed || queue->gate.width != ODI_GATE_UNLIMITED;
-    odi_lock_release(&queue->watch.lock);
-    if (serial && odi_stays != NULL)
+    if (ODI_LIKELY(odi_stays == NULL && odi_worker_self == NULL && odi_outsides == NULL) ||
+        !od_queue_is_current(queue))
+        return false;
+    if (odi_stays != NULL && od_queue_width(queue) == 1)
         odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
                  "would wait for itself: call the function directly instead",
                  queue->label);
-    return is_in;
+    return true;
 }
 
 void od_queue_sync_begin(od_queue *queue, od_stay *stay)
@@ -150,13 +149,12 @@ void od_queue_sync_begin(od_queue *queue, od_stay *stay)
     *stay = (od_stay){.queue = queue, .outer = odi_stays};
     /* relaxed: a visit looks again, and so does who takes the lock */
     if (odi_load_relaxed(&queue->inbox.diverted) || !(stay->visits = odi_queue_visit(queue))) {
-        bool inside = ODI_UNLIKELY(odi_stays != NULL || odi_worker_self != NULL) &&
-                      od_queue_is_current(queue) && is_inside(queue);
+        bool inside = is_inside(queue);
 
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_check(queue);
         stay->holds_place = !inside;
-        if (!inside && !enter_at_once(queue))
+        if (!inside && !enter_at_once(queue, false))
             odi_lane_wait_for_turn(queue, false, NULL);
         /* Asked again: the queue may have been inactive, and without a target. */
         if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
@@ -174,10 +172,7 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay)
                  queue->label);
     odi_target_check(queue);
     odi_lane_keep(queue);
-    odi_lock_acquire(&queue->watch.lock);
-    bool alone = odi_gate_enter(&queue->gate, true, odi_lane_is_clear(queue));
-    odi_lock_release(&queue->watch.lock);
-    if (!alone)
+    if (!enter_at_once(queue, true))
         odi_lane_wait_for_turn(queue, true, NULL);
     odi_target_enter(stay);
 }

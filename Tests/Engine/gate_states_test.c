@@ -197,6 +197,10 @@ SCENARIO(callers_through_a_child_that_holders_wait_for, 1000, {1, 2, 2}, false, 
          {CLOSURE(SYNC, ROOT, 0), CLOSURE(SYNC, ROOT, 0), THREAD(SYNC, 0), THREAD(SUSPENDS, ROOT),
           LATER(BODY, ROOT)})
 
+SCENARIO(a_width_above_what_an_unlimited_gate_has, 1000, {1, 1, 3}, false, 6,
+         {CLOSURE(BODY, ROOT, 0), CLOSURE(BODY, ROOT, 0), CLOSURE(BODY, ROOT, 0), CLOSURE(BODY, ROOT, 0),
+          THREAD(SUSPENDS, ROOT), THREAD(SYNC, ROOT)})
+
 static int make_room(void **state)
 {
     (void)state;
@@ -227,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_sync_barrier_waits_for_what_was_outside),
         cmocka_unit_test(nobody_enters_what_is_suspended),
         cmocka_unit_test(callers_through_a_child_that_holders_wait_for),
+        cmocka_unit_test(a_width_above_what_an_unlimited_gate_has),
     };
     return cmocka_run_group_tests(tests, make_room, give_room_back);
 }

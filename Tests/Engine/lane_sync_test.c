@@ -117,6 +117,85 @@ static void a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for(void **s
     assert_int_equal(atomic_load(&opening.overlaps), 0);
 }
 
+static struct {
+    od_queue *queue;
+    atomic_bool is_in, stops, interrupted, barrier_is_there;
+    atomic_ullong nested;
+} again;
+
+/* In the middle of a sync, for as long as the barrier needs to line up: not for ever, because it may need a
+ * lock that the interrupted thread holds. */
+static void let_the_barrier_come(int signal)
+{
+    int64_t until = odi_clock_after(5 * ODI_MILLISECOND);
+
+    (void)signal;
+    atomic_store(&again.interrupted, true);
+    while (!atomic_load(&again.barrier_is_there) && odi_clock_now() < until)
+        odi_spin_pause();
+}
+
+static void *sync_within_sync(void *unused)
+{
+    od_stay outer, inner;
+
+    od_queue_sync_begin(again.queue, &outer);
+    atomic_store(&again.is_in, true);
+    while (!atomic_load(&again.stops)) {
+        od_queue_sync_begin(again.queue, &inner);
+        atomic_fetch_add(&again.nested, 1);
+        od_queue_sync_end(&inner);
+    }
+    od_queue_sync_end(&outer);
+    return unused;
+}
+
+/* The barrier waits for the outer one. `suspends`: the queue is, which keeps who is inside as well. */
+static void a_first_barrier_comes(bool suspends)
+{
+    int64_t until;
+    pthread_t caller;
+
+    again.queue = queue_of(OD_UNLIMITED);
+    if (suspends)
+        add(again.queue, no_job, NULL); /* it is open */
+    atomic_store(&again.is_in, false);
+    atomic_store(&again.stops, false);
+    atomic_store(&again.interrupted, false);
+    atomic_store(&again.barrier_is_there, false);
+    pthread_create(&caller, NULL, sync_within_sync, NULL);
+    assert_comes_true(atomic_load(&again.is_in));
+    if (suspends)
+        od_queue_suspend(again.queue);
+    pthread_kill(caller, SIGUSR1);
+    until = odi_clock_after(5 * ODI_MILLISECOND); /* a sanitizer keeps signals back */
+    while (!atomic_load(&again.interrupted) && odi_clock_now() < until)
+        odi_spin_pause();
+    add_barrier(again.queue, no_job, NULL);
+    atomic_store(&again.barrier_is_there, true);
+    uint64_t before = atomic_load(&again.nested);
+    assert_comes_true(atomic_load(&again.nested) > before + 1);
+    atomic_store(&again.stops, true);
+    pthread_join(caller, NULL);
+    if (suspends)
+        od_queue_resume(again.queue);
+    assert_true(od_queue_wait(again.queue, HANG_NS));
+    od_queue_release(again.queue);
+}
+
+/* Wherever in the nested sync the barrier comes: it was behind that barrier, and the barrier behind the outer
+ * sync. */
+static void a_nested_sync_does_not_line_up_behind_a_first_barrier(void **state)
+{
+    struct sigaction before, action = {.sa_handler = let_the_barrier_come, .sa_flags = SA_RESTART};
+
+    (void)state;
+    sigaction(SIGUSR1, &action, &before);
+    for (int round = 0; round < UNLESS_SANITIZED(80, 20); round++)
+        a_first_barrier_comes(round % 2 != 0);
+    sigaction(SIGUSR1, &before, NULL);
+}
+
 static void a_sync_caller_comes_after_what_it_submitted(void **state)
 {
     od_queue *queue = queue_of(1);
@@ -235,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LANE_TEST(sync_callers_and_jobs_take_turns),
         LANE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for),
+        LANE_TEST(a_nested_sync_does_not_line_up_behind_a_first_barrier),
         LANE_TEST(a_sync_caller_comes_after_what_it_submitted),
         LANE_TEST(sync_on_an_open_queue_does_not_wait),
         LANE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name),

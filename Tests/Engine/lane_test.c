@@ -376,6 +376,42 @@ static void a_wait_without_time_only_looks(void **state)
     pool = three;
 }
 
+enum { PERMITS = 3000 }; /* more than a pool has room for workers */
+
+static struct {
+    od_queue *queue;
+    atomic_ullong held;
+} wide;
+
+/* As a task does that suspends. */
+static void hold_a_permit(void *unused)
+{
+    (void)unused;
+    if (od_queue_hold(wide.queue) == 1)
+        atomic_fetch_add(&wide.held, 1);
+}
+
+static void as_many_tasks_hold_a_limited_queue_as_it_is_wide(void **state)
+{
+    atomic_ullong ran = 0;
+
+    (void)state;
+    atomic_store(&wide.held, 0);
+    wide.queue = queue_of(PERMITS);
+    assert_true(pool->crew.capacity < PERMITS);
+    for (int task = 0; task < PERMITS; task++)
+        add(wide.queue, hold_a_permit, NULL);
+    add(wide.queue, count_job, &ran);
+    assert_comes_true(atomic_load(&wide.held) == PERMITS);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&ran), 0);
+    for (int task = 0; task < PERMITS; task++)
+        od_queue_unhold(wide.queue, 1);
+    assert_true(od_queue_wait(wide.queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(wide.queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +428,7 @@ int main(void)
         LANE_TEST(a_long_label_is_cut),
         LANE_TEST(notifications_of_a_queue_come_when_it_is_empty),
         LANE_TEST(a_wait_without_time_only_looks),
+        LANE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide),
     };
     return run_guarded(tests);
 }

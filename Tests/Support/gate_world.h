@@ -505,7 +505,7 @@ static inline void world_begin(world *now)
     for (int gate = 0; gate < GATES; gate++) {
         now->owners[gate].gate.width =
             plan->width[gate] != 0 ? plan->width[gate] : ODI_GATE_UNLIMITED;
-        now->owners[gate].gate.most = plan->width[gate] != 0 ? INT32_MAX : 2;
+        now->owners[gate].gate.most = 2;
         now->owners[gate].gate.complete = gate < ROOT || !plan->outside;
         now->owners[gate].gate.stays_closed = true;
     }
@@ -661,6 +661,10 @@ static inline const char *fault_of(const world *now, bool last)
         if (it->returning.count > 0 &&
             it->gate.held - it->gate.earmarks < odi_gate_permits(&it->gate))
             return "a holder waits for a permit that is there";
+        if (it->line.count > 0 && front_of(now, gate, 0) != ODI_FRONT_HELD &&
+            it->gate.suspensions == 0 && it->gate.coming == 0 && it->gate.held < it->gate.width &&
+            plan->width[gate] != 0)
+            return "the line's front waits for a permit that is there";
         if (it->gate.coming > 1 || it->gate.coming > it->in_line)
             return "more than one drainer is coming";
         for (int who = 0; who < plan->actors; who++)
