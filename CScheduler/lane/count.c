@@ -3,14 +3,16 @@
 
 #include "worker/worker.h"
 
-/* A worker's count of jobs is odd while one runs; the queue was noted before it began. Looked at
- * twice, so that the queue is not the next job's. */
+/* A worker's count of jobs is odd while one runs, and its run's word says whose that is: not what runs on top of
+ * it, which is counted among what runs outside. Looked at twice, so that the run is not the next job's. */
 static bool runs_job_of(odi_worker *worker, const od_queue *queue)
 {
     uint64_t before = odi_load_acquire(&worker->jobs, W2);
-    const void *running = odi_load_relaxed(&worker->queue_running); /* relaxed: for reports */
+    odi_record *record = odi_worker_run_record(worker);
 
-    return before & 1 && running == queue && odi_load_acquire(&worker->jobs, W2) == before;
+    /* relaxed: while it is this queue's it stays so, under the lock */
+    return before & 1 && record != NULL && odi_load_relaxed(&record->queue) == queue &&
+           odi_load_acquire(&worker->jobs, W2) == before;
 }
 
 static uint64_t running_on_workers(odi_crew *crew, const od_queue *queue)

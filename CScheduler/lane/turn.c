@@ -88,15 +88,17 @@ ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
 
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.exclusive &= !exclusive;
+    bool holds = queue->gate.held > 0; /* in a forked child a task holds nothing that its parent gave it */
     /* A drainer would have to find a worker first, and all of them may wait here. */
-    if (odi_lane_take(queue, &next, true)) {
+    if (holds && odi_lane_take(queue, &next, true)) {
         if (exclusive)
             left.settlement = odi_lane_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_lane_grant(odi_turn_of(next));
         return left;
     }
-    odi_gate_leave(&queue->gate);
+    if (holds)
+        odi_gate_leave(&queue->gate);
     if (queue->records != NULL) /* who has had no jobs stays closed: see barrier.c */
         odi_lane_open_if_clear(queue);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it. */

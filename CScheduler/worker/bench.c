@@ -96,7 +96,8 @@ odi_bench_result odi_crew_bench(odi_worker *worker)
 {
     odi_crew *crew = worker->crew;
 
-    odi_worker_end_run(worker);
+    if (!odi_worker_end_run(worker))
+        return ODI_BENCH_LEAVES;
     odi_lock_acquire(&crew->lock);
     bool surplus = is_surplus(crew);
     odi_lock_release(&crew->lock);

@@ -149,6 +149,14 @@ static void shrink_deques(odi_worker *worker)
         odi_deque_shrink(&worker->deques[band]);
 }
 
+/* So that a report can say for how long the next job runs, or one of the next. */
+static void note_time(odi_worker *worker)
+{
+    /* relaxed, both: for reports */
+    odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
+    odi_store_relaxed(&worker->noted_ns, odi_clock_coarse());
+}
+
 /* Sleeps until there may be work again. */
 static void park(odi_worker *worker)
 {
@@ -174,6 +182,7 @@ static void park(odi_worker *worker)
         int64_t now = odi_clock_now();
 
         adapt(worker, now - before);
+        note_time(worker); /* the next job did not run while this slept */
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
         worker->woken = true;
@@ -185,25 +194,20 @@ static void park(odi_worker *worker)
         worker->searching = odi_idle_try_search(idle);
 }
 
-/* So that a report can say for how long the next job runs, or one of the next. */
-static void note_time(odi_worker *worker)
-{
-    /* relaxed, both: for reports */
-    odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
-    odi_store_relaxed(&worker->noted_ns, odi_clock_coarse());
-}
-
-/* Looks for work until there is some (true) or the worker's situation must be looked at. */
+/* Looks for work until there is some (true) or the worker's situation must be looked at. In a forked child it
+ * does neither. */
 static bool search(odi_worker *worker, odi_entry *job)
 {
     bool stops = (attention(worker) & ODI_STOPPING) != 0;
 
-    odi_worker_end_run(worker);
+    if (!odi_worker_end_run(worker))
+        return false;
     /* Not while the crew stops: who leaves with the token would take a promise with it. */
     if (!worker->searching && !stops)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     odi_worker_fire_due(worker);
-    odi_worker_end_run(worker); /* where memory is short, that has begun one */
+    if (!odi_worker_end_run(worker)) /* where memory is short, that has begun one */
+        return false;
     if (look_everywhere(worker, job) || (may_spin(worker) && spin(worker, job))) {
         note_time(worker);
         return true;
@@ -235,10 +239,14 @@ void odi_worker_discard_own(odi_worker *worker)
     }
 }
 
-/* A worker of a crew that stops has nothing left to find, or must not start more. */
+/* A worker of a crew that stops has nothing left to find, or must not start more. In the child of what it ran, which
+ * forked and came back, the thread is no worker: it ends. */
 static void retire(odi_worker *worker, bool from_bench)
 {
-    odi_worker_end_run(worker);
+    if (odi_worker_self == NULL || !odi_worker_end_run(worker)) {
+        odi_overflow_end();
+        return;
+    }
     (void)give_up_search(worker);
     odi_worker_discard_own(worker);
     odi_worker_self = NULL;
@@ -269,22 +277,26 @@ void odi_worker_main(void *raw)
             if (now & ODI_SURPLUS && !(now & ODI_STOPPING)) {
                 odi_bench_result result = odi_crew_bench(worker);
 
+                note_time(worker); /* as after a sleep */
                 stays = result != ODI_BENCH_LEAVES;
                 if (result != ODI_BENCH_STAYS)
                     continue; /* otherwise it has jobs that it could not hand over */
             }
         }
-        if (ODI_UNLIKELY(odi_agenda_is_used(&worker->crew->agenda)))
+        if (ODI_UNLIKELY(odi_agenda_is_used(&worker->crew->agenda))) {
             odi_worker_pass_time(worker);
+            if (ODI_UNLIKELY(odi_worker_self == NULL))
+                break;
+        }
         if (ODI_UNLIKELY(turns++ % NOTE_TIME_EVERY == 0))
             note_time(worker);
         if (odi_worker_find_local(worker, &job) || search(worker, &job)) {
             if (ODI_UNLIKELY(worker->searching || worker->woken))
                 found(worker);
             odi_worker_run(worker, job, ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
-            if (ODI_UNLIKELY(odi_worker_self == NULL))
-                return; /* the job forked and came back: this is the child, not a worker */
-        } else if (now & ODI_STOPPING && !give_up_search(worker))
+        } else if (ODI_LIKELY(odi_worker_self != NULL) && now & ODI_STOPPING && !give_up_search(worker))
+            break;
+        if (ODI_UNLIKELY(odi_worker_self == NULL))
             break;
     }
     retire(worker, !stays);

@@ -104,11 +104,13 @@ bool odi_crew_is_due(odi_crew *crew)
     return earliest != ODI_FOREVER && earliest <= odi_clock_now();
 }
 
-/* What is due runs inside of no queue: where memory is short, the one before has begun a run. */
-static void fire(odi_worker *worker, odi_alarm *alarm)
+/* What is due runs inside of no queue: where memory is short, the one before has begun a run. False: this is a
+ * forked child by now. */
+static bool fire(odi_worker *worker, odi_alarm *alarm)
 {
-    odi_worker_end_run(worker);
-    alarm->kind->due(alarm);
+    if (odi_worker_end_run(worker))
+        alarm->kind->due(alarm);
+    return odi_worker_self == worker;
 }
 
 /* Jobs come between, where others arm what is due faster than one worker fires it. */
@@ -117,13 +119,16 @@ static bool fire_wheel(odi_worker *worker, odi_agenda_wheel *wheel, int64_t now)
     odi_alarm *due[ODI_DUE_BATCH];
     int count = 1;
 
-    odi_worker_end_run(worker); /* first: what that tells may wait for one that is due */
+    if (!odi_worker_end_run(worker)) /* first: what that tells may wait for one that is due */
+        return false;
     uint32_t firing = odi_agenda_begin_firing(wheel, now);
 
     for (int batch = 0; firing != 0 && batch < MOST_BATCHES && count > 0; batch++) {
         count = odi_agenda_take(wheel, firing, now, due);
-        for (int i = 0; i < count; i++)
-            fire(worker, due[i]);
+        for (int i = 0; i < count; i++) {
+            if (!fire(worker, due[i]))
+                return false;
+        }
         now = odi_clock_now();
     }
     if (firing != 0 && count > 0) {
@@ -142,10 +147,10 @@ void odi_worker_fire_due(odi_worker *worker)
     if (ODI_LIKELY(!odi_agenda_is_used(agenda)))
         return;
     int64_t now = odi_agenda_earliest(agenda) == ODI_FOREVER ? 0 : odi_clock_now();
-    for (int i = 0; i < agenda->count && now > 0; i++)
+    for (int i = 0; i < agenda->count && now > 0 && odi_worker_self == worker; i++)
         fired |= fire_wheel(worker, &agenda->wheels[(worker->site_index + i) % agenda->count], now);
     /* What was armed meanwhile nobody else has looked after. Who is about to sleep will. */
-    if (fired)
+    if (fired && odi_worker_self == worker)
         odi_crew_mind_agenda(crew);
 }
 

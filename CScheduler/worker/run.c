@@ -94,10 +94,13 @@ static void end_this_run(odi_worker *worker)
 }
 
 /* What it tells may begin another one: where memory is short, a lane's drainer runs at once. */
-void odi_worker_end_run(odi_worker *worker)
+bool odi_worker_end_run(odi_worker *worker)
 {
+    const odi_worker *self = odi_worker_self;
+
     while (worker->run_record != NULL)
         end_this_run(worker);
+    return odi_worker_self == self;
 }
 
 bool odi_worker_draw_credits(odi_worker *worker)
@@ -162,14 +165,16 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
     return false;
 }
 
-/* Makes `record` the one of the worker's run. */
-static void begin_run(odi_worker *worker, odi_record *record)
+/* Makes `record` the one of the worker's run. False: as odi_worker_end_run. */
+static bool begin_run(odi_worker *worker, odi_record *record)
 {
-    odi_worker_end_run(worker);
+    if (ODI_UNLIKELY(!odi_worker_end_run(worker)))
+        return false;
     worker->run_record = record;
     odi_store_relaxed(&worker->run, place_of(record)); /* relaxed: holds nothing yet */
     /* relaxed: for reports */
     odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
+    return true;
 }
 
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
@@ -181,7 +186,8 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
 
         if (ODI_UNLIKELY(worker->run_record != record || held(word) >= LONGEST_RUN)) {
-            begin_run(worker, record);
+            if (!begin_run(worker, record))
+                return; /* the job is the parent's */
             word = place_of(record);
         }
         toggle_in_job(worker);
@@ -195,7 +201,8 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         odi_job_run(job);
         return;
     } else {
-        odi_worker_end_run(worker);
+        if (ODI_UNLIKELY(!odi_worker_end_run(worker)))
+            return; /* as above */
         odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
         toggle_in_job(worker);
     }
@@ -301,6 +308,13 @@ void odi_run_discard(odi_crew *crew, odi_entry job)
 }
 
 /* ---- counting, from outside ---- */
+
+odi_record *odi_worker_run_record(odi_worker *worker)
+{
+    uint32_t tag = (uint32_t)(odi_load_acquire(&worker->run, L4) >> PLACE_SHIFT);
+
+    return tag != 0 ? odi_record_of(tag) : NULL;
+}
 
 /* The word of the worker's run, if it is one of `record`: 0 otherwise. Never FLUSHING. */
 static uint64_t run_of(odi_worker *worker, const odi_record *record)

@@ -192,6 +192,72 @@ static void a_job_may_fork(void **state)
     tear_down_queues();
 }
 
+static struct {
+    pid_t parent, child;
+    atomic_bool told;
+} forker;
+
+static void leave_at_once(void)
+{
+    _exit(0);
+}
+
+/* Its child goes on as a thread that is no worker: it ends, and the process with it. */
+static void fork_and_come_back(void *unused)
+{
+    (void)unused;
+    forker.child = fork();
+    if (forker.child == 0)
+        (void)atexit(leave_at_once);
+    atomic_store(&forker.told, true);
+}
+
+static void expect_the_parent(void *unused)
+{
+    (void)unused;
+    if (getpid() != forker.parent)
+        _exit(1);
+}
+
+enum { NOTHING_FOLLOWS, A_JOB_OF_A_QUEUE, A_JOB_OF_THE_POOL, FOLLOWERS };
+
+/* The child ran the parent's next job, or looked for one for ever. */
+static void who_forks_in_a_notification_leaves_the_next_job_to_the_parent(void **state)
+{
+    (void)state;
+    if (UNDER_TSAN)
+        skip(); /* in a child it cannot end a thread */
+    forker.parent = getpid();
+    for (int follower = 0; follower < FOLLOWERS; follower++) {
+        gate door = {0};
+        int status = -1;
+
+        pool = lone_worker();
+        serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+        open_queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+        od_group *group = od_group_create();
+        atomic_store(&forker.told, false);
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+        assert_comes_true(atomic_load(&door.waiting) == 1);
+        od_queue_async(open_queue, group, OD_QUEUE_BAND, no_job, NULL);
+        od_group_notify(group, fork_and_come_back, NULL);
+        if (follower == A_JOB_OF_A_QUEUE)
+            od_queue_async(serial, NULL, OD_QUEUE_BAND, expect_the_parent, NULL);
+        else if (follower == A_JOB_OF_THE_POOL)
+            od_pool_submit(pool, OD_BAND_DEFAULT, expect_the_parent, NULL);
+        gate_open(&door);
+        assert_comes_true(atomic_load(&forker.told));
+        bool ended = COMES_TRUE(waitpid(forker.child, &status, WNOHANG) != 0);
+        if (!ended)
+            kill(forker.child, SIGKILL);
+        assert_true(ended);
+        assert_int_equal(status, 0);
+        assert_true(od_queue_wait(serial, HANG_NS));
+        od_group_release(group);
+        tear_down_queues();
+    }
+}
+
 static void fork_again(void *unused)
 {
     (void)unused;
@@ -310,6 +376,7 @@ int main(void)
         cmocka_unit_test(what_waited_is_the_parents),
         cmocka_unit_test(a_child_makes_none_of_its_parents_notifications),
         cmocka_unit_test(a_job_may_fork),
+        cmocka_unit_test(who_forks_in_a_notification_leaves_the_next_job_to_the_parent),
         cmocka_unit_test(a_child_may_fork),
         cmocka_unit_test(a_child_takes_over_no_chain_that_was_changing),
         cmocka_unit_test(forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent),

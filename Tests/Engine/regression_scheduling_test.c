@@ -346,6 +346,30 @@ static void a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial(void **st
     od_pool_free(pool);
 }
 
+static void unhold_and_go_on(void *places)
+{
+    od_queue_unhold(forked.queue, *(uint32_t *)places);
+    for (int i = 0; i < 64; i++)
+        od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
+    child_expects(od_queue_wait(forked.queue, HANG_NS));
+    child_expects(atomic_load(&forked.jobs.most) == 1);
+}
+
+/* In the child nobody held it: it was one permit more than the queue has. */
+static void a_forked_child_gives_up_no_permit_that_a_task_held_before(void **state)
+{
+    od_pool *pool = pool_of(2);
+
+    (void)state;
+    forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    uint32_t places = od_queue_hold(forked.queue);
+    assert_int_equal(places, 1);
+    assert_child_succeeds(unhold_and_go_on, &places);
+    unhold_and_go_on(&places);
+    od_queue_release(forked.queue);
+    od_pool_free(pool);
+}
+
 /* ---- waiting for a turn ---- */
 
 static struct {
@@ -399,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_job_is_not_told_as_done_while_a_stopped_pools_job_runs_inside_it),
         cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
         cmocka_unit_test(a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial),
+        cmocka_unit_test(a_forked_child_gives_up_no_permit_that_a_task_held_before),
         cmocka_unit_test(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs),
     };
     return run_guarded(tests);

@@ -468,6 +468,60 @@ static void reports_name_what_runs_and_not_what_waits_below(void **state)
     end();
 }
 
+static void count_both(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&scene.nested, od_queue_running(scene.queue) != 1);
+    atomic_fetch_add(&scene.nested, od_queue_running(scene.other) != 1);
+}
+
+static void wait_and_count(void *unused)
+{
+    (void)unused;
+    od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, count_both, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    atomic_fetch_add(&scene.nested, od_queue_running(scene.other) != 0);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* The one on top was counted twice, and the one below not at all. */
+static void what_runs_on_top_of_a_wait_and_what_waits_are_one_each(void **state)
+{
+    (void)state;
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
+    od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_count, NULL);
+    assert_comes_true(atomic_load(&scene.ended) == 1);
+    assert_int_equal(atomic_load(&scene.nested), 0);
+    od_queue_release(scene.queue);
+    od_queue_release(scene.other);
+    end();
+}
+
+/* As if it had noted the time just before. */
+static void what_a_worker_slept_is_no_part_of_its_next_jobs_time(void **state)
+{
+    static gate held;
+    od_worker_report report;
+
+    (void)state;
+    begin(lone_worker());
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, crowd_visit, &scene.inside);
+    assert_comes_true(atomic_load(&scene.inside.visits) == 1);
+    assert_comes_true(odi_idle_sleepers(&scene.pool->crew.sites[0].idle) == 1);
+    odi_worker *worker = odi_load_acquire(&scene.pool->crew.slots[0], W1);
+    odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
+    odi_store_relaxed(&worker->noted_ns, odi_clock_coarse() - 1000 * ODI_SECOND);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &held);
+    assert_comes_true(atomic_load(&held.waiting) == 1);
+    assert_int_equal(od_pool_report_workers(scene.pool, &report, 1), 1);
+    gate_open(&held);
+    assert_true(report.running_ns < 500 * ODI_SECOND);
+    assert_true(report.running_at_most_ns < 500 * ODI_SECOND);
+    end();
+}
+
 /* ---- where it forks ---- */
 
 static void expect_the_hand_to_be_held(void *unused)
@@ -747,6 +801,8 @@ int main(void)
         cmocka_unit_test(what_a_waiter_runs_is_not_inside_the_waiters_queue),
         cmocka_unit_test(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order),
         cmocka_unit_test(reports_name_what_runs_and_not_what_waits_below),
+        cmocka_unit_test(what_runs_on_top_of_a_wait_and_what_waits_are_one_each),
+        cmocka_unit_test(what_a_worker_slept_is_no_part_of_its_next_jobs_time),
         cmocka_unit_test(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer),
         cmocka_unit_test(the_moment_of_a_notification_that_forks_is_the_parents),
         cmocka_unit_test(a_sync_caller_keeps_its_place_in_line),

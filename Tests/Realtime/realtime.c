@@ -52,7 +52,7 @@ NONBLOCKING(6, bool, odi_idle_try_search, (odi_idle *i), (i))
 NONBLOCKING(7, void, odi_idle_found, (odi_idle *i), (i))
 NONBLOCKING(8, uint32_t, odi_idle_announce, (odi_idle *i, bool s), (i, s))
 NONBLOCKING(9, bool, odi_idle_leave, (odi_idle *i), (i))
-NONBLOCKING(10, void, odi_worker_end_run, (odi_worker *w), (w))
+NONBLOCKING(10, bool, odi_worker_end_run, (odi_worker *w), (w))
 
 /* The doors. */
 int __real_odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names);

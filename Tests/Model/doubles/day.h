@@ -21,9 +21,10 @@ static void refresh(odi_crew *whose)
     (void)whose;
 }
 
-void odi_worker_end_run(odi_worker *worker)
+bool odi_worker_end_run(odi_worker *worker)
 {
     (void)worker;
+    return true;
 }
 
 void odi_deque_shrink(odi_deque *deque)

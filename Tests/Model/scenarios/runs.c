@@ -15,6 +15,7 @@
 #include "doubles/thread_self.h"
 #include "model/scenario.h"
 
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
 static odi_crew crew;

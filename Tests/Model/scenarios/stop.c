@@ -80,6 +80,7 @@ static void worker(void)
 /* The worker has found nothing, and leaves. */
 static void leaving_worker(void)
 {
+    odi_worker_self = worker_itself;
     odi_reader_join();
     retire(worker_itself, false);
 }

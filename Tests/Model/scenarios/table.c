@@ -99,9 +99,10 @@ bool odi_run_outside(odi_crew *crew, odi_entry job)
     return false;
 }
 
-void odi_worker_end_run(odi_worker *worker)
+bool odi_worker_end_run(odi_worker *worker)
 {
     (void)worker;
+    return true;
 }
 
 /* The new worker's day: it submits something to itself. */

@@ -57,9 +57,10 @@ int odi_futex_wake(odi_atomic(uint32_t) *word, int count)
 
 /* ---- the rest of the engine ---- */
 
-void odi_worker_end_run(odi_worker *of)
+bool odi_worker_end_run(odi_worker *of)
 {
     (void)of; /* no job has run */
+    return true;
 }
 
 NEVER(odi_crew_nearest_site)
