@@ -56,8 +56,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
  * where the queues would be on each other in a circle. The target stays until the queue is over. */
 void od_queue_set_target(od_queue *queue, od_queue *target);
 
-/* The serial queue among the queue's targets that the calling thread runs a job of: what waits
- * here for the queue waits for ever. NULL: there is none. */
+/* The one among the queue's targets that the calling thread runs a barrier of, or, of a serial one, any job:
+ * what waits here for the queue waits for ever. NULL: there is none. */
 od_queue *od_queue_blocked_target(od_queue *queue);
 
 /* Lets an inactive queue start. On one that is active it does nothing. */

@@ -103,8 +103,6 @@ void odi_queue_end_visit(od_queue *queue)
         odi_queue_before_drained(queue);
 }
 
-/* ---- what is next ---- */
-
 /* ---- submitting and running ---- */
 
 bool odi_lane_push_barrier(od_queue *queue, odi_entry labelled)

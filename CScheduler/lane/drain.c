@@ -5,8 +5,6 @@
 #include "lane/target.h"
 #include "lane/wait.h"
 
-#include "os/clock.h"
-#include "os/futex.h"
 #include "worker/worker.h"
 
 /* How many jobs a drainer runs before it goes back in line behind the pool's other work, if
@@ -19,7 +17,7 @@ enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
 /* A stay that brought fewer is not repeated the next so many times: they come one at a time. */
 enum { WORTH_STAYING = 4, NOT_STAYING = 64 };
 
-/* The same of a lane that runs, first of what those wait for who lend their places. Lock held. */
+/* The next for a drainer: first of what those wait for who lend their places. Lock held. */
 static bool take_next(od_queue *queue, odi_entry *entry)
 {
     if (ODI_UNLIKELY(queue->gate.earmarks > 0) && odi_borrow_pop(queue, entry))

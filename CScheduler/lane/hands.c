@@ -14,6 +14,7 @@
 #include "lane/wait.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "worker/forks.h"
 
@@ -55,9 +56,11 @@ void odi_lane_drop_hands(od_queue *queue)
 /* Where memory is short a drainer takes one job at a time. */
 static void have_hands(od_queue *queue)
 {
+    size_t size = ODI_HANDS * sizeof(odi_hand);
+
     if (queue->hands == NULL && queue->lane.count > 0 &&
-        (queue->hands = aligned_alloc(ODI_CACHE_LINE, ODI_HANDS * sizeof(odi_hand))) != NULL)
-        odi_lane_drop_hands(queue);
+        (queue->hands = aligned_alloc(ODI_CACHE_LINE, size)) != NULL)
+        memset(queue->hands, 0, size);
 }
 
 void odi_lane_free_hands(od_queue *queue)

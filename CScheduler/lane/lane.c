@@ -3,7 +3,6 @@
 #include "lane/queue.h"
 #include "lane/target.h"
 
-
 /* Submissions that the inbox draws of its record's ledger at once. */
 enum { CREDITS = 64 };
 

@@ -3,7 +3,8 @@
  * An *open* queue (unlimited, not suspended) has no lane: its jobs go straight to the pool.
  * A *diverted* one keeps them in its lane and gives the pool drainers instead: plain jobs
  * that take the lane's jobs one after the other. Each drainer, and each sync caller whose
- * turn has come, holds one of the permits of the queue's gate, which decides alone who may (gate/state.h).
+ * turn has come, holds one of the permits of the queue's gate (gate/state.h), which decides who may; of a suspended
+ * queue, where memory is short, shortage.c.
  *
  * States   (new)    -> diverted   but for a shared one; so it stays while it has had no job
  *          open     -> diverted   suspend, set_width: the records' flag, then under the lock
@@ -94,9 +95,8 @@ struct od_queue {
     uint32_t lent[ODI_BANDS];   /* so many of the next entries are served in that band */
     uint32_t raised;            /* the bands of which some are */
     bool released;
-    /* See barrier.c. */
-    uint8_t stays_in; /* times that a drainer finds the lane empty before it stays a moment */
-    uint64_t refused;
+    uint8_t stays_in; /* see drain.c: times that a drainer finds the lane empty before it stays a moment */
+    uint64_t refused; /* see limit.c */
     /* Under the target's lock. See target.h. */
     odi_turn pass_in_need;
     uint32_t stranded[ODI_BANDS];

@@ -209,8 +209,7 @@ static void write_report(od_pool *pool, od_stop_report *report)
 
 /* True: nobody has come meanwhile, and nobody will: from here on submitters run their own work without
  * help. What came while the last worker left is another worker's: run here, it might last beyond the
- * deadline. Only where none is to be had it is run here. Started, not published: who departs does not say
- * that there is room for another. */
+ * deadline. Only where none is to be had it is run here. */
 static bool close_if_empty(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
