@@ -160,9 +160,12 @@ static void check_room(int workers, bool joins)
     room.pool = pool_without_monitor(workers);
     assert_int_equal(pthread_create(&other, NULL, be_in_the_way, joins ? &room : NULL), 0);
     assert_comes_true(atomic_load(&room.here));
+    /* A worker that came for nothing would take what is forked now before it sleeps. */
+    assert_comes_true(idle_ones_sleep(room.pool, (int)metrics_of(room.pool).threads_started - joins));
     od_forks_enter(room.pool, &stay);
     uint64_t threads = metrics_of(room.pool).threads_started;
     od_fork_slot *branch = od_fork(note_room, NULL);
+    odi_clock_sleep(MILLISECONDS(5)); /* who looks about once more does so while there is no room */
     bool held_back = forks_are_held_back(room.pool, threads);
     atomic_store(&room.may_go, 1);
     bool came = COMES_TRUE(atomic_load(&room.started) == 1);

@@ -56,6 +56,7 @@ static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
     if (SANITIZED)
         skip();
     od_roster *roster = od_roster_create();
+    atomic_store(&of_every_kind, true);
     atomic_store(&grants, 0);
     od_status status = od_pool_create(&options, &none, message, sizeof message);
     bool queues = queues_run_out((od_queue **)made, NULL) && queues_run_out((od_queue **)made, &limited);

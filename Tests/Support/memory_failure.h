@@ -14,6 +14,9 @@
 /* Allocations that still succeed; below zero: all do. */
 static atomic_int grants = -1;
 
+/* Those of calloc and realloc count as well: with them what the C library allocates for a thread. */
+static atomic_bool of_every_kind;
+
 /* A sanitizer's allocator is its own: there this program does without. */
 #if !UNDER_TSAN && !UNDER_ASAN
 
@@ -41,12 +44,12 @@ void *malloc(size_t size)
 
 void *calloc(size_t count, size_t size)
 {
-    return refused() ? NULL : __libc_calloc(count, size);
+    return atomic_load(&of_every_kind) && refused() ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-    return refused() ? NULL : __libc_realloc(old, size);
+    return atomic_load(&of_every_kind) && refused() ? NULL : __libc_realloc(old, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
@@ -66,6 +69,7 @@ static int memory_again(void **state)
 {
     (void)state;
     atomic_store(&grants, -1);
+    atomic_store(&of_every_kind, false);
     return 0;
 }
 
