@@ -191,7 +191,7 @@ static void a_nested_sync_does_not_line_up_behind_a_first_barrier(void **state)
 
     (void)state;
     sigaction(SIGUSR1, &action, &before);
-    for (int round = 0; round < UNLESS_SANITIZED(80, 20); round++)
+    for (int round = 0; round < UNLESS_SANITIZED(30, 20); round++)
         a_first_barrier_comes(round % 2 != 0);
     sigaction(SIGUSR1, &before, NULL);
 }
