@@ -150,7 +150,14 @@ static void *sync_within_sync(void *unused)
     return unused;
 }
 
-/* The barrier waits for the outer one. `suspends`: the queue is, which keeps who is inside as well. */
+static void assert_it_goes_on(void)
+{
+    uint64_t before = atomic_load(&again.nested);
+
+    assert_comes_true(atomic_load(&again.nested) > before + 1);
+}
+
+/* The barrier waits for the outer one. `suspends`: the queue is, which holds nobody up who is inside. */
 static void a_first_barrier_comes(bool suspends)
 {
     int64_t until;
@@ -165,16 +172,17 @@ static void a_first_barrier_comes(bool suspends)
     atomic_store(&again.barrier_is_there, false);
     pthread_create(&caller, NULL, sync_within_sync, NULL);
     assert_comes_true(atomic_load(&again.is_in));
-    if (suspends)
+    if (suspends) {
         od_queue_suspend(again.queue);
+        assert_it_goes_on();
+    }
     pthread_kill(caller, SIGUSR1);
     until = odi_clock_after(5 * ODI_MILLISECOND); /* a sanitizer keeps signals back */
     while (!atomic_load(&again.interrupted) && odi_clock_now() < until)
         odi_spin_pause();
     add_barrier(again.queue, no_job, NULL);
     atomic_store(&again.barrier_is_there, true);
-    uint64_t before = atomic_load(&again.nested);
-    assert_comes_true(atomic_load(&again.nested) > before + 1);
+    assert_it_goes_on();
     atomic_store(&again.stops, true);
     pthread_join(caller, NULL);
     if (suspends)
