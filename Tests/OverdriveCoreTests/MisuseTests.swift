@@ -275,7 +275,7 @@ struct MisuseTests {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let other = makeScheduler()
             Parallel.scope { outer in
-                Parallel.scope(on: other) { _ in outer.fork {} }
+                Parallel(on: other).scope { _ in outer.fork {} }
             }
         }
         expect(

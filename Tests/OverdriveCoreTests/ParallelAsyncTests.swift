@@ -9,16 +9,21 @@ struct ParallelAsyncTests {
     func same(count: Int) async throws {
         let numbers = scrambled(count, below: 1_000)
         let total = Counter()
-        await Parallel.forEach(0..<count) { i in _ = total.add(numbers[i]) }
-        await Parallel.forEachChunk(0..<count) { part in _ = total.add(-part.count) }
+        await Parallel().run { p in
+            p.forEach(0..<count) { i in total.add(numbers[i]) }
+            p.forEachChunk(0..<count) { part in total.add(-part.count) }
+        }
         #expect(total.count == numbers.reduce(0, +) - count)
-        #expect(await Parallel.map(numbers) { $0 + 1 } == numbers.map { $0 + 1 })
-        #expect(await Parallel.filter(numbers) { $0 % 2 == 0 } == numbers.filter { $0 % 2 == 0 })
-        let sum = await Parallel.reduce(0..<count, 0, map: { numbers[$0] }, combine: { $0 + $1 })
+        #expect(await Parallel().run { p in p.map(numbers) { $0 + 1 } } == numbers.map { $0 + 1 })
+        let even = await Parallel().run { p in p.filter(numbers) { $0 % 2 == 0 } }
+        #expect(even == numbers.filter { $0 % 2 == 0 })
+        let sum = await Parallel().run { p in p.reduce(0..<count, 0, map: { numbers[$0] }, combine: { $0 + $1 }) }
         #expect(sum == numbers.reduce(0, +))
-        let (a, b) = await Parallel.join { numbers.count } _: { "b" }
-        #expect(a == count)
-        #expect(b == "b")
+        let both = await Parallel().run { p in
+            let (a, b) = p.join { numbers.count } _: { "b" }
+            return "\(a)\(b)"
+        }
+        #expect(both == "\(count)b")
     }
 
     @Test("run in the band of the calling task's priority", arguments: [
@@ -30,9 +35,8 @@ struct ParallelAsyncTests {
         let (seen, done) = (Log<TaskQueue.QoS?>(), WaitGroup())
         done.enter()
         Task.detached(priority: priority) {
-            seen.note(await Parallel.run(on: scheduler) { TaskQueue.QoS.current })
-            let both = await Parallel.join(on: scheduler) { TaskQueue.QoS.current } _: { 0 }
-            seen.note(both.0)
+            seen.note(await Parallel(on: scheduler).run { _ in TaskQueue.QoS.current })
+            seen.note(await Parallel(on: scheduler).run { p in p.join { TaskQueue.QoS.current } _: { 0 }.0 })
             done.leave()
         }
         await done.wait()
@@ -43,45 +47,53 @@ struct ParallelAsyncTests {
     func branches() async {
         struct Problem: Error, Equatable {}
         let (sum, scheduler) = (Counter(), makeScheduler(workers: 2))
-        await Parallel.invoke { sum.add(1) } _: { sum.add(2) }
-        await Parallel.invoke(on: scheduler) { sum.add(4) } _: { sum.add(8) } _: { sum.add(16) }
-        await Parallel.invoke([{ sum.add(32) }, { sum.add(64) }], on: scheduler)
-        await Parallel.invoke(count: 4, on: scheduler) { _ in sum.add(32) }
-        #expect(sum.count == 255)
-        #expect(await Parallel.join(count: 5, "", on: scheduler, { $0 + $1 }) { "\($0)" } == "01234")
-        let (onWorkers, returned) = await Parallel.scope(on: scheduler) { scope -> (Counter, Int) in
-            let onWorkers = Counter()
-            for _ in 0..<10 { scope.fork { onWorkers.add(scheduler.isCurrent ? 1 : 0) } }
-            return (onWorkers, 7)
+        await Parallel(on: scheduler).run { p in
+            p.invoke { sum.add(1) } _: { sum.add(2) } _: { sum.add(4) }
+            p.invoke(count: 4) { _ in sum.add(2) }
+        }
+        #expect(sum.count == 15)
+        #expect(await Parallel(on: scheduler).run { p in p.join(count: 5, "", { $0 + $1 }) { "\($0)" } } == "01234")
+        let onWorkers = Counter()
+        let returned = await Parallel(on: scheduler).run { p in
+            p.scope { scope in
+                for _ in 0..<10 { scope.fork { onWorkers.add(scheduler.isCurrent ? 1 : 0) } }
+                return 7
+            }
         }
         #expect(onWorkers.count == 10)
         #expect(returned == 7)
         await #expect(throws: Problem()) {
-            try await Parallel.scope(throwing: Problem.self, on: scheduler) { scope throws(Problem) in
-                scope.fork { () throws(Problem) in throw Problem() }
+            try await Parallel(on: scheduler).run { p throws(Problem) in
+                try p.scope(throwing: Problem.self) { scope throws(Problem) in
+                    scope.fork { () throws(Problem) in throw Problem() }
+                }
             }
         }
         await #expect(throws: Problem()) {
-            try await Parallel.invoke(count: 3) { i throws(Problem) in if i == 1 { throw Problem() } }
+            try await Parallel().run { p throws(Problem) in
+                try p.invoke(count: 3) { i throws(Problem) in if i == 1 { throw Problem() } }
+            }
         }
         await #expect(throws: Problem()) {
-            try await Parallel.invoke { () throws(Problem) in } _: { () throws(Problem) in throw Problem() }
+            try await Parallel().run { p throws(Problem) in
+                _ = try p.join { () throws(Problem) in } _: { () throws(Problem) in throw Problem() }
+            }
         }
     }
 
     @Test("the root runs on a worker of the scheduler")
     func worker() async {
         let scheduler = makeScheduler(workers: 1)
-        #expect(await Parallel.run(on: scheduler) { scheduler.isCurrent })
+        #expect(await Parallel(on: scheduler).run { _ in scheduler.isCurrent })
     }
 
     @Test("errors come back as they are")
     func errors() async {
         await #expect(throws: Problem()) {
-            try await Parallel.run { () throws(Problem) -> Int in throw Problem() }
+            try await Parallel().run { _ throws(Problem) -> Int in throw Problem() }
         }
         await #expect(throws: Problem()) {
-            try await Parallel.forEach(0..<100) { i in if i == 50 { throw Problem() } }
+            try await Parallel().run { p in try p.forEach(0..<100) { i in if i == 50 { throw Problem() } } }
         }
     }
 
@@ -89,9 +101,11 @@ struct ParallelAsyncTests {
     func cancelled() async {
         let (started, unaware) = (Counter(), Counter())
         let task = Task {
-            try await Parallel.forEach(0..<1_000_000, grain: 1, token: CancellationToken()) { _ in
-                started.add()
-                waitForCancellation(unaware)
+            try await Parallel(grain: 1).run { p in
+                try p.forEach(0..<1_000_000) { _ throws in
+                    started.add()
+                    waitForCancellation(unaware)
+                }
             }
         }
         cancel(task, when: started)
@@ -104,9 +118,11 @@ struct ParallelAsyncTests {
     func plainIsWhole() async {
         let (started, told) = (Counter(), Counter())
         let task = Task {
-            await Parallel.forEach(0..<1_000, grain: 1) { _ in
-                started.add()
-                if eventually({ Cancellation.isRequested }) { told.add() }
+            await Parallel(grain: 1).run { p in
+                p.forEach(0..<1_000) { _ in
+                    started.add()
+                    if eventually({ Cancellation.isRequested }) { told.add() }
+                }
             }
         }
         cancel(task, when: started)
@@ -114,13 +130,11 @@ struct ParallelAsyncTests {
         #expect(started.count == 1_000 && told.count == 1_000)
     }
 
-    @Test("the forms that block are there in an async function")
-    func synchronously() async {
+    @Test("operations called without the door block in an async function")
+    func blocking() async {
         var numbers = scrambled(10_000, below: 1_000)
-        let sum = Parallel.synchronously {
-            Parallel.sort(&numbers)
-            return Parallel.reduce(0..<3, 0, map: { $0 }, combine: { $0 + $1 })
-        }
+        Parallel().sort(&numbers)
+        let sum = Parallel.reduce(0..<3, 0, map: { $0 }, combine: { $0 + $1 })
         #expect(numbers == numbers.sorted() && sum == 3)
     }
 
@@ -148,16 +162,16 @@ struct ParallelAsyncTests {
         #expect(eventually { busy.count == 1 })
         async let sorted = {
             var array = first
-            await Parallel.sort(&array, on: scheduler)
+            await Parallel(on: scheduler).run(mutating: &array) { p, array in p.sort(&array) }
             return array
         }()
         async let kept = {
             var array = second
-            await Parallel.sort(&array, on: scheduler, by: { $0 < $1 })
+            await Parallel(on: scheduler).run(mutating: &array) { p, array in p.sort(&array, by: { $0 < $1 }) }
             return array
         }()
-        async let told = Parallel.run(on: scheduler) { Cancellation.isRequested }
-        let loop = Task { try await Parallel.forEach(0..<10, on: scheduler, token: CancellationToken()) { _ in } }
+        async let told = Parallel(on: scheduler).run { _ in Cancellation.isRequested }
+        let loop = Task { try await Parallel(on: scheduler).run { p in try p.forEach(0..<10) { _ throws in } } }
         while scheduler.dump().waiting < 4 { await Task.yield() }
         let report: ShutdownReport = await scheduler.shutdown(deadline: .zero)
         #expect(report.cancelled == 4)
@@ -169,7 +183,7 @@ struct ParallelAsyncTests {
     }
 
     private static func loop(_ started: Counter, _ unaware: Counter) throws {
-        try Parallel.forEach(0..<1_000_000, grain: 1, token: CancellationToken()) { _ in
+        try Parallel(grain: 1, token: CancellationToken()).forEach(0..<1_000_000) { _ throws in
             started.add()
             waitForCancellation(unaware)
         }
@@ -181,7 +195,7 @@ struct ParallelAsyncTests {
         func place() -> UInt { array.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } }
         let before = place()
         for round in 0..<300 where place() == before {
-            await Parallel.sort(&array)
+            await Parallel().run(mutating: &array) { p, array in p.sort(&array) }
             array.swapAt(0, round + 1)
         }
         #expect(place() == before)

@@ -74,7 +74,7 @@ struct ParallelBranchesTests {
     func invoke(caller: Caller) async throws {
         for count in [0, 1, 2, 100, 2_500] {
             let calls = Log<Int>()
-            try await caller.call { Parallel.invoke(count: count) { calls.note($0) } }
+            try await caller.call { Parallel().invoke(count: count) { calls.note($0) } }
             let expected = (0..<count).flatMap { Array(repeating: $0, count: caller == .branches ? 2 : 1) }
             #expect(calls.all.sorted() == expected)
         }
@@ -110,7 +110,7 @@ struct ParallelBranchesTests {
             do throws(Problem) {
                 // The last number runs here and first; the first is taken.
                 let (begun, isOver) = (Counter(), Counter())
-                try Parallel.invoke(count: 3) { i throws(Problem) in
+                try Parallel().invoke(count: 3) { i throws(Problem) in
                     if i == 0 {
                         begun.add()
                         if eventually({ Cancellation.isRequested }) { told.add() }
@@ -141,7 +141,7 @@ struct ParallelBranchesTests {
 
     @Test("fewer than none is a mistake that says so")
     func negative() async {
-        await #expect(processExitsWith: .failure) { Parallel.invoke(count: -1) { _ in } }
+        await #expect(processExitsWith: .failure) { Parallel().invoke(count: -1) { _ in } }
         await #expect(processExitsWith: .failure) { _ = Parallel.join(count: Int.min, 0, +) { $0 } }
     }
 }

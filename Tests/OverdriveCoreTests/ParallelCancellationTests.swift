@@ -15,7 +15,7 @@ struct ParallelCancellationTests {
         let scheduler = makeScheduler(workers: 3)
         let tasks = Log<Task<Void, Never>>()
         let task = Task {
-            Parallel.scope(on: scheduler) { _ in
+            Parallel(on: scheduler).scope { _ in
                 operation {
                     if begun.add() == 2, eventually({ !tasks.all.isEmpty }) { tasks.all[0].cancel() }
                     if eventually({ Cancellation.isRequested }) { told.add() }
@@ -63,7 +63,7 @@ struct ParallelCancellationTests {
             try await TaskQueue(scheduler: scheduler).run {
                 _ = #expect(throws: Problem.self) {
                     // The part that runs here has forks of the loop's below its own.
-                    try Parallel.forEach(0..<2, grain: 1) { i throws(Problem) in
+                    try Parallel(grain: 1).forEach(0..<2) { i throws(Problem) in
                         if i == 0 {
                             _ = Parallel.join { branch() } _: { branch() }
                         } else {
@@ -84,7 +84,7 @@ struct ParallelCancellationTests {
         try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
             _ = Parallel.join {
                 for _ in 0..<50 {
-                    try? Parallel.forEach(0..<4, grain: 1) { i throws(Problem) in
+                    try? Parallel(grain: 1).forEach(0..<4) { i throws(Problem) in
                         if i == 3 { throw Problem() }
                     }
                     if started.count == 1 { break }
@@ -122,8 +122,8 @@ struct ParallelCancellationTests {
             withUnsafeCurrentTask { $0?.cancel() }
             @Sendable func sum() throws -> Int {
                 do {
-                    let sum = try Parallel.reduce(
-                        0..<10_000, 0, token: CancellationToken(), map: { $0 }, combine: { $0 + $1 })
+                    let sum = try Parallel(token: CancellationToken()).reduce(
+                        0..<10_000, 0, map: { i throws in i }, combine: { a, b throws in a + b })
                     outcomes.note(sum == 10_000 * 9_999 / 2)
                     return sum
                 } catch {

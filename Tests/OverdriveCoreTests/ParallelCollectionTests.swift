@@ -10,7 +10,7 @@ struct ParallelCollectionTests {
             let numbers = scrambled(count)
             #expect(try await caller.call { Parallel.map(numbers) { String($0) } } == numbers.map { String($0) })
             let (slice, grain) = (numbers.dropFirst(2), 100)
-            #expect(try await caller.call { Parallel.map(slice, grain: grain) { $0 / 3 } } == slice.map { $0 / 3 })
+            #expect(try await caller.call { Parallel(grain: grain).map(slice) { $0 / 3 } } == slice.map { $0 / 3 })
             #expect(try await caller.call { Parallel.map(numbers.reversed()) { $0 } } == Array(numbers.reversed()))
         }
     }
@@ -20,7 +20,7 @@ struct ParallelCollectionTests {
         let census = Census()
         try await caller.call {
             let objects = Parallel.map(0..<1_000) { _ in census.newborn() }
-            let kept = Parallel.filter(objects) { _ in true }
+            let kept = Parallel().filter(objects) { _ in true }
             kept[999].touch()
         }
         #expect(census.alive == 0)
@@ -32,7 +32,7 @@ struct ParallelCollectionTests {
             let numbers = scrambled(count)
             for divisor in [1, 2, 1_000, 1 << 40] {
                 #expect(
-                    try await caller.call { Parallel.filter(numbers) { $0 % divisor == 0 } }
+                    try await caller.call { Parallel().filter(numbers) { $0 % divisor == 0 } }
                         == numbers.filter { $0 % divisor == 0 })
             }
         }
@@ -99,7 +99,7 @@ struct ParallelCollectionTests {
                 all.insert(sum.bitPattern)
                 let factors = (0..<count).map { 1 + 1 / (3 + Double($0)) }
                 let product = try await queue.run { () -> Double in
-                    Parallel.scan(factors, 1.0, { $0 * $1 }).last ?? 0
+                    Parallel().scan(factors, 1.0, { $0 * $1 }).last ?? 0
                 }
                 all.insert(~product.bitPattern)
             }
@@ -116,11 +116,11 @@ struct ParallelCollectionTests {
                 sum += number
                 return sum
             }
-            #expect(try await caller.call { Parallel.scan(numbers, 0, +) } == expected)
+            #expect(try await caller.call { Parallel().scan(numbers, 0, +) } == expected)
         }
         let letters = Array("abcdefg").map { String($0) }
         #expect(
-            try await caller.call { Parallel.scan(letters, "", +) }
+            try await caller.call { Parallel().scan(letters, "", +) }
                 == ["a", "ab", "abc", "abcd", "abcde", "abcdef", "abcdefg"])
     }
 
@@ -135,8 +135,8 @@ struct ParallelCollectionTests {
     func extremes(caller: Caller) async throws {
         for count in lengths {
             let items = scrambled(count, below: 10).enumerated().map { Item(key: $1, place: $0) }
-            #expect(try await caller.call { Parallel.min(items)?.place } == items.min()?.place)
-            #expect(try await caller.call { Parallel.max(items)?.place } == items.max()?.place)
+            #expect(try await caller.call { Parallel().min(items)?.place } == items.min()?.place)
+            #expect(try await caller.call { Parallel().max(items)?.place } == items.max()?.place)
         }
     }
 }

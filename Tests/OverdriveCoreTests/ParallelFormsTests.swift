@@ -13,34 +13,34 @@ struct ParallelFormsTests {
         let slice = Array(0..<count + 5)[5...]
         let sums = (0..<3).map { _ in Counter() }
         Parallel.forEach(slice) { sums[0].add($0) }
-        try Parallel.forEach(slice, on: makeScheduler()) { (i: Int) throws(Refused) in _ = sums[1].add(i) }
-        try Parallel.forEach(slice, token: CancellationToken()) { sums[2].add($0) }
+        try Parallel(on: makeScheduler()).forEach(slice) { (i: Int) throws(Refused) in _ = sums[1].add(i) }
+        try Parallel(token: CancellationToken()).forEach(slice) { i throws in _ = sums[2].add(i) }
         #expect(sums.map(\.count) == Array(repeating: slice.reduce(0, +), count: 3))
     }
 
     @Test("scan and reduce combine what the plain ones do", arguments: counts)
     func combinations(count: Int) throws {
         let slice = Array(0..<count + 5)[5...]
-        let plain = Parallel.scan(slice, 0, +)
+        let plain = Parallel().scan(slice, 0, +)
         let sum = Parallel.reduce(slice, 0, +)
         let checked = { @Sendable (a: Int, b: Int) throws(Refused) in a + b }
         let progress = Parallel.Progress()
-        #expect(try Parallel.scan(slice, 0, progress: progress, checked) == plain)
+        #expect(try Parallel(progress: progress).scan(slice, 0, checked) == plain)
         #expect(progress.completed == count)
-        #expect(try Parallel.scan(slice, 0, token: CancellationToken()) { $0 + $1 } == plain)
+        #expect(try Parallel(token: CancellationToken()).scan(slice, 0) { a, b throws in a + b } == plain)
         #expect(try Parallel.reduce(slice, 0, checked) == sum)
-        #expect(try Parallel.reduce(slice, 0, token: CancellationToken()) { $0 + $1 } == sum)
+        #expect(try Parallel(token: CancellationToken()).reduce(slice, 0) { a, b throws in a + b } == sum)
     }
 
     @Test("the forms that suspend do the same", arguments: counts)
     func suspending(count: Int) async throws {
         let slice = Array(0..<count + 5)[5...]
         let sum = Counter()
-        await Parallel.forEach(slice) { _ = sum.add($0) }
+        await Parallel().run { p in p.forEach(slice) { _ = sum.add($0) } }
         let total = slice.reduce(0, +)
         #expect(sum.count == total)
-        #expect(await Parallel.reduce(slice, 0) { $0 + $1 } == total)
-        #expect(await Parallel.scan(slice, 0) { $0 + $1 }.last ?? 0 == total)
+        #expect(await Parallel().run { p in p.reduce(slice, 0) { $0 + $1 } } == total)
+        #expect(await Parallel().run { p in p.scan(slice, 0) { $0 + $1 }.last ?? 0 } == total)
     }
 
     @Test("the first error ends them, with its type")
@@ -51,18 +51,17 @@ struct ParallelFormsTests {
             return a + b
         }
         let refused = [
-            isRefused { () throws(Refused) in _ = try Parallel.scan(numbers, 0, refusing) },
+            isRefused { () throws(Refused) in _ = try Parallel().scan(numbers, 0, refusing) },
             isRefused { () throws(Refused) in _ = try Parallel.reduce(numbers, 0, refusing) },
             isRefused { () throws(Refused) in
                 try Parallel.forEach(numbers) { (i: Int) throws(Refused) in if i == 7_000 { throw Refused() } }
             },
             isRefused { () throws(Refused) in
-                try Parallel.invoke { () throws(Refused) in } _: { () throws(Refused) in
+                try Parallel().invoke { () throws(Refused) in } _: { () throws(Refused) in
                 } _: { () throws(Refused) in throw Refused() }
             },
         ]
         #expect(refused == [true, true, true, true])
-        #expect(throws: Refused()) { try Parallel.invoke(throwing: [{}, { throw Refused() }]) }
     }
 
     private func isRefused(_ body: () throws(Refused) -> Void) -> Bool {
@@ -88,7 +87,7 @@ struct ParallelFormsTests {
             for stable in [false, true] {
                 var array = numbers
                 do throws(Refused) {
-                    if stable { try Parallel.stableSort(&array, by: order) } else { try Parallel.sort(&array, by: order) }
+                    if stable { try Parallel().stableSort(&array, by: order) } else { try Parallel().sort(&array, by: order) }
                     #expect(array == sorted)
                 } catch {
                     #expect(limit != .max)
@@ -106,8 +105,8 @@ struct ParallelFormsTests {
             let sorted = numbers.sorted()
             let progress = (0..<6).map { _ in Parallel.Progress() }
             var arrays = try sortedInFourWays(numbers, progress) + [numbers, numbers]
-            await Parallel.sort(&arrays[4], progress: progress[4]) { $0 < $1 }
-            await Parallel.stableSort(&arrays[5], progress: progress[5]) { $0 < $1 }
+            await Parallel(progress: progress[4]).run(mutating: &arrays[4]) { p, array in p.sort(&array) }
+            await Parallel(progress: progress[5]).run(mutating: &arrays[5]) { p, array in p.stableSort(&array) { $0 < $1 } }
             #expect(arrays.allSatisfy { $0 == sorted })
             #expect(progress.map(\.completed) == Array(repeating: count, count: 6))
         }
@@ -115,10 +114,10 @@ struct ParallelFormsTests {
 
     private func sortedInFourWays(_ numbers: [Int], _ progress: [Parallel.Progress]) throws -> [[Int]] {
         var arrays = Array(repeating: numbers, count: 4)
-        Parallel.sort(&arrays[0], progress: progress[0]) { $0 < $1 }
-        Parallel.stableSort(&arrays[1], progress: progress[1]) { $0 < $1 }
-        try Parallel.sort(&arrays[2], token: CancellationToken(), progress: progress[2]) { $0 < $1 }
-        try Parallel.stableSort(&arrays[3], token: CancellationToken(), progress: progress[3]) { $0 < $1 }
+        Parallel(progress: progress[0]).sort(&arrays[0]) { $0 < $1 }
+        Parallel(progress: progress[1]).stableSort(&arrays[1]) { $0 < $1 }
+        try Parallel(token: CancellationToken(), progress: progress[2]).sort(&arrays[2]) { a, b throws in a < b }
+        try Parallel(token: CancellationToken(), progress: progress[3]).stableSort(&arrays[3]) { a, b throws in a < b }
         return arrays
     }
 
@@ -136,15 +135,15 @@ struct ParallelFormsTests {
         }
         #expect(throws: (any Error).self) {
             if stable {
-                try Parallel.stableSort(&numbers, token: token, progress: progress, by: order)
+                try Parallel(token: token, progress: progress).stableSort(&numbers, by: order)
             } else {
-                try Parallel.sort(&numbers, token: token, progress: progress, by: order)
+                try Parallel(token: token, progress: progress).sort(&numbers, by: order)
             }
         }
         #expect((1..<90_000).contains(progress.completed), "\(progress.completed)")
         var one = [1]
         let none = Parallel.Progress()
-        #expect(throws: CancellationError.self) { try Parallel.sort(&one, token: token, progress: none) { $0 < $1 } }
+        #expect(throws: CancellationError.self) { try Parallel(token: token, progress: none).sort(&one) { a, b throws in a < b } }
         #expect(none.completed == 0)
     }
 
@@ -158,9 +157,9 @@ struct ParallelFormsTests {
             return a < b
         }
         if stable {
-            Parallel.stableSort(&numbers, progress: progress, by: order)
+            Parallel(progress: progress).stableSort(&numbers, by: order)
         } else {
-            Parallel.sort(&numbers, progress: progress, by: order)
+            Parallel(progress: progress).sort(&numbers, by: order)
         }
         let steps = Set(seen.all)
         #expect(steps.count > 10)
@@ -174,11 +173,11 @@ struct ParallelFormsTests {
         let token = CancellationToken()
         token.cancel()
         var array = numbers
-        #expect(throws: CancellationError.self) { try Parallel.sort(&array, token: token) { $0 < $1 } }
+        #expect(throws: CancellationError.self) { try Parallel(token: token).sort(&array) { a, b throws in a < b } }
         #expect(array.sorted() == numbers.sorted())
-        #expect(throws: CancellationError.self) { try Parallel.stableSort(&array, token: token) { $0 < $1 } }
+        #expect(throws: CancellationError.self) { try Parallel(token: token).stableSort(&array) { a, b throws in a < b } }
         #expect(array.sorted() == numbers.sorted())
-        #expect(throws: CancellationError.self) { try Parallel.scan(numbers, 0, token: token) { $0 &+ $1 } }
+        #expect(throws: CancellationError.self) { try Parallel(token: token).scan(numbers, 0) { a, b throws in a &+ b } }
     }
 
     @Test("a task's cancellation ends a sort that suspends, and gives all elements back")
@@ -188,10 +187,12 @@ struct ParallelFormsTests {
         let task = Task {
             var array = numbers
             do {
-                try await Parallel.sort(&array, token: CancellationToken()) { a, b in
-                    begun.add()
-                    waitForCancellation(unaware)
-                    return a < b
+                try await Parallel().run(mutating: &array) { p, array in
+                    try p.sort(&array) { a, b throws in
+                        begun.add()
+                        waitForCancellation(unaware)
+                        return a < b
+                    }
                 }
                 return (false, array)
             } catch {
@@ -209,10 +210,10 @@ struct ParallelFormsTests {
     func suspendingSorts(count: Int) async throws {
         let numbers = scrambled(count)
         var (a, b, c, d) = (numbers, numbers, numbers, numbers)
-        await Parallel.sort(&a)
-        await Parallel.stableSort(&b)
-        await Parallel.sort(&c) { $0 > $1 }
-        await Parallel.stableSort(&d) { $0 > $1 }
+        await Parallel().run(mutating: &a) { p, array in p.sort(&array) }
+        await Parallel().run(mutating: &b) { p, array in p.stableSort(&array) }
+        await Parallel().run(mutating: &c) { p, array in p.sort(&array) { $0 > $1 } }
+        await Parallel().run(mutating: &d) { p, array in p.stableSort(&array) { $0 > $1 } }
         #expect(a == numbers.sorted())
         #expect(b == numbers.sorted())
         #expect(c == numbers.sorted(by: >))
@@ -222,8 +223,8 @@ struct ParallelFormsTests {
     @Test("min and max by an order of one's own")
     func extremes() {
         let words = (0..<5_000).map { "\($0 * 7_919 % 5_003)" }
-        #expect(Parallel.min(words, by: { $0.count > $1.count }) == words.min { $0.count > $1.count })
-        #expect(Parallel.max(words, by: { $0 < $1 }) == words.max())
-        #expect(Parallel.min([Int](), by: <) == nil)
+        #expect(Parallel().min(words, by: { $0.count > $1.count }) == words.min { $0.count > $1.count })
+        #expect(Parallel().max(words, by: { $0 < $1 }) == words.max())
+        #expect(Parallel().min([Int](), by: <) == nil)
     }
 }

@@ -139,14 +139,12 @@ struct ParallelJoinTests {
     func invoke(caller: Caller) async throws {
         let counters = (0..<4).map { _ in Counter() }
         try await caller.call {
-            Parallel.invoke { counters[0].add() } _: { counters[1].add() }
-            Parallel.invoke { counters[0].add() } _: { counters[1].add() } _: { counters[2].add() }
-            Parallel.invoke { counters[0].add() } _: { counters[1].add() } _: { counters[2].add() } _: { counters[3].add() }
-            Parallel.invoke((0..<4).map { i in { @Sendable in _ = counters[i].add() } })
-            Parallel.invoke([])
+            Parallel().invoke { counters[0].add() } _: { counters[1].add() } _: { counters[2].add() }
+            Parallel().invoke(count: 4) { i in counters[i].add() }
+            Parallel().invoke(count: 0) { i in counters[i].add() }
         }
         let times = caller == .branches ? 2 : 1
-        #expect(counters.map(\.count) == [4, 4, 3, 2].map { $0 * times })
+        #expect(counters.map(\.count) == [2, 2, 2, 1].map { $0 * times })
     }
 
     private static func queens(_ n: Int, row: Int, columns: Int, left: Int, right: Int, _ found: Counter) {

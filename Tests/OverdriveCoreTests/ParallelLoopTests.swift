@@ -9,7 +9,7 @@ struct ParallelLoopTests {
             for grain in [nil, 1, 1_000] {
                 let times = try await caller.call { () -> [Int] in
                     let counters = (0..<count).map { _ in Counter() }
-                    Parallel.forEach(0..<count, grain: grain) { counters[$0].add() }
+                    Parallel(grain: grain).forEach(0..<count) { counters[$0].add() }
                     return counters.map(\.count)
                 }
                 #expect(times.allSatisfy { $0 == 1 })
@@ -32,7 +32,7 @@ struct ParallelLoopTests {
             for grain in [nil, 1, 64] {
                 let parts = try await caller.call { () -> [Range<Int>] in
                     let log = Log<Range<Int>>()
-                    Parallel.forEachChunk(5..<5 + count, grain: grain) { log.note($0) }
+                    Parallel(grain: grain).forEachChunk(5..<5 + count) { log.note($0) }
                     return log.all.sorted { $0.lowerBound < $1.lowerBound }
                 }
                 var next = 5
@@ -64,7 +64,7 @@ struct ParallelLoopTests {
             for count in [0, 1, 3, 255, 256, 1_000] {
                 for _ in 0..<100 {
                     let sum = Counter()
-                    Parallel.forEach(0..<count, grain: .max) { i in sum.add(i) }
+                    Parallel(grain: .max).forEach(0..<count) { i in sum.add(i) }
                     #expect(sum.count == count * (count - 1) / 2)
                 }
             }
@@ -75,7 +75,7 @@ struct ParallelLoopTests {
     func workersHelp() async throws {
         let crowd = Crowd()
         try await TaskQueue(scheduler: makeScheduler(workers: 3)).run {
-            Parallel.forEach(0..<3, grain: 1) { _ in crowd.visit { _ = eventually { crowd.most == 3 } } }
+            Parallel(grain: 1).forEach(0..<3) { _ in crowd.visit { _ = eventually { crowd.most == 3 } } }
         }
         #expect(crowd.most == 3)
     }
@@ -88,13 +88,13 @@ struct ParallelLoopTests {
         onThreads(258) { thread in
             if thread < 256 {
                 // A guest of the scheduler until the others are done: the calling thread runs the first branch.
-                _ = Parallel.join(on: scheduler) {
+                _ = Parallel(on: scheduler).join {
                     if inside.add() == 256 { full.open() }
                     over.pass()
                 } _: {}
             } else {
                 full.pass()
-                let (sum, _) = Parallel.join(on: scheduler) {
+                let (sum, _) = Parallel(on: scheduler).join {
                     Parallel.forEach(0..<10_000) { _ in calls.add() }
                     return Parallel.reduce(0..<10_000, 0, map: { $0 }, combine: { $0 + $1 })
                 } _: {}

@@ -31,7 +31,7 @@ struct ParallelOptionsTests {
                         try Parallel.forEach(0..<count) { i throws(Problem) in try check(i) }
                     }
                     note { () throws(Problem) in
-                        try Parallel.forEachChunk(0..<count) { part throws(Problem) in
+                        try Parallel().forEachChunk(0..<count) { part throws(Problem) in
                             for i in part { try check(i) }
                         }
                     }
@@ -42,7 +42,7 @@ struct ParallelOptionsTests {
                         }
                     }
                     note { () throws(Problem) in
-                        _ = try Parallel.filter(0..<count) { i throws(Problem) -> Bool in
+                        _ = try Parallel().filter(0..<count) { i throws(Problem) -> Bool in
                             try check(i)
                             return true
                         }
@@ -70,7 +70,7 @@ struct ParallelOptionsTests {
             let ok = try await caller.call { () -> Bool in
                 do {
                     let strings = try Parallel.map(numbers) { number throws(Problem) in String(number) }
-                    let even = try Parallel.filter(numbers) { number throws(Problem) in number % 2 == 0 }
+                    let even = try Parallel().filter(numbers) { number throws(Problem) in number % 2 == 0 }
                     let sum = try Parallel.reduce(
                         0..<count, 0, map: { i throws(Problem) -> Int in numbers[i] },
                         combine: { (a: Int, b: Int) throws(Problem) -> Int in a + b })
@@ -105,7 +105,7 @@ struct ParallelOptionsTests {
     func nothingStarts() async throws {
         let ran = Counter()
         try await TaskQueue(scheduler: makeScheduler(workers: 1)).run {
-            try? Parallel.forEachChunk(0..<1_000, grain: 1) { part throws(Problem) in
+            try? Parallel(grain: 1).forEachChunk(0..<1_000) { part throws(Problem) in
                 ran.add()
                 throw Problem(number: part.lowerBound)
             }
@@ -117,7 +117,7 @@ struct ParallelOptionsTests {
     func told() async throws {
         let (waiting, told) = (Counter(), Counter())
         try await TaskQueue(scheduler: makeScheduler(workers: 2)).run {
-            try? Parallel.forEach(0..<2, grain: 1) { i throws(Problem) in
+            try? Parallel(grain: 1).forEach(0..<2) { i throws(Problem) in
                 waiting.add()
                 if !eventually({ waiting.count == 2 }) { return }
                 if i == 1 { throw Problem(number: 1) }
@@ -132,7 +132,7 @@ struct ParallelOptionsTests {
         let (ended, ran) = try await caller.call { () -> (Bool, Int) in
             let (token, ran) = (CancellationToken(), Counter())
             do {
-                try Parallel.forEach(0..<10_000_000, token: token) { i in
+                try Parallel(token: token).forEach(0..<10_000_000) { i throws in
                     if ran.add() == 100 { token.cancel() }
                 }
                 return (false, ran.count)
@@ -145,14 +145,14 @@ struct ParallelOptionsTests {
         let before = try await caller.call { () -> Int in
             let (token, ran) = (CancellationToken(), Counter())
             token.cancel()
-            try? Parallel.forEachChunk(0..<100, token: token) { _ in ran.add() }
-            _ = try? Parallel.map(0..<100, token: token) { _ in ran.add() }
-            _ = try? Parallel.filter(0..<100, token: token) { _ in ran.add() > 0 }
-            _ = try? Parallel.reduce(0..<100, 0, token: token, map: { _ in ran.add() }, combine: { $0 + $1 })
+            try? Parallel(token: token).forEachChunk(0..<100) { _ throws in ran.add() }
+            _ = try? Parallel(token: token).map(0..<100) { _ throws in ran.add() }
+            _ = try? Parallel(token: token).filter(0..<100) { _ throws in ran.add() > 0 }
+            _ = try? Parallel(token: token).reduce(0..<100, 0, map: { _ throws in ran.add() }, combine: { a, b throws in a + b })
             return ran.count
         }
         #expect(before == 0)
-        let whole = try await caller.call { try? Parallel.map(0..<100, token: CancellationToken()) { $0 } }
+        let whole = try await caller.call { try? Parallel(token: CancellationToken()).map(0..<100) { i throws in i } }
         #expect(whole == Array(0..<100))
     }
 
@@ -161,10 +161,10 @@ struct ParallelOptionsTests {
         for count in lengths {
             let counts = try await caller.call { () -> [Int] in
                 let all = (0..<4).map { _ in Parallel.Progress() }
-                Parallel.forEach(0..<count, progress: all[0]) { _ in }
-                Parallel.forEachChunk(0..<count, progress: all[1]) { _ in }
-                _ = Parallel.map(0..<count, progress: all[2]) { $0 }
-                _ = Parallel.filter(0..<count, progress: all[3]) { _ in false }
+                Parallel(progress: all[0]).forEach(0..<count) { _ in }
+                Parallel(progress: all[1]).forEachChunk(0..<count) { _ in }
+                _ = Parallel(progress: all[2]).map(0..<count) { $0 }
+                _ = Parallel(progress: all[3]).filter(0..<count) { _ in false }
                 return all.map(\.completed)
             }
             #expect(counts == [count, count, count, count])
@@ -181,27 +181,27 @@ struct ParallelOptionsTests {
             @Sendable func look() {
                 if !scheduler.isCurrent && threadIdentity() != here { strangers.add() }
             }
-            Parallel.forEach(0..<500, on: scheduler) { _ in
+            Parallel(on: scheduler).forEach(0..<500) { _ in
                 look()
                 Parallel.forEach(0..<10) { _ in look() }
             }
-            Parallel.forEachChunk(0..<500, on: scheduler) { _ in look() }
-            let pair = Parallel.join(on: scheduler) { look() } _: { look() }
+            Parallel(on: scheduler).forEachChunk(0..<500) { _ in look() }
+            let pair = Parallel(on: scheduler).join { look() } _: { look() }
             _ = pair
-            Parallel.invoke(on: scheduler, [{ look() }, { look() }])
-            Parallel.scope(on: scheduler) { scope in scope.fork { look() } }
-            let mapped = Parallel.map(numbers, on: scheduler) { number -> Int in
+            Parallel(on: scheduler).invoke(count: 2) { _ in look() }
+            Parallel(on: scheduler).scope { scope in scope.fork { look() } }
+            let mapped = Parallel(on: scheduler).map(numbers) { number -> Int in
                 look()
                 return number / 2
             }
-            let sum = Parallel.reduce(numbers, 0, on: scheduler) { $0 &+ $1 }
-            let last = Parallel.scan(numbers, 0, on: scheduler) { $0 &+ $1 }.last
+            let sum = Parallel(on: scheduler).reduce(numbers, 0) { $0 &+ $1 }
+            let last = Parallel(on: scheduler).scan(numbers, 0) { $0 &+ $1 }.last
             var (sorted, stable) = (numbers, numbers)
-            Parallel.sort(&sorted, on: scheduler)
-            Parallel.stableSort(&stable, on: scheduler)
+            Parallel(on: scheduler).sort(&sorted)
+            Parallel(on: scheduler).stableSort(&stable)
             return strangers.count == 0 && mapped == numbers.map { $0 / 2 } && sum == numbers.reduce(0, &+) && last == sum
                 && sorted == numbers.sorted() && stable == sorted
-                && Parallel.min(numbers, on: scheduler) == sorted.first && Parallel.max(numbers, on: scheduler) == sorted.last
+                && Parallel(on: scheduler).min(numbers) == sorted.first && Parallel(on: scheduler).max(numbers) == sorted.last
         }
         #expect(fine)
     }
@@ -210,13 +210,13 @@ struct ParallelOptionsTests {
     func scope(caller: Caller, count: Int) async throws {
         let (result, problem) = try await caller.call { () -> (Int?, Problem?) in
             let done = Counter()
-            let result = try? Parallel.scope(throwing: Problem.self) { scope throws(Problem) -> Int in
+            let result = try? Parallel().scope(throwing: Problem.self) { scope throws(Problem) -> Int in
                 for _ in 0..<count { scope.fork { () throws(Problem) in done.add() } }
                 return 7
             }
             if done.count != count { return (nil, nil) }
             do throws(Problem) {
-                try Parallel.scope(throwing: Problem.self) { scope throws(Problem) in
+                try Parallel().scope(throwing: Problem.self) { scope throws(Problem) in
                     for _ in 0..<count { scope.fork { () throws(Problem) in done.add() } }
                     scope.fork { () throws(Problem) in throw Problem(number: 5) }
                 }
@@ -237,7 +237,7 @@ struct ParallelOptionsTests {
             let (taken, told) = (Counter(), Counter())
             // What is forked above another fork inherits what the thread has noted by then.
             _ = Parallel.join {
-                _ = try? Parallel.scope(throwing: Problem.self) { scope throws(Problem) in
+                _ = try? Parallel().scope(throwing: Problem.self) { scope throws(Problem) in
                     for _ in 0..<10 { scope.fork {} }
                     throw Problem(number: 1) // It says to all its children that they are not needed any more.
                 }
@@ -255,8 +255,8 @@ struct ParallelOptionsTests {
     @Test("firstTouch visits each number once")
     func firstTouch() {
         let counters = (0..<5_000).map { _ in Counter() }
-        Parallel.forEach(0..<5_000, placement: .firstTouch) { counters[$0].add() }
+        Parallel(placement: .firstTouch).forEach(0..<5_000) { counters[$0].add() }
         #expect(counters.allSatisfy { $0.count == 1 })
-        #expect(Parallel.map(0..<5_000, placement: .firstTouch) { $0 } == Array(0..<5_000))
+        #expect(Parallel(placement: .firstTouch).map(0..<5_000) { $0 } == Array(0..<5_000))
     }
 }

@@ -8,7 +8,7 @@ struct ParallelScopeRulesTests {
     func partsAreAtLeastAsLongAsTheGrain(grain: Int) {
         for _ in 0..<50 {
             let lengths = Log<Int>()
-            Parallel.forEachChunk(0..<100, grain: grain) { part in lengths.note(part.count) }
+            Parallel(grain: grain).forEachChunk(0..<100) { part in lengths.note(part.count) }
             #expect(lengths.all.reduce(0, +) == 100)
             #expect(lengths.all.allSatisfy { $0 >= min(grain, 100) })
         }
@@ -24,7 +24,7 @@ struct ParallelScopeRulesTests {
     @Test
     func aRangeWithMoreNumbersThanIntHasSaysSo() async {
         await #expect(processExitsWith: .failure) { Parallel.forEach(Int.min..<Int.max) { _ in } }
-        await #expect(processExitsWith: .failure) { Parallel.forEachChunk(-2..<Int.max) { _ in } }
+        await #expect(processExitsWith: .failure) { Parallel().forEachChunk(-2..<Int.max) { _ in } }
         await #expect(processExitsWith: .failure) {
             _ = Parallel.reduce(Int.min..<0, 0, map: { $0 }, combine: { $0 &+ $1 })
         }
@@ -36,12 +36,12 @@ struct ParallelScopeRulesTests {
         for range in [Int.max - 300..<Int.max, Int.min..<Int.min + 300, Int.max - 1..<Int.max, Int.max..<Int.max] {
             let lengths = Log<Int>()
             Parallel.forEach(range) { i in if range.contains(i) { lengths.note(1) } }
-            Parallel.forEachChunk(range) { part in if part.clamped(to: range) == part { lengths.note(part.count) } }
-            try Parallel.forEach(range, token: CancellationToken()) { i in if range.contains(i) { lengths.note(1) } }
+            Parallel().forEachChunk(range) { part in if part.clamped(to: range) == part { lengths.note(part.count) } }
+            try Parallel(token: CancellationToken()).forEach(range) { i throws in if range.contains(i) { lengths.note(1) } }
             #expect(lengths.all.reduce(0, +) == 3 * range.count)
             #expect(Parallel.map(range) { $0 } == Array(range))
-            #expect(Parallel.min(range) == range.first)
-            #expect(Parallel.max(range) == range.last)
+            #expect(Parallel().min(range) == range.first)
+            #expect(Parallel().max(range) == range.last)
         }
     }
 

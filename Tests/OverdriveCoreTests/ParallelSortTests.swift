@@ -18,9 +18,9 @@ struct ParallelSortTests {
                 let expected = input.sorted()
                 let (unstable, stable, down) = try await caller.call { () -> ([Int], [Int], [Int]) in
                     var (unstable, stable, down) = (input, input, input)
-                    Parallel.sort(&unstable)
-                    Parallel.stableSort(&stable)
-                    Parallel.sort(&down) { $0 > $1 }
+                    Parallel().sort(&unstable)
+                    Parallel().stableSort(&stable)
+                    Parallel().sort(&down) { $0 > $1 }
                     return (unstable, stable, down)
                 }
                 #expect(unstable == expected)
@@ -56,8 +56,8 @@ struct ParallelSortTests {
             let input = Self.lines(kind, count)
             let (sorted, stable) = try await caller.call { () -> ([String], [String]) in
                 var (sorted, stable) = (input, input)
-                Parallel.sort(&sorted)
-                Parallel.stableSort(&stable)
+                Parallel().sort(&sorted)
+                Parallel().stableSort(&stable)
                 return (sorted, stable)
             }
             let expected = input.sorted()
@@ -76,7 +76,7 @@ struct ParallelSortTests {
             let items = scrambled(count, below: keys).enumerated().map { Item(key: $1, place: $0) }
             let sorted = try await caller.call { () -> [Item] in
                 var items = items
-                Parallel.stableSort(&items) { $0.key < $1.key }
+                Parallel().stableSort(&items) { $0.key < $1.key }
                 return items
             }
             #expect(sorted.count == count)
@@ -90,8 +90,8 @@ struct ParallelSortTests {
             let census = Census()
             try await caller.call {
                 var items = scrambled(count).map { (key: $0, body: census.newborn()) }
-                Parallel.sort(&items) { $0.key < $1.key }
-                Parallel.stableSort(&items) { $0.key % 10 < $1.key % 10 }
+                Parallel().sort(&items) { $0.key < $1.key }
+                Parallel().stableSort(&items) { $0.key % 10 < $1.key % 10 }
                 for item in items { item.body.touch() }
                 #expect(zip(items, items.dropFirst()).allSatisfy { ($0.key % 10, $0.key) <= ($1.key % 10, $1.key) })
             }
@@ -106,6 +106,6 @@ struct ParallelSortTests {
 
 extension Caller {
     fileprivate static func sort(_ words: inout [String]) {
-        Parallel.sort(&words)
+        Parallel().sort(&words)
     }
 }

@@ -14,23 +14,25 @@ struct ParallelWritingFormsTests {
         let (progress, token) = (Parallel.Progress(), CancellationToken())
         var array = Array(0..<count)
         func here() throws {
-            Parallel.forEach(mutating: &array, progress: progress) { _, number in number += 1 }
-            try Parallel.forEach(mutating: &array, token: token, progress: progress) { _, number in number -= 1 }
+            Parallel(progress: progress).forEach(mutating: &array) { _, number in number += 1 }
+            try Parallel(token: token, progress: progress).forEach(mutating: &array) { _, number throws in number -= 1 }
             #expect(progress.completed == 2 * count)
-            Parallel.chunks(of: &array, size: 7, progress: progress) { _, span in
+            Parallel(progress: progress).chunks(of: &array, size: 7) { _, span in
                 for i in span.indices { span[i] += 1 }
             }
-            try Parallel.chunks(of: &array, size: 7, token: token, progress: progress) { _, span in
+            try Parallel(token: token, progress: progress).chunks(of: &array, size: 7) { _, span throws in
                 for i in span.indices { span[i] -= 1 }
             }
             #expect(progress.completed == 2 * count + 2 * ((count + 6) / 7))
         }
         try here()
         #expect(array == Array(0..<count))
-        await Parallel.forEach(mutating: &array) { i, number in number += i }
+        await Parallel().run(mutating: &array) { p, array in p.forEach(mutating: &array) { i, number in number += i } }
         #expect(array == expected)
-        await Parallel.chunks(of: &array, size: 100) { part, span in
-            for i in span.indices { span[i] -= 100 * part + i }
+        await Parallel().run(mutating: &array) { p, array in
+            p.chunks(of: &array, size: 100) { part, span in
+                for i in span.indices { span[i] -= 100 * part + i }
+            }
         }
         #expect(array == Array(0..<count))
     }
@@ -39,14 +41,14 @@ struct ParallelWritingFormsTests {
     func scratch(count: Int) async throws {
         let (progress, done) = (Parallel.Progress(), Counter())
         func here() throws {
-            Parallel.forEachChunk(0..<count, progress: progress, scratch: { 0 }) { part, _ in done.add(part.count) }
-            try Parallel.forEachChunk(0..<count, token: CancellationToken(), progress: progress, scratch: { 0 }) {
-                part, _ in done.add(part.count)
+            Parallel(progress: progress).forEachChunk(0..<count, scratch: { 0 }) { part, _ in done.add(part.count) }
+            try Parallel(token: CancellationToken(), progress: progress).forEachChunk(0..<count, scratch: { 0 }) {
+                part, _ throws in _ = done.add(part.count)
             }
         }
         try here()
-        await Parallel.forEachChunk(0..<count, progress: progress, scratch: { 0 }) { part, _ in
-            _ = done.add(part.count)
+        await Parallel(progress: progress).run { p in
+            p.forEachChunk(0..<count, scratch: { 0 }) { part, _ in _ = done.add(part.count) }
         }
         #expect(progress.completed == 3 * count)
         #expect(done.count == 3 * count)
@@ -59,23 +61,27 @@ struct ParallelWritingFormsTests {
         var array = Array(0..<1_000)
         func here() {
             #expect(throws: CancellationError.self) {
-                try Parallel.forEach(mutating: &array, token: token) { _, number in number = 0 }
+                try Parallel(token: token).forEach(mutating: &array) { _, number throws in number = 0 }
             }
             #expect(throws: CancellationError.self) {
-                try Parallel.chunks(of: &array, size: 10, token: token) { _, span in span[0] = 0 }
+                try Parallel(token: token).chunks(of: &array, size: 10) { _, span throws in span[0] = 0 }
             }
             #expect(throws: CancellationError.self) {
-                try Parallel.forEachChunk(0..<10, token: token, scratch: { 0 }) { _, _ in }
+                try Parallel(token: token).forEachChunk(0..<10, scratch: { 0 }) { _, _ throws in }
             }
-            #expect(throws: CancellationError.self) { try Parallel.min([1, 2], token: token, by: <) }
-            #expect(throws: CancellationError.self) { try Parallel.max([1, 2], token: token, by: <) }
+            #expect(throws: CancellationError.self) { try Parallel(token: token).min([1, 2]) { a, b throws in a < b } }
+            #expect(throws: CancellationError.self) { try Parallel(token: token).max([1, 2]) { a, b throws in a < b } }
         }
         here()
         await #expect(throws: CancellationError.self) {
-            try await Parallel.forEach(mutating: &array, token: token) { _, number in number = 0 }
+            try await Parallel(token: token).run(mutating: &array) { p, array in
+                try p.forEach(mutating: &array) { _, number throws in number = 0 }
+            }
         }
         await #expect(throws: CancellationError.self) {
-            try await Parallel.chunks(of: &array, size: 10, token: token) { _, span in span[0] = 0 }
+            try await Parallel(token: token).run(mutating: &array) { p, array in
+                try p.chunks(of: &array, size: 10) { _, span throws in span[0] = 0 }
+            }
         }
         #expect(array == Array(0..<1_000))
     }
@@ -84,9 +90,11 @@ struct ParallelWritingFormsTests {
     func errors() async {
         var array = Array(0..<1_000)
         await #expect(throws: Problem()) {
-            try await Parallel.forEach(mutating: &array) { i, number in
-                if i == 500 { throw Problem() }
-                number = i
+            try await Parallel().run(mutating: &array) { p, array throws(Problem) in
+                try p.forEach(mutating: &array) { i, number throws(Problem) in
+                    if i == 500 { throw Problem() }
+                    number = i
+                }
             }
         }
         #expect(array == Array(0..<1_000))
@@ -100,24 +108,22 @@ struct ParallelWritingFormsTests {
             return a < b
         }
         func here() throws {
-            #expect(try Parallel.min(numbers, by: less) == numbers.min())
-            #expect(try Parallel.max(numbers, by: less) == numbers.max())
-            #expect(try Parallel.min(numbers, token: CancellationToken(), by: <) == numbers.min())
-            #expect(try Parallel.max(numbers, token: CancellationToken(), by: <) == numbers.max())
+            #expect(try Parallel().min(numbers, by: less) == numbers.min())
+            #expect(try Parallel().max(numbers, by: less) == numbers.max())
+            #expect(try Parallel(token: CancellationToken()).min(numbers) { a, b throws in a < b } == numbers.min())
+            #expect(try Parallel(token: CancellationToken()).max(numbers) { a, b throws in a < b } == numbers.max())
             if count > 1 {
                 #expect(throws: Problem()) {
-                    _ = try Parallel.min(numbers) { _, _ throws(Problem) in throw Problem() }
+                    _ = try Parallel().min(numbers) { _, _ throws(Problem) in throw Problem() }
                 }
                 #expect(throws: Problem()) {
-                    _ = try Parallel.max(numbers) { _, _ throws(Problem) in throw Problem() }
+                    _ = try Parallel().max(numbers) { _, _ throws(Problem) in throw Problem() }
                 }
             }
         }
         try here()
-        #expect(await Parallel.min(numbers) == numbers.min())
-        #expect(await Parallel.max(numbers) == numbers.max())
-        #expect(await Parallel.min(numbers, by: <) == numbers.min())
-        #expect(await Parallel.max(numbers, by: <) == numbers.max())
+        #expect(await Parallel().run { p in p.min(numbers) } == numbers.min())
+        #expect(await Parallel().run { p in p.max(numbers, by: <) } == numbers.max())
     }
 
     @Test("a span is split on a scheduler of one's choice")
@@ -125,7 +131,7 @@ struct ParallelWritingFormsTests {
         let scheduler = makeScheduler(workers: 2)
         var array = Array(0..<100)
         var span = array.mutableSpan
-        let (a, b) = Parallel.join(splitting: &span, at: 30, on: scheduler) { $0.count } _: { $0.count }
+        let (a, b) = Parallel(on: scheduler).join(splitting: &span, at: 30) { $0.count } _: { $0.count }
         #expect(a == 30)
         #expect(b == 70)
     }
@@ -136,15 +142,15 @@ struct ParallelWritingFormsTests {
         _ = await scheduler.shutdown(deadline: .seconds(10))
         let done = Counter()
         func here() {
-            Parallel.forEach(0..<1_000, on: scheduler) { _ in done.add() }
-            _ = Parallel.join(on: scheduler) { done.add() } _: { done.add() }
-            Parallel.scope(on: scheduler) { scope in scope.fork { done.add() } }
+            Parallel(on: scheduler).forEach(0..<1_000) { _ in done.add() }
+            _ = Parallel(on: scheduler).join { done.add() } _: { done.add() }
+            Parallel(on: scheduler).scope { scope in scope.fork { done.add() } }
             var array = Array((0..<5_000).reversed())
-            Parallel.sort(&array, on: scheduler)
+            Parallel(on: scheduler).sort(&array)
             #expect(array == Array(0..<5_000))
         }
         here()
-        await Parallel.forEach(0..<1_000, on: scheduler) { _ in _ = done.add() }
+        await Parallel(on: scheduler).run { p in p.forEach(0..<1_000) { _ in _ = done.add() } }
         #expect(done.count == 2_003)
     }
 }

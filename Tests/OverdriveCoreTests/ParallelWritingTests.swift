@@ -8,7 +8,7 @@ struct ParallelWritingTests {
     private static func mergeSort(_ span: inout MutableSpan<Int>) {
         if span.count < 2 { return }
         let middle = span.count / 2
-        _ = Parallel.join(splitting: &span, at: middle) { left in mergeSort(&left) } _: { right in mergeSort(&right) }
+        _ = Parallel().join(splitting: &span, at: middle) { left in mergeSort(&left) } _: { right in mergeSort(&right) }
         var merged: [Int] = []
         var (i, j) = (0, middle)
         while i < middle || j < span.count {
@@ -30,7 +30,7 @@ struct ParallelWritingTests {
             let (changed, kept) = try await caller.call { () -> ([Int], [Int]) in
                 var changed = numbers
                 let kept = changed
-                Parallel.forEach(mutating: &changed) { i, number in number = number &* 3 &+ i }
+                Parallel().forEach(mutating: &changed) { i, number in number = number &* 3 &+ i }
                 return (changed, kept)
             }
             #expect(changed == numbers.enumerated().map { $1 &* 3 &+ $0 })
@@ -43,7 +43,7 @@ struct ParallelWritingTests {
         for count in lengths where count / size <= 5_000 {
             let filled = try await caller.call { () -> [Int] in
                 var array = [Int](repeating: -1, count: count)
-                Parallel.chunks(of: &array, size: size) { number, span in
+                Parallel().chunks(of: &array, size: size) { number, span in
                     for i in 0..<span.count { span[i] = number * size + i }
                 }
                 return array
@@ -56,7 +56,7 @@ struct ParallelWritingTests {
     func errors() {
         var words = (0..<1_000).map { String($0) }
         #expect(throws: Problem()) {
-            try Parallel.forEach(mutating: &words) { i, word throws(Problem) in
+            try Parallel().forEach(mutating: &words) { i, word throws(Problem) in
                 if i == 700 { throw Problem() }
                 word += "!"
             }
@@ -64,7 +64,7 @@ struct ParallelWritingTests {
         #expect(words[700] == "700")
         #expect(words.count == 1_000)
         #expect(throws: Problem()) {
-            try Parallel.chunks(of: &words, size: 10) { _, _ throws(Problem) in throw Problem() }
+            try Parallel().chunks(of: &words, size: 10) { _, _ throws(Problem) in throw Problem() }
         }
     }
 
@@ -88,7 +88,7 @@ struct ParallelWritingTests {
             let (made, threads, sum) = try await caller.call { () -> (Int, Int, Int) in
                 let (made, sum) = (Counter(), Counter())
                 let threads = WorkerLocal { threadIdentity() }
-                Parallel.forEachChunk(0..<count, scratch: { made.add() }) { part, scratch in
+                Parallel().forEachChunk(0..<count, scratch: { made.add() }) { part, scratch in
                     scratch += 1
                     threads.with { _ in }
                     sum.add(part.count)
@@ -137,7 +137,7 @@ struct ParallelWritingTests {
             made.add()
             return [Int](repeating: 0, count: 10_000)
         }
-        Parallel.forEachChunk(0..<2_000, grain: 1, scratch: scratch) { part, scratch in
+        Parallel(grain: 1).forEachChunk(0..<2_000, scratch: scratch) { part, scratch in
             scratch[part.lowerBound] += 1
             let address = scratch.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
             addresses.with { _ = $0.insert(address) }

@@ -172,7 +172,7 @@ struct WaitingTests {
                 }
             case .block: task = BlockTask(wait)
             case .otherBlock: task = BlockTask(blocks: [{}, wait])
-            case .branch: task = Task.inline { Parallel.invoke({}, wait, {}) }
+            case .branch: task = Task.inline { Parallel().invoke({}, wait, {}) }
             case .concurrentPerform:
                 task = Task.inline { TaskQueue.concurrentPerform(iterations: 4) { if $0 == 3 { wait() } } }
             case .sync: task = Task.inline { TaskQueue.serial().sync(execute: wait) }

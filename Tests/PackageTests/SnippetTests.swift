@@ -148,14 +148,12 @@ struct ArticleTests {
         }
         #expect(!pieces.isEmpty)
         var source = prelude
-        // Where nothing suspends, the forms that block are meant.
         for (number, piece) in pieces.enumerated() {
             if piece.hasPrefix("func ") {
                 source += piece
                 continue
             }
-            let effects = piece.contains("await ") ? "async throws" : "throws"
-            source += "\nfunc piece\(number)() \(effects) {\n\(variables)\(piece)}\n"
+            source += "\nfunc piece\(number)() async throws {\n\(variables)\(piece)}\n"
         }
         let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
         #expect(said == [], "\(said.joined(separator: "\n"))")
@@ -182,6 +180,7 @@ struct ArticleTests {
         let files: [String] = []
         let (width, height, count, rows, n) = (8, 8, 100, 8, 8)
         let vectors: [Vector] = []
+        let (token, progress) = (CancellationToken(), Parallel.Progress())
         let (a, b) = ([Double](repeating: 1, count: 64), [Double](repeating: 1, count: 64))
 
         """
@@ -201,7 +200,7 @@ struct ReadmeTests {
     func compiles() throws {
         let text = try String(contentsOf: ClientTests.package.appendingPathComponent("README.md"), encoding: .utf8)
         let sample = try #require(text.split(separator: "```swift\n").dropFirst().first?.split(separator: "```").first)
-        #expect(sample.contains("Parallel.sort"))
+        #expect(sample.contains("Parallel().sort"))
         let said = try Typecheck.errors(in: prelude + sample)
         #expect(said == "", "\(said)")
     }

@@ -19,7 +19,7 @@ enum Forks: ForkJoin {
     }
 
     static func loopInParts<Body: LoopBody>(_ count: Int, _ body: Body) {
-        Parallel.forEachChunk(0..<count) { run($0, body) }
+        Parallel().forEachChunk(0..<count) { run($0, body) }
     }
 
     /// A function of its own: in a closure that is handed to another module's inlinable function, the compiler leaves

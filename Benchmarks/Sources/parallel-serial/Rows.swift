@@ -114,7 +114,7 @@ func rows() -> [Row] {
                 return UInt64(to[many - 1])
             },
             parallel: {
-                Parallel.forEachChunk(0..<many) { part in for i in part { to[i] = values[i] &+ 1 } }
+                Parallel().forEachChunk(0..<many) { part in for i in part { to[i] = values[i] &+ 1 } }
                 return UInt64(to[many - 1])
             }),
         Row(
@@ -126,7 +126,7 @@ func rows() -> [Row] {
             },
             parallel: {
                 let found = Atomic(0)
-                Parallel.forEachChunk(0..<many) { part in
+                Parallel().forEachChunk(0..<many) { part in
                     var bits = 0
                     for i in part { bits |= values[i] }
                     found.bitwiseOr(bits, ordering: .relaxed)
@@ -142,7 +142,7 @@ func rows() -> [Row] {
             },
             parallel: {
                 let store = WorkerLocal { [Int](repeating: 0, count: 1_000_000) }
-                Parallel.forEachChunk(0..<10_000_000) { part in for i in part { store.with { $0[i & 1023] &+= i } } }
+                Parallel().forEachChunk(0..<10_000_000) { part in for i in part { store.with { $0[i & 1023] &+= i } } }
                 return store.values.reduce(0) { $0 &+ $1.reduce(0) { $0 &+ UInt64($1) } }
             }),
         Row(
@@ -153,7 +153,7 @@ func rows() -> [Row] {
                 return 0
             },
             parallel: {
-                Parallel.forEachChunk(0..<1_000_000, grain: 1, scratch: { [Int](repeating: 0, count: 1_000_000) }) {
+                Parallel(grain: 1).forEachChunk(0..<1_000_000, scratch: { [Int](repeating: 0, count: 1_000_000) }) {
                     part, scratch in
                     for i in part { scratch[i & 1023] &+= i }
                 }
@@ -168,7 +168,7 @@ func rows() -> [Row] {
             },
             parallel: {
                 let store = WorkerLocal { [String: Int]() }
-                Parallel.forEachChunk(0..<words.count) { part in
+                Parallel().forEachChunk(0..<words.count) { part in
                     store.with { counts in
                         for word in words[part] { counts[word, default: 0] += 1 }
                     }
@@ -203,7 +203,7 @@ func rows() -> [Row] {
                 }
                 return UInt64(sums[many - 1])
             },
-            parallel: { UInt64(Parallel.scan(values, 0, { $0 &+ $1 })[many - 1]) }),
+            parallel: { UInt64(Parallel().scan(values, 0, { $0 &+ $1 })[many - 1]) }),
         Row(
             name: "histogram", unit: "ns an Int", count: many,
             serial: {
@@ -213,7 +213,7 @@ func rows() -> [Row] {
             },
             parallel: {
                 let bins = WorkerLocal { [Int](repeating: 0, count: 256) }
-                Parallel.forEachChunk(0..<many) { part in
+                Parallel().forEachChunk(0..<many) { part in
                     bins.with { bins in
                         for i in part { bins[values[i] & 255] += 1 }
                     }
@@ -264,7 +264,7 @@ func rows() -> [Row] {
                 return UInt64(numbers.here[many / 8])
             },
             parallel: {
-                Parallel.sort(&numbers.here)
+                Parallel().sort(&numbers.here)
                 return UInt64(numbers.here[many / 8])
             }, prepare: { numbers.here = Array(numbers.original.prefix(many / 4)) }),
         Row(
@@ -274,7 +274,7 @@ func rows() -> [Row] {
                 return lines.sum
             },
             parallel: {
-                Parallel.sort(&lines.here)
+                Parallel().sort(&lines.here)
                 return lines.sum
             }, prepare: { lines.here = lines.original.map { String($0) } }),
         Row(
@@ -284,7 +284,7 @@ func rows() -> [Row] {
                 return lines.sum
             },
             parallel: {
-                Parallel.sort(&lines.here) { $0 > $1 }
+                Parallel().sort(&lines.here) { $0 > $1 }
                 return lines.sum
             }, prepare: { lines.here = lines.original.map { String($0) } }),
         Row(
@@ -294,7 +294,7 @@ func rows() -> [Row] {
                 return lines.sum
             },
             parallel: {
-                Parallel.stableSort(&lines.here)
+                Parallel().stableSort(&lines.here)
                 return lines.sum
             }, prepare: { lines.here = lines.original.map { String($0) } }),
     ] + [1_000, 10_000, 100_000].flatMap { short($0, of: values) }

@@ -3,9 +3,9 @@ import OverdriveCore
 
 let bytes = (0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 let tables = WorkerLocal { [Int](repeating: 0, count: 256) }
-Parallel.forEachChunk(0..<bytes.count) { part in
+Parallel().forEachChunk(0..<bytes.count) { part in
     tables.with { table in for index in part { table[Int(bytes[index])] += 1 } }
 }
 var histogram = [Int](repeating: 0, count: 256)
-Parallel.forEach(mutating: &histogram) { value, count in for table in tables.values { count += table[value] } }
+Parallel().forEach(mutating: &histogram) { value, count in for table in tables.values { count += table[value] } }
 print("bytes \(histogram.reduce(0, +)), of value 0 \(histogram[0])")

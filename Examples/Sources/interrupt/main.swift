@@ -13,7 +13,7 @@ let done = Atomic(0)
 print("working: Ctrl-C ends it")
 fflush(nil)
 do {
-    try Parallel.forEach(0..<1_000_000, token: token) { _ in
+    try Parallel(token: token).forEach(0..<1_000_000) { _ throws in
         usleep(1000)
         done.add(1, ordering: .relaxed)
     }

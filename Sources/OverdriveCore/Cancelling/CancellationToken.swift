@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 ///     let token = CancellationToken()
 ///     stopButton.onClick { token.cancel() }
-///     try Parallel.forEach(0..<frames.count, token: token) { render(frames[$0]) }
+///     try Parallel(token: token).forEach(0..<frames.count) { i throws in render(frames[i]) }
 ///
 /// Parts of the work that run are not interrupted; they may ask ``Cancellation``.
 ///

@@ -9,23 +9,26 @@ struct Blocks: Sendable {
     @usableFromInline let count: Int
 
     /// More blocks than there will ever be workers for, and few enough to keep something for each.
+    ///
+    /// - Parameter grain: Blocks are at least so long, but for the last.
     @inlinable
-    init(_ range: Range<Int>) {
-        self.init(range, atLeast: 1)
+    init(_ range: Range<Int>, grain: Int? = nil, most: Int = 1024) {
+        self.init(range, atLeast: grain ?? 1, most: most)
     }
 
     /// The same for what is combined as it is: values of plain memory, such as numbers, are over too soon for fewer
-    /// than a thousand to be worth a block.
+    /// than a thousand to be worth a block, unless a grain says so.
     @inlinable
-    init<Element>(_ range: Range<Int>, combining type: Element.Type) {
-        self.init(range, atLeast: _isPOD(type) ? 1024 : 1)
+    init<Element>(_ range: Range<Int>, grain: Int?, combining type: Element.Type) {
+        self.init(range, atLeast: grain ?? (_isPOD(type) ? 1024 : 1), most: 1024)
     }
 
     @inlinable
-    init(_ range: Range<Int>, atLeast least: Int) {
+    init(_ range: Range<Int>, atLeast least: Int, most: Int) {
+        if least < 1 { Parallel.trapGrain(least) }
         let length = Parallel.length(of: range)
         self.range = range
-        size = max(least, length == 0 ? 1 : (length - 1) / 1024 + 1)
+        size = max(least, length == 0 ? 1 : (length - 1) / most + 1)
         count = length == 0 ? 0 : (length - 1) / size + 1
     }
 
@@ -38,6 +41,22 @@ struct Blocks: Sendable {
     /// Room for a value of each block.
     @inlinable
     func makePlaces<R>(for type: R.Type) -> UnsafeMutablePointer<R> { .allocate(capacity: count) }
+
+    /// What `body` returns for each block, in their order.
+    @inlinable
+    @inline(__always)
+    func values<T>(_ body: (Range<Int>) -> T) -> [T] {
+        Array(unsafeUninitializedCapacity: count) { places, written in
+            // Each place is written by whoever takes its block, and by nobody else.
+            nonisolated(unsafe) let places = places
+            let merging = Parallel.merging
+            Share(count).work { some in
+                _ = merging
+                for block in some { places.initializeElement(at: block, to: body(self[block])) }
+            }
+            written = count
+        }
+    }
 
     /// The values of the blocks `[first, last)`, moved out of their places and combined as a balanced tree.
     @inlinable

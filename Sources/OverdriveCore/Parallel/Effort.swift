@@ -28,6 +28,14 @@ final class Effort<E: Error>: CurrentWork {
         task = outer == nil ? TaskHandle.current : nil
     }
 
+    /// An operation as it is asked for. Where it may throw any error, cancellation ends it.
+    @usableFromInline
+    convenience init(_ asked: Parallel) {
+        self.init(
+            token: asked.token, progress: asked.progress,
+            endsWhenCancelled: E.self == (any Error).self && (asked.token != nil || asked.isAwaited))
+    }
+
     /// Whether the operation was cancelled from outside.
     @usableFromInline
     var isCancelled: Bool {
@@ -45,7 +53,7 @@ final class Effort<E: Error>: CurrentWork {
         // Relaxed: as in `isRequested`.
         if isFailed.load(ordering: .relaxed) || isCut.load(ordering: .relaxed) { return true }
         guard endsWhenCancelled, isCancelled else { return false }
-        isCut.store(true, ordering: .relaxed) // Relaxed: `checkCancelled` comes after the part's join.
+        isCut.store(true, ordering: .relaxed) // Relaxed: `end` comes after the part's join.
         return true
     }
 
@@ -97,21 +105,14 @@ final class Effort<E: Error>: CurrentWork {
         whileCurrent(body)
     }
 
-    /// Throws the first error, after all parts have ended.
+    /// Throws the first error, or `CancellationError` where the operation ends early, after all parts have ended: what
+    /// left a part out is not asked again whether it still says so.
     @usableFromInline
-    func check() throws(E) {
+    func end() throws(E) {
         if let error = problem.withLock({ $0 }) { throw error }
-    }
-}
-
-extension Effort where E == any Error {
-    /// Throws the first error, or `CancellationError` where the operation was cancelled: what left a part out is
-    /// not asked again whether it still says so.
-    @usableFromInline
-    func checkCancelled() throws {
-        try check()
         // Relaxed: as in `isOver`.
-        if isCut.load(ordering: .relaxed) || isCancelled { throw CancellationError() }
+        guard endsWhenCancelled, isCut.load(ordering: .relaxed) || isCancelled else { return }
+        if let error = CancellationError() as? E { throw error }
     }
 }
 
@@ -119,7 +120,7 @@ extension Parallel {
     /// How far a long operation has come.
     ///
     ///     let progress = Parallel.Progress()
-    ///     Parallel.forEach(0..<frames.count, progress: progress) { render(frames[$0]) }
+    ///     Parallel(progress: progress).forEach(0..<frames.count) { render(frames[$0]) }
     ///     // meanwhile, on another thread
     ///     print(progress.completed, "of", frames.count)
     ///

@@ -1,5 +1,5 @@
 extension Parallel {
-    /// Calls `body` for every number of a range, on as many workers as are free.
+    /// Calls a closure for every number of a range, on as many workers as are free.
     ///
     ///     Parallel.forEach(0..<images.count) { i in
     ///         process(images[i])
@@ -10,17 +10,47 @@ extension Parallel {
     ///
     /// - Parameters:
     ///   - range: The numbers.
-    ///   - grain: So many iterations at least stay together. Leave it out, unless iterations that are neighbours
-    ///     share something that two workers should not write.
-    ///   - body: Called once for each number.
+    ///   - body: Called once for each number, unless an error comes first.
+    /// - Throws: The first error. Parts that had not begun then do not begin, and in those that run
+    ///   ``Cancellation/isRequested`` turns true; all have ended when it is thrown.
     /// - Ordering: In no order between parts; within a part upwards. What the calls wrote is visible afterwards.
     /// - Threading: Any thread, which takes part. From inside `body` too.
     /// - Cost: A plain loop in parts of some microseconds, and some 20 ns for each part. Workers who help call
     ///   `body` for each number where it captures something; the calling thread may have it merged into the loop. For bodies of a nanosecond or
-    ///   less take ``forEachChunk(_:grain:_:)``, whose loop is merged wherever it runs.
+    ///   less take ``forEachChunk(_:_:)``, whose loop is merged wherever it runs. Where the closure may throw, one allocation.
     @inlinable
     @inline(__always)
-    public static func forEach(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Int) -> Void) {
+    public static func forEach<E: Error>(_ range: Range<Int>, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
+        try Parallel().forEach(range, body)
+    }
+
+    /// Calls a closure for every number of a range, as the value says.
+    ///
+    ///     try Parallel(on: readers, grain: 16).forEach(0..<files.count) { i in try check(files[i]) }
+    ///
+    /// - Parameters:
+    ///   - range: The numbers.
+    ///   - body: Called once for each number, unless the loop ends early.
+    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
+    /// - Ordering: In no order between parts; within a part upwards. What the calls wrote is visible afterwards.
+    /// - Threading: Any thread, which takes part. From inside `body` too.
+    /// - Cost: As the short form's; with more than a grain one allocation.
+    @inlinable
+    @inline(__always)
+    public func forEach<E: Error>(_ range: Range<Int>, _ body: @Sendable (Int) throws(E) -> Void) throws(E) {
+        if E.self == Never.self && isPlain {
+            return Parallel.each(range, grain: grain) { i in
+                do throws(E) { try body(i) } catch { Parallel.trapThrown() }
+            }
+        }
+        try parts(of: range) { part throws(E) in
+            for i in part { try body(i) }
+        }
+    }
+
+    @inlinable
+    @inline(__always)
+    static func each(_ range: Range<Int>, grain: Int?, _ body: (Int) -> Void) {
         let first = range.lowerBound
         let merging = merging
         Share(length(of: range), grain: grain).work { part in
@@ -29,24 +59,47 @@ extension Parallel {
         }
     }
 
-    /// Calls `body` for parts of a range that together are all of it.
+    /// Calls a closure for every element of a collection, on as many workers as are free.
     ///
-    ///     Parallel.forEachChunk(0..<samples.count) { part in
-    ///         transform(samples[part])
-    ///     }
+    ///     Parallel.forEach(images) { image in image.makeThumbnail() }
     ///
     /// - Parameters:
-    ///   - range: What is divided.
-    ///   - grain: Parts are at least so long, but for the last.
-    ///   - body: Called with parts that do not overlap, once for each number.
-    /// - Ordering: In no order.
+    ///   - elements: What to go through. Asking for an element must not change the collection.
+    ///   - body: Called once for each element, unless an error comes first.
+    /// - Throws: The first error, after all parts that had begun have ended.
+    /// - Ordering: In no order between parts; within a part from front to back.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As `forEach(_:grain:_:)`.
+    /// - Cost: As of a range.
     @inlinable
     @inline(__always)
-    public static func forEachChunk(_ range: Range<Int>, grain: Int? = nil, _ body: @Sendable (Range<Int>) -> Void) {
-        _ = length(of: range)
-        Loop(grain: grain).run(range, body)
+    public static func forEach<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, _ body: @Sendable (C.Element) throws(E) -> Void
+    ) throws(E) {
+        try Parallel().forEach(elements, body)
+    }
+
+    /// Calls a closure for every element of a collection, as the value says.
+    ///
+    ///     Parallel(progress: progress).forEach(images) { image in image.makeThumbnail() }
+    ///
+    /// - Parameters:
+    ///   - elements: What to go through. Asking for an element must not change the collection.
+    ///   - body: Called once for each element, unless the loop ends early.
+    /// - Throws: The first error, or `CancellationError`, after all parts that had begun have ended.
+    /// - Ordering: In no order between parts; within a part from front to back.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As of a range.
+    @inlinable
+    @inline(__always)
+    public func forEach<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, _ body: @Sendable (C.Element) throws(E) -> Void
+    ) throws(E) {
+        if E.self == Never.self && isPlain {
+            return Loop(grain: grain).run(0..<elements.count) { part in
+                do throws(E) { try Parallel.visit(elements, part, body) } catch { Parallel.trapThrown() }
+            }
+        }
+        try parts(of: 0..<elements.count) { part throws(E) in try Parallel.visit(elements, part, body) }
     }
 
     /// How many numbers a range has: a sentence, where that is no number.

@@ -50,7 +50,7 @@ extension Parallel {
     /// - Returns: What both returned.
     /// - Throws: What `a` threw, else what `b` threw, after both have ended.
     /// - Ordering: As without errors.
-    /// - Threading: Any thread.
+    /// - Threading: Any thread, which takes part.
     /// - Cost: Some nanoseconds more than without errors.
     @inlinable
     @inline(__always)
@@ -65,6 +65,68 @@ extension Parallel {
         if let second { return (first, second) }
         guard let stolen else { Parallel.trapUnfinished() }
         return (first, try stolen.get())
+    }
+
+    /// Runs two closures, at the same time if a worker is free, as the value says.
+    ///
+    ///     let (a, b) = Parallel(on: renderers).join { left() } _: { right() }
+    ///
+    /// Operations inside of the closures stay on that scheduler: nested joins need not say so again.
+    ///
+    /// - Parameters:
+    ///   - a: Runs here, first.
+    ///   - b: Runs here after it, or on another worker.
+    /// - Returns: What both returned.
+    /// - Throws: What `a` threw, else what `b` threw, after both have ended.
+    /// - Ordering: Between the two there is no order. What they wrote is visible afterwards.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: Becoming a guest of another scheduler takes some 100 ns, a token one allocation.
+    @inlinable
+    @inline(__always)
+    public func join<A: Sendable, B: Sendable, E: Error>(
+        _ a: @Sendable () throws(E) -> A, _ b: @Sendable () throws(E) -> B
+    ) throws(E) -> (A, B) {
+        if isHere { return try Parallel.join(a, b) }
+        return try forking { () throws(E) in try Parallel.join(a, b) }
+    }
+
+    /// Runs two closures, each with its part of a span, at the same time if a worker is free.
+    ///
+    ///     func mergeSort(_ span: inout MutableSpan<Int>) {
+    ///         if span.count < 64 { return insertionSort(&span) }
+    ///         let middle = span.count / 2
+    ///         Parallel().join(splitting: &span, at: middle) { left in mergeSort(&left) } _: { right in mergeSort(&right) }
+    ///         merge(&span, middle)
+    ///     }
+    ///
+    /// - Parameters:
+    ///   - span: What is divided; `array.mutableSpan` is one.
+    ///   - index: Where the second part begins, 0 to `span.count`.
+    ///   - a: Gets what is before `index`. Runs here, first.
+    ///   - b: Gets the rest. Runs here after it, or on a worker.
+    /// - Returns: What both returned.
+    /// - Throws: What `a` threw, else what `b` threw, after both have ended.
+    /// - Ordering: Between the two there is no order. What they wrote is visible afterwards.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As of a join whose closures may throw.
+    @inlinable
+    public func join<Element: Sendable, A: Sendable, B: Sendable, E: Error>(
+        splitting span: inout MutableSpan<Element>, at index: Int,
+        _ a: @Sendable (inout MutableSpan<Element>) throws(E) -> A,
+        _ b: @Sendable (inout MutableSpan<Element>) throws(E) -> B
+    ) throws(E) -> (A, B) {
+        if index < 0 || index > span.count { Parallel.trapSplit(index, span.count) }
+        return try span.withUnsafeMutableBufferPointer { elements throws(E) in
+            // The two parts do not overlap, and nobody else has the span meanwhile.
+            nonisolated(unsafe) let elements = elements
+            return try join { () throws(E) -> A in
+                var left = UnsafeMutableBufferPointer(rebasing: elements[..<index]).mutableSpan
+                return try a(&left)
+            } _: { () throws(E) -> B in
+                var right = UnsafeMutableBufferPointer(rebasing: elements[index...]).mutableSpan
+                return try b(&right)
+            }
+        }
     }
 
     @inlinable
@@ -119,5 +181,10 @@ extension Parallel {
     @usableFromInline
     static func trapUnfinished() -> Never {
         trap("Parallel.join: a branch came back without a result")
+    }
+
+    @usableFromInline
+    static func trapSplit(_ index: Int, _ count: Int) -> Never {
+        trap("Parallel.join(splitting:at:): \(index) is outside the span, which has \(count) elements")
     }
 }

@@ -2,19 +2,57 @@ extension Parallel {
     /// The results of a closure for every element, in the elements' order.
     ///
     ///     let thumbnails = Parallel.map(images) { resize($0) }
+    ///     let pictures = try Parallel.map(files) { file throws(DecodingProblem) in try decode(file) }
     ///
     /// - Parameters:
     ///   - elements: What to go through. Asking for an element must not change the collection.
-    ///   - grain: So many neighbours at least stay together; see ``forEach(_:grain:_:)-(Range<Int>,_,_)``.
-    ///   - transform: Called once for each element.
+    ///   - transform: Called once for each element, unless an error comes first.
     /// - Returns: The results.
+    /// - Throws: The first error, after all calls that had begun have ended; results are released.
     /// - Ordering: Calls come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: The result's one allocation; results are written where they stay.
+    /// - Cost: The result's one allocation; results are written where they stay. Where the closure may throw, two small ones,
+    ///   and some 20 ns for each of at most 1,024 blocks.
     @inlinable
     @inline(__always)
-    public static func map<C: RandomAccessCollection & Sendable, R: Sendable>(
-        _ elements: C, grain: Int? = nil, _ transform: @Sendable (C.Element) -> R
+    public static func map<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
+        _ elements: C, _ transform: @Sendable (C.Element) throws(E) -> R
+    ) throws(E) -> [R] {
+        try Parallel().map(elements, transform)
+    }
+
+    /// The results of a closure for every element, in the elements' order, made as the value says.
+    ///
+    ///     let frames = try Parallel(token: token, progress: progress).map(0..<count) { try decode($0) }
+    ///
+    /// - Parameters:
+    ///   - elements: What to go through. Asking for an element must not change the collection.
+    ///   - transform: Called once for each element, unless the operation ends early.
+    /// - Returns: The results.
+    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended; results are released.
+    /// - Ordering: Calls come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As the short form's.
+    @inlinable
+    @inline(__always)
+    public func map<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
+        _ elements: C, _ transform: @Sendable (C.Element) throws(E) -> R
+    ) throws(E) -> [R] {
+        if E.self == Never.self && isPlain {
+            return Parallel.mapped(elements, grain: grain) { element in
+                do throws(E) { return try transform(element) } catch { Parallel.trapThrown() }
+            }
+        }
+        let effort = Effort<E>(self)
+        let results = mapped(elements, effort, transform)
+        try effort.end()
+        return results
+    }
+
+    @inlinable
+    @inline(__always)
+    static func mapped<C: RandomAccessCollection & Sendable, R: Sendable>(
+        _ elements: C, grain: Int?, _ transform: (C.Element) -> R
     ) -> [R] {
         let count = elements.count
         if count == 0 { return [] }
@@ -35,58 +73,41 @@ extension Parallel {
         }
     }
 
-    /// The elements that a closure says yes to, in their order.
-    ///
-    ///     let primes = Parallel.filter(0..<1_000_000) { isPrime($0) }
-    ///
-    /// - Parameters:
-    ///   - elements: What to go through.
-    ///   - isIncluded: Called once for each element.
-    /// - Returns: Those for which it returned true.
-    /// - Ordering: Calls come in any order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: One array for each of at most 1,024 blocks, and the result.
+    /// All results; or none, where a part is missing.
     @inlinable
-    @inline(__always)
-    public static func filter<C: RandomAccessCollection & Sendable>(
-        _ elements: C, _ isIncluded: @Sendable (C.Element) -> Bool
-    ) -> [C.Element] where C.Element: Sendable {
-        let blocks = Blocks(0..<elements.count)
-        nonisolated(unsafe) let kept = blocks.makePlaces(for: [C.Element].self)
-        defer { kept.deallocate() }
-        let merging = merging
-        Share(blocks.count).work { some in
-            _ = merging
-            for block in some {
-                var elementsKept: [C.Element] = []
-                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
-                for _ in blocks[block] {
-                    let element = elements[index]
-                    if isIncluded(element) { elementsKept.append(element) }
-                    elements.formIndex(after: &index)
-                }
-                (kept + block).initialize(to: elementsKept)
-            }
-        }
-        let parts = (0..<blocks.count).map { (kept + $0).move() }
-        return concatenated(parts)
-    }
-
-    @inlinable
-    static func concatenated<Element: Sendable>(_ parts: [[Element]]) -> [Element] {
-        var starts: [Int] = [0]
-        for part in parts { starts.append(starts[starts.count - 1] + part.count) }
-        let count = starts[parts.count]
+    func mapped<C: RandomAccessCollection & Sendable, R: Sendable, E: Error>(
+        _ elements: C, _ effort: Effort<E>, _ transform: (C.Element) throws(E) -> R
+    ) -> [R] {
+        let count = elements.count
         if count == 0 { return [] }
-        return Array(unsafeUninitializedCapacity: count) { [starts] places, written in
-            nonisolated(unsafe) let places = places
-            preferLargePages(places)
-            Loop(grain: nil).run(0..<parts.count) { some in
-                for part in some {
-                    _ = places[starts[part]..<starts[part + 1]].initialize(fromContentsOf: parts[part])
+        let blocks = Blocks(0..<count, grain: grain)
+        return Array(unsafeUninitializedCapacity: count) { places, written in
+            // How many results each block has: what is to be released where one throws.
+            withUnsafeTemporaryAllocation(of: Int.self, capacity: blocks.count) { done in
+                done.initialize(repeating: 0)
+                Parallel.staying(on: scheduler) {
+                    Loop(grain: nil).run(0..<blocks.count, placement) { some in
+                        for block in some {
+                            effort.part(blocks[block].count) { () throws(E) in
+                                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                                for i in blocks[block] {
+                                    places.initializeElement(at: i, to: try transform(elements[index]))
+                                    done[block] += 1
+                                    elements.formIndex(after: &index)
+                                }
+                            }
+                        }
+                    }
+                }
+                if done.reduce(0, +) == count {
+                    written = count
+                    return
+                }
+                for block in 0..<blocks.count {
+                    let start = blocks[block].lowerBound
+                    _ = places[start..<start + done[block]].deinitialize()
                 }
             }
-            written = count
         }
     }
 }

@@ -1,7 +1,7 @@
 extension Parallel {
     /// Sorts an array in place; equal elements may change places.
     ///
-    ///     Parallel.sort(&samples)
+    ///     Parallel().sort(&samples)
     ///
     /// - Parameter array: What to sort.
     /// - Ordering: Comparisons come in any order.
@@ -10,77 +10,152 @@ extension Parallel {
     ///   in order, or in the opposite order, already. No memory beside the array; of strings, which are sorted eight bytes
     ///   at a time if they are ASCII, 24 bytes for each.
     @inlinable
-    public static func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
+    public func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
+        if token != nil || progress != nil { return sort(&array) { $0 < $1 } }
         if array.count < 2 { return }
         array.withUnsafeMutableBufferPointer { elements in
-            guard let base = elements.baseAddress, elements.count > 1 else { return }
-            Sorting.unstable(base, elements.count, Ascending())
+            guard let base = elements.baseAddress else { return }
+            if scheduler == nil { return Sorting.unstable(base, elements.count, Ascending()) }
+            let count = elements.count
+            Parallel.staying(on: scheduler) { Sorting.unstable(base, count, Ascending()) }
         }
     }
 
     /// Sorts an array in place by an order of your own; equal elements may change places.
     ///
-    ///     Parallel.sort(&people) { $0.age < $1.age }
+    ///     Parallel().sort(&people) { $0.age < $1.age }
+    ///
+    /// - Parameters:
+    ///   - array: What to sort. After an error it has all its elements, in some order.
+    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
+    /// - Ordering: Comparisons come in any order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: As ``sort(_:)``; with a token, progress or errors one allocation, and some nanoseconds more for each
+    ///   comparison.
+    @inlinable
+    @inline(__always)
+    public func sort<Element: Sendable, E: Error>(
+        _ array: inout [Element], by precedes: @Sendable (Element, Element) throws(E) -> Bool
+    ) throws(E) {
+        if E.self == Never.self && isPlain {
+            if array.count < 2 { return }
+            return Parallel.ordering({ a, b in
+                do throws(E) { return try precedes(a, b) } catch { Parallel.trapThrown() }
+            }) { order in
+                array.withUnsafeMutableBufferPointer { elements in
+                    guard let base = elements.baseAddress else { return }
+                    Sorting.unstable(base, elements.count, order)
+                }
+            }
+        }
+        try sort(&array, keepsOrder: false, precedes)
+    }
+
+    /// Sorts an array in place by what a key path leads to; elements with equal keys may change places.
+    ///
+    ///     Parallel().sort(&people, by: \.age)
     ///
     /// - Parameters:
     ///   - array: What to sort.
-    ///   - precedes: Whether its first argument comes before its second: a strict weak order.
+    ///   - key: Leads to what is compared.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As `sort(_:)`.
+    /// - Cost: As ``sort(_:)``, and finding two keys for each comparison.
     @inlinable
     @inline(__always)
-    public static func sort<Element: Sendable>(
-        _ array: inout [Element], by precedes: @Sendable (Element, Element) -> Bool
+    public func sort<Element: Sendable, Key: Comparable & Sendable>(
+        _ array: inout [Element], by key: any KeyPath<Element, Key> & Sendable
     ) {
-        if array.count < 2 { return }
-        withoutActuallyEscaping(precedes) { precedes in
-            let order = OrderBy(precedes)
-            array.withUnsafeMutableBufferPointer { elements in
-                guard let base = elements.baseAddress, elements.count > 1 else { return }
-                Sorting.unstable(base, elements.count, order)
-            }
-        }
+        sort(&array) { $0[keyPath: key] < $1[keyPath: key] }
     }
 
-    /// Sorts an array in place; equal elements keep their order.
+    /// The elements of a collection in ascending order; equal ones may change places.
     ///
-    ///     Parallel.stableSort(&lines)
+    ///     let ranking = Parallel().sorted(scores)
     ///
-    /// - Parameter array: What to sort.
+    /// - Parameter elements: What to sort.
+    /// - Returns: All of them.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: n log n comparisons; n where the array is in order already. Room for as many elements again; strings as of
-    ///   ``sort(_:)``.
+    /// - Cost: An array, and ``sort(_:)``.
     @inlinable
-    public static func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
-        if array.count < 2 { return }
-        array.withUnsafeMutableBufferPointer { elements in
-            guard let base = elements.baseAddress, elements.count > 1 else { return }
-            Sorting.stable(base, elements.count, Ascending())
-        }
+    public func sorted<C: Collection>(_ elements: C) -> [C.Element] where C.Element: Comparable & Sendable {
+        var array = Array(elements)
+        sort(&array)
+        return array
     }
 
-    /// Sorts an array in place by an order of your own; equal elements keep their order.
+    /// The elements of a collection in an order of your own; equal ones may change places.
+    ///
+    ///     let ranking = Parallel().sorted(players) { $0.score > $1.score }
     ///
     /// - Parameters:
-    ///   - array: What to sort.
+    ///   - elements: What to sort.
     ///   - precedes: Whether its first argument comes before its second: a strict weak order.
+    /// - Returns: All of them.
+    /// - Throws: The first error, or `CancellationError`. Comparisons that had not begun then do not begin.
     /// - Ordering: Comparisons come in any order.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: As `stableSort(_:)`.
+    /// - Cost: An array, and sorting it.
     @inlinable
     @inline(__always)
-    public static func stableSort<Element: Sendable>(
-        _ array: inout [Element], by precedes: @Sendable (Element, Element) -> Bool
+    public func sorted<C: Collection, E: Error>(
+        _ elements: C, by precedes: @Sendable (C.Element, C.Element) throws(E) -> Bool
+    ) throws(E) -> [C.Element] where C.Element: Sendable {
+        var array = Array(elements)
+        try sort(&array, by: precedes)
+        return array
+    }
+
+    /// Calls `body` with a closure as an order, which nobody has any more when it returns.
+    @inlinable
+    @inline(__always)
+    static func ordering<Element>(
+        _ precedes: @Sendable (Element, Element) -> Bool, _ body: (OrderBy<Element>) -> Void
     ) {
-        if array.count < 2 { return }
+        withoutActuallyEscaping(precedes) { precedes in body(OrderBy(precedes)) }
+    }
+
+    /// Where the order may throw, or something is asked.
+    @inlinable
+    func sort<Element: Sendable, E: Error>(
+        _ array: inout [Element], keepsOrder: Bool, _ precedes: @Sendable (Element, Element) throws(E) -> Bool
+    ) throws(E) {
+        let effort = Effort<E>(self)
+        if array.count < 2 {
+            effort.isDone(halves: 2 * array.count)
+            return try effort.end()
+        }
         withoutActuallyEscaping(precedes) { precedes in
-            let order = OrderBy(precedes)
+            let order = OrderOfEffort<Element, E>({ a, b in effort.compare(a, b, precedes) }, effort)
             array.withUnsafeMutableBufferPointer { elements in
-                guard let base = elements.baseAddress, elements.count > 1 else { return }
-                Sorting.stable(base, elements.count, order)
+                guard let base = elements.baseAddress else { return }
+                let count = elements.count
+                Parallel.staying(on: scheduler) {
+                    if keepsOrder {
+                        Sorting.stable(base, count, order)
+                    } else {
+                        Sorting.unstable(base, count, order)
+                    }
+                }
             }
+        }
+        try effort.end()
+    }
+}
+
+extension Effort {
+    /// Whether `a` comes before `b`; no, once the operation is over: sorts come to their end soon where
+    /// everything is equal.
+    @usableFromInline
+    func compare<Element>(_ a: Element, _ b: Element, _ precedes: (Element, Element) throws(E) -> Bool) -> Bool {
+        if isOver { return false }
+        do throws(E) {
+            return try precedes(a, b)
+        } catch {
+            fail(error)
+            return false
         }
     }
 }

@@ -1,2 +1,165 @@
 /// Work that is divided among the workers and done when the call returns.
-public enum Parallel {}
+///
+///     let norms = Parallel.map(vectors) { $0.norm() }
+///     let largest = Parallel(on: renderers, progress: progress).max(norms)
+///
+/// What is said most often has a short form on the type itself: `join`, `scope`, `forEach`, `map` and `reduce`. Everything is
+/// on the value, which says how: on which scheduler, in how large parts, near which memory, until when, and who is told how
+/// far it is. A value is made for a call or kept for many; `Parallel()` says nothing and costs nothing.
+///
+/// Every operation takes closures that throw as well as such that do not. The first error wins: what has not begun then does
+/// not begin, ``Cancellation/isRequested`` turns true in what runs, and when all of that has ended the error is thrown, with
+/// its own type.
+///
+/// - Threading: Operations are called from any thread, which takes part as a guest of the scheduler unless it is one of its
+///   workers. A task calls them through ``run(_:)``, and suspends meanwhile.
+@frozen
+public struct Parallel: Sendable {
+    @usableFromInline let scheduler: Scheduler?
+    @usableFromInline let grain: Int?
+    @usableFromInline let placement: Placement
+    @usableFromInline let token: CancellationToken?
+    @usableFromInline let progress: Progress?
+    /// A task waits for the operations: its cancellation ends them as a token's does.
+    @usableFromInline let isAwaited: Bool
+
+    /// Says how operations are to be done.
+    ///
+    ///     let careful = Parallel(grain: 64, token: token, progress: progress)
+    ///     let frames = try careful.map(0..<count) { try decode($0) }
+    ///
+    /// - Parameters:
+    ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none. Operations inside
+    ///     of the closures stay there.
+    ///   - grain: So many neighbours at least stay together, 1 or more; nil for as many as take some microseconds. Forks have
+    ///     no grain, nor do sorts.
+    ///   - placement: Whether parts of a loop belong to NUMA nodes.
+    ///   - token: Ends operations early, as does the cancellation of the work or the task that calls them: with
+    ///     `CancellationError`, and therefore only those whose closures may throw any error. (A closure that throws nothing
+    ///     is given as `{ x throws in … }`.) Others are done whole, and their closures told by ``Cancellation/isRequested``.
+    ///   - progress: Counts the elements, or branches, that are done.
+    /// - Cost: None.
+    @inlinable
+    @inline(__always)
+    public init(
+        on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
+        token: CancellationToken? = nil, progress: Progress? = nil
+    ) {
+        self.init(
+            scheduler: scheduler, grain: grain, placement: placement, token: token, progress: progress, isAwaited: false)
+    }
+
+    @inlinable
+    @inline(__always)
+    init(
+        scheduler: Scheduler?, grain: Int?, placement: Placement, token: CancellationToken?, progress: Progress?,
+        isAwaited: Bool
+    ) {
+        self.scheduler = scheduler
+        self.grain = grain
+        self.placement = placement
+        self.token = token
+        self.progress = progress
+        self.isAwaited = isAwaited
+    }
+
+    /// Nothing is asked but a grain: what cannot throw then needs nobody to look after it.
+    @inlinable
+    @inline(__always)
+    var isPlain: Bool {
+        guard case .anywhere = placement else { return false }
+        return scheduler == nil && token == nil && progress == nil
+    }
+
+    /// What comes after a call that cannot throw has thrown.
+    @usableFromInline
+    static func trapThrown() -> Never {
+        trap("Parallel: a closure threw an error of type Never")
+    }
+}
+
+// What operations are made of where there is more to do than the work: each part is run by an effort.
+extension Parallel {
+    /// Calls `body` for parts of a range that together are all of it.
+    @inlinable
+    func parts<E: Error>(of range: Range<Int>, _ body: (Range<Int>) throws(E) -> Void) throws(E) {
+        let effort = Effort<E>(self)
+        loop(range, grain: grain, effort, body)
+        try effort.end()
+    }
+
+    @inlinable
+    func loop<E: Error>(
+        _ range: Range<Int>, grain: Int?, _ effort: Effort<E>, _ body: (Range<Int>) throws(E) -> Void
+    ) {
+        _ = Parallel.length(of: range)
+        Parallel.staying(on: scheduler) {
+            Loop(grain: grain).run(range, placement) { part in
+                effort.part(part.count) { () throws(E) in try body(part) }
+            }
+        }
+    }
+
+    /// What `body` returns for each block, in their order.
+    @inlinable
+    @inline(__always)
+    func values<T, E: Error>(of blocks: Blocks, _ body: (Range<Int>) throws(E) -> T) throws(E) -> [T] {
+        if E.self == Never.self && isPlain {
+            return blocks.values { block in
+                do throws(E) { return try body(block) } catch { Parallel.trapThrown() }
+            }
+        }
+        let effort = Effort<E>(self)
+        let values = values(of: blocks, effort, body)
+        try effort.end()
+        return values.compactMap { $0 }
+    }
+
+    /// Nil for blocks that were left out.
+    ///
+    /// - Parameter isCounted: Whether the elements are done by it.
+    @inlinable
+    func values<T, E: Error>(
+        of blocks: Blocks, _ effort: Effort<E>, isCounted: Bool = true, _ body: (Range<Int>) throws(E) -> T
+    ) -> [T?] {
+        Array(unsafeUninitializedCapacity: blocks.count) { places, written in
+            nonisolated(unsafe) let places = places
+            Parallel.staying(on: scheduler) {
+                Loop(grain: nil).run(0..<blocks.count, placement) { some in
+                    for block in some {
+                        let value = effort.result(isCounted ? blocks[block].count : 0) { () throws(E) in
+                            try body(blocks[block])
+                        }
+                        places.initializeElement(at: block, to: value)
+                    }
+                }
+            }
+            written = blocks.count
+        }
+    }
+
+    /// Runs what forks, on the scheduler, told of the token.
+    @usableFromInline
+    func forking<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        if token == nil { return try Parallel.staying(on: scheduler, body) }
+        return try Effort<Never>(self).whileCurrent { () throws(E) in try Parallel.staying(on: scheduler, body) }
+    }
+
+    /// Forks are called at once, where there is nothing to be told.
+    @inlinable
+    @inline(__always)
+    var isHere: Bool { scheduler == nil && token == nil }
+
+    /// Calls `body` for the elements of a part of a collection.
+    @inlinable
+    @inline(__always)
+    static func visit<C: RandomAccessCollection, E: Error>(
+        _ elements: C, _ part: Range<Int>, _ body: (C.Element) throws(E) -> Void
+    ) throws(E) {
+        var index = elements.index(elements.startIndex, offsetBy: part.lowerBound)
+        for _ in part {
+            try body(elements[index])
+            elements.formIndex(after: &index)
+        }
+    }
+}

@@ -105,7 +105,7 @@ extension Loop {
 }
 
 extension Parallel {
-    /// ``forEachChunk(_:grain:_:)`` as it would run on `machine`, for tests.
+    /// ``forEachChunk(_:_:)`` as it would run on `machine`, for tests.
     package static func forEachChunk(
         _ range: Range<Int>, grain: Int? = nil, asOn machine: Machine, _ body: @Sendable (Range<Int>) -> Void
     ) {

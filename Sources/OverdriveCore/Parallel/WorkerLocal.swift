@@ -9,7 +9,7 @@ public import Synchronization
 /// A value for each thread that takes part: counted, summed or filled without getting into each other's way.
 ///
 ///     let words = WorkerLocal { [String: Int]() }
-///     Parallel.forEachChunk(0..<lines.count) { part in
+///     Parallel().forEachChunk(0..<lines.count) { part in
 ///         words.with { counts in
 ///             for line in lines[part] { counts[line, default: 0] += 1 }
 ///         }
@@ -177,57 +177,3 @@ enum Holder {
 @usableFromInline func threadWord() -> UInt { UInt(pthread_self()) }
 
 @usableFromInline func letOthersGoOn() { _ = sched_yield() }
-
-extension Parallel {
-    /// Calls a closure for parts of a range, with something to work in.
-    ///
-    ///     Parallel.forEachChunk(0..<rows, scratch: { [Float](repeating: 0, count: width) }) { part, line in
-    ///         for row in part { blur(row, using: &line) }
-    ///     }
-    ///
-    /// - Parameters:
-    ///   - range: What is divided.
-    ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none.
-    ///   - grain: Parts are at least so long, but for the last.
-    ///   - placement: Whether parts of the range belong to NUMA nodes.
-    ///   - progress: Counts the iterations that are done.
-    ///   - scratch: Makes what a thread works in, once for each thread that takes part.
-    ///   - body: Called with parts that do not overlap. It finds the scratch as the thread's last part left it.
-    /// - Throws: The first error, as `forEach(_:on:grain:placement:progress:_:)`.
-    /// - Ordering: In no order.
-    /// - Threading: Any thread, which takes part.
-    /// - Cost: As `forEach(_:on:grain:placement:progress:_:)`, and two locks of its own for each chunk.
-    public static func forEachChunk<Scratch: Sendable, E: Error>(
-        _ range: Range<Int>, on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
-        progress: Progress? = nil, scratch: @Sendable () -> Scratch,
-        _ body: @Sendable (Range<Int>, inout Scratch) throws(E) -> Void
-    ) throws(E) {
-        let effort = Effort<E>(progress: progress)
-        run(range, on: scheduler, grain: grain, placement: placement, effort, scratch: scratch, body)
-        try effort.check()
-    }
-
-    /// Calls a closure for parts of a range, with something to work in, until it is cancelled; see
-    /// `forEach(_:on:grain:placement:token:progress:_:)`.
-    public static func forEachChunk<Scratch: Sendable>(
-        _ range: Range<Int>, on scheduler: Scheduler? = nil, grain: Int? = nil, placement: Placement = .anywhere,
-        token: CancellationToken, progress: Progress? = nil, scratch: @Sendable () -> Scratch,
-        _ body: @Sendable (Range<Int>, inout Scratch) throws -> Void
-    ) throws {
-        let effort = Effort<any Error>(token: token, progress: progress, endsWhenCancelled: true)
-        run(range, on: scheduler, grain: grain, placement: placement, effort, scratch: scratch, body)
-        try effort.checkCancelled()
-    }
-
-    private static func run<Scratch: Sendable, E: Error>(
-        _ range: Range<Int>, on scheduler: Scheduler?, grain: Int?, placement: Placement, _ effort: Effort<E>,
-        scratch: @Sendable () -> Scratch, _ body: @Sendable (Range<Int>, inout Scratch) throws(E) -> Void
-    ) {
-        withoutActuallyEscaping(scratch) { scratch in
-            let scratches = WorkerLocal(scratch)
-            run(range, on: scheduler, grain: grain, placement: placement, effort) { part throws(E) in
-                try scratches.with { scratch throws(E) in try body(part, &scratch) }
-            }
-        }
-    }
-}

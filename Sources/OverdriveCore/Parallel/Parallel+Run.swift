@@ -1,0 +1,115 @@
+internal import Synchronization
+
+// The door for tasks: they suspend, and the thread that they were on does other things. The root runs on a worker.
+
+extension Parallel {
+    /// Runs operations on a worker, and suspends the calling task meanwhile.
+    ///
+    ///     let frames = try await Parallel(progress: progress).run { p in try p.map(0..<count) { try decode($0) } }
+    ///     let tree = await Parallel().run { _ in buildTree(points) }
+    ///
+    /// The task's cancellation ends the operations of `body`'s parameter that may throw any error, as a token does. Others
+    /// are done whole, and ``Cancellation/isRequested`` says in all of them that nobody waits any more.
+    ///
+    /// - Parameter body: Runs once, and gets the value to call operations on. Where the scheduler was shut down before a worker
+    ///   had begun with it, it runs on the calling task's thread, and is told that it is cancelled.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.
+    /// - Threading: From any task, in the band of its priority; on a worker of the value's scheduler, or of
+    ///   ``Scheduler/shared``.
+    /// - Cost: Three allocations, a submission and a resumption.
+    public func run<R: Sendable, E: Error>(
+        _ body: @escaping @Sendable (Parallel) throws(E) -> R
+    ) async throws(E) -> R {
+        let work = AwaitedWork(token)
+        let inner = Parallel(
+            scheduler: nil, grain: grain, placement: placement, token: token, progress: progress, isAwaited: true)
+        let scheduler = scheduler ?? .shared
+        let result: Result<R, E>? = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let reply = Reply(to: continuation)
+                TaskQueue(qos: .init(Task.currentPriority.rawValue), scheduler: scheduler).async {
+                    reply.give(
+                        work.whileCurrent {
+                            do throws(E) { return .success(try body(inner)) } catch { return .failure(error) }
+                        })
+                }
+            }
+        } onCancel: {
+            work.token.cancel()
+        }
+        if let result { return try result.get() }
+        // The closure was discarded by a shutdown. What is promised is a result of `body`.
+        work.token.cancel()
+        return try work.whileCurrent { () throws(E) in try body(inner) }
+    }
+
+    /// Runs operations on a worker that change an array of the calling task's, which suspends meanwhile.
+    ///
+    ///     await Parallel().run(mutating: &samples) { p, samples in p.sort(&samples) }
+    ///
+    /// - Parameters:
+    ///   - array: Is handed to the worker and back: nobody copies it. After an error it is as `body` left it.
+    ///   - body: Runs once, as in ``run(_:)``.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.
+    /// - Threading: From any task, as ``run(_:)``.
+    /// - Cost: As ``run(_:)``, and one allocation.
+    public func run<Element: Sendable, R: Sendable, E: Error>(
+        mutating array: inout [Element], _ body: @escaping @Sendable (Parallel, inout [Element]) throws(E) -> R
+    ) async throws(E) -> R {
+        let hand = Hand(array)
+        array = []
+        let result: Result<R, E> = await run { inner in
+            hand.elements.withLock { elements in
+                do throws(E) { return .success(try body(inner, &elements)) } catch { return .failure(error) }
+            }
+        }
+        // Taken out: the worker may still hold the hand.
+        array = hand.elements.withLock { elements in
+            defer { elements = [] }
+            return elements
+        }
+        return try result.get()
+    }
+}
+
+/// What runs for a task that is suspended: cancelled with it.
+private final class AwaitedWork: CurrentWork {
+    let token = CancellationToken()
+    private let other: CancellationToken?
+    var isRequested: Bool { token.isCancelled || other?.isCancelled ?? false }
+
+    init(_ other: CancellationToken?) { self.other = other }
+}
+
+/// What a root's closure holds, and nobody else: one that is discarded instead of run answers nil.
+private final class Reply<R: Sendable, E: Error>: Sendable {
+    private let continuation: UnsafeContinuation<Result<R, E>?, Never>
+    // Written by the one thread that runs the closure, read when the last reference is gone.
+    nonisolated(unsafe) private var isGiven = false
+
+    init(to continuation: UnsafeContinuation<Result<R, E>?, Never>) {
+        self.continuation = continuation
+    }
+
+    func give(_ result: Result<R, E>) {
+        isGiven = true
+        continuation.resume(returning: result)
+    }
+
+    deinit {
+        if !isGiven { continuation.resume(returning: nil) }
+    }
+}
+
+/// An array on its way to a worker and back.
+private final class Hand<Element: Sendable>: Sendable {
+    let elements: Locked<[Element]>
+
+    init(_ elements: consuming [Element]) {
+        self.elements = Locked(elements)
+    }
+}

@@ -1,0 +1,111 @@
+extension Parallel {
+    /// The combinations of each element with all before it.
+    ///
+    ///     Parallel().scan([1, 2, 3, 4], 0, +) // [1, 3, 6, 10]
+    ///
+    /// - Parameters:
+    ///   - elements: What to combine.
+    ///   - identity: A value that changes nothing.
+    ///   - combine: Combines two values, the earlier one first; brackets must not matter.
+    /// - Returns: As many values as there are elements, the last of them the combination of all; the same bits
+    ///   for any number of workers.
+    /// - Throws: The first error, or `CancellationError`, after all calls that had begun have ended.
+    /// - Ordering: Combinations keep the elements' order.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: Two passes over the elements, one of them writing; the result's one allocation and one small one. With more
+    ///   than a grain, or errors, one array for each of at most 1,024 blocks, too.
+    @inlinable
+    @inline(__always)
+    public func scan<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, _ identity: C.Element, _ combine: @Sendable (C.Element, C.Element) throws(E) -> C.Element
+    ) throws(E) -> [C.Element] where C.Element: Sendable {
+        if E.self == Never.self && isPlain {
+            return Parallel.scanned(elements, identity, grain: grain) { earlier, later in
+                do throws(E) { return try combine(earlier, later) } catch { Parallel.trapThrown() }
+            }
+        }
+        let effort = Effort<E>(self)
+        let result = try scanned(elements, identity, effort, combine)
+        try effort.end()
+        return result
+    }
+
+    @inlinable
+    @inline(__always)
+    static func scanned<C: RandomAccessCollection & Sendable>(
+        _ elements: C, _ identity: C.Element, grain: Int?, _ combine: (C.Element, C.Element) -> C.Element
+    ) -> [C.Element] where C.Element: Sendable {
+        let count = elements.count
+        if count == 0 { return [] }
+        let blocks = Blocks(0..<count, grain: grain, combining: C.Element.self)
+        nonisolated(unsafe) let before = blocks.makePlaces(for: C.Element.self)
+        let merging = merging
+        Share(blocks.count, isShort: blocks.size > 1).work { some in
+            _ = merging
+            for block in some {
+                var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                var sum = identity
+                for _ in blocks[block] {
+                    sum = combine(sum, elements[index])
+                    elements.formIndex(after: &index)
+                }
+                (before + block).initialize(to: sum)
+            }
+        }
+        var sum = identity
+        for block in 0..<blocks.count { (before[block], sum) = (sum, combine(sum, before[block])) }
+        defer {
+            before.deinitialize(count: blocks.count)
+            before.deallocate()
+        }
+        return Array(unsafeUninitializedCapacity: count) { places, written in
+            nonisolated(unsafe) let places = places
+            preferLargePages(places)
+            Loop(grain: nil).run(0..<blocks.count) { some in
+                _ = merging
+                for block in some {
+                    var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
+                    var sum = before[block]
+                    for i in blocks[block] {
+                        sum = combine(sum, elements[index])
+                        places.initializeElement(at: i, to: sum)
+                        elements.formIndex(after: &index)
+                    }
+                }
+            }
+            written = count
+        }
+    }
+
+    /// Empty where a part is missing. The elements count as done in the second pass.
+    @inlinable
+    func scanned<C: RandomAccessCollection & Sendable, E: Error>(
+        _ elements: C, _ identity: C.Element, _ effort: Effort<E>,
+        _ combine: (C.Element, C.Element) throws(E) -> C.Element
+    ) throws(E) -> [C.Element] where C.Element: Sendable {
+        let blocks = Blocks(0..<elements.count, grain: grain, combining: C.Element.self)
+        let sums = values(of: blocks, effort, isCounted: false) { block throws(E) -> C.Element in
+            var sum = identity
+            try Parallel.visit(elements, block) { element throws(E) in sum = try combine(sum, element) }
+            return sum
+        }
+        var before: [C.Element] = []
+        var sum = identity
+        for blockSum in sums {
+            guard let blockSum else { return [] }
+            before.append(sum)
+            sum = try combine(sum, blockSum)
+        }
+        let parts = values(of: blocks, effort) { block throws(E) -> [C.Element] in
+            var part: [C.Element] = []
+            part.reserveCapacity(block.count)
+            var sum = before[block.lowerBound / blocks.size]
+            try Parallel.visit(elements, block) { element throws(E) in
+                sum = try combine(sum, element)
+                part.append(sum)
+            }
+            return part
+        }
+        return Parallel.concatenated(parts.map { $0 ?? [] })
+    }
+}
