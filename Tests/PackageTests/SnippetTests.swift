@@ -148,12 +148,14 @@ struct ArticleTests {
         }
         #expect(!pieces.isEmpty)
         var source = prelude
+        // Where nothing suspends, the forms of queues that block are meant.
         for (number, piece) in pieces.enumerated() {
             if piece.hasPrefix("func ") {
                 source += piece
                 continue
             }
-            source += "\nfunc piece\(number)() async throws {\n\(variables)\(piece)}\n"
+            let effects = piece.contains("await ") ? "async throws" : "throws"
+            source += "\nfunc piece\(number)() \(effects) {\n\(variables)\(piece)}\n"
         }
         let said = try Typecheck.errors(in: source).split(separator: "\n").filter { $0.contains("error: ") }
         #expect(said == [], "\(said.joined(separator: "\n"))")
