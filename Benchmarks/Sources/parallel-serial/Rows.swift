@@ -76,7 +76,7 @@ func short(_ length: Int, of values: [Int]) -> [Row] {
                     return sums[length - 1]
                 }
             },
-            parallel: { repeated { Parallel.scan(values, 0, { $0 &+ $1 })[length - 1] } }),
+            parallel: { repeated { Parallel().scan(values, 0, { $0 &+ $1 })[length - 1] } }),
         Row(
             name: "for-each-of-\(length)", unit: "ns a number", count: times * length,
             serial: {
@@ -248,7 +248,7 @@ func rows() -> [Row] {
                 return UInt64(to[0])
             },
             parallel: {
-                Parallel.forEachChunk(0..<200_000_000) { part in
+                Parallel().forEachChunk(0..<200_000_000) { part in
                     for i in part { if hot[i & 4095] == i { to[0] = i } }
                 }
                 return UInt64(to[0])
