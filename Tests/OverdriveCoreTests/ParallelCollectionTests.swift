@@ -74,9 +74,9 @@ struct ParallelCollectionTests {
             }
             let none = Line(scale: 1, offset: 0)
             #expect(try await caller.call { Parallel.reduce(lines, none) { Line.then($0, $1) } } == sum)
-            #expect(try await caller.call { Parallel.scan(lines, none) { Line.then($0, $1) } } == sums)
-            #expect(try await caller.call { Parallel.min(lines) } == lines.min())
-            #expect(try await caller.call { Parallel.max(lines) } == lines.max())
+            #expect(try await caller.call { Parallel().scan(lines, none) { Line.then($0, $1) } } == sums)
+            #expect(try await caller.call { Parallel().min(lines) } == lines.min())
+            #expect(try await caller.call { Parallel().max(lines) } == lines.max())
         }
     }
 
