@@ -21,7 +21,8 @@ typedef enum od_status {
     OD_INVALID = 1,   /* an argument is out of its range; the message says which */
     OD_NO_MEMORY = 2, /* memory is short; nothing was kept */
     OD_STOPPED = 3,   /* the pool was stopped before */
-    OD_INSIDE = 4     /* not from inside this pool's jobs: it would wait for itself */
+    OD_INSIDE = 4,    /* not from inside this pool's jobs: it would wait for itself */
+    OD_NO_THREAD = 5  /* not one thread is to be had for the pool; nothing was kept */
 } od_status;
 
 typedef enum od_placement {
@@ -77,15 +78,18 @@ bool od_pool_is_worker(od_pool *pool);
 /* The band of the job that the calling thread runs, or -1. */
 int od_pool_current_band(void);
 
-/* Submits `function(context)`. Returns after the job is queued, or after it ran on the
- * calling thread when there are no workers for it (no thread or memory to be had, or the
- * pool is stopped). Submissions of one thread and band start in order, but for batches of 32
- * that several workers have in hand, and for a thread that the kernel moves to another node. */
-void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
+/* Submits `function(context)`. Submissions of one thread and band start in order, but for batches of 32
+ * that several workers have in hand, and for a thread that the kernel moves to another node.
+ *
+ * The pool's first job (a forked child's too) has its first worker started, and with it a first spare,
+ * unless the pool has none. From then on it has a thread. OD_NO_THREAD or OD_NO_MEMORY: none is to be had; nothing was
+ * submitted. OD_STOPPED: the stop is over, or its deadline is; the job is counted as cancelled and
+ * never runs. Whoever does not ask loses it in both cases. */
+od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
 
 /* Submits a job of the layer above's own tasks, which defines od_executor_run(job) and
- * od_executor_discard(job): exactly one of them is called, once; the second where a stop passes its
- * deadline, which counts the job as cancelled. */
+ * od_executor_discard(job): exactly one of them is called, once; the second after a stop, or where one passes
+ * its deadline, which counts the job as cancelled. Ends the process where od_pool_submit would refuse it. */
 void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job);
 
 /* A word of the pool's user, such as the object that wraps it. Set it before submitting. */
@@ -129,12 +133,12 @@ typedef struct od_stop_report {
 /* Stops the pool. Until the deadline (nanoseconds from now; INT64_MAX: none) everything
  * accepted is run; what has not started by then is cancelled, what runs is reported. Returns
  * at most 50 ms after the deadline, unless what is cancelled takes long to be given up
- * (deinitialisers and notifications run here). Later submissions run on their callers. Of several
+ * (deinitialisers and notifications run here). Later submissions are discarded and counted as cancelled. Of several
  * stops under way the earliest deadline holds for all; OD_STOPPED, with the same report, for those
  * that came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 
-/* Whether a stop is over: what is submitted from here on runs on its submitter. */
+/* Whether a stop is over: what is submitted from here on is discarded. */
 bool od_pool_is_stopped(od_pool *pool);
 
 /* Stops the pool if it is not (without a deadline) and gives its memory back. The memory of
@@ -145,7 +149,7 @@ od_status od_pool_free(od_pool *pool);
 typedef struct od_metrics {
     uint64_t executed;       /* jobs that ran to their end */
     uint64_t cancelled;      /* jobs that a cancel or stop kept from running */
-    uint64_t ran_on_callers; /* of the executed: on submitters, for want of workers */
+    uint64_t ran_on_callers; /* of the executed: on submitters, for want of memory, and on who waited for them */
     uint64_t stolen[3];      /* jobs taken from other workers: same node, nearest, farther */
     uint64_t steals[3];      /* the steals that moved them */
     uint64_t forks_stolen;   /* forks that ran on another thread than the one that forked them */

@@ -47,7 +47,8 @@ typedef struct od_timer_options {
 /* The time by which timers are due, in nanoseconds. */
 int64_t od_timer_now(void);
 
-/* Makes a timer of a queue, which the caller keeps until `over`. NULL: memory is short. */
+/* Makes a timer of a queue, which the caller keeps until `over`, and starts the pool's first thread if it has none.
+ * NULL: memory is short, or not one thread is to be had for a barrier. */
 od_timer *od_timer_create(od_queue *queue, const od_timer_options *options);
 
 /* Its calls are submitted as od_queue_async_with would. */

@@ -94,7 +94,7 @@ void od_batch_submit(od_batch *batch)
     batch->count = 0;
     if (record == NULL) { /* a limit judges each; or memory is short */
         for (uint32_t i = 0; i < jobs; i++)
-            odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]);
+            odi_pool_expect(queue->pool, odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]));
         return;
     }
     for (uint32_t i = 0; i < jobs; i++) {

@@ -164,9 +164,9 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
     return true;
 }
 
-/* False: it was refused, and is still the caller's. */
+/* False: it was refused, and is still the caller's. *status: whether the pool has admitted it. */
 static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
-                   od_overflow overflow)
+                   od_overflow overflow, od_status *status)
 {
     verdict decided = REFUSED;
     odi_entry labelled;
@@ -176,7 +176,7 @@ static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
         odi_record *record = odi_queue_find_record(queue, group, key);
 
         if (record == NULL || !odi_record_label(record, job, &labelled)) {
-            odi_queue_submit(queue, group, key, job); /* memory is short: it runs here */
+            *status = odi_queue_submit(queue, group, key, job); /* memory is short: it runs here */
             return true;
         }
         done = try_once(queue, group, record, labelled, overflow, &decided);
@@ -186,21 +186,28 @@ static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
     return decided != REFUSED;
 }
 
-void odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+od_status odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
-    if (submit(queue, group, key, job, queue->overflow))
-        return;
+    od_status status = OD_OK;
+
+    if (submit(queue, group, key, job, queue->overflow, &status))
+        return status;
     odi_lock_acquire(&queue->watch.lock);
     queue->refused++;
     odi_lock_release(&queue->watch.lock);
     odi_job_discard(job);
+    return OD_OK;
 }
 
 static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
-    if (queue->pending_limit > 0)
-        return submit(queue, group, key, job, OD_OVERFLOW_REFUSED);
-    odi_queue_submit(queue, group, key, job);
+    od_status status = OD_OK;
+
+    if (queue->pending_limit > 0 && !submit(queue, group, key, job, OD_OVERFLOW_REFUSED, &status))
+        return false;
+    if (queue->pending_limit == 0)
+        status = odi_queue_submit(queue, group, key, job);
+    odi_pool_expect(queue->pool, status);
     return true;
 }
 

@@ -16,7 +16,7 @@
 #pragma GCC visibility push(hidden)
 
 /* Submits to a queue that has a limit. Not held. */
-void odi_limit_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+od_status odi_limit_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
 /* Moves submitters' jobs from their frames into the lane, if it has become short. Held. */
 void odi_limit_admit(od_queue *queue);

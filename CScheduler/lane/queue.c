@@ -187,6 +187,8 @@ ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
     return record;
 }
 
+/* NULL: the pool is not open, or memory is short. A pool that has admitted a job does so until its stop, or a
+ * fork, after both of which a queue's records are made anew: only then is it looked at. */
 ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
 {
     if (group != NULL) {
@@ -197,10 +199,14 @@ ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32
                        odi_record_key(last) == key &&
                        !(odi_load_relaxed(&last->flags) & ODI_RECORD_STALE)))
             return last;
-        return odi_group_record(group, queue, key, odi_queue_make_record);
+        return odi_pool_is_open(queue->pool)
+                   ? odi_group_record(group, queue, key, odi_queue_make_record)
+                   : NULL;
     }
     odi_record *record = odi_load_acquire(&queue->current[key], L5);
-    return ODI_LIKELY(record != NULL) ? record : make_current(queue, key);
+    if (ODI_LIKELY(record != NULL))
+        return record;
+    return odi_pool_is_open(queue->pool) ? make_current(queue, key) : NULL;
 }
 
 odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t key)
@@ -210,7 +216,22 @@ odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t ke
 
 /* ---- submitting ---- */
 
-ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+/* There is no record for the job. */
+ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key,
+                                                odi_entry job)
+{
+    bool was_open = odi_pool_is_open(queue->pool);
+    od_status status = odi_pool_admit(queue->pool);
+
+    if (status != OD_OK)
+        return odi_pool_refuse(queue->pool, status, job);
+    if (!was_open)
+        return odi_queue_submit(queue, group, key, job);
+    odi_lane_run_uncounted(queue, group, key, job);
+    return OD_OK;
+}
+
+ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
     odi_record *record;
@@ -218,10 +239,8 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 
     for (;;) {
         record = find_record(queue, group, key);
-        if (ODI_UNLIKELY(record == NULL)) {
-            odi_lane_run_uncounted(queue, group, key, job);
-            return;
-        }
+        if (ODI_UNLIKELY(record == NULL))
+            return submit_without_record(queue, group, key, job);
         if (worker != NULL && odi_worker_spend_credit(worker, record))
             break;
         /* relaxed: a hint, the inbox's lock decides */
@@ -232,7 +251,7 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
             if (odi_lane_submit(queue, record, job)) {
                 if (ODI_UNLIKELY(urgent))
                     odi_lane_raise_all(queue, key);
-                return;
+                return OD_OK;
             }
         }
         if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
@@ -240,7 +259,7 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
     }
     if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled))) {
         (void)odi_run_outside_of(record, job);
-        return;
+        return OD_OK;
     }
     /* relaxed: L2's fence stands before it */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
@@ -249,15 +268,16 @@ ODI_HOT_INLINE void submit(od_queue *queue, odi_group *group, uint32_t key, odi_
         if (odi_lane_push(queue, labelled)) {
             if (ODI_UNLIKELY(urgent))
                 odi_lane_raise_all(queue, key & ODI_KEY_BAND);
-            return;
+            return OD_OK;
         }
     }
     odi_pool_submit(queue->pool, odi_record_band(record), labelled);
+    return OD_OK;
 }
 
-void odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+od_status odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
-    submit(queue, group, key, job);
+    return submit(queue, group, key, job);
 }
 
 /* Its record counts the job. False: there is no room for it. */
@@ -316,21 +336,22 @@ bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_
 
 bool odi_queue_has_record(od_queue *queue, uint32_t key)
 {
-    return find_record(queue, NULL, key) != NULL;
+    od_status status = odi_pool_admit(queue->pool);
+
+    return status == OD_STOPPED || (status == OD_OK && find_record(queue, NULL, key) != NULL);
 }
 
 /* The users' door: a queue with a limit looks first. */
-ODI_HOT_INLINE void enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+ODI_HOT_INLINE od_status enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
     if (ODI_UNLIKELY(queue->pending_limit > 0))
-        odi_limit_submit(queue, group, key, job);
-    else
-        submit(queue, group, key, job);
+        return odi_limit_submit(queue, group, key, job);
+    return submit(queue, group, key, job);
 }
 
-void odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+od_status odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
-    enter(queue, group, key, job);
+    return enter(queue, group, key, job);
 }
 
 static uint32_t band_of(const od_queue *queue, int32_t band)
@@ -354,32 +375,33 @@ ODI_COLD uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags)
     return key;
 }
 
-void od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
-                    void *context)
+od_status od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
+                         void *context)
 {
-    enter(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
+    return enter(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
 }
 
-void od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
-                         void (*function)(void *), void *context)
+od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                              void (*function)(void *), void *context)
 {
-    enter(queue, group, odi_queue_key(queue, band, flags),
-                     odi_job_plain(function, context, 0));
+    return enter(queue, group, odi_queue_key(queue, band, flags), odi_job_plain(function, context, 0));
 }
 
 void od_queue_async_task(od_queue *queue, int32_t band, void *task)
 {
-    od_queue_async(queue, NULL, band, od_task_run, task);
+    odi_pool_expect(queue->pool, od_queue_async(queue, NULL, band, od_task_run, task));
 }
 
 void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
 {
-    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0));
+    odi_pool_expect(queue->pool,
+                    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0)));
 }
 
 void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
 {
-    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0));
+    odi_pool_expect(queue->pool,
+                    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0)));
 }
 
 #ifdef ODI_SWIFT_CLOSURES
@@ -399,22 +421,24 @@ __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *capture
                                                        od_queue *queue, od_group *group,
                                                        int32_t band)
 {
-    enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
+    odi_pool_expect(queue->pool,
+                    enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
 }
 
 __attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
                                                            od_queue *queue, od_group *group,
                                                            int32_t band)
 {
-    submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0));
+    odi_pool_expect(queue->pool,
+                    submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
 }
 
 __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
                                                             od_queue *queue, od_group *group,
                                                             int32_t band, uint32_t flags)
 {
-    enter(queue, group, odi_queue_key(queue, band, flags),
-                     odi_job_closure(code, captures, 0));
+    odi_pool_expect(queue->pool, enter(queue, group, odi_queue_key(queue, band, flags),
+                                       odi_job_closure(code, captures, 0)));
 }
 #endif
 

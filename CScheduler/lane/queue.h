@@ -138,20 +138,22 @@ typedef struct {
 /* queue.c */
 extern const odi_record_owner odi_queue_owner;
 odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
-void odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+/* Nothing was accepted where these return anything but OD_OK: see odi_pool_admit. */
+od_status odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 /* Without a group or a limit, and for who can neither wait nor run the job here. What the lane has
  * no memory for is kept in `room` until it is taken, before it runs. False: memory is short all the
  * same, and the job is still the caller's. */
 bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_turn *room);
-/* The record for such a job is there, or is made now. False: memory is short. */
+/* The record for such a job is there, or is made now, with the pool's first thread. False: memory is short, or no
+ * thread is to be had. */
 bool odi_queue_has_record(od_queue *queue, uint32_t key);
 /* The same through the limit of a queue that has one. */
-void odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+od_status odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
 /* The queue as a set to be waited for. */
 odi_set odi_queue_set(od_queue *queue);
 
-/* The record to count such a job on: NULL when memory is short. It is asked again after the
+/* The record to count such a job on: NULL when memory is short, or the pool admits none. It is asked again after the
  * count (odi_record_is). */
 odi_record *odi_queue_find_record(od_queue *queue, struct odi_group *group, uint32_t key);
 uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags);

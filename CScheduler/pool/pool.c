@@ -122,7 +122,6 @@ static void set_constants(od_pool *pool, const od_pool_options *options, int wor
     crew->arm_monitor = odi_pool_arm_monitor;
     crew->stand_by = odi_pool_stand_by;
     crew->refresh = odi_pool_refresh;
-    crew->help = odi_pool_help;
     crew->target = workers;
     crew->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
     crew->capacity = ODI_MOST_WORKERS + crew->spare_cap;

@@ -3,8 +3,9 @@
  * Owns     the crew and what decides its size.
  * Never    knows queues beyond an address for reports.
  *
- * States   RUNNING   -> STOPPING    od_pool_stop: submitters run their own work from here on
- *          STOPPING  -> CANCELLING  the deadline: workers leave before their next job
+ * States   RUNNING   -> STOPPING    od_pool_stop: workers leave when they find nothing
+ *          STOPPING  -> CANCELLING  the deadline, or the last has left: workers leave before their next
+ *                                   job, and what is submitted is discarded
  *          either    -> STOPPED     the last thread has departed, or is reported stuck
  *
  * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
@@ -67,8 +68,30 @@ typedef struct {
 od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_world *world,
                              od_pool **pool, char *message, size_t capacity);
 
-/* Queues a labelled job from whichever thread this is. Never fails: without memory or
- * workers the job runs here and now. */
+/* Whether a job may be accepted now: a pool's first thread is had before its first job is. Asked by the
+ * users' doors, before anything is counted: where a queue makes a record, and by the pool's own.
+ * OD_STOPPED: it is to be discarded; OD_NO_THREAD, OD_NO_MEMORY: refused, and still the caller's. */
+od_status odi_pool_begin(od_pool *pool);
+
+ODI_HOT_INLINE bool odi_pool_is_open(od_pool *pool)
+{
+    /* relaxed: a stop that is seen too late discards what is pushed; a thread that was there stays */
+    return !(odi_load_relaxed(&pool->crew.attention) & (ODI_NO_THREADS | ODI_CANCELLING));
+}
+
+ODI_HOT_INLINE od_status odi_pool_admit(od_pool *pool)
+{
+    return ODI_LIKELY(odi_pool_is_open(pool)) ? OD_OK : odi_pool_begin(pool);
+}
+
+/* What becomes of a job that was not admitted: after a stop it is discarded, and counted as cancelled. */
+od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job);
+
+/* The same for who knows no error: Swift. A refusal ends the process with a sentence. */
+void odi_pool_expect(od_pool *pool, od_status status);
+
+/* Queues a labelled job from whichever thread this is. Never fails: without memory the job runs
+ * here and now. */
 void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
 
 /* The same for a worker that can go on with the job itself: false where memory is too short
@@ -78,14 +101,16 @@ bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job);
 /* The same for several, published once. */
 void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count);
 
-/* Whether the calling thread is inside a job of the pool that it runs for want of workers. */
+/* Whether the calling thread is inside a job of the pool that it runs for want of memory. */
 bool odi_pool_is_helped(const od_pool *pool);
 
-/* Runs what waits in the pool's injectors on the calling thread, for want of workers. The
- * crew's `help`. Who discards what the pool holds leaves it there. */
-void odi_pool_help(odi_crew *crew);
+/* stop.c: discards all that waits in the pool, whose stop is past its deadline or over. Who does so
+ * already leaves it to his next look. */
+void odi_pool_discard(od_pool *pool);
+/* The same, and a job that was not accepted. */
+void odi_pool_discard_job(od_pool *pool, odi_entry job);
 
-/* stop.c: whether the calling thread discards what the pool holds, whose stop is past its deadline. */
+/* Whether the calling thread is in the midst of that. */
 bool odi_pool_is_discarded_here(const od_pool *pool);
 
 /* limits.c: follows the machine's limits, at most once a second. The crew's `refresh`. */

@@ -164,23 +164,48 @@ bool odi_pool_is_discarded_here(const od_pool *pool)
     return each != NULL;
 }
 
-/* Cancels what the queues hold, and discards all that waits. This thread begins no job of the pool
- * from here on: a queue that is cancelled may give the pool a drainer that comes to jobs of one
- * that is not cancelled yet, and such a job may wait for one that is stuck. What it gives the pool
- * itself lies there until its next look. Twice, for deinitialisers and notifications may submit to
- * queues that were cancelled before; what those of the second time submit is in no report. */
+/* This thread begins no job of the pool from here on: a queue that is cancelled may give the pool a
+ * drainer that comes to jobs of one that is not cancelled yet, and such a job may wait for one that is
+ * stuck. What it gives the pool itself lies there until its next look. */
+ODI_COLD void odi_pool_discard(od_pool *pool)
+{
+    discarded here = {pool, discarded_here};
+
+    if (odi_pool_is_discarded_here(pool))
+        return;
+    discarded_here = &here;
+    while (discard_waiting(&pool->crew)) {
+    }
+    discarded_here = here.outer;
+}
+
+/* Where the discarding of one submits the next it needs no deeper stack for more of them. */
+ODI_COLD void odi_pool_discard_job(od_pool *pool, odi_entry job)
+{
+    discarded here = {pool, discarded_here};
+
+    if (odi_pool_is_discarded_here(pool) && odi_site_push(&pool->crew.sites[0], OD_BAND_DEFAULT, job))
+        return;
+    discarded_here = &here;
+    odi_run_discard(&pool->crew, job);
+    discarded_here = here.outer;
+    odi_pool_discard(pool);
+}
+
+/* Cancels what the queues hold, and discards all that waits. Twice, for deinitialisers and
+ * notifications may submit to queues that were cancelled before; what those of the second time submit
+ * is in no report. */
 static void give_up(od_pool *pool)
 {
     discarded here = {pool, discarded_here};
 
-    discarded_here = &here;
     for (int times = 0; times < 2; times++) {
+        discarded_here = &here;
         if (odi_cancel_above != NULL)
             odi_cancel_above(pool, true);
-        while (discard_waiting(&pool->crew)) {
-        }
+        discarded_here = here.outer;
+        odi_pool_discard(pool);
     }
-    discarded_here = here.outer;
 }
 
 /* One load per worker tells both how many jobs it has done and whether it is in one. */
@@ -207,15 +232,14 @@ static void write_report(od_pool *pool, od_stop_report *report)
     report->cancelled = odi_load_relaxed(&crew->cancelled);
 }
 
-/* True: nobody has come meanwhile, and nobody will: from here on submitters run their own work without
- * help. What came while the last worker left is another worker's: run here, it might last beyond the
- * deadline. Only where none is to be had it is run here. */
+/* True: nobody has come meanwhile, and nobody will: what is submitted from here on is discarded. What came while
+ * the last worker left is another worker's. */
 static bool close_if_empty(od_pool *pool)
 {
     odi_crew *crew = &pool->crew;
 
-    if (odi_crew_has_jobs(crew) && !odi_crew_start_one(crew, &crew->sites[0]) && all_have_left(pool))
-        odi_pool_help(crew);
+    if (odi_crew_has_jobs(crew))
+        (void)odi_crew_start_one(crew, &crew->sites[0]);
     odi_lock_acquire(&crew->lock); /* workers are recruited under it */
     bool empty = workers_present(pool) == 0;
     if (empty)
@@ -273,6 +297,7 @@ static void stop(od_pool *pool)
         cancel_the_rest(pool, grace);
     else if (odi_cancel_above != NULL)
         odi_cancel_above(pool, false);
+    odi_pool_discard(pool); /* what came too late for the last worker, or found no thread */
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
      * does not wait for that beyond it: od_pool_free does. */

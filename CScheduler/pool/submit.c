@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "base/cache_line.h"
 #include "base/invariant.h"
 #include "os/thread.h"
@@ -5,7 +7,7 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* A thread that runs a pool's jobs although it is none of its workers, for want of these. It
+/* A thread that runs a pool's job although it is none of its workers, for want of memory. It
  * may do so on top of another pool's jobs. */
 typedef struct help_given {
     od_pool *pool;
@@ -25,7 +27,7 @@ bool odi_pool_is_helped(const od_pool *pool)
     return help != NULL;
 }
 
-/* There is nobody to run it: no thread, no memory, or no pool any more. */
+/* Memory is short for it, or there is no pool any more. */
 ODI_COLD static void run_here(od_pool *pool, odi_entry job)
 {
     help_given here = {pool, helping};
@@ -39,26 +41,32 @@ ODI_COLD static void run_here(od_pool *pool, odi_entry job)
     helping = here.outer;
 }
 
-/* Jobs that run here and submit are nested this deep, so that they may wait for each other;
- * what comes beyond is left to the helper below, so that a long chain needs no deep stack. */
-enum { DEEPEST_HELP = 512 };
-
-ODI_COLD void odi_pool_help(odi_crew *crew)
+ODI_COLD od_status odi_pool_begin(od_pool *pool)
 {
-    static _Thread_local int depth;
-    od_pool *pool = crew->pool;
-    help_given here = {pool, helping};
+    odi_crew *crew = &pool->crew;
+    int error = 0;
 
-    if (odi_pool_is_discarded_here(pool))
-        return;
-    /* Pools that help each other in turns nest as deep as one that helps itself. */
-    depth++;
-    if (depth <= DEEPEST_HELP || !odi_pool_is_helped(pool)) {
-        helping = &here;
-        odi_crew_help(crew);
-        helping = here.outer;
-    }
-    depth--;
+    /* relaxed, both: a stop that is seen too late discards what is pushed */
+    if (!(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
+        error = odi_crew_begin(crew);
+    if (odi_load_relaxed(&crew->attention) & ODI_CANCELLING)
+        return OD_STOPPED;
+    return error == 0 ? OD_OK : error == ENOMEM ? OD_NO_MEMORY : OD_NO_THREAD;
+}
+
+ODI_COLD od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job)
+{
+    if (status == OD_STOPPED)
+        odi_pool_discard_job(pool, job);
+    return status;
+}
+
+void odi_pool_expect(od_pool *pool, od_status status)
+{
+    if (ODI_UNLIKELY(status == OD_NO_THREAD || status == OD_NO_MEMORY))
+        odi_trap("pool \"%s\": what was submitted can never run, for %s", pool->crew.name,
+                 status == OD_NO_THREAD ? "not one thread can be started"
+                                        : "there is no memory for a first thread");
 }
 
 /* The pool is past its deadline: what this worker pushes nobody else looks for, and it does
@@ -94,7 +102,7 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
     if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
         run_here(pool, job);
     else if (ODI_UNLIKELY(!odi_crew_publish_push(crew, site)))
-        odi_pool_help(crew);
+        odi_pool_discard(pool);
 }
 
 ODI_HOT_INLINE bool submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
@@ -155,7 +163,7 @@ static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry
     if (pushed)
         there = odi_crew_publish_push(crew, site);
     if (ODI_UNLIKELY(!there))
-        odi_pool_help(crew);
+        odi_pool_discard(pool);
 }
 
 void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
@@ -170,16 +178,22 @@ void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs
         submit_several_outside(pool, band, jobs, count);
 }
 
-void od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
+od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
 {
+    odi_entry job = odi_job_plain(function, context, 0);
+
     if (ODI_UNLIKELY((uint32_t)band >= ODI_BANDS))
         odi_trap("od_pool_submit: there is no band %d; choose one of od_band", (int)band);
-    odi_pool_submit(pool, (uint32_t)band, odi_job_plain(function, context, 0));
+    od_status status = odi_pool_admit(pool);
+    if (ODI_UNLIKELY(status != OD_OK))
+        return odi_pool_refuse(pool, status, job);
+    odi_pool_submit(pool, (uint32_t)band, job);
+    return OD_OK;
 }
 
 void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job)
 {
-    od_pool_submit(pool, band, od_executor_run, job);
+    odi_pool_expect(pool, od_pool_submit(pool, band, od_executor_run, job));
 }
 
 int od_pool_current_band(void)

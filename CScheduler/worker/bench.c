@@ -55,10 +55,19 @@ void odi_crew_move(odi_worker *worker)
         (void)odi_crew_publish(crew, worker->site);
 }
 
-/* Takes a worker off the bench's list whose time there is over. Lock held. */
-static void leave_bench(odi_crew *crew, odi_worker *worker)
+void odi_crew_seat(odi_worker *worker)
 {
-    odi_worker **link = &crew->bench;
+    odi_crew *crew = worker->crew;
+
+    odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
+    worker->benched = true;
+    worker->next_benched = crew->bench;
+    crew->bench = worker;
+}
+
+void odi_crew_unseat(odi_worker *worker)
+{
+    odi_worker **link = &worker->crew->bench;
 
     while (*link != worker)
         link = &(*link)->next_benched;
@@ -81,15 +90,48 @@ static bool take_a_seat(odi_crew *crew, odi_worker *worker)
     bool surplus = is_surplus(crew);
     if (surplus) {
         crew->active--;
-        odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
         odi_home_give(crew, worker->slot);
-        worker->benched = true;
-        worker->next_benched = crew->bench;
-        crew->bench = worker;
+        odi_crew_seat(worker);
         odi_crew_counts_changed(crew);
     }
     odi_lock_release(&crew->lock);
     return surplus;
+}
+
+/* Its time there is over. True: another one sits there too, or there are to be no spares. Lock held. */
+static bool may_leave(const odi_worker *worker)
+{
+    const odi_crew *crew = worker->crew;
+
+    return crew->bench != worker || worker->next_benched != NULL || crew->spare_cap == 0;
+}
+
+/* Asleep until it is called back, the crew stops, or its time there is over. The last keeps its seat. */
+static void await_call(odi_worker *worker, int64_t deadline)
+{
+    odi_futex_result result = ODI_FUTEX_WOKEN;
+
+    /* Ended by: odi_crew_start_one, which calls back; a stop; or the deadline. */
+    while (odi_load_acquire(&worker->bench_word, S3) == 0 && result != ODI_FUTEX_TIMED_OUT)
+        result = odi_futex_wait(&worker->bench_word, 0, deadline);
+}
+
+odi_bench_result odi_crew_sit(odi_worker *worker)
+{
+    odi_crew *crew = worker->crew;
+    bool over = false, called_back = false;
+
+    for (int64_t until = odi_clock_after(crew->bench_ns); !over; until = ODI_FOREVER) {
+        await_call(worker, until);
+        odi_lock_acquire(&crew->lock);
+        called_back = !worker->benched;
+        /* relaxed: a stop that tells who sits here does so under the lock */
+        over = called_back || odi_load_relaxed(&worker->bench_word) != 0 || may_leave(worker);
+        if (over && !called_back)
+            odi_crew_unseat(worker);
+        odi_lock_release(&crew->lock);
+    }
+    return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
 }
 
 odi_bench_result odi_crew_bench(odi_worker *worker)
@@ -111,19 +153,7 @@ odi_bench_result odi_crew_bench(odi_worker *worker)
     if (odi_crew_has_work(crew))
         (void)odi_crew_publish(crew, worker->site);
     odi_crew_watch_agenda(crew, worker->site); /* it may have been the keeper */
-
-    int64_t deadline = odi_clock_after(crew->bench_ns);
-    odi_futex_result result = ODI_FUTEX_WOKEN;
-    /* Ended by: odi_crew_start_one, which calls back; a stop; or the deadline. */
-    while (odi_load_acquire(&worker->bench_word, S3) == 0 && result != ODI_FUTEX_TIMED_OUT)
-        result = odi_futex_wait(&worker->bench_word, 0, deadline);
-
-    odi_lock_acquire(&crew->lock);
-    bool called_back = !worker->benched;
-    if (!called_back)
-        leave_bench(crew, worker);
-    odi_lock_release(&crew->lock);
-    return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
+    return odi_crew_sit(worker);
 }
 
 /* Another may run now. Whoever published meanwhile found the crew full, and its own job may be what the

@@ -76,7 +76,8 @@ bool odi_crew_init(odi_crew *crew)
         odi_crew_free(crew);
         return false;
     }
-    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF); /* relaxed: new */
+    /* relaxed: new */
+    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
     odi_store_relaxed(&crew->limit_seen, odi_crew_limit(crew)); /* relaxed: new */
     return true;
 }
@@ -212,7 +213,7 @@ void odi_crew_unblock(odi_crew *crew)
 
 void odi_crew_forked(odi_crew *crew)
 {
-    crew->lock = (odi_lock){0};
+    crew->lock = crew->first_lock = (odi_lock){0};
     crew->active = crew->present = crew->blocked = crew->allowance = 0;
     crew->bench = NULL;
     odi_homes_forked(crew);
@@ -232,5 +233,6 @@ void odi_crew_forked(odi_crew *crew)
     odi_agenda_forked(&crew->agenda);
     crew->next_start_ns = 0;
     (void)odi_crew_list_workers(crew);
-    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF); /* relaxed: as above */
+    /* relaxed: as above */
+    odi_store_relaxed(&crew->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
 }

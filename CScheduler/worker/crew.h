@@ -76,9 +76,9 @@ enum {
     ODI_CAN_START = 1,   /* fewer workers than the limit */
     ODI_MONITOR_OFF = 2, /* nobody watches for blocked workers */
     ODI_SURPLUS = 4,     /* more workers than the limit */
-    ODI_STOPPING = 8,    /* workers leave when they find nothing; submitters run their own */
-    ODI_CANCELLING = 16, /* workers leave before the next job */
-    ODI_NO_THREADS = 32, /* no worker could be started: submitters run their own */
+    ODI_STOPPING = 8,    /* workers leave when they find nothing */
+    ODI_CANCELLING = 16, /* workers leave before the next job; what is submitted is discarded */
+    ODI_NO_THREADS = 32, /* it had no thread yet: the first is had before a job is accepted */
     ODI_MOVES = 64       /* some worker's home has changed (homes.h) */
 };
 
@@ -98,7 +98,6 @@ struct odi_crew {
     void (*arm_monitor)(odi_crew *crew);  /* attention said ODI_MONITOR_OFF */
     void (*stand_by)(odi_crew *crew);     /* the monitor is to look at the agenda in time */
     void (*refresh)(odi_crew *crew);      /* a worker passes a slow point */
-    void (*help)(odi_crew *crew);         /* there are no workers: the caller runs what waits */
     void *pool;
 
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
@@ -130,6 +129,7 @@ struct odi_crew {
     odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */
     odi_worker *bench;
     bool start_failed_said;
+    odi_lock first_lock;   /* around the first thread's start; before the lock above */
     int64_t next_start_ns; /* after a failed start: not before this */
     odi_atomic(uint32_t) departures; /* counts threads that left; stop sleeps on it */
     odi_atomic(uint64_t) ran_outside; /* jobs that ran on threads that are no workers */
@@ -160,7 +160,7 @@ void odi_crew_counts_changed(odi_crew *crew);
 odi_plan *odi_crew_set_target(odi_crew *crew, int target, odi_plan *plan);
 
 /* Waiting work starts workers, now that there may be more: also what was published while there
- * was room for none, as its publishers' fence is light (S4). It may run on this thread. */
+ * was room for none, as its publishers' fence is light (S4). */
 void odi_crew_publish_waiting(odi_crew *crew);
 
 /* Makes the table anew after workers changed. False: memory is short, and it stays. Lock held. */
@@ -195,8 +195,8 @@ ODI_HOT_INLINE bool odi_crew_publish_as(odi_crew *crew, odi_site *site, bool cou
     return odi_crew_publish_slow(crew, site);
 }
 
-/* The one way to say "there is work": call it after the push. False: there are no workers to
- * do it, and the caller has to (odi_crew_help). */
+/* The one way to say "there is work": call it after the push. False: the crew's stop is past its
+ * deadline, or over: nobody comes to it, and the caller has it discarded. */
 ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
 {
     return odi_crew_publish_as(crew, site, false);
@@ -207,11 +207,6 @@ ODI_HOT_INLINE bool odi_crew_publish_push(odi_crew *crew, odi_site *site)
 {
     return odi_crew_publish_as(crew, site, true);
 }
-
-/* Runs what waits in the injectors on the calling thread, until nothing does: what `help` comes
- * to. For submitters that have no workers, because none could be started or the crew has
- * stopped. */
-void odi_crew_help(odi_crew *crew);
 
 /* Puts a job into a site's injector and marks its band. False: memory is short. The caller
  * publishes. */
@@ -238,8 +233,12 @@ ODI_HOT_INLINE odi_site *odi_crew_site_here(odi_crew *crew)
 }
 
 /* Starts (or calls back) one worker, if possible one of the site or near it, if the limit
- * allows and no search is under way. */
+ * allows and no search is under way. With the crew's first thread its first spare is started. */
 bool odi_crew_start_one(odi_crew *crew, odi_site *site);
+
+/* Sees to it that a crew without threads (ODI_NO_THREADS) has one. Called before a job is accepted: from
+ * then on there is one until a stop. 0, or why there is none. */
+int odi_crew_begin(odi_crew *crew);
 
 typedef enum {
     ODI_BENCH_STAYS,   /* it goes on with the jobs it has, or is not one too many */
@@ -250,6 +249,14 @@ typedef enum {
 /* A worker at a job boundary saw ODI_SURPLUS: it goes to the bench if it still is one too
  * many and can hand its jobs over. */
 odi_bench_result odi_crew_bench(odi_worker *worker);
+
+/* On the bench already, as a crew's first spare is from its beginning: waits there. One stays as long as the
+ * crew has threads. */
+odi_bench_result odi_crew_sit(odi_worker *worker);
+
+/* Puts a worker on the bench, or takes it off it. Lock held, both. */
+void odi_crew_seat(odi_worker *worker);
+void odi_crew_unseat(odi_worker *worker);
 
 /* A worker at a job boundary saw ODI_MOVES: if it is meant, it goes to its new home. */
 void odi_crew_move(odi_worker *worker);

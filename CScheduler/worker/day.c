@@ -266,6 +266,10 @@ void odi_worker_main(void *raw)
     uint32_t turns = 0;
 
     set_up(worker);
+    if (worker->begins_benched) {
+        worker->begins_benched = false;
+        stays = odi_crew_sit(worker) != ODI_BENCH_LEAVES;
+    }
     while (stays) {
         uint32_t now = attention(worker);
 

@@ -3,6 +3,7 @@
  */
 #include "worker/crew.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,18 @@ static odi_worker **choose_benched(odi_crew *crew, int site)
     return &crew->bench;
 }
 
+/* Lists a worker whose thread is about to begin. False: memory is short. Lock held. */
+static bool enlist(odi_crew *crew, odi_worker *worker)
+{
+    worker->present = true;
+    if (!odi_crew_list_workers(crew)) {
+        worker->present = false;
+        return false;
+    }
+    crew->present++;
+    return true;
+}
+
 /* Lock held. The worker's thread will hold its site's token. */
 static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
 {
@@ -73,18 +86,13 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;
     worker->searching = true;
-    if (worker->benched) {
-        *benched = worker->next_benched;
-        worker->benched = false;
-    } else {
-        worker->present = true;
-        if (!odi_crew_list_workers(crew)) {
-            worker->present = worker->searching = false;
-            odi_idle_found(&worker->site->idle);
-            *short_of_memory = true;
-            return NULL;
-        }
-        crew->present++;
+    if (worker->benched)
+        odi_crew_unseat(worker);
+    else if (!enlist(crew, worker)) {
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+        *short_of_memory = true;
+        return NULL;
     }
     /* The monitor is to see a fresh worker, not one that did much since it last looked. */
     worker->watched_jobs = odi_worker_activity(worker);
@@ -96,17 +104,15 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
     return worker;
 }
 
-/* A worker could not be had: the next try comes later, and submitters help themselves if no
- * worker is there at all. Lock held. */
+/* A worker could not be had: the next try comes later. Lock held. */
 ODI_COLD static void note_failure(odi_crew *crew)
 {
     crew->next_start_ns = odi_clock_after(RETRY_START_NS);
     odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
     odi_crew_counts_changed(crew);
-    odi_crew_set_attention(crew, ODI_NO_THREADS, crew->active == 0);
 }
 
-ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
+ODI_COLD static void say_failure(odi_crew *crew, int error)
 {
     odi_lock_acquire(&crew->lock);
     bool first = !crew->start_failed_said;
@@ -115,59 +121,64 @@ ODI_COLD static void say_failure(odi_crew *crew, const char *reason)
     odi_lock_release(&crew->lock);
 
     if (first)
-        odi_warn("pool \"%s\": a worker could not be started (%s); going on with %d %s",
-                 crew->name, reason, active,
-                 active == 0 ? "workers: submitters run their own work" : "of the workers");
-    /* What was published while the token was out relied on a search that never was (S2), and
-     * what was published before NO_THREADS on a worker. */
+        odi_warn("pool \"%s\": a worker could not be started (%s); %s %d %s", crew->name, strerror(error),
+                 active == 0 ? "it has" : "going on with", active,
+                 active == 0 ? "workers: what is submitted is refused" : "of the workers");
+    /* What was published while the token was out relied on a search that never was (S2). */
     odi_fence_heavy(S4);
-    bool nobody = odi_crew_has_work(crew) && !odi_crew_publish(crew, &crew->sites[0]);
-    /* A worker comes to it by itself, after the job that it has in hand: that may be what a
-     * job run here would wait for. */
-    if (nobody && (odi_worker_self == NULL || odi_worker_self->crew != crew))
-        crew->help(crew);
-}
-
-/* FULL: as many run as may; who makes room for another looks at what waits (S4).
- * MISSED: none is to be had now. ALONE: likewise, and all that are there wait: nobody comes to what lies
- * there by himself. (Not told by a job that only sleeps: it goes on.) */
-typedef enum { STARTED, FULL, MISSED, ALONE } outcome;
-
-/* Lock held. */
-ODI_COLD static outcome missed(odi_crew *crew)
-{
-    return crew->active <= crew->blocked ? ALONE : MISSED;
+    if (odi_crew_has_work(crew))
+        (void)odi_crew_publish(crew, &crew->sites[0]);
 }
 
 /* The thread could not be created: things are as before. */
-ODI_COLD static outcome start_failed(odi_crew *crew, odi_worker *worker, int error)
+ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker)
 {
     odi_lock_acquire(&crew->lock);
     odi_home_forget(worker);
-    worker->present = worker->searching = false;
-    odi_idle_found(&worker->site->idle);
-    crew->active--;
+    if (worker->benched)
+        odi_crew_unseat(worker);
+    else { /* likewise a first spare that was called back meanwhile */
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+        crew->active--;
+    }
+    worker->present = false;
     crew->present--;
     (void)odi_crew_list_workers(crew); /* a worker without a thread in the table does no harm */
     note_failure(crew);
-    outcome came = missed(crew);
     odi_add_release(&crew->departures, 1, S3); /* a stop that saw it present waits for its leaving */
     odi_futex_wake(&crew->departures, INT_MAX);
     odi_lock_release(&crew->lock);
-    say_failure(crew, strerror(error));
-    return came;
 }
 
-static outcome start_one(odi_crew *crew, odi_site *site)
+/* 0, or why there is no thread. */
+static int start_thread(odi_crew *crew, odi_worker *worker)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "%.10s-%d", crew->name, worker->slot);
+    int error = odi_thread_start(odi_worker_main, worker, crew->stack_bytes, name);
+    if (error == 0)
+        odi_add_relaxed(&crew->starts, 1); /* relaxed: a counter */
+    else
+        start_failed(crew, worker);
+    return error;
+}
+
+/* relaxed: under the lock a stop's end is seen, which sets it there */
+static bool says(odi_crew *crew, uint32_t bits)
+{
+    return (odi_load_relaxed(&crew->attention) & bits) != 0;
+}
+
+/* False: nothing was tried, or *error says why there is no worker. */
+static bool try_start(odi_crew *crew, odi_site *site, int *error)
 {
     odi_worker *worker = NULL;
     bool called_back = false, short_of_memory = false;
 
     odi_lock_acquire(&crew->lock);
-    bool full = crew->active >= odi_crew_limit(crew);
-    /* relaxed: a stop that has seen the last worker leave sets it under the lock */
-    bool may = !full &&
-               !(odi_load_relaxed(&crew->attention) & ODI_CANCELLING) &&
+    bool may = crew->active < odi_crew_limit(crew) && !says(crew, ODI_CANCELLING) &&
                (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns);
     if (may) {
         called_back = crew->bench != NULL;
@@ -175,32 +186,75 @@ static outcome start_one(odi_crew *crew, odi_site *site)
         if (short_of_memory)
             note_failure(crew);
     }
-    outcome came = full ? FULL : may && !short_of_memory ? STARTED : missed(crew);
     odi_lock_release(&crew->lock);
     if (short_of_memory)
-        say_failure(crew, "memory is short");
-    if (worker == NULL)
-        return came; /* STARTED: the token is out, somebody searches */
-
-    if (called_back) {
+        *error = ENOMEM;
+    else if (worker != NULL && called_back) {
         odi_store_release(&worker->bench_word, 1, S3);
         odi_futex_wake(&worker->bench_word, 1);
-        return STARTED;
+    } else if (worker != NULL)
+        *error = start_thread(crew, worker);
+    return may && *error == 0; /* without a worker the token is out: somebody searches */
+}
+
+/* A thread that waits on the bench from its beginning on: a job that waits gives its place to it, though no
+ * further thread may be had by then. Where it is not to be had the crew goes on without. */
+static int start_first_spare(odi_crew *crew)
+{
+    odi_worker *spare = NULL;
+
+    odi_lock_acquire(&crew->lock);
+    if (crew->spare_cap > 0 && crew->bench == NULL && !says(crew, ODI_STOPPING | ODI_CANCELLING))
+        spare = take_slot(crew, 0);
+    bool seated = spare != NULL && enlist(crew, spare);
+    if (seated) {
+        odi_home_put(spare);
+        spare->begins_benched = true;
+        odi_crew_seat(spare);
     }
-    char name[16];
-    snprintf(name, sizeof name, "%.10s-%d", crew->name, worker->slot);
-    int error = odi_thread_start(odi_worker_main, worker, crew->stack_bytes, name);
-    if (error != 0)
-        return start_failed(crew, worker, error);
-    odi_add_relaxed(&crew->starts, 1); /* relaxed: a counter */
-    if (odi_load_relaxed(&crew->attention) & ODI_NO_THREADS) /* relaxed: rechecked by use */
-        odi_crew_set_attention(crew, ODI_NO_THREADS, false);
-    return STARTED;
+    odi_lock_release(&crew->lock);
+    return seated ? start_thread(crew, spare) : 0;
+}
+
+/* While the crew has no thread one at a time tries: who accepts a job may rely on it. */
+ODI_COLD static bool start_first(odi_crew *crew, odi_site *site, int *error)
+{
+    bool started = true;
+
+    odi_lock_acquire(&crew->first_lock);
+    if (says(crew, ODI_NO_THREADS)) { /* or somebody else was faster */
+        started = try_start(crew, site, error);
+        if (started) {
+            odi_crew_set_attention(crew, ODI_NO_THREADS, false);
+            *error = start_first_spare(crew);
+        }
+    }
+    odi_lock_release(&crew->first_lock);
+    return started;
 }
 
 bool odi_crew_start_one(odi_crew *crew, odi_site *site)
 {
-    return start_one(crew, site) == STARTED;
+    int error = 0;
+    bool started = ODI_UNLIKELY(says(crew, ODI_NO_THREADS)) ? start_first(crew, site, &error)
+                                                             : try_start(crew, site, &error);
+
+    if (error != 0)
+        say_failure(crew, error);
+    return started;
+}
+
+int odi_crew_begin(odi_crew *crew)
+{
+    int error = 0;
+
+    odi_lock_acquire(&crew->lock);
+    crew->next_start_ns = 0; /* who is refused may try again at once */
+    odi_lock_release(&crew->lock);
+    bool started = start_first(crew, odi_crew_site_here(crew), &error);
+    if (error != 0)
+        say_failure(crew, error);
+    return started ? 0 : error;
 }
 
 /* ---- publishing ---- */
@@ -215,20 +269,16 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);
-    outcome came = FULL;
+    bool started = false;
     if (attention & ODI_CAN_START && !(attention & ODI_CANCELLING)) {
-        came = start_one(crew, site);
-        odi_woke_a_sleeper = came == STARTED;
+        started = odi_crew_start_one(crew, site);
+        odi_woke_a_sleeper = started;
         attention = odi_load_relaxed(&crew->attention); /* relaxed: our own change */
     }
     /* Also where a worker was wanted and is not to be had now: the monitor tries again, on
      * behalf of jobs that wait for this one. Not after a stop: nobody would see that thread
      * leave. */
-    if (came != STARTED && attention & ODI_MONITOR_OFF &&
-        !(attention & (ODI_CANCELLING | ODI_NO_THREADS)))
+    if (!started && attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
         crew->arm_monitor(crew);
-    /* A worker is wanted and not to be had, and those that are there may wait for this very job: better the
-     * submitter runs it than nobody. (Not where there were enough a moment ago, and one has blocked since.) */
-    bool short_of_workers = came == ALONE && attention & ODI_CAN_START;
-    return !short_of_workers && !(attention & (ODI_STOPPING | ODI_NO_THREADS));
+    return !(attention & ODI_CANCELLING);
 }

@@ -1,35 +1,9 @@
-/* work.c — whether a crew has work, asked of all places where some may lie; and the submitter
- * without workers, who takes what lies there.
- */
+/* work.c — whether a crew has work, asked of all places where some may lie. */
 #include "worker/crew.h"
 
 #include "worker/due.h"
 #include "worker/guest.h"
-#include "worker/run.h"
 #include "worker/worker.h"
-
-static bool claim_any(odi_crew *crew, odi_entry *job)
-{
-    size_t count = 0;
-
-    odi_read_begin();
-    for (int site = 0; site < crew->site_count && count == 0; site++) {
-        for (int band = 0; band < ODI_BANDS && count == 0; band++)
-            count = odi_injector_claim(&crew->sites[site].injectors[band], job, 1);
-    }
-    odi_read_end();
-    return count > 0;
-}
-
-void odi_crew_help(odi_crew *crew)
-{
-    odi_entry job;
-
-    odi_reader_join();
-    while (claim_any(crew, &job))
-        (void)odi_run_outside(crew, job);
-    odi_reader_leave();
-}
 
 static bool has_jobs(odi_crew *crew)
 {

@@ -79,6 +79,7 @@ struct odi_worker {
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bench_word; /* set when called back */
     odi_worker *next_benched;                         /* under the crew's lock, like these */
     bool present, benched;
+    bool begins_benched; /* written before its thread begins */
     odi_atomic(bool) moves; /* its home has changed; a hint for the owner */
     /* The reports' own notes (lane/report.c). */
     uint64_t reported_jobs;

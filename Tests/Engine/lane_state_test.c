@@ -236,20 +236,29 @@ static void count_outside(void *queue)
     counts.beside = od_queue_running(queue);
 }
 
-/* Without a worker the job runs on its submitter, outside of any run. */
+static void submit_to_its_own_full_queue(void *queue)
+{
+    add(queue, no_job, NULL);
+    add(queue, count_outside, queue); /* there is no room: at once */
+}
+
+/* On top of another job of its queue it runs outside of any run. */
 static void a_job_that_runs_on_its_submitter_is_counted(void **state)
 {
-    od_pool *stopped = pool_of(1);
-    od_queue *queue = od_queue_create(stopped, OD_BAND_DEFAULT, OD_UNLIMITED, "late");
+    od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_DEFAULT};
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create_with(pool, &options);
 
     (void)state;
-    assert_int_equal(od_pool_stop(stopped, HANG_NS, NULL), OD_OK);
     counts.beside = 0;
-    add(queue, count_outside, queue);
-    assert_int_equal(counts.beside, 1);
+    add(queue, submit_to_its_own_full_queue, queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(counts.beside, 2);
     assert_int_equal(od_queue_running(queue), 0);
+    assert_int_equal(metrics_of(pool).executed, 3);
+    assert_int_equal(metrics_of(pool).ran_on_callers, 1);
     od_queue_release(queue);
-    assert_int_equal(od_pool_free(stopped), OD_OK);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static atomic_bool flooding, seen_running;

@@ -265,54 +265,6 @@ static void a_full_queue_lets_in_who_is_on_its_target(void **state)
     }
 }
 
-/* ---- without workers ---- */
-
-static void sync_onto(void *queue)
-{
-    od_stay stay;
-
-    od_queue_sync_begin(queue, &stay);
-    crowd_visit(&visitors);
-    od_queue_sync_end(&stay);
-}
-
-/* In a pool that has stopped, and where no threads can be had, who gives a place up runs what waited for
- * it: on top of another place of its own, for which that waits, it would never end. */
-static void who_gives_places_up_holds_none_when_it_runs_what_follows(void **state)
-{
-    (void)state;
-    for (int as_sync = 0; as_sync < 2; as_sync++) {
-        od_pool *pool = pool_of(1);
-        od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1};
-        od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
-        uint32_t places = 0;
-        od_stay stay;
-
-        options.target = target;
-        od_queue *held = od_queue_create_with(pool, &options);
-        od_queue *other = od_queue_create_with(pool, &options);
-        assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
-        crowd_begin(&visitors);
-        uint32_t one = od_queue_hold(target);
-        if (as_sync)
-            od_queue_sync_begin(held, &stay);
-        else
-            places = od_queue_hold(held);
-        od_queue_async(other, NULL, OD_QUEUE_BAND, sync_onto, held);
-        assert_int_equal(atomic_load(&visitors.visits), 0);
-        if (as_sync)
-            od_queue_sync_end(&stay);
-        else
-            od_queue_unhold(held, places);
-        assert_int_equal(atomic_load(&visitors.visits), 1);
-        od_queue_unhold(target, one);
-        od_queue_release(other);
-        od_queue_release(held);
-        od_queue_release(target);
-        assert_int_equal(od_pool_free(pool), OD_OK);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,7 +275,6 @@ int main(void)
         LANE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it),
         LANE_TEST(a_full_queue_lets_in_who_is_on_its_target),
         LANE_TEST(a_shared_target_gives_no_order_but_is_around),
-        LANE_TEST(who_gives_places_up_holds_none_when_it_runs_what_follows),
     };
     return run_guarded(tests);
 }

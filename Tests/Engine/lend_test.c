@@ -183,11 +183,6 @@ static void a_thread_is_in_its_jobs_band_or_in_the_middle(void **state)
     gate_open(&scene.door);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(band, OD_BAND_UTILITY);
-
-    /* Where there are no workers it runs here, in its band all the same. */
-    assert_int_equal(od_pool_stop(scene.pool, HANG_NS, NULL), OD_OK);
-    od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, note_band_in_job, &band);
-    assert_int_equal(band, OD_BAND_USER_INITIATED);
     od_queue_release(queue);
 }
 

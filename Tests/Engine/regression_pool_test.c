@@ -7,106 +7,6 @@
 
 #include <pthread.h>
 
-/* ---- on submitters ---- */
-
-static void note_owner(void *owner)
-{
-    *(void **)owner = od_pool_current_owner();
-}
-
-/* A job may be run by whoever failed to start a worker for it, and by who stops the pool. */
-static void a_job_knows_its_pools_owner_whoever_runs_it(void **state)
-{
-    od_pool *pool = pool_of(1);
-    int me;
-    void *owner = NULL;
-
-    (void)state;
-    od_pool_set_owner(pool, &me);
-    atomic_store(&before_thread, no_thread);
-    od_pool_submit(pool, OD_BAND_DEFAULT, note_owner, &owner);
-    assert_ptr_equal(owner, &me);
-    assert_null(od_pool_current_owner());
-
-    owner = NULL;
-    assert_true(odi_site_push(&pool->crew.sites[0], OD_BAND_DEFAULT,
-                              odi_job_plain(note_owner, &owner, 0)));
-    od_pool_stop(pool, INT64_MAX, NULL);
-    assert_ptr_equal(owner, &me);
-    atomic_store(&before_thread, NULL);
-    od_pool_free(pool);
-}
-
-typedef struct {
-    od_pool *pools[2];
-    int left;
-} relay;
-
-static void next_of_the_other(void *raw)
-{
-    relay *it = raw;
-
-    if (it->left-- > 0)
-        od_pool_submit(it->pools[it->left % 2], OD_BAND_DEFAULT, next_of_the_other, it);
-}
-
-static void relay_between_two_pools(void *unused)
-{
-    relay it = {{pool_of(1), pool_of(1)}, UNLESS_SANITIZED(1000000, 200000)};
-
-    (void)unused;
-    for (int i = 0; i < 2; i++)
-        od_pool_stop(it.pools[i], INT64_MAX, NULL);
-    od_pool_submit(it.pools[0], OD_BAND_DEFAULT, next_of_the_other, &it);
-    child_expects(it.left == -1);
-    for (int i = 0; i < 2; i++)
-        od_pool_free(it.pools[i]);
-}
-
-static void a_long_chain_through_two_stopped_pools_needs_no_deep_stack(void **state)
-{
-    (void)state;
-    assert_child_succeeds(relay_between_two_pools, NULL);
-}
-
-static struct {
-    od_pool *pool;
-    od_status status;
-} own;
-
-static void free_own_pool(void *unused)
-{
-    (void)unused;
-    own.status = od_pool_free(own.pool);
-}
-
-static void submit_to_own_pool(void *unused)
-{
-    (void)unused;
-    od_pool_submit(own.pool, OD_BAND_DEFAULT, free_own_pool, NULL);
-}
-
-/* Its submitter is still inside the pool. */
-static void a_job_on_its_submitter_cannot_free_its_pool(void **state)
-{
-    od_pool *other = pool_of(1);
-
-    (void)state;
-    own.pool = pool_of(1);
-    own.status = OD_OK;
-    od_pool_stop(own.pool, INT64_MAX, NULL);
-    od_pool_submit(own.pool, OD_BAND_DEFAULT, free_own_pool, NULL);
-    assert_int_equal(own.status, OD_INSIDE);
-    assert_int_equal(metrics_of(own.pool).ran_on_callers, 1);
-
-    own.status = OD_OK; /* nor with another pool's job in between */
-    od_pool_stop(other, INT64_MAX, NULL);
-    od_pool_submit(other, OD_BAND_DEFAULT, submit_to_own_pool, NULL);
-    assert_int_equal(own.status, OD_INSIDE);
-    assert_int_equal(od_pool_free(other), OD_OK);
-    assert_int_equal(od_pool_free(own.pool), OD_OK);
-}
-
 /* ---- pools that stop each other ---- */
 
 static void stop_pool(void *pool)
@@ -297,9 +197,6 @@ CHILDREN_MAY_START_THREADS
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_job_knows_its_pools_owner_whoever_runs_it, threads_again),
-        cmocka_unit_test(a_long_chain_through_two_stopped_pools_needs_no_deep_stack),
-        cmocka_unit_test(a_job_on_its_submitter_cannot_free_its_pool),
         cmocka_unit_test(a_worker_that_stops_another_pool_hands_its_place_over),
         cmocka_unit_test(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel),
         cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_the_monitor),

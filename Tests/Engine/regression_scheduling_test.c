@@ -242,50 +242,6 @@ static void a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand(v
     od_pool_free(pool);
 }
 
-static struct {
-    od_queue *stopped;
-    atomic_ullong inner;
-    gate door;
-} two_pools;
-
-static void submit_to_the_stopped_pool(void *unused)
-{
-    (void)unused;
-    od_queue_async(two_pools.stopped, NULL, OD_QUEUE_BAND, count_job, &two_pools.inner);
-    gate_pass(&two_pools.door);
-}
-
-/* The other pool's job runs nested in this one, which is not done with it. */
-static void a_job_is_not_told_as_done_while_a_stopped_pools_job_runs_inside_it(void **state)
-{
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        od_pool *running = pool_of(1), *stopped = pool_of(1);
-        od_queue *queue = od_queue_create(running, OD_BAND_DEFAULT, OD_UNLIMITED, "outer");
-        od_group *group = od_group_create();
-
-        memset(&two_pools, 0, sizeof two_pools);
-        two_pools.stopped = od_queue_create(stopped, OD_BAND_DEFAULT, widths[i], "inner");
-        od_pool_stop(stopped, INT64_MAX, NULL);
-        od_queue_async(queue, group, OD_QUEUE_BAND, submit_to_the_stopped_pool, NULL);
-        assert_comes_true(atomic_load(&two_pools.door.waiting) == 1);
-        assert_int_equal(atomic_load(&two_pools.inner), 1);
-        assert_int_equal(od_group_pending(group), 1);
-        assert_false(od_group_wait(group, MILLISECONDS(2)));
-        gate_open(&two_pools.door);
-        assert_true(od_group_wait(group, HANG_NS));
-        assert_int_equal(metrics_of(running).executed, 1);
-        assert_int_equal(metrics_of(stopped).executed, 1);
-        od_queue_release(queue);
-        od_queue_release(two_pools.stopped);
-        od_group_release(group);
-        od_pool_free(running);
-        od_pool_free(stopped);
-    }
-}
-
 static void create_a_negative_width(void *unused)
 {
     (void)unused;
@@ -420,7 +376,6 @@ int main(void)
         cmocka_unit_test(a_node_without_a_worker_is_served_while_another_is_flooded),
         cmocka_unit_test(jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood),
         cmocka_unit_test(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand),
-        cmocka_unit_test(a_job_is_not_told_as_done_while_a_stopped_pools_job_runs_inside_it),
         cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
         cmocka_unit_test(a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial),
         cmocka_unit_test(a_forked_child_gives_up_no_permit_that_a_task_held_before),

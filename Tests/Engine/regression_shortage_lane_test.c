@@ -49,6 +49,9 @@ static od_pool *open_lanes(uint32_t flags)
     lanes.target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
     lanes.serial = od_queue_create_with(
         pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = lanes.target});
+    atomic_ullong ran = 0;
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran); /* its first threads are there */
+    assert_comes_true(atomic_load(&ran) == 1 && odi_idle_sleepers(&pool->crew.sites[0].idle) > 0);
     return pool;
 }
 

@@ -11,6 +11,49 @@
 
 /* ---- memory that cannot be had ---- */
 
+/* The pool's first threads are there, and have what they need. */
+static void begin_pool(od_pool *pool)
+{
+    atomic_ullong ran = 0;
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) > 0);
+}
+
+static void note_owner(void *owner)
+{
+    *(void **)owner = od_pool_current_owner();
+}
+
+static void free_pool(void *pool)
+{
+    od_status status = od_pool_free(pool);
+
+    assert_int_equal(status, OD_INSIDE); /* its submitter is still inside the pool */
+}
+
+static void a_job_that_memory_is_too_short_for_knows_its_pool_and_cannot_free_it(void **state)
+{
+    od_pool *pool = pool_of(1);
+    int me;
+    void *owner = NULL;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_pool_set_owner(pool, &me);
+    begin_pool(pool);
+    atomic_store(&grants, 0);
+    od_pool_submit(pool, OD_BAND_UTILITY, note_owner, &owner); /* the band's first needs a block */
+    od_pool_submit(pool, OD_BAND_UTILITY, free_pool, pool);
+    atomic_store(&grants, -1);
+    assert_ptr_equal(owner, &me);
+    assert_null(od_pool_current_owner());
+    assert_int_equal(metrics_of(pool).ran_on_callers, 2);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 /* The first record of the process, which is that of the first queue with a job, needs address space.
  * Who submits to a suspended queue goes on without it: it may be the one who resumes the queue. */
 static void a_submission_to_a_suspended_queue_does_not_wait_for_want_of_a_record(void **state)
@@ -25,6 +68,7 @@ static void a_submission_to_a_suspended_queue_does_not_wait_for_want_of_a_record
     if (SANITIZED)
         skip();
     queues[1] = od_queue_create_with(pool, &(od_queue_options){.width = 2, .target = below});
+    begin_pool(pool);
     od_queue_suspend(queues[0]);
     od_queue_suspend(below);
     atomic_store(&grants, 0);
@@ -41,7 +85,7 @@ static void a_submission_to_a_suspended_queue_does_not_wait_for_want_of_a_record
 }
 
 /* Whichever of a first job's allocations fails: the worker, its table, the injector's block. */
-static void a_first_job_runs_whichever_piece_of_memory_is_missing(void **state)
+static void a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing(void **state)
 {
     enum { MORE_THAN_IT_TAKES = 12 };
 
@@ -54,11 +98,11 @@ static void a_first_job_runs_whichever_piece_of_memory_is_missing(void **state)
         bool first, second;
 
         atomic_store(&grants, granted);
-        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-        first = COMES_TRUE(atomic_load(&ran) == 1); /* while memory is short */
+        bool refused = od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran) != OD_OK;
+        first = refused || COMES_TRUE(atomic_load(&ran) == 1); /* while memory is short */
         atomic_store(&grants, -1);
-        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-        second = COMES_TRUE(atomic_load(&ran) == 2);
+        assert_int_equal(od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran), OD_OK);
+        second = COMES_TRUE(atomic_load(&ran) == 2 - refused);
         if (!first || !second)
             print_error("with %d pieces of memory\n", granted);
         assert_true(first && second);
@@ -228,6 +272,7 @@ static void queues_on_a_queue_without_memory_run_everything(void **state)
         options.width = 3;
         tree.queue = od_queue_create_with(pool, &options);
         atomic_store(&tree.ran, 0);
+        begin_pool(pool);
         for (int i = 0; i < THREADS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, submit_to_the_tree, NULL), 0);
         atomic_store(&grants, round % 4);
@@ -317,7 +362,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First: no record may have been there before. */
         MEMORY_TEST(a_submission_to_a_suspended_queue_does_not_wait_for_want_of_a_record),
-        MEMORY_TEST(a_first_job_runs_whichever_piece_of_memory_is_missing),
+        MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing),
+        MEMORY_TEST(a_job_that_memory_is_too_short_for_knows_its_pool_and_cannot_free_it),
         MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
         MEMORY_TEST(a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself),
         MEMORY_TEST(a_long_lane_without_memory_needs_no_deep_stack),

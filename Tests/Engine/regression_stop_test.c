@@ -328,12 +328,12 @@ static void *submit_late(void *raw)
     return NULL;
 }
 
-static void no_submission_is_cancelled_by_a_stop_without_a_deadline(void **state)
+static void no_accepted_job_is_lost_by_a_stop_without_a_deadline(void **state)
 {
     prng random = prng_for(10, 10);
 
     (void)state;
-    for (int round = 0; round < UNLESS_SANITIZED(1200, 200); round++) {
+    for (int round = 0; round < UNLESS_SANITIZED(600, 100); round++) {
         atomic_ullong ran = 0;
         od_pool *pool = pool_of(1);
         late it = {.pool = pool, .ran = &ran, .pauses = prng_below(&random, 4000)};
@@ -349,8 +349,8 @@ static void no_submission_is_cancelled_by_a_stop_without_a_deadline(void **state
         spin(prng_below(&random, 4000));
         od_pool_stop(pool, INT64_MAX, &report);
         pthread_join(thread, NULL);
-        assert_int_equal(report.cancelled, 0);
-        assert_int_equal(atomic_load(&ran), 3); /* while it stopped, or on the submitter */
+        assert_in_range(atomic_load(&ran), 2, 3);
+        assert_int_equal(atomic_load(&ran) + metrics_of(pool).cancelled, 3); /* the last one may have come too late */
         od_pool_free(pool);
     }
 }
@@ -380,25 +380,33 @@ static void what_a_cancel_discarded_before_a_stop_is_in_its_report(void **state)
     }
 }
 
-static void what_a_resumed_queue_runs_on_its_caller_after_a_stop_is_counted(void **state)
+/* `had_jobs`: it has records, which the pool is not asked for again. */
+static void what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted(void **state)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         od_pool *pool = pool_of(1);
-        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "resumed");
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i % 3], "resumed");
+        od_group *group = od_group_create();
+        uint64_t had_jobs = i >= 3;
         atomic_ullong ran = 0;
 
+        if (had_jobs)
+            od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
         od_queue_suspend(queue);
-        od_pool_stop(pool, INT64_MAX, NULL);
         for (int job = 0; job < 10; job++)
-            od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-        assert_int_equal(atomic_load(&ran), 0);
+            od_queue_async(queue, job % 2 == 0 ? group : NULL, OD_QUEUE_BAND, count_job, &ran);
         od_queue_resume(queue);
-        assert_int_equal(atomic_load(&ran), 10);
-        assert_int_equal(metrics_of(pool).ran_on_callers, 10);
-        assert_int_equal(metrics_of(pool).executed, 10);
+        assert_int_equal(atomic_load(&ran), had_jobs);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(metrics_of(pool).cancelled, 10);
+        assert_int_equal(metrics_of(pool).executed, had_jobs);
+        od_group_release(group);
         od_queue_release(queue);
         od_pool_free(pool);
     }
@@ -426,8 +434,8 @@ static void *submit_first(void *raw)
     return NULL;
 }
 
-/* It was called to search, and its thread gets no CPU before the stop has given everything up: what is
- * submitted then was left to it, and it leaves without a look. */
+/* Its thread gets no CPU before the stop has given everything up: what is submitted then is not left to it,
+ * for it leaves without a look. */
 static void what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late(void **state)
 {
     od_pool *pool = pool_of(1);
@@ -442,10 +450,11 @@ static void what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_la
     assert_int_equal(pthread_create(&submitter, NULL, submit_first, pool), 0);
     assert_comes_true(atomic_load(&late_start.waiting) == 1);
     assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
-    assert_report(&report, 0, 1, 0);
+    assert_report(&report, 0, 0, 0); /* what it was started for is not accepted yet */
     od_queue_async(serial, NULL, OD_QUEUE_BAND, count_job, &ran);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-    assert_int_equal(atomic_load(&ran), 2);
+    assert_int_equal(all_done(pool), 2);
+    assert_int_equal(atomic_load(&ran), 0);
     gate_open(&late_start);
     pthread_join(submitter, NULL);
     assert_comes_true(all_done(pool) == 3);
@@ -516,9 +525,9 @@ int main(void)
         cmocka_unit_test(a_report_counts_what_a_notification_submits_during_the_stop),
         cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_one_without),
         cmocka_unit_test(a_stop_without_a_deadline_runs_what_a_job_waits_for),
-        cmocka_unit_test(no_submission_is_cancelled_by_a_stop_without_a_deadline),
+        cmocka_unit_test(no_accepted_job_is_lost_by_a_stop_without_a_deadline),
         cmocka_unit_test(what_a_cancel_discarded_before_a_stop_is_in_its_report),
-        cmocka_unit_test(what_a_resumed_queue_runs_on_its_caller_after_a_stop_is_counted),
+        cmocka_unit_test(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted),
         cmocka_unit_test_teardown(what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late,
                                   threads_again),
     };

@@ -783,6 +783,43 @@ static void a_submission_is_no_call_where_a_further_thread_cannot_be_had(void **
     end();
 }
 
+static void wait_for_the_group(void *unused)
+{
+    (void)unused;
+    atomic_store(&scene.holds, 1);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+static void leave_the_group(void *unused)
+{
+    (void)unused;
+    od_group_leave(scene.group);
+}
+
+/* The first spare was started with the pool, and stays. */
+static void a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had(void **state)
+{
+    (void)state;
+    begin(pool_of(1));
+    scene.pool->crew.bench_ns = MILLISECONDS(1);
+    for (int round = 0; round < 2; round++) {
+        atomic_store(&scene.ended, 0);
+        atomic_store(&scene.holds, 0);
+        od_group_enter(scene.group);
+        od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_for_the_group, NULL);
+        assert_comes_true(atomic_load(&scene.holds) == 1);
+        atomic_store(&before_thread, no_thread);
+        od_pool_submit(scene.pool, OD_BAND_DEFAULT, leave_the_group, NULL);
+        assert_comes_true(atomic_load(&scene.ended) == 1);
+        assert_comes_true(metrics_of(scene.pool).active == 1);
+        odi_clock_sleep(MILLISECONDS(10)); /* ten times as long as one that may leave sits there */
+        assert_int_equal(metrics_of(scene.pool).threads_started, 2);
+    }
+    atomic_store(&before_thread, NULL);
+    end();
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -810,6 +847,7 @@ int main(void)
         cmocka_unit_test(a_pool_that_stands_still_says_who_waits_for_what),
         cmocka_unit_test(warnings_go_to_who_asks_for_them),
         cmocka_unit_test_teardown(a_submission_is_no_call_where_a_further_thread_cannot_be_had, threads_again),
+        cmocka_unit_test_teardown(a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had, threads_again),
     };
     return run_guarded(tests);
 }

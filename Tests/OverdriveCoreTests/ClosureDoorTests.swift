@@ -369,7 +369,7 @@ struct ClosureDoorTests {
         #expect(census.alive == 0)
     }
 
-    @Test("Closures that run on their submitter release their captures before the call returns")
+    @Test("Closures that a stopped scheduler discards release their captures before the call returns")
     func afterShutdown() {
         let scheduler = makeScheduler()
         let queue = TaskQueue(scheduler: scheduler)

@@ -182,21 +182,4 @@ struct SpecificsTests {
         pages.waitUntilAllTasksAreFinished()
         onThreads(1) { _ in pages.assertNotOnQueue() }
     }
-
-    @Test("is there where a closure runs on its caller, after a shutdown")
-    func onCallers() {
-        let scheduler = makeScheduler()
-        for width in [1, TaskQueue.unlimited] {
-            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-            queue.setSpecific(key: key, value: 5)
-            scheduler.shutdown(deadline: .seconds(5))
-            let seen = Log<Int?>()
-            queue.async { [key] in
-                queue.assertOnQueue()
-                seen.note(TaskQueue.getSpecific(key: key))
-            }
-            #expect(seen.all == [5])
-            queue.assertNotOnQueue()
-        }
-    }
 }

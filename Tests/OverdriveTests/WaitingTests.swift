@@ -114,21 +114,7 @@ struct WaitingTests {
         #expect(delegate.waited.all == [true])
     }
 
-    @Test("A body that runs on its dependency's thread, for want of workers, waits for a dependent")
-    func bodyWithoutWorkers() {
-        let scheduler = makeScheduler(workers: 1)
-        let waited = Log<Bool>()
-        let (first, second) = (Task<Int> { _ in {} }, Task.inline { waited.note(Self.waitForDependent()) })
-        second.add(dependency: first)
-        TaskQueue(scheduler: scheduler).add(task: second)
-        #expect(eventually { first.isExecuting })
-        scheduler.shutdown(deadline: .seconds(5))
-        first.finish(with: .value(1))
-        #expect(second.wait(timeout: .seconds(40)) == .success)
-        #expect(waited.all == [true])
-    }
-
-    @Test("Tasks that finish each other in their own code, without workers, need no deeper stack for more of them")
+    @Test("Dependents that a stopped scheduler discards one after another need no deeper stack for more of them")
     func flatWithoutWorkers() {
         final class Link: Task<Int>, @unchecked Sendable {
             override func run() { finish(with: .value(1)) }

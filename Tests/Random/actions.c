@@ -402,7 +402,7 @@ static void deliver(void *raw, od_timer *timer)
 
     (void)timer;
     check_context(0, "the delivery", number_of(it));
-    oracle_expects(atomic_load(&w.stopping) || (self.top == NULL && self.waiting == NOTHING && !self.outsider),
+    oracle_expects(self.top == NULL && self.waiting == NOTHING && !self.outsider,
                    "the delivery %d comes on top of something", number_of(it));
     if (of->queue != NONE)
         od_queue_async(w.queue[of->queue].queue, NULL, OD_QUEUE_BAND, perform, it);
@@ -470,7 +470,7 @@ static void look(int op)
     od_queue *queue = w.queue[w.program.op[op].queue].queue;
     bool inside = self.top != NULL && self.top->held & bit(w.program.op[op].queue);
 
-    oracle_expects(od_queue_is_current(queue) == inside || atomic_load(&w.stopping), "%d is %sin queue %d", op, inside ? "not " : "",
+    oracle_expects(od_queue_is_current(queue) == inside, "%d is %sin queue %d", op, inside ? "not " : "",
                    w.program.op[op].queue);
     (void)od_queue_pending(queue);
     (void)od_queue_running(queue);

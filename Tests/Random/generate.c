@@ -3,7 +3,7 @@
  * A closure holds its queue and that one's targets; a group holds up what is submitted in it, so its jobs
  * are on queues of a higher rank than its own. Sections (suspended, entered, with a permit) wait for nothing.
  * A sync onto a queue on a target that the caller is in lends the target's place, unless that is exclusive.
- * What a full queue's submitter, or a stopped pool's, may run itself holds what the submitter does, too. */
+ * What a full queue's submitter may run itself holds what the submitter does, too. */
 #include "Random/program.h"
 
 #include "Support/prng.h"
@@ -65,20 +65,9 @@ static bool is_free(const queue_plan *queue)
            !queue->suspends && queue->pending_limit == 0 && !queue->inactive;
 }
 
-/* Who submits to a pool that stops runs what waits there, perhaps another's job, which must not wait then
- * for what the submitter holds. */
-enum { SUBMITTERS_HELP = true };
-
-static bool never_waits(const generator *g, const where *at)
-{
-    return SUBMITTERS_HELP && g->it->stops && !at->outsider;
-}
-
 /* Whether a closure's wait is within what is promised; it is counted. */
 static bool counts(generator *g, const where *at)
 {
-    if (never_waits(g, at))
-        return false;
     if (at->outsider || g->it->may_stall || *at->waits)
         return true;
     if (g->waits_left == 0)
@@ -108,7 +97,7 @@ static where inside_closure(const program *it, const where *at, const op *of)
     bool inlined = of->queue != NONE && may_be_full(&it->queue[of->queue]);
     where inside = {.highest = NONE, .depth = at->depth + 1};
 
-    if (inlined || it->stops) {
+    if (inlined) {
         inside.exclusive = at->exclusive;
         inside.highest = at->highest;
         inside.leaf = at->leaf;
@@ -240,7 +229,7 @@ static bool choose(generator *g, const where *at, kind what, op *of)
         of->group = some_group(g);
         return of->group != NONE;
     case OWN_GROUP:
-        if (at->leaf || at->depth > 5 || never_waits(g, at))
+        if (at->leaf || at->depth > 5)
             return false;
         if (is_free(plan) && rank_of(queue) >= at->highest)
             return (it->strict && !at->outsider) || counts(g, at);

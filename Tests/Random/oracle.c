@@ -127,7 +127,7 @@ void check_context(uint32_t held, const char *where, int op)
 
     for (int depth = 0; (queue = od_queue_of_thread(depth)) != NULL; depth++)
         context |= bit((int)(intptr_t)od_queue_context(queue) - 1);
-    oracle_expects(context == held || atomic_load(&w.stopping), "%s %d is in queues %#x, and not in %#x", where, op, context, held);
+    oracle_expects(context == held, "%s %d is in queues %#x, and not in %#x", where, op, context, held);
 }
 
 /* ---- where a closure may run ---- */
@@ -147,8 +147,6 @@ static void check_inlined(int op)
     const struct op *of = &w.program.op[op];
     bool is_it = self.submitting == op || of->kind == MEMBER;
 
-    if (atomic_load(&w.stopping))
-        return;
     oracle_expects(is_it, "%d runs within the submission of %d", op, self.submitting);
     oracle_expects(of->queue != NONE && may_be_full(&w.program.queue[of->queue]),
                    "%d runs on its submitter", op);
@@ -167,8 +165,6 @@ static void check_thread(int op)
 {
     const struct op *of = &w.program.op[op];
 
-    if (atomic_load(&w.stopping))
-        return;
     oracle_expects(!self.outsider, "%d runs on a thread that is no worker", op);
     if (self.waiting == FOR_GROUP)
         oracle_expects(group_of(op) == self.group, "%d runs on top of a wait for another group", op);

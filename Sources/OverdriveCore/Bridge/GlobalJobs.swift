@@ -60,11 +60,16 @@ package enum GlobalJobs {
         let present = self.qos(of: job, priorityNow)
         guard present == qos else { return submit(job, present) }
         low.pointee.append(job, qos)
-        od_pool_submit(pool, qos.band, runLow, UnsafeMutableRawPointer(bitPattern: UInt(qos.rawValue)))
+        expect(od_pool_submit(pool, qos.band, runLow, UnsafeMutableRawPointer(bitPattern: UInt(qos.rawValue))))
+    }
+
+    /// The runtime knows no error.
+    private static func expect(_ status: od_status) {
+        if status != OD_OK { trap("The global executor cannot have its first thread, and its jobs would never run") }
     }
 
     static func submit(_ job: UInt, _ qos: TaskQueue.QoS) {
-        od_pool_submit(pool, qos.band, run, UnsafeMutableRawPointer(bitPattern: job))
+        expect(od_pool_submit(pool, qos.band, run, UnsafeMutableRawPointer(bitPattern: job)))
     }
 
     @inline(__always)

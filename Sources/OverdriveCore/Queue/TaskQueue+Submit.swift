@@ -10,8 +10,8 @@ extension TaskQueue {
     ///   - qos: Raises the closure above the queue's own quality of service; a lower one changes nothing, unless
     ///     `flags` enforces it.
     ///   - flags: ``Flags/barrier`` and what else makes it differ from a plain submission.
-    ///   - body: Runs once on a worker. Without workers (no thread or memory to be had, or the scheduler was
-    ///     shut down) it runs on the caller, before this returns.
+    ///   - body: Runs once on a worker. After a shutdown it is discarded and counted as cancelled. Where the
+    ///     scheduler's first thread cannot be had the process ends with a sentence that says so.
     /// - Ordering: Closures submitted by one thread start in order; see ``TaskQueue``.
     /// - Threading: Any thread. A queue with a pending limit may keep the caller waiting, run the closure on it, or
     ///   discard the closure: see ``BackPressure``.

@@ -197,7 +197,7 @@ public final class Scheduler: Sendable {
     ///   report; while the first is under way the earlier of their deadlines holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
-    ///   submissions run on their callers and are counted.
+    ///   submissions are discarded and counted as cancelled.
     @discardableResult
     public func shutdown(deadline: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }

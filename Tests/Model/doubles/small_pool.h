@@ -174,7 +174,6 @@ static void make_pool(int capacity)
     crew->first_index = INT64_MAX - 1;
     crew->refresh = refresh;
     crew->arm_monitor = arm_monitor;
-    crew->help = odi_pool_help;
     crew->pool = &pool;
     model_check(odi_crew_init(crew));
     odi_store_relaxed(&crew->attention, 0);

@@ -73,31 +73,3 @@ static void more_workers(void)
         odi_futex_wait(&done, 0, ODI_FOREVER);
 }
 MODEL_SCENARIO(more_workers_against_submit, prepare, verify, more_workers, submitter, comes)
-
-/* Somebody submits while the one worker comes, blocks, and comes back: there is a worker for the job
- * each time, and its submitter, who may be in want of what it runs, does not. */
-static void prepare_room(void)
-{
-    make_pool(2);
-    pool.crew.spare_cap = 1;
-    odi_crew_counts_changed(&pool.crew);
-}
-static void count_active(int active)
-{
-    odi_lock_acquire(&pool.crew.lock);
-    pool.crew.active += active;
-    odi_crew_counts_changed(&pool.crew);
-    odi_lock_release(&pool.crew.lock);
-}
-static void comes_and_goes(void)
-{
-    count_active(1);
-    count_active(-1);
-}
-static void publishes(void)
-{
-    (void)odi_site_push(&site, 0, job(0));
-    model_check(odi_crew_publish_push(&pool.crew, &site));
-}
-MODEL_SCENARIO(publish_beside_a_place_that_comes_and_goes, prepare_room, NULL, comes_and_goes,
-               publishes)

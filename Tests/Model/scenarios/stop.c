@@ -9,7 +9,7 @@
 
 static unsigned ran[MODEL_ROWS][JOBS], submitted[MODEL_ROWS][JOBS];
 static od_stop_report first_report;
-static bool submits_more, only_on_workers;
+static bool submits_more;
 
 static void submit(unsigned n)
 {
@@ -22,7 +22,7 @@ static void body(void *context)
     unsigned n = (unsigned)(uintptr_t)context;
 
     ran[model_thread()][n]++;
-    model_check(!only_on_workers || odi_worker_self != NULL);
+    model_check(odi_worker_self != NULL); /* nobody else runs anything */
     if (submits_more && n == 0)
         submit(1);
 }
@@ -91,10 +91,16 @@ static void stop_goes_on(void)
 {
     model_check(await_the_last(&pool));
 }
+static void stop_to_its_end(void)
+{
+    stop_goes_on();
+    announce(&pool.crew, ODI_CANCELLING);
+    odi_pool_discard(&pool);
+}
 static void stop_from_its_flag(void)
 {
     announce(&pool.crew, ODI_STOPPING);
-    stop_goes_on();
+    stop_to_its_end();
 }
 static void stop_at_its_deadline(void)
 {
@@ -117,7 +123,22 @@ static void verify_all_ran(void)
     model_check(pool.crew.present == 0);
 }
 
-/* No worker could be started: submitters run their own work. */
+/* What has not started when the deadline is over, or came after the stop, is counted, once, and nothing else is. */
+static void verify_counted(void)
+{
+    uint64_t all = 0, done = 0;
+
+    for (unsigned n = 0; n < JOBS; n++) {
+        model_check(sum(ran, n) <= sum(submitted, n));
+        all += sum(submitted, n);
+        done += sum(ran, n);
+    }
+    model_check(done + odi_load_relaxed(&pool.crew.cancelled) == all);
+    model_check(odi_load_relaxed(&WAITING) == 0);
+    model_check(pool.crew.present == 0);
+}
+/* Not one thread is to be had, for what could not be refused: it is discarded where the stop finds it, or by its
+ * submitter. */
 static void no_thread_is_to_be_had(void)
 {
     pool.crew.next_start_ns = INT64_MAX;
@@ -128,7 +149,7 @@ static void prepare_nobody(void)
     odi_store_relaxed(&pool.crew.attention, ODI_NO_THREADS);
     no_thread_is_to_be_had();
 }
-MODEL_SCENARIO(stop_without_workers, prepare_nobody, verify_all_ran, submitter, stopper)
+MODEL_SCENARIO(stop_without_workers, prepare_nobody, verify_counted, submitter, stopper)
 
 /* One worker, which may be going to sleep. */
 MODEL_SCENARIO(stop_against_park, prepare_worker, verify_all_ran, stopper, worker)
@@ -141,7 +162,7 @@ static void prepare_stopping(void)
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
     no_thread_is_to_be_had();
 }
-MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_all_ran, submitter, stop_goes_on, worker)
+MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_counted, submitter, stop_to_its_end, worker)
 
 /* A job that waits already, and submits another where it runs. */
 static void prepare_waiting(void)
@@ -153,19 +174,17 @@ static void prepare_waiting(void)
 }
 MODEL_SCENARIO(stop_against_a_job_that_submits, prepare_waiting, verify_all_ran, stopper, worker)
 
-/* The last worker has left, and there is work: what the stop runs itself it cannot end at a deadline,
- * so a worker comes for it. */
+/* The last worker has left, and there is work: a worker comes for it. */
 static void prepare_left_behind(void)
 {
     prepare();
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
     submitted[MODEL_ROWS - 1][0]++;
-    only_on_workers = true;
     (void)odi_site_push(&site, 0, job(0));
 }
 MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper,
                model_started_thread)
-/* One that is submitted then runs on its submitter, or on a worker that the stop has started: of the two
+/* One that is submitted then runs on a worker that the stop has started, or is discarded: of the two
  * threads that both may want only one is to be had, and the one that comes leaves room for another before its
  * submitter looks. Where there was room for one in the crew, on one that its submitter has started. */
 static void prepare_left(void)
@@ -181,25 +200,11 @@ static void prepare_left_with_room(void)
     threads_to_be_had = 2;
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CAN_START);
 }
-MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_all_ran, stop_goes_on, submitter,
+MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_counted, stop_to_its_end, submitter,
                model_started_thread)
-MODEL_SCENARIO(stop_and_submit_start_workers, prepare_left_with_room, verify_all_ran, stopper, submitter,
+MODEL_SCENARIO(stop_and_submit_start_workers, prepare_left_with_room, verify_counted, stopper, submitter,
                model_started_thread, model_second_started_thread)
 
-/* The deadline is over: what has not started is counted, once, and nothing else is. */
-static void verify_counted(void)
-{
-    uint64_t all = 0, done = 0;
-
-    for (unsigned n = 0; n < JOBS; n++) {
-        model_check(sum(ran, n) <= sum(submitted, n));
-        all += sum(submitted, n);
-        done += sum(ran, n);
-    }
-    model_check(done + odi_load_relaxed(&pool.crew.cancelled) == all);
-    model_check(odi_load_relaxed(&WAITING) == 0);
-    model_check(pool.crew.present == 0);
-}
 static void verify_reported(void)
 {
     verify_counted();
@@ -232,13 +237,13 @@ static void verify_after_the_late_worker(void)
 }
 MODEL_SCENARIO(stop_now_with_a_late_worker, prepare_called, verify_after_the_late_worker, submitter,
                stopper_now)
-/* The same after the stop: it leaves while somebody submits, who runs it himself. */
+/* The same after the stop: it leaves while somebody submits, who discards it himself. */
 static void prepare_leaving(void)
 {
     prepare_called();
     odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CANCELLING);
 }
-MODEL_SCENARIO(stop_is_over_with_a_late_worker, prepare_leaving, verify_all_ran, submitter, worker)
+MODEL_SCENARIO(stop_is_over_with_a_late_worker, prepare_leaving, verify_counted, submitter, worker)
 
 /* Its only worker is in a job that does not end: a submitter that sees nothing of the stop leaves its job
  * where the stop finds it (S4). Who leaves has a fence of his own; here nobody does. */
@@ -307,7 +312,7 @@ static void worker_that_sees_it(void)
         odi_spin_pause();
     leaving_worker();
 }
-MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_all_ran, submitter,
+MODEL_SCENARIO(stop_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stop_from_its_flag, worker_that_sees_it)
 MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counted, submitter,
                stop_now_from_its_flag, worker_that_sees_it)
