@@ -269,6 +269,7 @@ void odi_worker_main(void *raw)
     if (worker->begins_benched) {
         worker->begins_benched = false;
         stays = odi_crew_sit(worker) != ODI_BENCH_LEAVES;
+        note_time(worker);
     }
     while (stays) {
         uint32_t now = attention(worker);
