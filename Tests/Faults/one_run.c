@@ -211,6 +211,18 @@ static bool make_pool(run *it)
     return false;
 }
 
+/* The pool's first thread, without which it refuses what is submitted, is had before the fault. False: the fault
+ * was there before, and refuses it. */
+static bool begin_pool(run *it)
+{
+    if (odi_crew_begin(&it->pool->crew) == 0)
+        return true;
+    run_expects(it->fault->starves || it->fault->may_refuse, "the pool has no thread to begin with");
+    it->fault->disarm(it);
+    run_expects(od_pool_free(it->pool) == OD_OK, "the pool cannot be freed");
+    return false;
+}
+
 static void stop_and_account(run *it)
 {
     od_stop_report report;
@@ -228,7 +240,7 @@ static void one_round(run *it)
 
     forget_ledger(&it->book);
     atomic_store(&it->over, false);
-    if (!make_pool(it))
+    if (!make_pool(it) || !begin_pool(it))
         return;
     if (which->arm != NULL)
         which->arm(it);

@@ -71,13 +71,9 @@ void threads_again_after_none(run *it)
     unsigned refused = injection_take(&of_threads);
     od_metrics metrics = expect_missed(it, refused);
 
-    run_expects(metrics.threads_started == 0 && metrics.active == 0,
-                "%llu threads were started where none can be had",
+    run_expects(metrics.threads_started == 2 && metrics.active >= 1,
+                "%llu threads were started where the first and its spare alone can be had",
                 (unsigned long long)metrics.threads_started);
-    run_expects(metrics.executed == metrics.ran_on_callers,
-                "of %llu jobs only %llu ran on submitters, and there was no thread",
-                (unsigned long long)metrics.executed,
-                (unsigned long long)metrics.ran_on_callers);
     atomic_fetch_add(&it->events, refused);
     injection_end(&of_threads);
 }
@@ -86,7 +82,7 @@ void threads_again_after_few(run *it)
 {
     unsigned refused = injection_take(&of_threads);
     od_metrics metrics = expect_missed(it, refused);
-    int few = atomic_load(&of_threads.from) - 1;
+    int few = 2 + atomic_load(&of_threads.from) - 1; /* the first and its spare were there before */
 
     run_expects(metrics.threads_started <= (unsigned)few, "%llu threads were started instead of %d",
                 (unsigned long long)metrics.threads_started, few);

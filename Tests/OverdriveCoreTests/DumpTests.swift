@@ -116,7 +116,8 @@ struct DumpTests {
         #expect(time <= atMost)
         if before == 0 { #expect(time >= least) }
         let text = scheduler.dump().description
-        #expect(!text.contains("\"stuck\" for 0.0"), "\(text)")
+        // One that was asleep, and ran others before, is known to be in this one since somebody looked.
+        #expect(before > 0 || !text.contains("\"stuck\" for 0.0"), "\(text)")
         gate.open()
         queue.waitUntilAllTasksAreFinished()
     }
