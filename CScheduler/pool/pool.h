@@ -104,7 +104,7 @@ void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs
 /* Whether the calling thread is inside a job of the pool that it runs for want of memory. */
 bool odi_pool_is_helped(const od_pool *pool);
 
-/* stop.c: discards all that waits in the pool, whose stop is past its deadline or over. Who does so
+/* stop.c: discards what waits in the pool's injectors, whose stop is past its deadline or over. Who does so
  * already leaves it to his next look. */
 void odi_pool_discard(od_pool *pool);
 /* The same, and a job that was not accepted. */

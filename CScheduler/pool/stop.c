@@ -127,16 +127,22 @@ static bool discard_deque(odi_crew *crew, odi_deque *deque)
     return found;
 }
 
-/* Stuck workers do not take part: stealing is anyone's. */
-static bool discard_waiting(odi_crew *crew)
+static bool discard_injectors(odi_crew *crew)
 {
     bool found = false;
 
-    odi_reader_join();
     for (int site = 0; site < crew->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
             found |= discard_injector(crew, &crew->sites[site].injectors[band]);
     }
+    return found;
+}
+
+/* Stuck workers do not take part: stealing is anyone's. */
+static bool discard_waiting(odi_crew *crew)
+{
+    odi_reader_join();
+    bool found = discard_injectors(crew);
     for (int slot = 0; slot < crew->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
 
@@ -174,8 +180,10 @@ ODI_COLD void odi_pool_discard(od_pool *pool)
     if (odi_pool_is_discarded_here(pool))
         return;
     discarded_here = &here;
-    while (discard_waiting(&pool->crew)) {
+    odi_reader_join();
+    while (discard_injectors(&pool->crew)) {
     }
+    odi_reader_leave();
     discarded_here = here.outer;
 }
 
@@ -199,13 +207,14 @@ static void give_up(od_pool *pool)
 {
     discarded here = {pool, discarded_here};
 
+    discarded_here = &here;
     for (int times = 0; times < 2; times++) {
-        discarded_here = &here;
         if (odi_cancel_above != NULL)
             odi_cancel_above(pool, true);
-        discarded_here = here.outer;
-        odi_pool_discard(pool);
+        while (discard_waiting(&pool->crew)) {
+        }
     }
+    discarded_here = here.outer;
 }
 
 /* One load per worker tells both how many jobs it has done and whether it is in one. */

@@ -94,7 +94,7 @@ static void stop_goes_on(void)
 static void stop_to_its_end(void)
 {
     stop_goes_on();
-    announce(&pool.crew, ODI_CANCELLING);
+    odi_fence_heavy(S4); /* announce's: the flag is there already */
     odi_pool_discard(&pool);
 }
 static void stop_from_its_flag(void)
