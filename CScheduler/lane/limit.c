@@ -175,6 +175,13 @@ static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
     while (!done) {
         odi_record *record = odi_queue_find_record(queue, group, key);
 
+        if (record == NULL && !odi_pool_is_open(queue->pool)) { /* then it is, and the limit holds for the first too */
+            *status = odi_pool_admit(queue->pool);
+            if (*status == OD_OK)
+                continue;
+            (void)odi_pool_refuse(queue->pool, *status, job);
+            return true;
+        }
         if (record == NULL || !odi_record_label(record, job, &labelled)) {
             *status = odi_queue_submit(queue, group, key, job); /* memory is short: it runs here */
             return true;
