@@ -43,6 +43,7 @@ static od_queue *queue_that_gets(odi_record *record)
 
     while (!came && count < MANY) {
         taken[count] = queue_of(OD_UNLIMITED);
+        assert_true(odi_queue_has_record(taken[count], OD_BAND_DEFAULT)); /* the pool has begun */
         came = odi_queue_find_record(taken[count++], NULL, OD_BAND_DEFAULT) == record;
     }
     assert_true(came);

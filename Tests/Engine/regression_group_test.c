@@ -109,6 +109,7 @@ static void a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited(void 
 
     (void)state;
     waited.queue = queue_of(OD_UNLIMITED);
+    assert_true(odi_queue_has_record(waited.queue, OD_BAND_DEFAULT)); /* the pool has begun */
     odi_record *record = odi_queue_find_record(waited.queue, NULL, OD_BAND_DEFAULT);
     assert_true(odi_record_count(record, waited.queue, NULL, 1));
     for (int round = 0; round < 20; round++) {
