@@ -112,6 +112,17 @@ struct ParallelCollectingTests {
         p.scope { scope in scope.fork { if !Cancellation.isRequested { fatalError("the child was not told") } } }
     }
 
+    @Test("a token ends them where there is nothing to collect, too")
+    func cancelledOfNothing() {
+        let token = CancellationToken()
+        token.cancel()
+        let (p, none) = (Parallel(token: token), [Int]())
+        #expect(throws: CancellationError.self) {
+            try p.reduce(none, into: 0) { (sum: inout Int, i) throws in sum += i } combine: { (_: inout Int, _) throws in }
+        }
+        #expect(throws: CancellationError.self) { try p.grouping(none) { i throws in i } }
+    }
+
     @Test("errors of collecting closures come back as they are", arguments: [1, 1_000])
     func errors(count: Int) {
         for p in Self.values {

@@ -23,7 +23,11 @@ extension Parallel {
         combine: @Sendable (inout R, R) throws(E) -> Void
     ) throws(E) -> R {
         let blocks = Blocks(0..<elements.count, grain: grain, most: 256)
-        if blocks.count == 0 { return initial }
+        let effort = Effort<E>(self)
+        if blocks.count == 0 {
+            try effort.end()
+            return initial
+        }
         // Each place is changed by whoever takes its block, or joins what is in it with another.
         nonisolated(unsafe) let places = blocks.makePlaces(for: R.self)
         places.initialize(repeating: initial, count: blocks.count)
@@ -31,7 +35,6 @@ extension Parallel {
             places.deinitialize(count: blocks.count)
             places.deallocate()
         }
-        let effort = Effort<E>(self)
         Parallel.staying(on: scheduler) {
             Loop(grain: nil).run(0..<blocks.count, placement) { some in
                 for block in some {
