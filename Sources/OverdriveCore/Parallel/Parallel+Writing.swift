@@ -47,11 +47,17 @@ extension Parallel {
             let elements = elements
             let count = elements.count / size + (elements.count % size == 0 ? 0 : 1)
             let effort = Effort<E>(self)
-            loop(0..<count, grain: nil, effort) { part throws(E) in
-                for i in part {
-                    let end = i == count - 1 ? elements.count : (i + 1) * size
-                    var span = UnsafeMutableBufferPointer(rebasing: elements[i * size..<end]).mutableSpan
-                    try body(i, &span)
+            Parallel.staying(on: scheduler) {
+                Loop(grain: nil).run(0..<count, placement) { part in
+                    let end = part.upperBound == count ? elements.count : part.upperBound * size
+                    effort.part(end - part.lowerBound * size) { () throws(E) in
+                        for i in part {
+                            let start = i * size
+                            let chunk = elements[start..<start + Swift.min(size, end - start)]
+                            var span = UnsafeMutableBufferPointer(rebasing: chunk).mutableSpan
+                            try body(i, &span)
+                        }
+                    }
                 }
             }
             try effort.end()

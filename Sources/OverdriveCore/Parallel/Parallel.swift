@@ -83,21 +83,14 @@ extension Parallel {
     /// Calls `body` for parts of a range that together are all of it.
     @inlinable
     func parts<E: Error>(of range: Range<Int>, _ body: (Range<Int>) throws(E) -> Void) throws(E) {
-        let effort = Effort<E>(self)
-        loop(range, grain: grain, effort, body)
-        try effort.end()
-    }
-
-    @inlinable
-    func loop<E: Error>(
-        _ range: Range<Int>, grain: Int?, _ effort: Effort<E>, _ body: (Range<Int>) throws(E) -> Void
-    ) {
         _ = Parallel.length(of: range)
+        let effort = Effort<E>(self)
         Parallel.staying(on: scheduler) {
             Loop(grain: grain).run(range, placement) { part in
                 effort.part(part.count) { () throws(E) in try body(part) }
             }
         }
+        try effort.end()
     }
 
     /// What `body` returns for each block, in their order.
