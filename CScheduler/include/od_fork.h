@@ -264,7 +264,7 @@ void od_forks_leave(od_fork_stay *stay);
 #if defined(__has_attribute) && !defined(OD_FORK_ENGINE)
 #if __has_attribute(swiftcall)
 /* The doors for Swift closures: a closure that does not escape is two words, the address of
- * a function in Swift's convention and a context. See Parallel+Doors.swift for the other side. */
+ * a function in Swift's convention and a context. See Doors.swift for the other side. */
 static inline __attribute__((swiftcall, always_inline, used)) od_fork_slot *
 od_fork_closure(void *code, void *context)
 {

@@ -106,7 +106,8 @@ final class Effort<E: Error>: CurrentWork {
     }
 
     /// Throws the first error, or `CancellationError` where the operation ends early, after all parts have ended: what
-    /// left a part out is not asked again whether it still says so.
+    /// left a part out is not asked again whether it still says so. Cancelled is also what was done whole, where that came
+    /// during its last part.
     @usableFromInline
     func end() throws(E) {
         if let error = problem.withLock({ $0 }) { throw error }

@@ -7,6 +7,7 @@ extension Parallel {
     ///     let broken = try Parallel().first(files) { try !isWhole($0) }
     ///
     /// The same as of a search from front to back: of several the first, and an error only where nothing before it was found.
+    /// So what runs is told of no error, and progress ends at the number of elements, whether they were looked at or not.
     ///
     /// - Parameters:
     ///   - elements: What to search.
@@ -47,7 +48,7 @@ extension Parallel {
 
     /// Whether an element is there.
     ///
-    ///     if Parallel().contains(samples, .nan) { … }
+    ///     if Parallel().contains(samples, 0) { … }
     ///
     /// - Parameters:
     ///   - elements: What to search.

@@ -71,7 +71,8 @@ extension Parallel {
     ///
     ///     let (a, b) = Parallel(on: renderers).join { left() } _: { right() }
     ///
-    /// Operations inside of the closures stay on that scheduler: nested joins need not say so again.
+    /// Operations inside of the closures stay on that scheduler: nested joins need not say so again. A token only tells the
+    /// closures, by ``Cancellation/isRequested``: the join ends when they do.
     ///
     /// - Parameters:
     ///   - a: Runs here, first.
@@ -95,7 +96,7 @@ extension Parallel {
     ///     func mergeSort(_ span: inout MutableSpan<Int>) {
     ///         if span.count < 64 { return insertionSort(&span) }
     ///         let middle = span.count / 2
-    ///         Parallel().join(splitting: &span, at: middle) { left in mergeSort(&left) } _: { right in mergeSort(&right) }
+    ///         _ = Parallel().join(splitting: &span, at: middle) { left in mergeSort(&left) } _: { right in mergeSort(&right) }
     ///         merge(&span, middle)
     ///     }
     ///

@@ -9,10 +9,12 @@ extension Parallel {
     ///     let tree = await Parallel().run { _ in buildTree(points) }
     ///
     /// The task's cancellation ends the operations of `body`'s parameter that may throw any error, as a token does. Others
-    /// are done whole, and ``Cancellation/isRequested`` says in all of them that nobody waits any more.
+    /// are done whole, as are joins of two, `invoke` of three and a scope without `throwing`; ``Cancellation/isRequested``
+    /// says in all of them that nobody waits any more.
     ///
     /// - Parameter body: Runs once, and gets the value to call operations on. Where the scheduler was shut down before a worker
-    ///   had begun with it, it runs on the calling task's thread, and is told that it is cancelled.
+    ///   had begun with it, it runs on the calling task's thread, and is told that it is cancelled. The worker lets go of what it
+    ///   has captured, maybe a moment after the task has gone on.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     /// - Ordering: What happened before is visible to `body`, and what it wrote is visible afterwards.

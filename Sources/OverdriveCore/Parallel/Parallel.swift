@@ -9,7 +9,7 @@
 ///
 /// Every operation takes closures that throw as well as such that do not. The first error wins: what has not begun then does
 /// not begin, ``Cancellation/isRequested`` turns true in what runs, and when all of that has ended the error is thrown, with
-/// its own type.
+/// its own type. (In a search nobody is told: what comes before an error may still be found.)
 ///
 /// - Threading: Operations are called from any thread, which takes part as a guest of the scheduler unless it is one of its
 ///   workers. A task calls them through ``run(_:)``, and suspends meanwhile.
@@ -29,15 +29,19 @@ public struct Parallel: Sendable {
     ///     let frames = try careful.map(0..<count) { try decode($0) }
     ///
     /// - Parameters:
-    ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none. Operations inside
-    ///     of the closures stay there.
-    ///   - grain: So many neighbours at least stay together, 1 or more; nil for as many as take some microseconds. Forks have
-    ///     no grain, nor do sorts.
-    ///   - placement: Whether parts of a loop belong to NUMA nodes.
+    ///   - scheduler: Whose workers help: nil for the caller's own, or ``Scheduler/shared`` where it has none, and for
+    ///     ``run(_:)`` always. Operations inside of the closures stay there.
+    ///   - grain: So many neighbours at least stay together, 1 or more; nil for as many as take some microseconds, and 1,024
+    ///     plain values where they are combined as they are. Forks have no grain, nor do sorts.
+    ///   - placement: Whether parts of a loop belong to NUMA nodes. Forks and sorts have no such parts, nor do `min`, `max`
+    ///     and `reduce` without `into`.
     ///   - token: Ends operations early, as does the cancellation of the work or the task that calls them: with
     ///     `CancellationError`, and therefore only those whose closures may throw any error. (A closure that throws nothing
-    ///     is given as `{ x throws in … }`.) Others are done whole, and their closures told by ``Cancellation/isRequested``.
-    ///   - progress: Counts the elements, or branches, that are done.
+    ///     is given as `{ x throws in … }`.) Others are done whole, and their closures told by ``Cancellation/isRequested``;
+    ///     so are joins of two, `invoke` of three and a scope without `throwing`, whatever they throw. An operation whose last
+    ///     part was under way ends with the error, too.
+    ///   - progress: Counts the elements, or branches, that are done; of a search all, whether looked at or not. Joins of
+    ///     two, `invoke` of three and a scope without `throwing` count nothing.
     /// - Cost: None.
     @inlinable
     @inline(__always)

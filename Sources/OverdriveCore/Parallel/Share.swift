@@ -19,7 +19,8 @@ struct Share: ~Copyable {
     @usableFromInline let count: Int
     /// So many at least are taken at once.
     @usableFromInline let grain: Int
-    /// Whether all may be over before a thief comes: of few numbers each may be long, unless the caller knows better.
+    /// Whether all may be over before a thief comes: of few numbers each may be long, unless the caller knows better. (A
+    /// number may be a block, of up to a 1,024th of all: so much is the first of many at most.)
     @usableFromInline let beginsAlone: Bool
 
     @inlinable

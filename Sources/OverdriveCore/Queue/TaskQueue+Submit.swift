@@ -71,7 +71,7 @@ extension TaskQueue {
     /// waits. A full queue takes the closure all the same, unless it rejects: the task is held back by waiting for it,
     /// and no thread is.
     ///
-    /// - Parameter body: What to run.
+    /// - Parameter body: What to run. The worker lets go of what it has captured, maybe a moment after the task has gone on.
     /// - Returns: What `body` returns, back in the caller's isolation.
     /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
     ///   ``PendingLimitReached`` when a queue that rejects is full.
