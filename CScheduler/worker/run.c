@@ -96,11 +96,9 @@ static void end_this_run(odi_worker *worker)
 /* What it tells may begin another one: where memory is short, a lane's drainer runs at once. */
 bool odi_worker_end_run(odi_worker *worker)
 {
-    const odi_worker *self = odi_worker_self;
-
     while (worker->run_record != NULL)
         end_this_run(worker);
-    return odi_worker_self == self;
+    return odi_worker_self == worker;
 }
 
 bool odi_worker_draw_credits(odi_worker *worker)

@@ -69,8 +69,8 @@ ODI_HOT_INLINE bool odi_worker_spend_credit(odi_worker *worker, odi_record *reco
     return true;
 }
 
-/* Ends the worker's run: its record's ledger is up to date afterwards. False: what that told has forked, and this
- * is the child, where the calling thread is no worker. Owner. */
+/* Ends the worker's run: its record's ledger is up to date afterwards. False: what that told, or what the
+ * caller did before, has forked, and this is the child, where the calling thread is no worker. Owner. */
 bool odi_worker_end_run(odi_worker *worker);
 
 /* The record of the worker's run, or NULL. Anyone. */

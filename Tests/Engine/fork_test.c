@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "include/od_timer.h"
 #include "job/group.h"
 #include "lane/queue.h"
 
@@ -219,6 +220,18 @@ static void expect_the_parent(void *unused)
         _exit(1);
 }
 
+static void assert_the_child_ended(void)
+{
+    int status = -1;
+
+    assert_comes_true(atomic_load(&forker.told));
+    bool ended = COMES_TRUE(waitpid(forker.child, &status, WNOHANG) != 0);
+    if (!ended)
+        kill(forker.child, SIGKILL);
+    assert_true(ended);
+    assert_int_equal(status, 0);
+}
+
 enum { NOTHING_FOLLOWS, A_JOB_OF_A_QUEUE, A_JOB_OF_THE_POOL, FOLLOWERS };
 
 /* The child ran the parent's next job, or looked for one for ever. */
@@ -230,7 +243,6 @@ static void who_forks_in_a_notification_leaves_the_next_job_to_the_parent(void *
     forker.parent = getpid();
     for (int follower = 0; follower < FOLLOWERS; follower++) {
         gate door = {0};
-        int status = -1;
 
         pool = lone_worker();
         serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
@@ -246,16 +258,43 @@ static void who_forks_in_a_notification_leaves_the_next_job_to_the_parent(void *
         else if (follower == A_JOB_OF_THE_POOL)
             od_pool_submit(pool, OD_BAND_DEFAULT, expect_the_parent, NULL);
         gate_open(&door);
-        assert_comes_true(atomic_load(&forker.told));
-        bool ended = COMES_TRUE(waitpid(forker.child, &status, WNOHANG) != 0);
-        if (!ended)
-            kill(forker.child, SIGKILL);
-        assert_true(ended);
-        assert_int_equal(status, 0);
+        assert_the_child_ended();
         assert_true(od_queue_wait(serial, HANG_NS));
         od_group_release(group);
         tear_down_queues();
     }
+}
+
+static void call_nothing(void *unused, uint64_t missed)
+{
+    (void)unused;
+    (void)missed;
+}
+
+static void fork_in_the_delivery(void *unused, od_timer *timer)
+{
+    fork_and_come_back(unused);
+    if (getpid() == forker.parent)
+        od_timer_perform(timer);
+}
+
+/* The child went on with the search in which its parent's worker had fired the timer. */
+static void who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent(void **state)
+{
+    od_timer_options options = {.delay_ns = MILLISECONDS(5), .call = call_nothing};
+
+    (void)state;
+    if (UNDER_TSAN)
+        skip(); /* as above */
+    forker.parent = getpid();
+    atomic_store(&forker.told, false);
+    pool = lone_worker();
+    od_timer *timer = od_timer_create_elsewhere(pool, &options, fork_in_the_delivery);
+    assert_non_null(timer);
+    od_timer_start(timer);
+    assert_the_child_ended();
+    od_timer_release(timer);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static void fork_again(void *unused)
@@ -377,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_child_makes_none_of_its_parents_notifications),
         cmocka_unit_test(a_job_may_fork),
         cmocka_unit_test(who_forks_in_a_notification_leaves_the_next_job_to_the_parent),
+        cmocka_unit_test(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent),
         cmocka_unit_test(a_child_may_fork),
         cmocka_unit_test(a_child_takes_over_no_chain_that_was_changing),
         cmocka_unit_test(forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent),
