@@ -86,9 +86,10 @@ static odi_worker *recruit(odi_crew *crew, int site, bool *short_of_memory)
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;
     worker->searching = true;
-    if (worker->benched)
+    if (worker->benched) {
         odi_crew_unseat(worker);
-    else if (!enlist(crew, worker)) {
+        odi_store_release(&worker->bench_word, 1, S3); /* locked: it may sit there again at once */
+    } else if (!enlist(crew, worker)) {
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
         *short_of_memory = true;
@@ -142,7 +143,7 @@ ODI_COLD static void start_failed(odi_crew *crew, odi_worker *worker)
         odi_idle_found(&worker->site->idle);
         crew->active--;
     }
-    worker->present = false;
+    worker->present = worker->begins_benched = false;
     crew->present--;
     (void)odi_crew_list_workers(crew); /* a worker without a thread in the table does no harm */
     note_failure(crew);
@@ -171,13 +172,15 @@ static bool says(odi_crew *crew, uint32_t bits)
     return (odi_load_relaxed(&crew->attention) & bits) != 0;
 }
 
-/* False: nothing was tried, or *error says why there is no worker. */
-static bool try_start(odi_crew *crew, odi_site *site, int *error)
+/* `at_once`: however short ago one was refused. False: nothing was tried, or *error says why there is no worker. */
+static bool try_start(odi_crew *crew, odi_site *site, bool at_once, int *error)
 {
     odi_worker *worker = NULL;
     bool called_back = false, short_of_memory = false;
 
     odi_lock_acquire(&crew->lock);
+    if (at_once)
+        crew->next_start_ns = 0;
     bool may = crew->active < odi_crew_limit(crew) && !says(crew, ODI_CANCELLING) &&
                (crew->next_start_ns == 0 || odi_clock_now() >= crew->next_start_ns);
     if (may) {
@@ -189,10 +192,9 @@ static bool try_start(odi_crew *crew, odi_site *site, int *error)
     odi_lock_release(&crew->lock);
     if (short_of_memory)
         *error = ENOMEM;
-    else if (worker != NULL && called_back) {
-        odi_store_release(&worker->bench_word, 1, S3);
+    else if (worker != NULL && called_back)
         odi_futex_wake(&worker->bench_word, 1);
-    } else if (worker != NULL)
+    else if (worker != NULL)
         *error = start_thread(crew, worker);
     return may && *error == 0; /* without a worker the token is out: somebody searches */
 }
@@ -216,14 +218,14 @@ static int start_first_spare(odi_crew *crew)
     return seated ? start_thread(crew, spare) : 0;
 }
 
-/* While the crew has no thread one at a time tries: who accepts a job may rely on it. */
-ODI_COLD static bool start_first(odi_crew *crew, odi_site *site, int *error)
+/* While the crew has no thread one at a time tries: who accepts a job may rely on it. `at_once`: as above. */
+ODI_COLD static bool start_first(odi_crew *crew, odi_site *site, bool at_once, int *error)
 {
     bool started = true;
 
     odi_lock_acquire(&crew->first_lock);
     if (says(crew, ODI_NO_THREADS)) { /* or somebody else was faster */
-        started = try_start(crew, site, error);
+        started = try_start(crew, site, at_once, error);
         if (started) {
             odi_crew_set_attention(crew, ODI_NO_THREADS, false);
             *error = start_first_spare(crew);
@@ -236,8 +238,8 @@ ODI_COLD static bool start_first(odi_crew *crew, odi_site *site, int *error)
 bool odi_crew_start_one(odi_crew *crew, odi_site *site)
 {
     int error = 0;
-    bool started = ODI_UNLIKELY(says(crew, ODI_NO_THREADS)) ? start_first(crew, site, &error)
-                                                             : try_start(crew, site, &error);
+    bool started = ODI_UNLIKELY(says(crew, ODI_NO_THREADS)) ? start_first(crew, site, false, &error)
+                                                             : try_start(crew, site, false, &error);
 
     if (error != 0)
         say_failure(crew, error);
@@ -247,11 +249,8 @@ bool odi_crew_start_one(odi_crew *crew, odi_site *site)
 int odi_crew_begin(odi_crew *crew)
 {
     int error = 0;
+    bool started = start_first(crew, odi_crew_site_here(crew), true, &error);
 
-    odi_lock_acquire(&crew->lock);
-    crew->next_start_ns = 0; /* who is refused may try again at once */
-    odi_lock_release(&crew->lock);
-    bool started = start_first(crew, odi_crew_site_here(crew), &error);
     if (error != 0)
         say_failure(crew, error);
     return started ? 0 : error;

@@ -192,6 +192,71 @@ static void a_worker_has_forks_whose_stack_is_no_whole_number_of_pages(void **st
     }
 }
 
+/* ---- threads that are not to be had ---- */
+
+static od_pool *refused;
+static atomic_int slow_attempts;
+
+static int refuse_the_second(void)
+{
+    return odi_load_acquire(&refused->crew.slots[1], W1) != NULL ? EAGAIN : 0;
+}
+
+/* It sat down on the bench and held the token there, so that whatever came was left to its search. */
+static void a_worker_in_the_place_of_a_first_spare_that_was_refused_works(void **state)
+{
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    refused = pool_of(2);
+    refused->crew.bench_ns = 10 * HANG_NS;
+    atomic_store(&before_thread, refuse_the_second);
+    od_pool_submit(refused, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    atomic_store(&before_thread, NULL);
+    odi_lock_acquire(&refused->crew.lock);
+    refused->crew.next_start_ns = 0;
+    odi_lock_release(&refused->crew.lock);
+    od_pool_submit(refused, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    gate_open(&door);
+    od_pool_free(refused);
+}
+
+static int refuse_slowly(void)
+{
+    atomic_fetch_add(&slow_attempts, 1);
+    odi_clock_sleep(MILLISECONDS(50));
+    return EAGAIN;
+}
+
+static void *submit_during_the_attempt(void *said)
+{
+    while (atomic_load(&slow_attempts) == 0)
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+    *(od_status *)said = od_pool_submit(refused, OD_BAND_DEFAULT, no_job, NULL);
+    return NULL;
+}
+
+/* The second, which waited for the first one's attempt, was told that its job is accepted. */
+static void of_two_that_begin_a_pool_without_threads_both_are_refused(void **state)
+{
+    od_status said = OD_OK;
+    pthread_t second;
+
+    (void)state;
+    refused = pool_of(2);
+    pthread_create(&second, NULL, submit_during_the_attempt, &said);
+    atomic_store(&before_thread, refuse_slowly);
+    assert_int_equal(od_pool_submit(refused, OD_BAND_DEFAULT, no_job, NULL), OD_NO_THREAD);
+    pthread_join(second, NULL);
+    atomic_store(&before_thread, NULL);
+    assert_int_equal(said, OD_NO_THREAD);
+    assert_false(odi_crew_has_work(&refused->crew));
+    od_pool_free(refused);
+}
+
 CHILDREN_MAY_START_THREADS
 
 int main(void)
@@ -202,6 +267,8 @@ int main(void)
         cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_the_monitor),
         cmocka_unit_test(a_group_may_be_waited_for_while_its_last_jobs_pool_goes),
         cmocka_unit_test(a_worker_has_forks_whose_stack_is_no_whole_number_of_pages),
+        cmocka_unit_test(a_worker_in_the_place_of_a_first_spare_that_was_refused_works),
+        cmocka_unit_test(of_two_that_begin_a_pool_without_threads_both_are_refused),
     };
     return run_guarded(tests);
 }
