@@ -35,6 +35,7 @@ void odi_deque_shrink(odi_deque *deque)
 /* What a search does not reach. */
 NEVER(odi_affinity_set)
 NEVER(odi_crew_bench)
+NEVER(odi_crew_sit)
 NEVER(odi_crew_depart)
 NEVER(odi_crew_has_work)
 NEVER(odi_crew_move)
