@@ -60,7 +60,7 @@ void odi_crew_seat(odi_worker *worker)
     odi_crew *crew = worker->crew;
 
     odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
-    worker->benched = true;
+    odi_home_bench(worker, true);
     worker->next_benched = crew->bench;
     crew->bench = worker;
 }
@@ -72,7 +72,7 @@ void odi_crew_unseat(odi_worker *worker)
     while (*link != worker)
         link = &(*link)->next_benched;
     *link = worker->next_benched;
-    worker->benched = false;
+    odi_home_bench(worker, false);
 }
 
 /* Whether a worker is one too many and the crew does not stop. Lock held. */

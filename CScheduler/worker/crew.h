@@ -123,7 +123,7 @@ struct odi_crew {
     int target, blocked, allowance;
     odi_plan *plan;         /* where workers live; NULL: anywhere. With homes.h's like these: */
     int *homes, *new_homes; /* [capacity] each slot's place; room for the next plan's */
-    int moving;             /* workers that have to move */
+    int moving;             /* workers off the bench that have to move */
     int active;  /* workers that are not on the bench */
     int present; /* threads of the crew that have not left */
     odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */
@@ -250,8 +250,8 @@ typedef enum {
  * many and can hand its jobs over. */
 odi_bench_result odi_crew_bench(odi_worker *worker);
 
-/* On the bench already, as a crew's first spare is from its beginning: waits there. One stays as long as the
- * crew has threads. */
+/* On the bench already, as a crew's first spare is from its beginning: waits there. The last one on the bench stays
+ * there until it is called back: a crew with a spare keeps two threads at least. */
 odi_bench_result odi_crew_sit(odi_worker *worker);
 
 /* Puts a worker on the bench, or takes it off it. Lock held, both. */

@@ -65,6 +65,14 @@ static bool works(const odi_crew *crew, int slot)
     return has_thread(crew, slot) && !worker_of(crew, slot)->benched;
 }
 
+/* Of who sits on the bench the crew takes no notice: it moves when it is called back. */
+static void count_moving(odi_crew *crew, int change)
+{
+    crew->moving += change;
+    if (crew->moving == (change > 0))
+        odi_crew_set_attention(crew, ODI_MOVES, change > 0);
+}
+
 static void has_to_move(odi_crew *crew, int slot)
 {
     odi_worker *worker = worker_of(crew, slot);
@@ -73,19 +81,17 @@ static void has_to_move(odi_crew *crew, int slot)
     if (!has_thread(crew, slot) || odi_load_relaxed(&worker->moves))
         return;
     odi_store_relaxed(&worker->moves, true);
-    if (crew->moving++ == 0)
-        odi_or_seqcst(&crew->attention, ODI_MOVES, S4);
+    if (!worker->benched)
+        count_moving(crew, 1);
 }
 
 static void has_moved(odi_worker *worker)
 {
-    odi_crew *crew = worker->crew;
-
     if (!odi_load_relaxed(&worker->moves)) /* relaxed: written under the lock */
         return;
     odi_store_relaxed(&worker->moves, false); /* relaxed: as above */
-    if (--crew->moving == 0)
-        odi_and_seqcst(&crew->attention, ~(uint32_t)ODI_MOVES, S4);
+    if (!worker->benched)
+        count_moving(worker->crew, -1);
 }
 
 static void exchange(odi_crew *crew, int slot, int other)
@@ -254,6 +260,13 @@ void odi_home_put(odi_worker *worker)
 void odi_home_forget(odi_worker *worker)
 {
     has_moved(worker);
+}
+
+void odi_home_bench(odi_worker *worker, bool benched)
+{
+    if (worker->benched != benched && odi_load_relaxed(&worker->moves)) /* relaxed: as above */
+        count_moving(worker->crew, benched ? -1 : 1);
+    worker->benched = benched;
 }
 
 bool odi_home_move(odi_worker *worker)

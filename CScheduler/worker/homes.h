@@ -46,6 +46,9 @@ void odi_home_put(odi_worker *worker);
 /* A worker that leaves has nowhere to move to any more. Lock held. */
 void odi_home_forget(odi_worker *worker);
 
+/* Marks a worker as on the bench, where it does not move before it is called back, or as off it. Lock held. */
+void odi_home_bench(odi_worker *worker, bool benched);
+
 /* Goes to the site of the worker's home, between two jobs, if it has to move. It holds no
  * token. True: the mask is to be applied anew (odi_home_settle). */
 bool odi_home_move(odi_worker *worker);

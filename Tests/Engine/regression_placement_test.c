@@ -128,6 +128,27 @@ static void a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan(void **
     }
 }
 
+/* Nobody moves on the bench: marked as one that has to, the first spare had every submission look for it. */
+static void a_first_spare_moves_when_it_is_called_back(void **state)
+{
+    od_pool_options options = options_for(1);
+
+    (void)state;
+    options.placement = OD_PLACEMENT_NODE;
+    options.spare_workers = 1;
+    od_pool *pool = pool_with(options, (odi_pool_world){.topology = odi_topology_synthetic(2, 4, 1)});
+    hold_workers(pool, 1);
+    let_workers_go(pool, 1);
+    od_pool_set_workers(pool, 8);
+    assert_comes_true(still_to_move(pool) == 0);
+    hold_workers(pool, 8);
+    assert_int_equal(workers_at(pool, 0), 4);
+    assert_int_equal(workers_at(pool, 1), 4);
+    let_workers_go(pool, 8);
+    assert_comes_true(still_to_move(pool) == 0);
+    od_pool_free(pool);
+}
+
 /* ---- on this machine ---- */
 
 static odi_cpu_mask allowed; /* read and written with pools at rest, or by the lock below */
@@ -287,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_pool_that_grows_fills_the_nodes_of_its_plan),
         cmocka_unit_test(a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room),
         cmocka_unit_test(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan),
+        cmocka_unit_test(a_first_spare_moves_when_it_is_called_back),
         cmocka_unit_test(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process),
         cmocka_unit_test(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own),
         cmocka_unit_test(the_first_worker_begins_on_the_site_that_it_is_wanted_on),
