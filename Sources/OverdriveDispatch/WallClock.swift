@@ -109,13 +109,31 @@ final class WallTimer: @unchecked Sendable {
             return (round, next)
         }
         guard let (round, next) = plan else { return }
-        let new = queue.timer(dueAt: clock.due(next), every: interval, qos: qos, flags: flags) { _ in self.tick(round) }
+        let call = Call(of: self, round)
+        let new = queue.timer(dueAt: clock.due(next), every: interval, qos: qos, flags: flags) { _ in call() }
         let old: TaskQueue.Timer? = section {
             guard !isOver, round == self.round else { return new }
             defer { timer = new }
             return timer
         }
         old?.cancel()
+    }
+
+    /// What the engine's timer calls, and has no more once it is over, or was taken back with what its queue had.
+    private final class Call: Sendable {
+        private let timer: WallTimer
+        private let round: Int
+
+        init(of timer: WallTimer, _ round: Int) { (self.timer, self.round) = (timer, round) }
+
+        deinit { timer.end(of: round) }
+
+        func callAsFunction() { timer.tick(round) }
+    }
+
+    /// Its only call does not come, unless it was armed again.
+    private func end(of round: Int) {
+        if interval == 0, section({ !isOver && round == self.round }) { cancel() }
     }
 
     /// How often it is due is for the clock to say, and not for the engine's timer.

@@ -80,6 +80,24 @@ extension DropIn {
             #expect(eventually { fired.count == 1 })
         }
 
+        @Test("a timer whose only call was taken back with what its queue had goes, and comes no more when the clock is set")
+        func takenBack() {
+            let clock = Clock()
+            let fired = Counter()
+            weak var kept: WallTimer?
+            queue.suspend()
+            do {
+                let timer = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(0)) { _ in fired.add() }
+                kept = timer
+            }
+            #expect(eventually { queue.taskQueue.cancelAll() == 1 })
+            queue.resume()
+            #expect(eventually { kept == nil })
+            clock.set(on: 1)
+            queue.sync {}
+            #expect(fired.count == 0)
+        }
+
         @Test("a source counts the intervals that the clock passed over, keeps to whole ones from the first time, and stops")
         func repeating() {
             let clock = Clock()
