@@ -109,9 +109,9 @@ struct AdoptTests {
         #expect(package.contents == before)
     }
 
-    @Test("passes over a manifest for an older toolchain where Package.swift asks for newer tools, as the toolchain does")
-    func olderManifest() throws {
-        let header = "// swift-tools-version:5.5\nimport PackageDescription\n"
+    @Test("passes over a manifest for an older toolchain where Package.swift asks for newer tools, as the toolchain does", arguments: ["", "\n"])
+    func olderManifest(start: String) throws {
+        let header = start + "// swift-tools-version:5.5\nimport PackageDescription\n"
         let package = try Package([
             "Package.swift": header + "let package = Package(name: \"p\", targets: [.target(name: \"A\")])\n",
             "Package@swift-5.4.swift": "// swift-tools-version:5.4\nimport PackageDescription\nlet old = Package(name: \"p\")\n",
@@ -121,6 +121,18 @@ struct AdoptTests {
         let dump = Command("/usr/bin/env", ["swift", "package", "--package-path", package.path, "dump-package"])
         let described = try String(decoding: dump.run().output, as: UTF8.self)
         #expect(described.contains("\"OverdriveDispatch\""), "\(described)")
+    }
+
+    @Test("takes the manifest for every 6 before the one for 6.0, which the toolchain is too new for")
+    func manifestForThisToolchain() throws {
+        let header = "// swift-tools-version:5.5\nimport PackageDescription\n"
+        let package = try Package([
+            "Package.swift": header + "let plain = Package(name: \"p\")\n",
+            "Package@swift-6.0.swift": "// swift-tools-version:6.0\nimport PackageDescription\nlet old = Package(name: \"p\")\n",
+            "Package@swift-6.swift": header + "let package = Package(name: \"p\", targets: [.target(name: \"A\")])\n",
+            "Sources/A/A.swift": Self.source,
+        ])
+        #expect(try package.adopt().lines.last == "Package@swift-6.swift")
     }
 
     @Test("leaves what it cannot move as it is, with one sentence")

@@ -66,8 +66,9 @@ struct AdoptablePackage {
         manifestPath = path + "/" + AdoptablePackage.selectedManifest(in: path)
     }
 
-    /// The manifest that is made for this very toolchain; else, of `Package@swift-5.9.swift` and its like, the newest that
-    /// the toolchain is not too old for, where it asks for newer tools than `Package.swift` does.
+    /// The manifest that is made for this very toolchain, by as many numbers as any; else, of `Package@swift-5.9.swift` and
+    /// its like, the newest that the toolchain is not too old for, where it asks for newer tools than `Package.swift` does, or
+    /// the toolchain is too old for that.
     private static func selectedManifest(in path: String) -> String {
         let version = Command.run(["swift", "--version"])
         let words = String(decoding: version.output, as: UTF8.self)
@@ -79,18 +80,25 @@ struct AdoptablePackage {
             guard let match = name.wholeMatch(of: #/Package@swift-(\d+)(?:\.(\d+))?(?:\.(\d+))?\.swift/#) else { continue }
             let parts = [match.1, match.2 ?? "", match.3 ?? ""].compactMap { Int($0) }
             // `Package@swift-5` is for every 5.
-            guard isMadeForThis(parts) || parts.lexicographicallyPrecedes(toolchain) else { continue }
-            if let best, parts.lexicographicallyPrecedes(best.version) { continue }
+            let isForThis = isMadeForThis(parts)
+            guard isForThis || parts.lexicographicallyPrecedes(toolchain) else { continue }
+            if let best {
+                let bestIsForThis = isMadeForThis(best.version)
+                guard isForThis == bestIsForThis ? !parts.lexicographicallyPrecedes(best.version) : isForThis else { continue }
+            }
             best = (parts, name)
         }
         let plain = "Package.swift"
         guard let best else { return plain }
         func tools(_ name: String) -> [Int] { toolsVersion(ofManifest: path + "/" + name) }
-        return isMadeForThis(best.version) || tools(plain).lexicographicallyPrecedes(tools(best.name)) ? best.name : plain
+        let isWanted =
+            isMadeForThis(best.version) || tools(plain).lexicographicallyPrecedes(tools(best.name))
+            || toolchain.lexicographicallyPrecedes(tools(plain))
+        return isWanted ? best.name : plain
     }
 
     private static func toolsVersion(ofManifest path: String) -> [Int] {
-        let first = (Files.read(path) ?? "").prefix { !$0.isNewline }
+        let first = (Files.read(path) ?? "").drop(while: \.isWhitespace).prefix { !$0.isNewline }
         let match = first.firstMatch(of: #/(?i)swift-tools-version:\s*(\d+)(?:\.(\d+))?(?:\.(\d+))?/#)
         return [match?.1, match?.2, match?.3].map { part in part.flatMap { Int($0) } ?? 0 }
     }
