@@ -24,6 +24,8 @@ struct Audit {
     private var known: [Bytes: Known] = [:]
     private var changed: [Bytes] = []
     private var unreadable: [Bytes] = []
+    /// What is there and cannot be read: a directory, or a file.
+    private var closed: Set<Bytes> = []
     private var added: [(name: Bytes, digest: Digest)] = []
 
     /// Reads the list.
@@ -61,9 +63,12 @@ struct Audit {
     }
 
     /// Takes a file of the tree, or a directory, that could not be read.
-    mutating func fail(_ name: Bytes) {
+    mutating func fail(_ failure: Failure) {
+        let name = failure.path
         known[name]?.isMet = true
         unreadable.append(name)
+        guard ![ENOENT, ENOTDIR, Failure.specialFile].contains(failure.number) else { return }
+        closed.insert(Bytes(name.last == .slash ? name.dropLast() : name[...]))
     }
 
     /// All differences, in the order of their names.
@@ -72,7 +77,6 @@ struct Audit {
         differences += unreadable.map { Difference(kind: .unreadable, name: $0) }
         var missing: [Digest: [Bytes]] = [:]
         // Of what is in a directory that cannot be read nobody knows whether it is missing.
-        let closed = Set(unreadable.map { Bytes($0.last == .slash ? $0.dropLast() : $0[...]) })
         for (name, entry) in known where !entry.isMet {
             if !closed.isEmpty, name.indices.contains(where: { name[$0] == .slash && closed.contains(Bytes(name[..<$0])) }) {
                 differences.append(Difference(kind: .unreadable, name: name))

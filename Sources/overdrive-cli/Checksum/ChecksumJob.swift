@@ -35,7 +35,7 @@ struct ChecksumJob {
     func audit(_ paths: [Bytes], against audit: Audit) -> ExitStatus {
         walk(paths) { AuditPlan(TreePlan($0, mostFailures: .max), audit) } verdict: { plan in
             var audit = plan.audit
-            for failure in plan.failures.kept { audit.fail(failure.path) }
+            for failure in plan.failures.kept { audit.fail(failure) }
             return audit.report(json: json)
         }
     }

@@ -55,10 +55,22 @@ struct AuditTests {
         try tree.write("list", "\(digest("1"))  dir/in/a\n\(digest("2"))  dirb\n")
         var audit = try Audit(
             LineReader(descriptor: open("\(tree.path)/list", O_RDONLY | O_CLOEXEC)), named: "list")
-        audit.fail(Bytes(ascii: "dir/"))
+        audit.fail(Failure(path: Bytes(ascii: "dir/"), number: EACCES))
         audit.meet(try #require(ChecksumLine(Bytes(ascii: "\(digest("1"))  new")[...])))
         let found = audit.differences().map { "\($0.kind) \(String(decoding: $0.name, as: UTF8.self))" }
         #expect(found == ["unreadable dir/", "unreadable dir/in/a", "missing dirb", "extra new"])
+    }
+
+    @Test("--audit of a directory that is gone calls what was in it missing, or moved where it is found")
+    func goneDirectory() throws {
+        let tree = try TemporaryTree()
+        try tree.write("data/a", "a")
+        try tree.write("list", try overdrive(["data"], in: tree).text)
+        rename("\(tree.path)/data", "\(tree.path)/new")
+        #expect(try overdrive(["--audit", "list", "data"], in: tree).lines == ["unreadable: data", "missing: data/a"])
+        #expect(
+            try overdrive(["--audit", "list", "data", "new"], in: tree).lines
+                == ["unreadable: data", "moved: data/a -> new/a"])
     }
 
     @Test("--audit and --journal lose none of the paths that cannot be read, however many")
