@@ -87,17 +87,22 @@ public struct BatchMerge {
 
     /// Calls `body` for each item that ended, in order.
     public func outputs(_ body: (Int, Result<[UInt8], BatchFailure>) -> Void) {
+        outputs(while: { index, result in
+            body(index, result)
+            return true
+        })
+    }
+
+    /// Calls `body` for each item that ended, in order, until it says no.
+    package func outputs(while body: (Int, Result<[UInt8], BatchFailure>) -> Bool) {
         for index in 0..<count {
             for shard in shards where shard.ended.contains(index) {
                 if let failed = shard.quarantined[index] {
-                    body(
-                        index,
-                        .failure(
-                            BatchFailure(
-                                attempts: failed.attempts,
-                                description: String(decoding: failed.error, as: UTF8.self))))
+                    let failure = BatchFailure(
+                        attempts: failed.attempts, description: String(decoding: failed.error, as: UTF8.self))
+                    if !body(index, .failure(failure)) { return }
                 } else if let output = shard.output(of: index) {
-                    body(index, .success(output))
+                    if !body(index, .success(output)) { return }
                 }
                 break
             }

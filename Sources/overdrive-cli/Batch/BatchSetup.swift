@@ -104,7 +104,7 @@ struct BatchSetup: ParsableArguments {
     /// - Returns: How the command ends because of that, or of what its output has come to; nil when the batch came to its
     ///   own end.
     func conclude(_ report: BatchReport, _ output: OrderedOutput) -> ExitStatus? {
-        if let status = output.status { return status }
+        output.flush()
         if report.cutOff > 0 {
             StandardError.say(
                 "the journal ended in the middle of a record: \(report.cutOff) bytes do not count, and what was in them was done again"
@@ -120,6 +120,8 @@ struct BatchSetup: ParsableArguments {
                 return error == EROFS ? .readOnly : .output
             }
         }
+        // Last: without a reader this is the end.
+        if let status = output.status { return status }
         guard report.ending == .interrupted || output.error == EINTR else { return nil }
         for name in report.stuck { StandardError.say(name, "did not end in time") }
         let hint = journal == nil ? "" : "; the same command goes on from here"
@@ -177,6 +179,7 @@ final class OrderedOutput {
     /// - Returns: Whether it could be written, as far as that is known by now.
     @discardableResult
     func append(_ bytes: some Collection<UInt8>) -> Bool {
+        guard error == 0 else { return false }
         pending += bytes
         return pending.count < 1 << 16 || flush()
     }

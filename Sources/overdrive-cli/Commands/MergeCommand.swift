@@ -31,6 +31,12 @@ struct MergeCommand: ParsableCommand {
         }
     }
 
+    /// The name of `output` and `mark`, and of the name so much as a name may have.
+    private static func draft(for output: Bytes, mark: Bytes) -> Bytes {
+        let start = output.lastIndex(of: .slash).map { $0 + 1 } ?? 0
+        return output.prefix(start + max(0, Int(NAME_MAX) - mark.count)) + mark
+    }
+
     /// Prints the outputs of the journals in `directory`, or writes them to the file `output`.
     static func merge(_ directory: String, output: Bytes?) throws(BatchRefusal) -> ExitStatus {
         let manifest = try Manifest.read("\(directory)/manifest")
@@ -46,7 +52,7 @@ struct MergeCommand: ParsableCommand {
             throw BatchRefusal(error.status, error.description)
         }
         // Nobody else's, on a file system that others share too.
-        let draft = output.map { $0 + Bytes(ascii: ".partial-\(Host.current.name)-\(getpid())") }
+        let draft = output.map { Self.draft(for: $0, mark: Bytes(ascii: ".partial-\(Host.current.name)-\(getpid())")) }
         var isWhole = false
         defer { if let draft, !isWhole { _ = draft.withCString { unlink($0) } } }
         var descriptor = STDOUT_FILENO
@@ -60,25 +66,23 @@ struct MergeCommand: ParsableCommand {
         let isOfCommands = merge.job.hasPrefix("run ")
         let isJSON = JournalledChecksum.isJSON(merge.job)
         var failed = 0
-        merge.outputs { index, result in
+        merge.outputs(while: { index, result in
             switch result {
             case .success(let bytes):
-                if isOfCommands, let (_, outcome) = CommandBatch.decode(bytes) {
-                    results.append(outcome.output)
-                    if !outcome.errors.isEmpty { StandardError.write(outcome.errors) }
-                } else {
-                    results.append(bytes)
-                }
+                guard isOfCommands, let (_, outcome) = CommandBatch.decode(bytes) else { return results.append(bytes) }
+                guard results.append(outcome.output) else { return false }
+                if !outcome.errors.isEmpty { StandardError.write(outcome.errors) }
             case .failure(let failure):
                 failed += 1
                 if isJSON {
                     var line = Bytes()
                     JSONLine.failure(name(index), failure.description, to: &line)
-                    results.append(line)
+                    guard results.append(line) else { return false }
                 }
                 StandardError.say(name(index), failure.description)
             }
-        }
+            return true
+        })
         if let status = results.status { return status }
         if let draft, let output {
             guard fsync(descriptor) == 0, close(descriptor) == 0,

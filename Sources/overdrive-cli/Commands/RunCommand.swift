@@ -210,7 +210,7 @@ struct CommandBatch {
                 if !output.flush() { token.cancel() }
             }
         }
-        if output.flush(), let error = log?.finish() { throw error }
+        if let error = log?.finish(), output.flush() { throw error }
         if let status = setup.conclude(report, output) { return status }
         exit(Int32(min(failures, 63)))
     }

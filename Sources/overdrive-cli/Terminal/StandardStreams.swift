@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OverdriveBatch
 internal import OverdriveCore
 
 /// Standard error, for sentences.
@@ -18,9 +19,9 @@ enum StandardError {
         write(start + path.printable + Bytes(ascii: ": \(sentence)\n"))
     }
 
-    /// Writes the bytes; who reads them no longer is no reason to stop.
+    /// Writes the bytes; who reads them no longer is no reason to stop, and none to go on when the run is to end.
     static func write(_ bytes: Bytes) {
-        _ = StandardStreams.write(bytes[...], to: STDERR_FILENO) { false }
+        _ = StandardStreams.write(bytes[...], to: STDERR_FILENO) { StopSignals.received != nil }
     }
 }
 
@@ -49,18 +50,24 @@ enum StandardStreams {
     /// - Parameter giveUp: Asked as long as the reader takes nothing.
     /// - Returns: 0, or the `errno` that ended it; `EINTR` when `giveUp` did.
     static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, giveUp: () -> Bool) -> Int32 {
-        bytes.withUnsafeBytes { all in
+        var status = stat()
+        // A file waits for no reader.
+        let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        return bytes.withUnsafeBytes { all in
             var rest = all[...]
             while !rest.isEmpty {
-                // So much fits where anything does: only the wait is ever long, which a signal need not interrupt.
-                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                let count = poll(&ready, 1, 50)
-                if count == 0 || count < 0 && errno == EINTR {
-                    if giveUp() { return EINTR }
-                    continue
+                if !isFile {
+                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    let count = poll(&ready, 1, 50)
+                    if count == 0 || count < 0 && errno == EINTR {
+                        if giveUp() { return EINTR }
+                        continue
+                    }
                 }
+                // So much fits where anything does: only the wait is ever long, which a signal need not interrupt.
                 let written = Glibc.write(
-                    descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, min(rest.count, Int(PIPE_BUF)))
+                    descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+                    isFile ? rest.count : min(rest.count, Int(PIPE_BUF)))
                 if written >= 0 {
                     rest = rest.dropFirst(written)
                 } else if errno != EINTR && errno != EAGAIN {

@@ -158,22 +158,52 @@ struct RunTests {
         }
     }
 
-    @Test("ends on a signal although nobody reads its output")
-    func readerStalled() throws {
+    @Test("ends on a signal although nobody reads what it prints, and its log is whole", arguments: [STDOUT_FILENO, STDERR_FILENO])
+    func readerStalled(stream: Int32) throws {
         let tree = try TemporaryTree()
-        var command = Command.overdrive(["run", "--", "sh", "-c", "head -c 1000000 /dev/zero; : >done", ":::", "x"])
+        let script = "[ $0 = x ] || exec sleep 1000; head -c 1000000 /dev/zero >&\(stream)"
+        var command = Command.overdrive(["run", "--joblog", "log", "--", "sh", "-c", script, ":::", "x", "y"])
         command.directory = tree.path
         let ends = try pipeEnds()
         defer { close(ends.reading) }
-        command.output = .descriptor(ends.writing)
+        if stream == STDOUT_FILENO { command.output = .descriptor(ends.writing) } else { command.errors = .descriptor(ends.writing) }
         let running = try command.start()
+        var writable = pollfd(fd: ends.writing, events: Int16(POLLOUT), revents: 0)
+        while poll(&writable, 1, 0) > 0 { usleep(5000) }  // full: it writes, and waits for us
         close(ends.writing)
-        while access("\(tree.path)/done", F_OK) != 0 { usleep(5000) }
-        usleep(300_000)  // it writes, and waits for us
         running.send(SIGTERM)
         let outcome = try running.wait()
         #expect(outcome.status == 130)
-        #expect(outcome.errors.hasPrefix("overdrive: interrupted: "), "\(outcome.errors)")
+        if stream == STDOUT_FILENO { #expect(outcome.errors.hasPrefix("overdrive: interrupted: "), "\(outcome.errors)") }
+        #expect(try Command("cat", ["\(tree.path)/log"]).run().text.hasSuffix(" x\n"))
+    }
+
+    @Test("its log and its report are written although the reader of its output has gone, and merge says no more then")
+    func readerGoneBefore() throws {
+        let tree = try TemporaryTree()
+        let script = "head -c 100000 /dev/zero; echo told >&2"
+        func isEndedWithoutReader(_ arguments: [String]) throws -> Command.Outcome {
+            var command = Command.overdrive(arguments)
+            command.directory = tree.path
+            let ends = try pipeEnds()
+            close(ends.reading)
+            command.output = .descriptor(ends.writing)
+            defer { close(ends.writing) }
+            let outcome = try command.run()
+            #expect(outcome.status == 128 + SIGPIPE)
+            return outcome
+        }
+        _ = try isEndedWithoutReader(["run", "--joblog", "log", "--report", "report", "--", "sh", "-c", script, ":::", "x"])
+        #expect(try Command("cat", ["\(tree.path)/log"]).run().lines.count == 2)
+        #expect(try Command("cat", ["\(tree.path)/report"]).run().lines.isEmpty == false)
+        #expect(try run(["--journal", "j", "--", "sh", "-c", script, ":::", "x", "y"], in: tree).status == 0)
+        #expect(try isEndedWithoutReader(["merge", "j"]).errors == "")
+    }
+
+    @Test("output that cannot be written is kept no longer")
+    func failedOutput() {
+        let output = OrderedOutput(descriptor: .max)
+        #expect(!output.append(Bytes(repeating: 65, count: 1 << 16)) && !output.append([65]))
     }
 
     @Test("has what a command prints in the background after its end in nobody else's output")
@@ -229,12 +259,13 @@ struct RunTests {
         #expect(try run(["--journal", "j", "--", "echo", ":::", "x"], in: tree).status == 0)
         try tree.write("out.partial", "mine")
         try tree.makeDirectory("folder")
-        for (name, status) in [("out", Int32(0)), ("folder", 74)] {
+        let long = String(repeating: "z", count: 255)
+        for (name, status) in [("out", Int32(0)), ("folder", 74), (long, 0)] {
             var merge = Command.overdrive(["merge", "--output", name, "j"])
             merge.directory = tree.path
             #expect(try merge.run().status == status)
         }
-        #expect(try Command("ls", [tree.path]).run().lines == ["folder", "input", "j", "out", "out.partial"])
+        #expect(try Command("ls", [tree.path]).run().lines == ["folder", "input", "j", "out", "out.partial", long])
         #expect(try Command("cat", ["\(tree.path)/out", "\(tree.path)/out.partial"]).run().text == "x\nmine")
     }
 
