@@ -52,7 +52,15 @@ struct GlobalExecutorTests {
 
     @Test("moves a utility task up that somebody awaits in a hurry, past 100,000 others")
     func raised() throws {
-        let lines = try probe("global-probe", "install", "raised")
+        try expectRaised(probe("global-probe", "install", "raised"))
+    }
+
+    @Test("moves a background task up again that was awaited by a utility one before: both have been in a line")
+    func raisedTwice() throws {
+        try expectRaised(probe("global-probe", "install", "raised-twice", environment: ["OVERDRIVE_WORKERS": "1"]))
+    }
+
+    private func expectRaised(_ lines: [String]) throws {
         let numbers = try #require(lines.first { $0.hasPrefix("raised") })
             .split { !$0.isNumber && $0 != "." }.compactMap { Int($0) }
         // Others that started meanwhile, others that waited then, and the priority.

@@ -57,8 +57,12 @@ package enum GlobalJobs {
         let qos = TaskQueue.QoS(job.priority.rawValue)
         let job = unsafeBitCast(UnownedJob(job), to: UInt.self)
         guard isTask, LowBandJobs.holds(qos) else { return submit(job, qos) }
-        let present = self.qos(of: job, priorityNow)
-        guard present == qos else { return submit(job, present) }
+        put(job, self.qos(of: job, priorityNow))
+    }
+
+    /// Has a task wait in the band of its priority of now: in a line, if the band has one, so that it can be raised again.
+    static func put(_ job: UInt, _ qos: TaskQueue.QoS) {
+        guard LowBandJobs.holds(qos) else { return submit(job, qos) }
         low.pointee.append(job, qos)
         expect(od_pool_submit(pool, qos.band, runLow, UnsafeMutableRawPointer(bitPattern: UInt(qos.rawValue))))
     }
@@ -68,7 +72,7 @@ package enum GlobalJobs {
         if status != OD_OK { trap("The global executor cannot have its first thread, and its jobs would never run") }
     }
 
-    static func submit(_ job: UInt, _ qos: TaskQueue.QoS) {
+    private static func submit(_ job: UInt, _ qos: TaskQueue.QoS) {
         expect(od_pool_submit(pool, qos.band, run, UnsafeMutableRawPointer(bitPattern: job)))
     }
 

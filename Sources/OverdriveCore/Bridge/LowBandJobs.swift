@@ -12,7 +12,8 @@ internal import Synchronization
 /// Who begins to await a task raises its priority, and Swift's runtime tells no executor of that. So a task that waits
 /// in a low band stands in a line where its priority can be asked for again, and the pool has a turn instead of it, which
 /// takes the line's first. A worker that has ended a job of a higher band, which is where tasks begin to await, or comes to a
-/// turn, looks through the lines now and then; whoever has been raised leaves for the pool, in his band of now.
+/// turn, looks through the lines now and then; whoever has been raised leaves for the pool, in his band of now, or for that
+/// band's line.
 final class LowBandJobs: Sendable {
     /// A band's line, of the jobs' addresses. What has left it early has left a gap, 0.
     private struct Line {
@@ -154,7 +155,10 @@ final class LowBandJobs: Sendable {
     @inline(__always)
     func lookIfDue(isPrompted: Bool) {
         guard waiting.load(ordering: .relaxed) > 0 else { return }
-        if isPrompted { self.isPrompted.store(true, ordering: .relaxed) }
+        // Written once for all jobs until somebody looks: the others leave the cache's line where it is.
+        if isPrompted, !self.isPrompted.load(ordering: .relaxed) { self.isPrompted.store(true, ordering: .relaxed) }
+        // Relaxed: who looks goes on, or the next job's end does; the clock is not asked for nothing.
+        guard !isLooking.load(ordering: .relaxed) else { return }
         look()
     }
 
@@ -180,7 +184,8 @@ final class LowBandJobs: Sendable {
                 return (raised, lines.isInRound)
             }
             waiting.subtract(raised.count, ordering: .relaxed)
-            for job in raised { GlobalJobs.submit(job, GlobalJobs.qos(of: job, priority)) }
+            // Their turns stay, and may find nothing.
+            for job in raised { GlobalJobs.put(job, GlobalJobs.qos(of: job, priority)) }
             isOver = !isInRound
             now = Self.now
         } while !isOver && now < end

@@ -14,6 +14,7 @@ public enum Workload {
         case "blocked": await blocked(count: 1_000, "sleep(1)") { sleep(1) }
         case "blocked-briefly": await blocked(count: 100, "usleep(100,000)") { usleep(100_000) }
         case "raised": await raised()
+        case "raised-twice": try await raisedTwice()
         case "raised-anywhere": await raisedAnywhere()
         case "meet": await meet()
         default: return false
@@ -85,27 +86,55 @@ public enum Workload {
 
     /// 100,000 utility tasks, the last of which is awaited by somebody who is in a hurry.
     private static func raised() async {
-        let count = 100_000
         let ended = Counter()
-        let tasks = (1..<count).map { _ in
+        let others = spinning(ended)
+        await hurry(seeing(ended, priority: .utility), others, ended)
+    }
+
+    /// A background task that a utility one awaits, and then, behind 100,000 utility tasks, somebody who is in a hurry. For one worker.
+    private static func raisedTwice() async throws {
+        let ended = Counter(), ready = Counter()
+        let hold = Task.detached(priority: .high) { while ready.value == 0 {} }
+        // A low band has its share of the turns: these are ahead of the task in it.
+        let ahead = (0..<10_000).map { _ in Task.detached(priority: .background) {} }
+        let task = seeing(ended, priority: .background)
+        let first = Task.detached(priority: .utility) { _ = await task.value }
+        let others = spinning(ended)
+        ready.add()
+        await hold.value
+        // The first of them begins to await, and the task leaves its line for the others'.
+        try await Task.sleep(for: .milliseconds(300))
+        await hurry(task, others, ended)
+        await first.value
+        for task in ahead { await task.value }
+    }
+
+    /// When a task began, how many had ended then, and its priority.
+    private typealias Seen = (ContinuousClock.Instant, Int, TaskPriority)
+
+    private static func seeing(_ ended: Counter, priority: TaskPriority) -> Task<Seen, Never> {
+        Task.detached(priority: priority) { (.now, ended.value, Task.currentPriority) }
+    }
+
+    private static func spinning(_ ended: Counter) -> [Task<Void, Never>] {
+        (1..<100_000).map { _ in
             Task.detached(priority: .utility) {
                 spin(for: .microseconds(20))
                 ended.add()
             }
         }
-        let last = Task.detached(priority: .utility) {
-            let now = ContinuousClock.now
-            return (now, ended.value, Task.currentPriority)
-        }
+    }
+
+    private static func hurry(_ task: Task<Seen, Never>, _ others: [Task<Void, Never>], _ ended: Counter) async {
         let asker = Task.detached(priority: .userInitiated) {
             let begun = ContinuousClock.now, before = ended.value
-            let (started, ended, priority) = await last.value
+            let (started, ended, priority) = await task.value
             return (begun.duration(to: started), ended - before, priority)
         }
-        let (delay, others, priority) = await asker.value
-        let left = count - ended.value
-        say("raised task started after \(delay), \(others) others and with \(left) waiting, as \(priority.rawValue)")
-        for task in tasks { await task.value }
+        let (delay, before, priority) = await asker.value
+        let left = others.count + 1 - ended.value
+        say("raised task started after \(delay), \(before) others and with \(left) waiting, as \(priority.rawValue)")
+        for other in others { await other.value }
         say("all \(ended.value) others ended")
     }
 
