@@ -88,13 +88,15 @@ void od_batch_submit(od_batch *batch)
     od_queue *queue = batch->queue;
     uint32_t jobs = batch->count, kept = 0, pushed = 0;
     bool together = queue->pending_limit == 0 && jobs > 0;
+    bool urgent = batch->key < queue->band; /* asked first, both: the last job may be the queue's last */
+    od_pool *pool = queue->pool;
     odi_record *record =
         together ? count_on_record(queue, batch->group, batch->key, jobs) : NULL;
 
     batch->count = 0;
     if (record == NULL) { /* a limit judges each; or memory is short */
         for (uint32_t i = 0; i < jobs; i++)
-            odi_pool_expect(queue->pool, odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]));
+            odi_pool_expect(pool, odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]));
         return;
     }
     for (uint32_t i = 0; i < jobs; i++) {
@@ -108,9 +110,9 @@ void od_batch_submit(od_batch *batch)
         pushed = push(queue, record, batch->jobs, kept);
         while (pushed < kept && odi_lane_push(queue, batch->jobs[pushed]))
             pushed++;
-        if (batch->key < queue->band)
+        if (urgent)
             odi_lane_raise_all(queue, batch->key);
     }
-    odi_pool_submit_several(queue->pool, odi_record_band(record), batch->jobs + pushed,
+    odi_pool_submit_several(pool, odi_record_band(record), batch->jobs + pushed,
                             kept - pushed);
 }

@@ -175,10 +175,9 @@ static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
     while (!done) {
         odi_record *record = odi_queue_find_record(queue, group, key);
 
-        if (record == NULL && !odi_pool_is_open(queue->pool)) { /* then it is, and the limit holds for the first too */
-            *status = odi_pool_admit(queue->pool);
-            if (*status == OD_OK)
-                continue;
+        if (record == NULL) /* the limit holds for those too that begin the pool */
+            record = odi_queue_admit(queue, group, key, status);
+        if (*status != OD_OK) {
             (void)odi_pool_refuse(queue->pool, *status, job);
             return true;
         }
@@ -208,13 +207,14 @@ od_status odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 
 static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
 {
+    od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
     od_status status = OD_OK;
 
     if (queue->pending_limit > 0 && !submit(queue, group, key, job, OD_OVERFLOW_REFUSED, &status))
         return false;
     if (queue->pending_limit == 0)
         status = odi_queue_submit(queue, group, key, job);
-    odi_pool_expect(queue->pool, status);
+    odi_pool_expect(pool, status);
     return true;
 }
 

@@ -97,6 +97,12 @@ static void drained(void *raw, odi_record *record)
     odi_queue_reap(queue);
 }
 
+/* Lock held: a stop's last cancel, which takes it, comes later, or the stop is seen. */
+static bool is_past_deadline(const od_queue *queue)
+{
+    return odi_load_relaxed(&queue->pool->crew.attention) & ODI_CANCELLING; /* relaxed: the lock */
+}
+
 /* Lock held. */
 static bool renew(odi_record *record)
 {
@@ -107,6 +113,7 @@ static bool renew(odi_record *record)
 
     if (!(flags & ODI_RECORD_CANCELLED) || flags & ODI_RECORD_ORPHANED ||
         queue->before != NULL || /* what a barrier waits for gets no further jobs */
+        is_past_deadline(queue) ||
         !odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0))
         return false;
     take_off(record);
@@ -146,6 +153,8 @@ odi_set odi_queue_set(od_queue *queue)
 /* A new record of the queue. Lock held. */
 static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
 {
+    if (is_past_deadline(queue))
+        return NULL;
     odi_lane_open_if_clear(queue); /* its first job */
     odi_record *record =
         odi_record_new(&queue->pool->crew, queue, group, key, &odi_queue_owner);
@@ -216,17 +225,28 @@ odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t ke
 
 /* ---- submitting ---- */
 
-/* There is no record for the job. */
+ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, od_status *status)
+{
+    odi_record *record = NULL;
+
+    do { /* twice only where it stops meanwhile */
+        *status = odi_pool_admit(queue->pool);
+        if (*status == OD_OK)
+            record = find_record(queue, group, key);
+    } while (*status == OD_OK && record == NULL && !odi_pool_is_open(queue->pool));
+    return record;
+}
+
+/* There was no record for the job. */
 ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key,
                                                 odi_entry job)
 {
-    bool was_open = odi_pool_is_open(queue->pool);
-    od_status status = odi_pool_admit(queue->pool);
+    od_status status;
 
+    if (odi_queue_admit(queue, group, key, &status) != NULL)
+        return odi_queue_submit(queue, group, key, job);
     if (status != OD_OK)
         return odi_pool_refuse(queue->pool, status, job);
-    if (!was_open)
-        return odi_queue_submit(queue, group, key, job);
     odi_lane_run_uncounted(queue, group, key, job);
     return OD_OK;
 }
@@ -306,9 +326,12 @@ bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_
 
     for (;;) {
         record = find_record(queue, NULL, key);
-        if (ODI_UNLIKELY(record == NULL)) /* without one it could not be known for a barrier */
+        if (ODI_UNLIKELY(record == NULL)) { /* without one it could not be known for a barrier */
+            if (odi_pool_refuse(queue->pool, odi_pool_admit(queue->pool), job) == OD_STOPPED)
+                return true;
             return !(key & ODI_KEY_BARRIER) &&
                    (odi_lane_keep_in(queue, room, job) || odi_lane_run_if_open(queue, job));
+        }
         /* relaxed: as in submit */
         if (!(key & ODI_KEY_BARRIER) &&
             odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
@@ -389,19 +412,23 @@ od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, ui
 
 void od_queue_async_task(od_queue *queue, int32_t band, void *task)
 {
-    odi_pool_expect(queue->pool, od_queue_async(queue, NULL, band, od_task_run, task));
+    od_pool *pool = queue->pool; /* here and below: asked first, the job may be the queue's last */
+
+    odi_pool_expect(pool, od_queue_async(queue, NULL, band, od_task_run, task));
 }
 
 void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
 {
-    odi_pool_expect(queue->pool,
-                    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0)));
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0)));
 }
 
 void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
 {
-    odi_pool_expect(queue->pool,
-                    submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0)));
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0)));
 }
 
 #ifdef ODI_SWIFT_CLOSURES
@@ -421,24 +448,28 @@ __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *capture
                                                        od_queue *queue, od_group *group,
                                                        int32_t band)
 {
-    odi_pool_expect(queue->pool,
-                    enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
 }
 
 __attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
                                                            od_queue *queue, od_group *group,
                                                            int32_t band)
 {
-    odi_pool_expect(queue->pool,
-                    submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
 }
 
 __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
                                                             od_queue *queue, od_group *group,
                                                             int32_t band, uint32_t flags)
 {
-    odi_pool_expect(queue->pool, enter(queue, group, odi_queue_key(queue, band, flags),
-                                       odi_job_closure(code, captures, 0)));
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, enter(queue, group, odi_queue_key(queue, band, flags),
+                                odi_job_closure(code, captures, 0)));
 }
 #endif
 
@@ -653,30 +684,21 @@ void odi_queues_visit(void (*visit)(void *queue, void *context), void *context)
     odi_arena_visit(&queues, visit, context);
 }
 
-typedef struct {
-    od_pool *pool;
-    bool past_deadline;
-} stop_of;
-
-static void cancel_if_of(void *object, void *raw)
+static void cancel_if_of(void *object, void *pool)
 {
-    const stop_of *stop = raw;
     od_queue *queue = object;
 
     odi_lock_acquire(&queue->watch.lock);
-    if (queue->pool == stop->pool && queue->records != NULL &&
-        (stop->past_deadline || queue->gate.suspensions > 0 || odi_target_is_suspended(queue)))
+    if (queue->pool == pool && queue->records != NULL)
         (void)odi_queue_cancel(queue);
     else
         odi_lock_release(&queue->watch.lock);
 }
 
 /* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
-static void cancel_all_of(od_pool *pool, bool past_deadline)
+static void cancel_all_of(od_pool *pool)
 {
-    stop_of stop = {pool, past_deadline};
-
-    odi_arena_visit(&queues, cancel_if_of, &stop);
+    odi_arena_visit(&queues, cancel_if_of, pool);
 }
 
 __attribute__((constructor)) static void register_for_fork(void)

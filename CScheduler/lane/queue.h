@@ -156,6 +156,9 @@ odi_set odi_queue_set(od_queue *queue);
 /* The record to count such a job on: NULL when memory is short, or the pool admits none. It is asked again after the
  * count (odi_record_is). */
 odi_record *odi_queue_find_record(od_queue *queue, struct odi_group *group, uint32_t key);
+/* The same where there was none: begins the pool, or another thread has done so since. NULL with OD_OK: memory is
+ * short. */
+odi_record *odi_queue_admit(od_queue *queue, struct odi_group *group, uint32_t key, od_status *status);
 uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags);
 void odi_queue_reap(od_queue *queue);
 

@@ -15,7 +15,7 @@
 #include "worker/worker.h"
 
 void (*odi_fork_above)(void);
-void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+void (*odi_cancel_above)(od_pool *pool);
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
 static odi_lock pools_lock;

@@ -134,9 +134,9 @@ void odi_pool_delist(od_pool *pool);
 /* Registered by the layer above: resets its own state in a forked child. */
 extern void (*odi_fork_above)(void);
 
-/* The same: cancels what the pool's queues still hold when its deadline has passed; before it,
- * only what suspended ones hold, which nobody would run. */
-extern void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+/* The same: cancels what the pool's queues still hold when its deadline has passed; before it, what suspended
+ * ones hold, which nobody would run. What they are given from here on asks the pool again. */
+extern void (*odi_cancel_above)(od_pool *pool);
 
 /* The same: writes which jobs of the pool wait for what, from ": " on, into a text. */
 extern void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);

@@ -210,7 +210,7 @@ static void give_up(od_pool *pool)
     discarded_here = &here;
     for (int times = 0; times < 2; times++) {
         if (odi_cancel_above != NULL)
-            odi_cancel_above(pool, true);
+            odi_cancel_above(pool);
         while (discard_waiting(&pool->crew)) {
         }
     }
@@ -283,11 +283,9 @@ static bool await_the_last(od_pool *pool)
     return in_time;
 }
 
-/* The deadline is over: workers between two jobs leave, and what has not started never does. */
-static void cancel_the_rest(od_pool *pool, int64_t grace)
+/* The last has left, or the deadline is over: workers between two jobs leave. What has not started never does. */
+static void cancel_the_rest(od_pool *pool, bool gone, int64_t grace)
 {
-    bool gone = false;
-
     while (!gone && !only_stuck_left(&pool->crew) && odi_clock_now() < grace)
         gone = await_departures(pool, true);
     give_up(pool);
@@ -302,10 +300,7 @@ static void stop(od_pool *pool)
     odi_pool_wake_monitor(pool);
 
     int64_t grace = odi_clock_after(GRACE_NS);
-    if (!in_time)
-        cancel_the_rest(pool, grace);
-    else if (odi_cancel_above != NULL)
-        odi_cancel_above(pool, false);
+    cancel_the_rest(pool, in_time, grace);
     odi_pool_discard(pool); /* what came too late for the last worker, or found no thread */
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline

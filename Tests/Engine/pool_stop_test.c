@@ -205,6 +205,35 @@ static void a_serial_queue_discards_after_a_stop(void **state)
     end_lane_scene(&it);
 }
 
+/* It had jobs, so that submissions to it did not ask the pool any more. */
+static void a_queue_that_had_jobs_discards_after_a_stop_in_time(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        od_pool *pool = pool_of(1);
+        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "had jobs");
+        od_group *group = od_group_create();
+        atomic_ullong ran = 0;
+
+        for (int job = 0; job < 10; job++)
+            od_queue_async(queue, job % 2 ? group : NULL, OD_QUEUE_BAND, count_job, &ran);
+        assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
+        od_queue_suspend(queue);
+        for (int job = 0; job < 10; job++)
+            assert_int_equal(od_queue_async(queue, job % 2 ? group : NULL, OD_QUEUE_BAND, count_job, &ran),
+                             OD_STOPPED);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_int_equal(od_queue_pending(queue), 0);
+        assert_int_equal(atomic_load(&ran), 10);
+        assert_int_equal(metrics_of(pool).cancelled, 10);
+        od_queue_release(queue);
+        od_group_release(group);
+        od_pool_free(pool);
+    }
+}
+
 static void jobs_that_ran_through_a_lane_are_counted_once_each(void **state)
 {
     lane_scene it;
@@ -513,6 +542,7 @@ int main(void)
         cmocka_unit_test(a_stop_cancels_what_waits_in_a_serial_queue),
         cmocka_unit_test(a_serial_queue_discards_after_a_stop),
         cmocka_unit_test(a_flood_that_respawns_itself_ends_at_the_deadline),
+        cmocka_unit_test(a_queue_that_had_jobs_discards_after_a_stop_in_time),
         cmocka_unit_test(jobs_that_ran_through_a_lane_are_counted_once_each),
         cmocka_unit_test(what_a_suspended_queue_holds_is_cancelled_by_a_stop),
         cmocka_unit_test(a_stopped_pool_discards_what_is_submitted),

@@ -315,6 +315,71 @@ static void what_a_stops_notification_submits_without_memory_is_given_up(void **
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- what was taken for a shortage ---- */
+
+static struct {
+    od_pool *pool;
+    od_queue *queue;
+    pthread_barrier_t begin;
+    int pauses;
+    atomic_ullong ran, on_submitters;
+} first_two;
+
+static _Thread_local bool submits;
+
+static void note_thread(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&first_two.on_submitters, submits);
+    atomic_fetch_add(&first_two.ran, 1);
+}
+
+/* The second one comes while the first begins the pool. */
+static void *submit_one(void *second)
+{
+    submits = true;
+    pthread_barrier_wait(&first_two.begin);
+    while (second != NULL && odi_load_relaxed(&first_two.pool->crew.starts) == 0)
+        odi_spin_pause();
+    for (int i = 0; second != NULL && i < first_two.pauses; i++)
+        odi_spin_pause();
+    assert_int_equal(od_queue_async(first_two.queue, NULL, OD_QUEUE_BAND, note_thread, NULL), OD_OK);
+    return NULL;
+}
+
+/* Who found the pool closed, and then open, took that for a record without memory: he ran the job himself, on
+ * a suspended queue, and a limit did not judge it. */
+static void who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory(void **state)
+{
+    (void)state;
+    for (int round = 0; round < UNLESS_SANITIZED(500, 100); round++) {
+        bool limited = round % 2 == 1;
+        pthread_t threads[2];
+
+        first_two.pool = pool_of(1);
+        first_two.pauses = round / 2 % 8;
+        first_two.queue = od_queue_create_with(
+            first_two.pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .overflow = OD_OVERFLOW_REFUSED,
+                                                .pending_limit = limited});
+        atomic_store(&first_two.ran, 0);
+        pthread_barrier_init(&first_two.begin, NULL, 2);
+        od_queue_suspend(first_two.queue);
+        for (uintptr_t i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, submit_one, (void *)i), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(atomic_load(&first_two.ran), 0);
+        assert_int_equal(od_queue_pending(first_two.queue), limited ? 1 : 2);
+        assert_int_equal(od_queue_refused(first_two.queue), limited);
+        od_queue_resume(first_two.queue);
+        assert_true(od_queue_wait(first_two.queue, HANG_NS));
+        assert_int_equal(atomic_load(&first_two.on_submitters), 0);
+        od_queue_release(first_two.queue);
+        assert_int_equal(od_pool_free(first_two.pool), OD_OK);
+        pthread_barrier_destroy(&first_two.begin);
+    }
+}
+
 int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
@@ -326,6 +391,7 @@ int main(void)
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
         MEMORY_TEST(what_a_stops_notification_submits_without_memory_is_given_up),
         cmocka_unit_test(what_is_kept_in_its_own_room_runs_once_and_alone),
+        cmocka_unit_test(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory),
     };
     return run_guarded(tests);
 }

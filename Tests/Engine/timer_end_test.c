@@ -190,6 +190,45 @@ static void a_stop_drops_what_is_armed(void **state)
     od_timer_release(late.timer);
 }
 
+static void wait_and_call(void *raw, od_timer *timer)
+{
+    gate_job(((probe *)raw)->waits_at);
+    ((probe *)raw)->waits_at = NULL;
+    od_timer_perform(timer);
+}
+
+/* It was taken off the wheel with another one, whose delivery lasted. */
+static void a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop(void **state)
+{
+    od_pool *lone = lone_worker();
+    od_queue *open = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+    gate busy = {0}, delivery = {0};
+    probe first = {.waits_at = &delivery}, second = {0};
+    od_timer_options options = options_of(&first, MILLISECONDS(1), 0);
+    od_stop_report report;
+
+    (void)state;
+    od_pool_submit(lone, OD_BAND_DEFAULT, gate_job, &busy);
+    assert_comes_true(atomic_load(&busy.waiting) == 1);
+    first.timer = od_timer_create_elsewhere(lone, &options, wait_and_call);
+    od_timer_start(first.timer);
+    start_on(open, &second, MILLISECONDS(2), 0);
+    odi_clock_sleep(MILLISECONDS(5));
+    gate_open(&busy);
+    assert_comes_true(atomic_load(&delivery.waiting) == 1);
+    assert_int_equal(od_pool_stop(lone, 0, &report), OD_OK);
+    assert_report(&report, 1, 0, 0);
+    gate_open(&delivery);
+    assert_comes_true(atomic_load(&second.overs) == 1);
+    assert_int_equal(atomic_load(&second.calls), 0);
+    assert_true(od_timer_is_cancelled(second.timer));
+    assert_int_equal(metrics_of(lone).cancelled, 1);
+    od_timer_release(first.timer);
+    od_timer_release(second.timer);
+    od_queue_release(open);
+    assert_comes_true(od_pool_free(lone) == OD_OK);
+}
+
 static void a_forked_child_has_none_of_its_parents(void **state)
 {
     (void)state;
@@ -229,6 +268,7 @@ int main(void)
         ON_TWO(its_own_call_may_cancel_it),
         ON_TWO(a_cancel_may_come_before_the_start),
         ON_TWO(a_stop_drops_what_is_armed),
+        cmocka_unit_test(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop),
         ON_TWO(a_forked_child_has_none_of_its_parents),
     };
     return run_guarded(tests);

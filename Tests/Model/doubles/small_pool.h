@@ -57,7 +57,7 @@ static odi_site site;
 static const int order[1][ODI_MOST_SITES];
 static const uint8_t classes[1][ODI_MOST_SITES];
 
-void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+void (*odi_cancel_above)(od_pool *pool);
 
 /* ---- where work from outside waits: a bit for each job ---- */
 

@@ -58,7 +58,7 @@ _Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
 _Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 void (*odi_fork_above)(void);
-void (*odi_cancel_above)(od_pool *pool, bool past_deadline);
+void (*odi_cancel_above)(od_pool *pool);
 
 static od_pool pool;
 static od_queue queue;

@@ -105,7 +105,7 @@ static void stop_from_its_flag(void)
 static void stop_at_its_deadline(void)
 {
     announce(&pool.crew, ODI_CANCELLING);
-    cancel_the_rest(&pool, odi_clock_after(GRACE_NS));
+    cancel_the_rest(&pool, false, odi_clock_after(GRACE_NS));
 }
 static void stop_now_from_its_flag(void)
 {
