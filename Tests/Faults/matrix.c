@@ -77,7 +77,7 @@ const fault faults[] = {
     /* ---- system calls ---- */
     {"refused-affinity", "sched_setaffinity (and getaffinity) fail with EPERM: seccomp",
      "completes unpinned; each refusal to pin is counted as a warning",
-     .prepare = no_affinity, .arm = pins_from_here, .disarm = pins_refused, .rounds = 2},
+     .prepare = no_affinity, .disarm = pins_refused, .rounds = 2},
     {"refused-policy", "mbind, set_mempolicy, get_mempolicy, getcpu fail: seccomp",
      "completes with memory wherever it comes from", .prepare = no_policy,
      .disarm = calls_refused},
@@ -93,8 +93,7 @@ const fault faults[] = {
      "lose work", TRAPS, "membarrier", "Unrecoverable error", .arm = membarrier_gone},
     {"odd-machine", "a machine of two nodes whose CPUs and memory do not exist is pinned to",
      "completes unpinned; each refusal is counted as a warning",
-     .strikes = STRIKES_SOME_RUN, .prepare = two_nodes, .arm = pins_from_here,
-     .disarm = pins_refused},
+     .strikes = STRIKES_SOME_RUN, .prepare = two_nodes, .disarm = pins_refused},
     {"futex-lies", "futex waits return EINTR or 0 at once, wakes come late",
      "completes: every wait looks again", .arm = futex_lie, .disarm = futex_honest,
      .rounds = 4},

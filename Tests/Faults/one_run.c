@@ -240,7 +240,10 @@ static void one_round(run *it)
 
     forget_ledger(&it->book);
     atomic_store(&it->over, false);
-    if (!make_pool(it) || !begin_pool(it))
+    if (!make_pool(it))
+        return;
+    (void)injection_take(&of_pins); /* the machine was asked: workers pin themselves from here on */
+    if (!begin_pool(it))
         return;
     if (which->arm != NULL)
         which->arm(it);

@@ -37,7 +37,6 @@ void no_policy(run *it);
 void no_binding(run *it);
 void no_binding_from_here(run *it);
 void bindings_refused(run *it);
-void pins_from_here(run *it);
 void pins_refused(run *it);
 void calls_refused(run *it);
 

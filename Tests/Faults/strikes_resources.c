@@ -378,12 +378,6 @@ void bindings_refused(run *it)
     calls_refused(it);
 }
 
-void pins_from_here(run *it)
-{
-    (void)it;
-    (void)injection_take(&of_pins);
-}
-
 /* A worker that could not be pinned says so at once, behind the call that was refused. */
 void pins_refused(run *it)
 {

@@ -118,33 +118,40 @@ static void verify(void)
         model_check(workers[slot].run_record == NULL && odi_load_relaxed(&workers[slot].run) == 0);
 }
 
+static void end_run(odi_worker *worker)
+{
+    odi_worker_self = worker;
+    odi_worker_end_run(worker);
+}
+
 static void run_job(odi_worker *worker, unsigned n)
 {
+    odi_worker_self = worker;
     odi_worker_run(worker, job(n), ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
 }
 
 static void first_runs_one(void)
 {
     run_job(&workers[0], 0);
-    odi_worker_end_run(&workers[0]);
+    end_run(&workers[0]);
 }
 static void first_runs_two(void)
 {
     run_job(&workers[0], 0);
     run_job(&workers[0], 1);
-    odi_worker_end_run(&workers[0]);
+    end_run(&workers[0]);
 }
 static void first_runs_two_apart(void)
 {
     run_job(&workers[0], 0);
-    odi_worker_end_run(&workers[0]);
+    end_run(&workers[0]);
     run_job(&workers[0], 1);
-    odi_worker_end_run(&workers[0]);
+    end_run(&workers[0]);
 }
 static void second_runs_other(void)
 {
     run_job(&workers[1], 1);
-    odi_worker_end_run(&workers[1]);
+    end_run(&workers[1]);
 }
 static void first_starts(void)
 {
@@ -167,8 +174,8 @@ MODEL_SCENARIO(runs_two_runs, prepare_two, verify, first_runs_two_apart, cancel)
 /* Two workers; their runs end later, or the size is beyond reach. */
 static void verify_after_the_ends(void)
 {
-    odi_worker_end_run(&workers[0]);
-    odi_worker_end_run(&workers[1]);
+    end_run(&workers[0]);
+    end_run(&workers[1]);
     verify();
 }
 MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts,
@@ -190,11 +197,12 @@ static void submitting_body(void *context)
 }
 static void first_submits(void)
 {
+    odi_worker_self = &workers[0];
     odi_worker_run(&workers[0], odi_job_plain(submitting_body, &workers[0], record->tag),
                    ODI_RECORD_CANCELLED);
     if (followed)
         run_job(&workers[0], 1);
-    odi_worker_end_run(&workers[0]);
+    end_run(&workers[0]);
 }
 MODEL_SCENARIO(runs_credits, prepare_one, verify, first_submits, cancel)
 
@@ -352,7 +360,7 @@ static void prepare_cancelled_after_two(void)
 }
 static void first_ends(void)
 {
-    odi_worker_end_run(&workers[0]);
+    end_run(&workers[0]);
 }
 MODEL_SCENARIO(runs_pending_end_of_one, prepare_cancelled_after_one, NULL, first_ends, ask_with_one_left)
 MODEL_SCENARIO(runs_pending_end_of_two, prepare_cancelled_after_two, NULL, first_ends, ask_with_one_left)
