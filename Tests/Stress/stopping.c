@@ -77,10 +77,13 @@ static void stop_once(prng *random)
         atomic_store(&world.over, true);
     if (deadline == INT64_MAX)
         atomic_store(&world.over, true);
+    bool all_in = deadline == INT64_MAX && prng_one_in(random, 2);
+    for (int i = 0; all_in && i < SUBMITTERS; i++)
+        pthread_join(threads[i], NULL);
     child_expects(od_pool_stop(world.pool, deadline, &report) == OD_OK);
     odi_clock_sleep((int64_t)prng_below(random, 300) * ODI_MICROSECOND);
     atomic_store(&world.over, true);
-    for (int i = 0; i < SUBMITTERS; i++)
+    for (int i = 0; !all_in && i < SUBMITTERS; i++)
         pthread_join(threads[i], NULL);
 
     for (int i = 0; i < QUEUES; i++)
@@ -101,8 +104,8 @@ static void stop_once(prng *random)
                 (unsigned long long)report.stuck);
     child_expects(all_done(world.pool) == issued);
     child_expects(metrics_of(world.pool).executed == atomic_load(&world.ledger.ran));
-    /* Each submitter may be late with one, which it has counted when the last worker leaves. */
-    child_expects(deadline != INT64_MAX || report.cancelled <= SUBMITTERS);
+    /* Who is late, and is to call a lane's drainer, may be so for what others have put behind it. */
+    child_expects(!all_in || report.cancelled == 0);
     child_expects(ledger_close(&world.ledger) == metrics_of(world.pool).cancelled);
     for (int i = 0; i < QUEUES; i++)
         od_queue_release(world.queues[i]);
