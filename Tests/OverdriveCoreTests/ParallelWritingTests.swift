@@ -130,6 +130,18 @@ struct ParallelWritingTests {
         #expect(store.values == [[Int](repeating: 1, count: 100) + [Int](repeating: 0, count: 9_900)])
     }
 
+    /// Of two who asked at the same time one was given fewer: what the other just copied counted as in use.
+    @Test("WorkerLocal gives all its values to each of many who ask at the same time")
+    func workerLocalReaders() {
+        let store = WorkerLocal { [Int](repeating: 0, count: 256) }
+        store.with { _ in store.with { _ in store.with { _ in store.with { $0[0] += 1 } } } }
+        let short = Counter()
+        onThreads(4) { _ in
+            for _ in 0..<20_000 where store.values.count != 4 { short.add() }
+        }
+        #expect(short.count == 0)
+    }
+
     @Test("forEachChunk changes its scratch where it lies")
     func scratchInPlace() {
         let (made, addresses) = (Counter(), WorkerLocal { Set<UInt>() })

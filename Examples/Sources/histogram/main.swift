@@ -6,6 +6,7 @@ let tables = WorkerLocal { [Int](repeating: 0, count: 256) }
 Parallel().forEachChunk(0..<bytes.count) { part in
     tables.with { table in for index in part { table[Int(bytes[index])] += 1 } }
 }
+let all = tables.values
 var histogram = [Int](repeating: 0, count: 256)
-Parallel().forEach(mutating: &histogram) { value, count in for table in tables.values { count += table[value] } }
+Parallel().forEach(mutating: &histogram) { value, count in for table in all { count += table[value] } }
 print("bytes \(histogram.reduce(0, +)), of value 0 \(histogram[0])")

@@ -146,16 +146,18 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
         }
     }
 
-    /// All values that were made and are not in use, in no order.
+    /// All values that were made and are not in use, in no order; each is copied.
     public var values: [Value] {
         var values: [Value] = []
         forEachPlace { place in
-            // Acquires what was done with the value, and gives it back.
-            guard
-                place.pointee.holder.compareExchange(
-                    expected: Holder.idle, desired: Holder.reader, ordering: .acquiring
-                ).exchanged
-            else { return }
+            while true {
+                // Acquires what was done with the value, and gives it back.
+                let (taken, found) = place.pointee.holder.compareExchange(
+                    expected: Holder.idle, desired: Holder.reader, ordering: .acquiring)
+                if taken { break }
+                if found == Holder.owner { return }
+                letOthersGoOn()  // somebody else copies it
+            }
             values.append(place.pointee.value)
             place.pointee.holder.store(Holder.idle, ordering: .releasing)
         }
