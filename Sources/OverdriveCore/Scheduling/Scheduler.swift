@@ -197,7 +197,8 @@ public final class Scheduler: Sendable {
     ///   report; while the first is under way the earlier of their deadlines holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
-    ///   submissions are discarded and counted as cancelled.
+    ///   submissions are discarded and counted as cancelled; what is submitted beside the call may be, too, also before the
+    ///   deadline. Where all submissions have returned first, none is.
     @discardableResult
     public func shutdown(deadline: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }
