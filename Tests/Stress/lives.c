@@ -90,7 +90,9 @@ static void *live_on(void *raw)
     const liver *it = raw;
     prng random = prng_for(stress_seed, it->stream);
 
-    while (live(&random, it->cancels)) {
+    int64_t enough = odi_clock_now() + SECONDS(60); /* on a quiet machine it takes four */
+
+    while (live(&random, it->cancels) && odi_clock_now() < enough) {
     }
     return NULL;
 }
@@ -149,8 +151,9 @@ static void *go_back_and_forth(void *raw)
     prng random = prng_for(stress_seed, (uint64_t)(uintptr_t)pthread_self());
     od_group *group = od_group_create();
     atomic_ullong ran = 0;
+    int64_t enough = odi_clock_now() + SECONDS(25); /* a trip is four switches, which a busy machine makes wait */
 
-    for (uint32_t i = 1; i <= stress_count(40000, 6000); i++) {
+    for (uint32_t i = 1; i <= stress_count(40000, 6000) && odi_clock_now() < enough; i++) {
         od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
         child_expects(od_group_wait(group, SECONDS(60))); /* a lost wake ends here */
         child_expects(atomic_load(&ran) == i);
