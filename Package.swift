@@ -13,6 +13,9 @@ let swiftSettings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// For what others build upon: each use of what the compiler cannot vouch for is marked where it stands.
+let librarySettings: [SwiftSetting] = swiftSettings + [.strictMemorySafety()]
+
 let package = Package(
     name: "overdrive",
     products: [
@@ -82,18 +85,18 @@ let package = Package(
         .target(
             name: "OverdriveCore",
             dependencies: ["CScheduler"],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .target(
             name: "Overdrive",
             dependencies: ["OverdriveCore"],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .target(
             name: "OverdriveGlobal",
             dependencies: ["OverdriveCore"],
             exclude: ["preload"],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .systemLibrary(
             name: "CProcessWatching",
@@ -103,17 +106,17 @@ let package = Package(
             name: "OverdriveDispatch",
             dependencies: ["CProcessWatching", "OverdriveCore"],
             exclude: ["system"],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .target(
             name: "OverdriveBatch",
             dependencies: ["OverdriveCore"],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .target(
             name: "OverdriveApp",
             dependencies: ["Overdrive"],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .target(
             name: "OverdriveServiceLifecycle",
@@ -122,7 +125,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: lifecycle),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: lifecycle),
             ],
-            swiftSettings: swiftSettings
+            swiftSettings: librarySettings
         ),
         .executableTarget(
             name: "overdrive-cli",

@@ -120,14 +120,14 @@ extension AppReport {
     /// - Returns: Nil, or one sentence about what could not be written.
     @discardableResult
     public func write(to folder: String) -> String? {
-        mkdir(folder, 0o777)
+        unsafe mkdir(folder, 0o777)
         for (name, text) in [("boot.txt", table), ("boot.svg", picture), ("boot.json", trace)] {
-            guard let file = fopen("\(folder)/\(name)", "we") else {
+            guard let file = unsafe fopen("\(folder)/\(name)", "we") else {
                 return "\(folder)/\(name) could not be written: \(lastSystemError())"
             }
             let bytes = Array(text.utf8)
-            let isWritten = fwrite(bytes, 1, bytes.count, file) == bytes.count
-            guard fclose(file) == 0, isWritten else {
+            let isWritten = unsafe fwrite(bytes, 1, bytes.count, file) == bytes.count
+            guard unsafe fclose(file) == 0, isWritten else {
                 return "\(folder)/\(name) could not be written: \(lastSystemError())"
             }
         }

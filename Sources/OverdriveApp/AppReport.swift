@@ -188,7 +188,7 @@ public struct AppReport: Sendable {
         for problem in problems {
             let line = Array("overdrive: \(problem)\n".utf8)
             // A closed stream: there is nobody to tell.
-            _ = line.withUnsafeBytes { systemWrite(STDERR_FILENO, $0) }
+            _ = unsafe line.withUnsafeBytes { unsafe systemWrite(STDERR_FILENO, $0) }
         }
     }
 }

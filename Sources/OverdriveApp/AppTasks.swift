@@ -79,7 +79,7 @@ public final class AppTasks: Sendable {
         finished: @escaping @Sendable () -> Void = {}
     ) async -> Never {
         _ = AppTasks(serviceProviders, options, ownsProcess: true, finished)
-        while true { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
+        while true { await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
     }
 
     private init(
@@ -203,8 +203,8 @@ public final class AppTasks: Sendable {
     /// - Throws: ``AppError`` when the boot failed or was ended.
     public func booted() async throws(AppError) {
         guard let life else { throw stillborn?.failure ?? .notStarted(task: "the app") }
-        let failure: AppError? = await withUnsafeContinuation { continuation in
-            life.whenBooted { continuation.resume(returning: $0) }
+        let failure: AppError? = await unsafe withUnsafeContinuation { continuation in
+            life.whenBooted { unsafe continuation.resume(returning: $0) }
         }
         if let failure { throw failure }
     }
@@ -224,8 +224,8 @@ public final class AppTasks: Sendable {
     /// - Returns: What there is to be said of it; ``AppReport/exitCode`` is what the process may exit with.
     public func ended() async -> AppReport {
         guard let life else { return report }
-        return await withUnsafeContinuation { continuation in
-            life.whenEnded { continuation.resume(returning: $0) }
+        return await unsafe withUnsafeContinuation { continuation in
+            life.whenEnded { unsafe continuation.resume(returning: $0) }
         }
     }
 

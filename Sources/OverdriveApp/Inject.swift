@@ -19,7 +19,7 @@ public import Synchronization
 ///   up and down; a constant `Injected` of a class has none of it, and one of a protocol none in ``withValue(_:)``. The
 ///   first use is ``ServiceLocator``'s.
 @propertyWrapper
-public final class Inject<Value: Sendable>: @unchecked Sendable {
+@safe public final class Inject<Value: Sendable>: @unchecked Sendable {
     /// What was resolved. It is read where it is: a copy would count a reference, which takes longer than all the rest.
     @usableFromInline
     final class Box {
@@ -29,7 +29,7 @@ public final class Inject<Value: Sendable>: @unchecked Sendable {
 
     /// The box, at +1 from when it is there; it never changes. A bare pointer, because `AtomicLazyReference` asks the
     /// runtime for its type at every look.
-    @usableFromInline let box = Atomic<UnsafeRawPointer?>(nil)
+    @usableFromInline let box = unsafe Atomic<UnsafeRawPointer?>(nil)
     private let locator: ServiceLocator
     private let name: String?
     private let file: StaticString
@@ -72,15 +72,15 @@ public final class Inject<Value: Sendable>: @unchecked Sendable {
     public func withValue<R>(_ body: (Value) throws -> R) rethrows -> R {
         // The box is this wrapper's, which the compiler would let go of, and the box with it, before it looks into the box.
         defer { withExtendedLifetime(self) {} }
-        return try resolved._withUnsafeGuaranteedRef { try body($0.value) }
+        return try unsafe resolved._withUnsafeGuaranteedRef { try body($0.value) }
     }
 
     // Inline: where Value is known, no type is asked of the runtime.
     @inlinable @inline(__always)
     var resolved: Unmanaged<Box> {
         // Acquires what the service was made of.
-        if let box = box.load(ordering: .acquiring) { return .fromOpaque(box) }
-        return resolve()
+        if let box = unsafe box.load(ordering: .acquiring) { return unsafe .fromOpaque(box) }
+        return unsafe resolve()
     }
 
     /// The service.
@@ -91,24 +91,24 @@ public final class Inject<Value: Sendable>: @unchecked Sendable {
     public var projectedValue: Inject<Value> { self }
 
     /// Whether the service has been resolved.
-    public var isResolved: Bool { box.load(ordering: .relaxed) != nil }  // relaxed: it is not looked at
+    public var isResolved: Bool { unsafe box.load(ordering: .relaxed) != nil }  // relaxed: it is not looked at
 
     deinit {
         // Nobody else is here any more.
-        if let box = box.load(ordering: .acquiring) { Unmanaged<Box>.fromOpaque(box).release() }
+        if let box = unsafe box.load(ordering: .acquiring) { unsafe Unmanaged<Box>.fromOpaque(box).release() }
     }
 
     @usableFromInline
     @inline(never)
     func resolve() -> Unmanaged<Box> {
-        let made = Unmanaged.passRetained(Box(locator.module(for: Value.self, name: name, file: file, line: line)))
+        let made = unsafe Unmanaged.passRetained(Box(locator.module(for: Value.self, name: name, file: file, line: line)))
         // Releases what the service is made of. Of several threads that were here at once one was first, and all go on with
         // what it has.
-        let (isFirst, found) = box.compareExchange(
+        let (isFirst, found) = unsafe box.compareExchange(
             expected: nil, desired: UnsafeRawPointer(made.toOpaque()), ordering: .acquiringAndReleasing)
-        guard !isFirst, let found else { return made }
-        made.release()
-        return .fromOpaque(found)
+        guard !isFirst, let found = unsafe found else { return unsafe made }
+        unsafe made.release()
+        return unsafe .fromOpaque(found)
     }
 }
 

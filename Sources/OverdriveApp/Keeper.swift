@@ -69,7 +69,7 @@ final class Keeper {
         if let pressure { descriptors.append(pollfd(fd: pressure.descriptor, events: Int16(POLLPRI), revents: 0)) }
         // Never early: whole milliseconds, rounded up.
         let left = due == .max ? -1 : Int32(clamping: (max(0, due - monotonicNow()) + 999_999) / 1_000_000)
-        guard poll(&descriptors, nfds_t(descriptors.count), left) > 0 else { return }
+        guard unsafe poll(&descriptors, nfds_t(descriptors.count), left) > 0 else { return }
         for number in life.wake.drain() { hear(AppSignal(number: Int32(number))) }
         guard descriptors.count > 1, descriptors[1].revents != 0 else { return }
         if descriptors[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {

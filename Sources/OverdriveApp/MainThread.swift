@@ -21,8 +21,8 @@ func serveMainQueue() -> Never {
     var descriptor = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
     while true {
         drainMainQueue(nil)
-        guard poll(&descriptor, 1, -1) > 0 else { continue }
+        guard unsafe poll(&descriptor, 1, -1) > 0 else { continue }
         var count: UInt64 = 0
-        _ = read(handle, &count, MemoryLayout.size(ofValue: count))
+        _ = unsafe read(handle, &count, MemoryLayout.size(ofValue: count))
     }
 }

@@ -17,13 +17,13 @@ final class PressureSource {
         let request = "some \(threshold.stall.nanosecondCount / 1000) \(threshold.window.nanosecondCount / 1000)"
         var reason = "there is none"
         for file in files {
-            let descriptor = open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            let descriptor = unsafe open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC)
             guard descriptor >= 0 else {
                 reason = "\(file): \(lastSystemError())"
                 continue
             }
             // With its terminating zero, as the kernel wants it.
-            if write(descriptor, request, request.utf8.count + 1) > 0 {
+            if unsafe write(descriptor, request, request.utf8.count + 1) > 0 {
                 self.descriptor = descriptor
                 self.threshold = threshold
                 return
@@ -44,10 +44,10 @@ final class PressureSource {
     ///   - root: Where control groups are.
     static func files(membership: String = "/proc/self/cgroup", root: String = "/sys/fs/cgroup") -> [String] {
         var groups: [String] = []
-        if let file = fopen(membership, "re") {
-            defer { fclose(file) }
+        if let file = unsafe fopen(membership, "re") {
+            defer { unsafe fclose(file) }
             var line = [CChar](repeating: 0, count: 4096)
-            while fgets(&line, Int32(line.count), file) != nil {
+            while unsafe fgets(&line, Int32(line.count), file) != nil {
                 let text = String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
                 guard text.hasPrefix("0::") else { continue }
                 let group = text.dropFirst(3) == "/" ? "" : text.dropFirst(3)

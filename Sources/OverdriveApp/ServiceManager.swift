@@ -12,10 +12,10 @@ final class ServiceManager: Sendable {
 
     /// Nil where there is none.
     init?() {
-        guard let path = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }), !path.isEmpty else { return nil }
+        guard let path = unsafe getenv("NOTIFY_SOCKET").map({ unsafe String(cString: $0) }), !path.isEmpty else { return nil }
         self.path = path
-        let microseconds = getenv("WATCHDOG_USEC").flatMap { Int64(String(cString: $0)) }
-        let process = getenv("WATCHDOG_PID").map { String(cString: $0) }
+        let microseconds = unsafe getenv("WATCHDOG_USEC").flatMap { unsafe Int64(String(cString: $0)) }
+        let process = unsafe getenv("WATCHDOG_PID").map { unsafe String(cString: $0) }
         let isMeant = process == nil || process == "\(getpid())"
         // Twice as often as it has to be, as its manual advises.
         beatInterval = microseconds.flatMap { $0 > 0 && isMeant ? max(1, $0 * 1000 / 2) : nil }
@@ -32,15 +32,15 @@ final class ServiceManager: Sendable {
             return "NOTIFY_SOCKET is \"\(path)\", which is neither a path nor an abstract name: nobody was told \(message)"
         }
         if bytes[0] == 64 { bytes[0] = 0 }  // "@name" is abstract
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
         let length = socklen_t(MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2) + socklen_t(bytes.count)
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return "no socket to tell NOTIFY_SOCKET \(message): \(lastSystemError())" }
         defer { close(descriptor) }
         let payload = Array(message.utf8)
-        let sent = withUnsafePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, payload, payload.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT), $0, length)
+        let sent = unsafe withUnsafePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe sendto(descriptor, payload, payload.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT), $0, length)
             }
         }
         guard sent < 0 else { return nil }

@@ -15,7 +15,7 @@ private func signalCame(_ number: Int32) {
     guard pipe >= 0 else { return }
     let error = errno
     var byte = UInt8(truncatingIfNeeded: number)
-    _ = write(pipe, &byte, 1)
+    _ = unsafe write(pipe, &byte, 1)
     errno = error
 }
 
@@ -37,7 +37,7 @@ struct SignalHandlers {
         let read = SignalHandlers.readFromDescriptors()
         for signal in signals {
             var current = sigaction()
-            guard sigaction(signal.number, nil, &current) == 0 else {
+            guard unsafe sigaction(signal.number, nil, &current) == 0 else {
                 notes.append("\(signal) is no signal that can be handled: leave it out of the app's signals")
                 continue
             }
@@ -49,10 +49,10 @@ struct SignalHandlers {
                 continue
             }
             var action = sigaction()
-            action.__sigaction_handler.sa_handler = signalCame
+            unsafe action.__sigaction_handler.sa_handler = signalCame
             action.sa_flags = SA_RESTART
-            sigemptyset(&action.sa_mask)
-            guard sigaction(signal.number, &action, nil) == 0 else { continue }
+            unsafe sigemptyset(&action.sa_mask)
+            guard unsafe sigaction(signal.number, &action, nil) == 0 else { continue }
             saved.append((signal.number, current))
         }
     }
@@ -60,15 +60,15 @@ struct SignalHandlers {
     /// The signals that somebody reads from a signalfd, one bit each. That a signal is blocked says nothing: a process
     /// inherits what its parent's thread had blocked, and libdispatch's threads block everything.
     private static func readFromDescriptors() -> UInt64 {
-        guard let folder = opendir("/proc/self/fdinfo") else { return 0 }
-        defer { closedir(folder) }
+        guard let folder = unsafe opendir("/proc/self/fdinfo") else { return 0 }
+        defer { unsafe closedir(folder) }
         var mask: UInt64 = 0
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-            guard let file = fopen("/proc/self/fdinfo/\(name)", "re") else { continue }
-            defer { fclose(file) }
+        while let entry = unsafe readdir(folder) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            guard let file = unsafe fopen("/proc/self/fdinfo/\(name)", "re") else { continue }
+            defer { unsafe fclose(file) }
             var line = [CChar](repeating: 0, count: 256)
-            while fgets(&line, Int32(line.count), file) != nil {
+            while unsafe fgets(&line, Int32(line.count), file) != nil {
                 let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
                 guard text.hasPrefix("sigmask:") else { continue }
                 mask |= UInt64(text.dropFirst(8).filter(\.isHexDigit), radix: 16) ?? 0
@@ -80,9 +80,9 @@ struct SignalHandlers {
     /// Lets the calling thread take what was taken over: others may have blocked it.
     func unblock() {
         var mine = sigset_t()
-        sigemptyset(&mine)
-        for signal in saved { sigaddset(&mine, signal.number) }
-        pthread_sigmask(SIG_UNBLOCK, &mine, nil)
+        unsafe sigemptyset(&mine)
+        for signal in saved { unsafe sigaddset(&mine, signal.number) }
+        unsafe pthread_sigmask(SIG_UNBLOCK, &mine, nil)
     }
 
     /// What the program does with the signal; nil: nothing.
@@ -93,14 +93,14 @@ struct SignalHandlers {
 
     /// 0 is the default, 1 "ignored".
     private static func handler(of action: sigaction) -> Int {
-        unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
     }
 
     /// Gives them back.
     mutating func restore() {
         for saved in saved {
             var action = saved.action
-            sigaction(saved.number, &action, nil)
+            unsafe sigaction(saved.number, &action, nil)
         }
         saved = []
         signalPipe.store(-1, ordering: .sequentiallyConsistent)

@@ -7,7 +7,7 @@
 /// Nanoseconds of the monotonic clock.
 func monotonicNow() -> Int64 {
     var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
@@ -24,21 +24,21 @@ extension Duration {
 }
 
 /// What `errno` says, in words.
-func lastSystemError() -> String { String(cString: strerror(errno)) }
+func lastSystemError() -> String { unsafe String(cString: strerror(errno)) }
 
 /// Names the calling thread, as tools show it.
 private func nameThread(_ name: String) {
-    let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+    let descriptor = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
-    _ = name.utf8CString.withUnsafeBytes { systemWrite(descriptor, $0) }
+    _ = unsafe name.utf8CString.withUnsafeBytes { unsafe systemWrite(descriptor, $0) }
     close(descriptor)
 }
 
 /// Whether the calling thread is the process's first.
 func isMainThread() -> Bool {
     var link = [UInt8](repeating: 0, count: 64)
-    let count = link.withUnsafeMutableBytes {
-        $0.withMemoryRebound(to: CChar.self) { readlink("/proc/thread-self", $0.baseAddress!, $0.count) }
+    let count = unsafe link.withUnsafeMutableBytes {
+        unsafe $0.withMemoryRebound(to: CChar.self) { unsafe readlink("/proc/thread-self", $0.baseAddress!, $0.count) }
     }
     let path = String(decoding: link.prefix(max(0, count)), as: UTF8.self)  // PROCESS/task/THREAD
     return path.hasPrefix("\(getpid())/") && path.hasSuffix("/\(getpid())")
@@ -53,24 +53,24 @@ func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> 
         let body: @Sendable () -> Void
         init(_ name: String, _ body: @escaping @Sendable () -> Void) { (self.name, self.body) = (name, body) }
     }
-    let start = Unmanaged.passRetained(Start(name, body))
+    let start = unsafe Unmanaged.passRetained(Start(name, body))
     var thread = pthread_t()
-    let status = pthread_create(&thread, nil, { context in
-        guard let context else { return nil }
-        let start = Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
+    let status = unsafe pthread_create(&thread, nil, { context in
+        guard let context = unsafe context else { return nil }
+        let start = unsafe Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
         nameThread(start.name)
         start.body()
         return nil
-    }, start.toOpaque())
+    }, unsafe start.toOpaque())
     guard status != 0 else {
         pthread_detach(thread)
         return nil
     }
-    start.release()
-    return String(cString: strerror(status))
+    unsafe start.release()
+    return unsafe String(cString: strerror(status))
 }
 
 /// Writes bytes to a descriptor, in one call.
 func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    write(descriptor, bytes.baseAddress, bytes.count)
+    unsafe write(descriptor, bytes.baseAddress, bytes.count)
 }

@@ -15,7 +15,7 @@ final class WakePipe: Sendable {
     /// Nil when the process has no descriptors left.
     init?() {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return nil }
+        guard unsafe pipe(&ends) == 0 else { return nil }
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -32,13 +32,13 @@ final class WakePipe: Sendable {
     func poke() {
         guard !isPoked.exchange(true, ordering: .sequentiallyConsistent) else { return }
         var byte: UInt8 = 0
-        _ = write(writing, &byte, 1)  // full of signals: it is awake
+        _ = unsafe write(writing, &byte, 1)  // full of signals: it is awake
     }
 
     /// The signals that came since, in order.
     func drain() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 512)
-        let count = read(reading, &bytes, bytes.count)
+        let count = unsafe read(reading, &bytes, bytes.count)
         // Not before: a byte that was written in between would be read, and its poker's mark stay. Who finds the mark until
         // now has no need to write: his news are looked at after this.
         isPoked.store(false, ordering: .sequentiallyConsistent)

@@ -32,7 +32,7 @@ public enum BatchError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(journal): another process took this journal over, as this one had shown no sign of life; what this one "
                 + "had not reported by then is the other's to do"
         case .system(let path, let call, let number):
-            "\(path): \(call) failed: \(String(cString: strerror(number)))"
+            unsafe "\(path): \(call) failed: \(String(cString: strerror(number)))"
         case .shard(let sentence), .incomplete(let sentence): sentence
         case .noJournal(let path):
             "\(path): there is no journal"

@@ -61,6 +61,6 @@ struct BatchMeter {
     private func write(_ text: String) {
         let bytes = Array(text.utf8)
         // Whoever reads this no longer is no reason to stop.
-        _ = bytes.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

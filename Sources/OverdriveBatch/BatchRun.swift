@@ -123,7 +123,7 @@ final class BatchRun {
                 if known.crashes >= (wasAlone ? max(retry.attempts, mostSuspicions) : retry.attempts) {
                     let how =
                         leftover.signal == 0
-                        ? "was killed" : "ended by \(String(cString: strsignal(Int32(leftover.signal))))"
+                        ? "was killed" : unsafe "ended by \(String(cString: strsignal(Int32(leftover.signal))))"
                     let error = Array("the process \(how) while this item ran".utf8)
                     blamed[leftover.index] = (known.crashes, error)
                     entries.append(

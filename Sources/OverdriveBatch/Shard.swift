@@ -26,7 +26,7 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
     /// - Parameter text: `3/16`, or `/16`.
     /// - Throws: ``BatchError/shard(_:)`` for what is no shard.
     public init(_ text: String) throws(BatchError) {
-        try self.init(text) { name in getenv(name).map { String(cString: $0) } }
+        try self.init(text) { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
     }
 
     init(_ text: String, environment: (String) -> String?) throws(BatchError) {

@@ -21,13 +21,13 @@ package enum StopSignals {
             requested.store(0, ordering: .relaxed)  // Made before the handler needs it.
             for signal in [SIGINT, SIGTERM, SIGHUP] {
                 var before = sigaction()
-                guard sigaction(signal, nil, &before) == 0,
-                    before.__sigaction_handler.sa_handler.map({ unsafeBitCast($0, to: Int.self) != 1 }) ?? true
+                guard unsafe sigaction(signal, nil, &before) == 0,
+                    unsafe before.__sigaction_handler.sa_handler.map({ unsafe unsafeBitCast($0, to: Int.self) != 1 }) ?? true
                 else { continue }
                 var action = sigaction()
                 action.sa_flags = Int32(bitPattern: SA_RESETHAND)
-                action.__sigaction_handler.sa_handler = { StopSignals.requested.store($0, ordering: .relaxed) }
-                sigaction(signal, &action, nil)
+                unsafe action.__sigaction_handler.sa_handler = { StopSignals.requested.store($0, ordering: .relaxed) }
+                unsafe sigaction(signal, &action, nil)
                 listening.before.append((signal, before))
             }
         }
@@ -40,7 +40,7 @@ package enum StopSignals {
             guard listening.runs == 0 else { return }
             for (signal, before) in listening.before {
                 var before = before
-                sigaction(signal, &before, nil)
+                unsafe sigaction(signal, &before, nil)
             }
             listening.before = []
         }

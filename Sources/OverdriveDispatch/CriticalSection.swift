@@ -9,8 +9,8 @@ struct CriticalSection: ~Copyable, Sendable {
     /// Runs `body` alone.
     borrowing func callAsFunction<R>(_ body: () -> R) -> R {
         nonisolated(unsafe) var result: R?
-        lock.withLock { _ in result = body() }
-        guard let result else { trap("CriticalSection: the body did not run") }
+        lock.withLock { _ in unsafe result = body() }
+        guard let result = unsafe result else { trap("CriticalSection: the body did not run") }
         return result
     }
 }

@@ -52,7 +52,7 @@ public final class DispatchGroup: DispatchObject, @unchecked Sendable {
     ) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let work = queue.standIn.isThere ? queue.standIn.around(work, flags) : work
-        group.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { work() }
+        group.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { unsafe work() }
     }
 
     /// Submits `work` to `queue` once, when nothing is under way: at once if nothing is.

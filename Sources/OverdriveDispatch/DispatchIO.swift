@@ -39,7 +39,7 @@ public final class DispatchIO: DispatchObject, @unchecked Sendable {
         cleanupHandler: @escaping (_ error: Int32) -> Void
     ) {
         let hand = HandOver(to: queue)
-        let made: Dispatch.DispatchIO? = Dispatch.DispatchIO(
+        let made: Dispatch.DispatchIO? = unsafe Dispatch.DispatchIO(
             type: type, path: path, oflag: oflag, mode: mode, queue: hand.queue
         ) { error in hand.over { cleanupHandler(error) } }
         guard let made else { return nil }
@@ -145,6 +145,6 @@ private struct HandOver {
     func over(_ work: @escaping () -> Void) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let work = work
-        target.async { work() }
+        target.async { unsafe work() }
     }
 }

@@ -89,7 +89,7 @@ extension DispatchQueue {
         withoutActuallyEscaping(work) { work in
             // Dispatch's shape does not say that it runs on several threads; its meaning does.
             nonisolated(unsafe) let work = work
-            TaskQueue.concurrentPerform(iterations: iterations) { work($0) }
+            TaskQueue.concurrentPerform(iterations: iterations) { unsafe work($0) }
         }
     }
 

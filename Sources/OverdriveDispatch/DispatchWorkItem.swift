@@ -22,7 +22,7 @@ public final class DispatchWorkItem: @unchecked Sendable {
         nonisolated(unsafe) let block = block
         self.qos = qos
         self.flags = flags
-        item = WorkItem(qos: qos.asked, flags: flags.engine) { block() }
+        item = WorkItem(qos: qos.asked, flags: flags.engine) { unsafe block() }
     }
 
     /// Runs the block now, on the calling thread, unless the item was cancelled.
@@ -60,7 +60,7 @@ public final class DispatchWorkItem: @unchecked Sendable {
     ) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let work = queue.standIn.isThere ? queue.standIn.around(execute, flags) : execute
-        item.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { work() }
+        item.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { unsafe work() }
     }
 
     /// Submits `execute` to `queue` when this one has ended: at once if it has.

@@ -268,7 +268,7 @@ final class SourceCore: @unchecked Sendable {
     private func submit(_ handler: SourceHandler?, _ work: @escaping () -> Void) {
         // The closure is handed from here to the queue, once.
         nonisolated(unsafe) let work = work
-        section { queue }.async(qos: handler?.qos ?? .unspecified, flags: handler?.flags ?? []) { work() }
+        section { queue }.async(qos: handler?.qos ?? .unspecified, flags: handler?.flags ?? []) { unsafe work() }
     }
 
     /// On the queue: the event handler is told, unless the source was suspended or cancelled on the way.

@@ -72,7 +72,7 @@ final class StandIn: Sendable {
         // The closure is handed on to the one thread that runs it.
         nonisolated(unsafe) let work = work
         let terms = flags.rawValue
-        return { self.sync(DispatchWorkItemFlags(rawValue: terms), work) }
+        return { unsafe self.sync(DispatchWorkItemFlags(rawValue: terms), work) }
     }
 
     func sync<T, E: Error>(_ flags: DispatchWorkItemFlags, _ work: () throws(E) -> T) throws(E) -> T {

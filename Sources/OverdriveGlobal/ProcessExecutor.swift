@@ -35,8 +35,8 @@ internal import OverdriveCore
 
         /// Whoever sets this hook, as NIO can, gets each job instead of the executor.
         private static var isHookTaken: Bool {
-            guard let hook = dlsym(nil, "swift_task_enqueueGlobal_hook") else { return false }
-            return hook.load(as: UnsafeRawPointer?.self) != nil
+            guard let hook = unsafe dlsym(nil, "swift_task_enqueueGlobal_hook") else { return false }
+            return unsafe hook.load(as: UnsafeRawPointer?.self) != nil
         }
 
         static func install() {

@@ -51,25 +51,25 @@ extension AnyTask {
         if dependency === self {
             trap("Task.add(dependency:) of \(title) to itself: a task cannot wait for itself")
         }
-        let edge = Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
+        let edge = unsafe Unmanaged.passRetained(Edge(to: dependency, requiring: requirement))
         dependency.take(.gainDependent)
         let (step, isLinkedHere) = edges.withLock { list -> (TaskState.Step, Bool) in
             let step = self.step(.dependOn)
             guard step.actions.contains(.accept) else { return (step, false) }
-            let isLinkedHere = step.actions.contains(.link) && edge._withUnsafeGuaranteedRef { $0.beginLinking(for: self) }
-            if isLinkedHere { _ = edge.retain() }
-            list.add(edge)
+            let isLinkedHere = unsafe step.actions.contains(.link) && edge._withUnsafeGuaranteedRef { $0.beginLinking(for: self) }
+            if isLinkedHere { _ = unsafe edge.retain() }
+            unsafe list.add(edge)
             return (step, isLinkedHere)
         }
         guard step.actions.contains(.accept) else {
-            edge.release()
+            unsafe edge.release()
             return false
         }
         // Each end is announced, the dependency's first, before the other is looked at, so that of threads that close a
         // circle one sees it: were this task's step before each announcement that somebody waits for it, then so, all
         // round, before itself.
         if step.state.hasDependents, dependency.standingInFull.hasDependencies { trapOnCircle(through: dependency) }
-        if isLinkedHere { edge._withUnsafeGuaranteedRef { Bounce.run($0) } }
+        if isLinkedHere { unsafe edge._withUnsafeGuaranteedRef { Bounce.run($0) } }
         return true
     }
 
@@ -93,16 +93,16 @@ extension AnyTask {
             guard standing.phase < .executing, !standing.isSettled else { return [] }
             var removed: [Edge] = []
             var (all, kept) = (list.takeAll(), EdgeList())
-            while let edge = all.takeFirst() {
-                let task = edge._withUnsafeGuaranteedRef { $0.task }
+            while let edge = unsafe all.takeFirst() {
+                let task = unsafe edge._withUnsafeGuaranteedRef { $0.task }
                 if let task { seen.append(task) }
                 if let task, matches(task) {
-                    removed.append(edge.takeRetainedValue())
+                    unsafe removed.append(edge.takeRetainedValue())
                 } else {
-                    kept.add(edge)
+                    unsafe kept.add(edge)
                 }
             }
-            while let edge = kept.takeFirst() { list.add(edge) }
+            while let edge = unsafe kept.takeFirst() { unsafe list.add(edge) }
             return removed
         }
         for edge in removed where edge.remove() { take(.release) }
@@ -138,18 +138,18 @@ extension AnyTask {
         // A condition may have come just before the task was on the queue, when there was none yet to be asked.
         if standing.isConditional { prepareConditions() }
         // The newest is first: turned round, they are linked in the order in which they were added.
-        var ordered = edges.withLock { list -> Unmanaged<Edge>? in
+        var ordered = unsafe edges.withLock { list -> Unmanaged<Edge>? in
             var ordered: Unmanaged<Edge>?
             list.forEach { edge in
                 guard edge.beginLinking(for: self) else { return }
-                edge.nextDependent = ordered
-                ordered = Unmanaged.passRetained(edge)
+                unsafe edge.nextDependent = ordered
+                unsafe ordered = Unmanaged.passRetained(edge)
             }
-            return ordered
+            return unsafe ordered
         }
-        while let entry = ordered {
-            entry._withUnsafeGuaranteedRef { edge in
-                ordered = edge.nextDependent
+        while let entry = unsafe ordered {
+            unsafe entry._withUnsafeGuaranteedRef { edge in
+                unsafe ordered = edge.nextDependent
                 Bounce.run(edge)
             }
         }
@@ -157,22 +157,22 @@ extension AnyTask {
     }
 
     /// The end of the list of a task that is over: no edge is there.
-    private static var closedList: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
+    private static var closedList: UnsafeMutableRawPointer? { unsafe UnsafeMutableRawPointer(bitPattern: 1) }
 
     /// Puts an edge where the end of this task finds it, and takes over what the caller holds of it. False: it is over.
     final func attach(_ edge: Edge) -> Bool {
         // One that was over before anybody depended on it has no list to close, and looks at none.
         guard standing.hasDependents else { return false }
-        let entry = Unmanaged.passUnretained(edge)
-        var head = dependents.load(ordering: .relaxed)
+        let entry = unsafe Unmanaged.passUnretained(edge)
+        var head = unsafe dependents.load(ordering: .relaxed)
         while true {
-            if head == AnyTask.closedList { return false }
-            edge.nextDependent = head.map { Unmanaged.fromOpaque($0) }
+            if unsafe head == AnyTask.closedList { return false }
+            unsafe edge.nextDependent = head.map { unsafe Unmanaged.fromOpaque($0) }
             // Releases the edge to whoever takes the list.
-            let (exchanged, found) = dependents.weakCompareExchange(
+            let (exchanged, found) = unsafe dependents.weakCompareExchange(
                 expected: head, desired: entry.toOpaque(), ordering: .acquiringAndReleasing)
             if exchanged { return true }
-            head = found
+            unsafe head = found
         }
     }
 
@@ -184,82 +184,82 @@ extension AnyTask {
     final func stopBeingKept() {
         guard isForgettable(in: standingInFull) else { return }
         var kept: Unmanaged<Edge>?
-        var head = dependents.load(ordering: .acquiring)
-        while head != nil || kept != nil {
-            if head == AnyTask.closedList {
-                release(kept)  // it was finished meanwhile
+        var head = unsafe dependents.load(ordering: .acquiring)
+        while unsafe head != nil || kept != nil {
+            if unsafe head == AnyTask.closedList {
+                unsafe release(kept)  // it was finished meanwhile
                 return
             }
             // Takes the list, and acquires it; or puts back what was taken, and releases it. Who attached an edge that is
             // taken may find no list, and leaves it to this thread.
-            let (exchanged, found) = dependents.compareExchange(
+            let (exchanged, found) = unsafe dependents.compareExchange(
                 expected: head, desired: head == nil ? kept?.toOpaque() : nil, ordering: .acquiringAndReleasing)
-            if exchanged, head == nil { return }
-            if exchanged, let head { kept = unkept(.fromOpaque(head), before: kept) }
-            head = exchanged ? dependents.load(ordering: .acquiring) : found
+            if exchanged, unsafe head == nil { return }
+            if exchanged, let head = unsafe head { unsafe kept = unkept(.fromOpaque(head), before: kept) }
+            unsafe head = exchanged ? dependents.load(ordering: .acquiring) : found
         }
     }
 
     /// Edges that were taken from the list, as those of one that they do not keep, in front of others; without those that
     /// were removed.
     private func unkept(_ taken: Unmanaged<Edge>, before rest: Unmanaged<Edge>?) -> Unmanaged<Edge>? {
-        var (first, last) = (rest, Unmanaged<Edge>?.none)
-        var next: Unmanaged<Edge>? = taken
-        while let entry = next {
-            let belongs = entry._withUnsafeGuaranteedRef { edge in
-                next = edge.nextDependent
-                edge.nextDependent = rest
+        var (first, last) = unsafe (rest, Unmanaged<Edge>?.none)
+        var next: Unmanaged<Edge>? = unsafe taken
+        while let entry = unsafe next {
+            let belongs = unsafe entry._withUnsafeGuaranteedRef { edge in
+                unsafe next = edge.nextDependent
+                unsafe edge.nextDependent = rest
                 return edge.stopKeeping(self)
             }
             guard belongs else {
-                entry.release()
+                unsafe entry.release()
                 continue
             }
-            if let last { last._withUnsafeGuaranteedRef { $0.nextDependent = entry } } else { first = entry }
-            last = entry
+            if let last = unsafe last { unsafe last._withUnsafeGuaranteedRef { unsafe $0.nextDependent = entry } } else { unsafe first = entry }
+            unsafe last = entry
         }
-        return first
+        return unsafe first
     }
 
     /// The task is over, as far as dependents are concerned.
     ///
     /// - Parameter isLost: It goes, and nobody has finished it.
     final func releaseDependents(isLost: Bool = false) {
-        release(
-            dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing).map { .fromOpaque($0) },
+        unsafe release(
+            dependents.exchange(AnyTask.closedList, ordering: .acquiringAndReleasing).map { unsafe .fromOpaque($0) },
             isLost: isLost)
     }
 
     /// Releases those whose edges this thread has taken from the list.
     private func release(_ taken: Unmanaged<Edge>?, isLost: Bool = false) {
-        var next = taken
+        var next = unsafe taken
         // The newest is first: turned round, they are released in the order in which they came.
         var ordered: Unmanaged<Edge>?
-        while let entry = next {
-            next = entry._withUnsafeGuaranteedRef { edge in
+        while let entry = unsafe next {
+            unsafe next = entry._withUnsafeGuaranteedRef { edge in
                 if isLost { edge.isLost(title) } else { edge.isOver(self) }
-                let following = edge.nextDependent
-                edge.nextDependent = ordered
-                return following
+                let following = unsafe edge.nextDependent
+                unsafe edge.nextDependent = ordered
+                return unsafe following
             }
-            ordered = entry
+            unsafe ordered = entry
         }
-        while let entry = ordered {
-            entry._withUnsafeGuaranteedRef { edge in
-                ordered = edge.nextDependent
-                edge.nextDependent = nil
+        while let entry = unsafe ordered {
+            unsafe entry._withUnsafeGuaranteedRef { edge in
+                unsafe ordered = edge.nextDependent
+                unsafe edge.nextDependent = nil
                 Bounce.run(edge)
             }
-            entry.release()
+            unsafe entry.release()
         }
     }
 
     /// The task is over: it lets go of what it waited for.
     final func dropDependencies() {
         var all = edges.withLock { $0.takeAll() }
-        while let edge = all.takeFirst() {
-            _ = edge._withUnsafeGuaranteedRef { $0.remove() }
-            edge.release()
+        while let edge = unsafe all.takeFirst() {
+            _ = unsafe edge._withUnsafeGuaranteedRef { $0.remove() }
+            unsafe edge.release()
         }
     }
 
@@ -267,10 +267,10 @@ extension AnyTask {
     final func dropUnstartedDependencies() {
         var pending = [edges.withLock { $0.takeAll() }]
         while var list = pending.popLast() {
-            guard let edge = list.takeFirst() else { continue }
-            if list.first != nil { pending.append(list) }
-            var dependency = edge._withUnsafeGuaranteedRef { $0.takeDependency() }
-            edge.release()
+            guard let edge = unsafe list.takeFirst() else { continue }
+            if unsafe list.first != nil { pending.append(list) }
+            var dependency = unsafe edge._withUnsafeGuaranteedRef { $0.takeDependency() }
+            unsafe edge.release()
             guard isKnownUniquelyReferenced(&dependency) else { continue }
             if let rest = dependency?.edges.withLock({ $0.takeAll() }) { pending.append(rest) }
         }

@@ -15,7 +15,7 @@ internal import Synchronization
 /// edge and then to the dependency's list. `watched` is set by whoever has taken the dependency's list, and `dependency`
 /// emptied, under the lock of the dependent's list, while the state says linking; else `dependency` is emptied when the
 /// edge was taken out of the dependent's list, or when the dependent is deinitialised.
-final class Edge: Bounced, @unchecked Sendable {
+@safe final class Edge: Bounced, @unchecked Sendable {
     private enum State: UInt8 {
         case idle, linking, linked, done
     }
@@ -34,23 +34,23 @@ final class Edge: Bounced, @unchecked Sendable {
     private var isLinked = false
 
     init(to dependency: AnyTask, requiring requirement: AnyTask.DependencyRequirement) {
-        self.dependency = .passRetained(dependency)
+        unsafe self.dependency = .passRetained(dependency)
         self.requirement = requirement
     }
 
     deinit {
-        dependency?.release()
-        watched?.release()
-        dependent?.release()
+        unsafe dependency?.release()
+        unsafe watched?.release()
+        unsafe dependent?.release()
     }
 
     /// What is waited for; nil where nobody held it, and it went.
     var task: AnyTask? {
-        dependency?.takeUnretainedValue() ?? watched?.takeUnretainedValue().task
+        unsafe dependency?.takeUnretainedValue() ?? watched?.takeUnretainedValue().task
     }
 
     /// What is waited for, taken from the edge, which nobody uses any more.
-    func takeDependency() -> AnyTask? { dependency.take()?.takeRetainedValue() }
+    func takeDependency() -> AnyTask? { unsafe dependency.take()?.takeRetainedValue() }
 
     /// The edge is about to be linked into the dependency's list; whoever links it holds it. False: somebody did.
     ///
@@ -59,7 +59,7 @@ final class Edge: Bounced, @unchecked Sendable {
         // relaxed: both are under the lock
         guard state.load(ordering: .relaxed) == State.idle.rawValue else { return false }
         state.store(State.linking.rawValue, ordering: .relaxed)
-        self.dependent = .passRetained(dependent)
+        unsafe self.dependent = .passRetained(dependent)
         return true
     }
 
@@ -70,9 +70,9 @@ final class Edge: Bounced, @unchecked Sendable {
         if state.load(ordering: .acquiring) == State.done.rawValue { return false }
         if change(.idle, to: .done) || change(.linking, to: .done) { return true }
         guard change(.linked, to: .done) else { return false }
-        dependent.take()?.release()
+        unsafe dependent.take()?.release()
         // The dependency's list holds the edge to its end: the two would keep each other.
-        dependency.take()?.release()
+        unsafe dependency.take()?.release()
         return true
     }
 
@@ -82,11 +82,11 @@ final class Edge: Bounced, @unchecked Sendable {
 
     private func finishLinking() {
         // Counted: it may be removed, and let go of, at any moment.
-        guard let dependency = dependency?.takeUnretainedValue() else { return }
-        if !dependency.isOnQueue { dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
+        guard let dependency = unsafe dependency?.takeUnretainedValue() else { return }
+        if !dependency.isOnQueue { unsafe dependent?._withUnsafeGuaranteedRef { $0.bring(dependency) } }
         isLinked = true
         guard change(.linking, to: .linked) else {
-            dependent.take()?.release()  // it was removed meanwhile
+            unsafe dependent.take()?.release()  // it was removed meanwhile
             letGo()
             return
         }
@@ -103,50 +103,50 @@ final class Edge: Bounced, @unchecked Sendable {
     /// The dependent keeps the dependency no longer, whose list the caller has taken. False: the edge was removed, and
     /// belongs into the list no more.
     func stopKeeping(_ task: AnyTask) -> Bool {
-        if watched != nil { return true }
+        if unsafe watched != nil { return true }
         // As while it is linked: who removes it meanwhile leaves the rest to this thread.
         guard change(.linked, to: .linking) else { return false }
-        dependent?._withUnsafeGuaranteedRef { dependent in
+        unsafe dependent?._withUnsafeGuaranteedRef { dependent in
             dependent.edges.withLock { _ in
-                watched = .passRetained(WatchedTask(task))
-                dependency.take()?.release()  // not the last: the caller has it
+                unsafe watched = .passRetained(WatchedTask(task))
+                unsafe dependency.take()?.release()  // not the last: the caller has it
             }
         }
         if change(.linking, to: .linked) { return true }
-        dependent.take()?.release()
+        unsafe dependent.take()?.release()
         return false
     }
 
     /// What whoever linked the edge has held.
     private func letGo() {
-        Unmanaged.passUnretained(self).release()
+        unsafe Unmanaged.passUnretained(self).release()
     }
 
     /// The dependency is over. Its edges are told so before any of them fires.
     func isOver(_ dependency: AnyTask) {
-        watched?._withUnsafeGuaranteedRef { $0.isOver(dependency) }
+        unsafe watched?._withUnsafeGuaranteedRef { $0.isOver(dependency) }
     }
 
     /// The dependency goes, and will not be over.
     func isLost(_ title: String) {
-        watched?._withUnsafeGuaranteedRef { $0.isLost(title) }
+        unsafe watched?._withUnsafeGuaranteedRef { $0.isLost(title) }
     }
 
     /// The dependency is over.
     private func fire() {
-        guard change(.linked, to: .done), let dependent = dependent.take() else { return }
-        dependent._withUnsafeGuaranteedRef { dependent in
+        guard change(.linked, to: .done), let dependent = unsafe dependent.take() else { return }
+        unsafe dependent._withUnsafeGuaranteedRef { dependent in
             if requirement == .success { require(of: dependent) }
             dependent.take(.release)
         }
-        dependent.release()
+        unsafe dependent.release()
     }
 
     private func require(of dependent: AnyTask) {
         if let task {
             if let error = task.failure { dependent.fail(DependencyError(dependency: task.title, error: error)) }
         } else {
-            let title = watched?.takeUnretainedValue().title ?? ""
+            let title = unsafe watched?.takeUnretainedValue().title ?? ""
             dependent.fail(DependencyError(dependency: title, error: CancellationError()))
         }
     }
@@ -181,36 +181,36 @@ private final class WatchedTask: Sendable {
 }
 
 /// Edges to what a task waits for, newest first. It holds them; whoever has it last takes them out.
-struct EdgeList: Sendable {
+@safe struct EdgeList: Sendable {
     private(set) var first: Unmanaged<Edge>?
 
     /// Takes over what the caller holds.
     mutating func add(_ edge: Unmanaged<Edge>) {
-        edge._withUnsafeGuaranteedRef { $0.nextDependency = first }
-        first = edge
+        unsafe edge._withUnsafeGuaranteedRef { unsafe $0.nextDependency = first }
+        unsafe first = edge
     }
 
     /// The newest, which the caller holds from now on.
     mutating func takeFirst() -> Unmanaged<Edge>? {
-        guard let edge = first else { return nil }
-        edge._withUnsafeGuaranteedRef { here in
-            first = here.nextDependency
-            here.nextDependency = nil
+        guard let edge = unsafe first else { return nil }
+        unsafe edge._withUnsafeGuaranteedRef { here in
+            unsafe first = here.nextDependency
+            unsafe here.nextDependency = nil
         }
-        return edge
+        return unsafe edge
     }
 
     mutating func takeAll() -> EdgeList {
-        defer { first = nil }
+        defer { unsafe first = nil }
         return self
     }
 
     func forEach(_ body: (Edge) -> Void) {
-        var next = first
-        while let edge = next {
-            next = edge._withUnsafeGuaranteedRef { here in
+        var next = unsafe first
+        while let edge = unsafe next {
+            unsafe next = edge._withUnsafeGuaranteedRef { here in
                 body(here)
-                return here.nextDependency
+                return unsafe here.nextDependency
             }
         }
     }

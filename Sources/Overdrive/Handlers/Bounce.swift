@@ -2,7 +2,7 @@ internal import OverdriveCore
 
 /// Something that a thread does after what it does now, so that a million tasks that set each other off make
 /// a list instead of a stack.
-class Bounced {
+@safe class Bounced {
     /// Owned by the line that it stands in.
     fileprivate final var next: Unmanaged<Bounced>?
 
@@ -35,7 +35,7 @@ final class BouncedBody<T: Sendable>: Bounced {
 /// sets off has a line of its own, in a frame of its own. Such frames stand on each other at most ``greatestDepth``
 /// deep, for a program's tasks may each set off the next in its own code; from there on all is one line again.
 enum Bounce {
-    private struct Line {
+    @safe private struct Line {
         /// The line holds what stands in it.
         var first: Unmanaged<Bounced>?
         var last: Unmanaged<Bounced>?
@@ -51,16 +51,16 @@ enum Bounce {
         }
 
         mutating func append(_ bounced: Bounced) {
-            let entry = Unmanaged.passRetained(bounced)
-            if let last { last._withUnsafeGuaranteedRef { $0.next = entry } } else { first = entry }
-            last = entry
+            let entry = unsafe Unmanaged.passRetained(bounced)
+            if let last = unsafe last { unsafe last._withUnsafeGuaranteedRef { unsafe $0.next = entry } } else { unsafe first = entry }
+            unsafe last = entry
         }
 
         mutating func pop() -> Bounced? {
-            guard let bounced = first?.takeRetainedValue() else { return nil }
-            first = bounced.next
-            bounced.next = nil
-            if first == nil { last = nil }
+            guard let bounced = unsafe first?.takeRetainedValue() else { return nil }
+            unsafe first = bounced.next
+            unsafe bounced.next = nil
+            if unsafe first == nil { unsafe last = nil }
             return bounced
         }
     }
@@ -68,40 +68,40 @@ enum Bounce {
     private static let greatestDepth = 64
 
     private static var line: UnsafeMutablePointer<Line>? {
-        ThreadBounce.current?.assumingMemoryBound(to: Line.self)
+        unsafe ThreadBounce.current?.assumingMemoryBound(to: Line.self)
     }
 
     /// Whether the calling thread hands an update on, in ``handOn(_:)``.
     static var isHandingOn: Bool {
-        guard let line else { return false }
-        return line.pointee.isHandingOn && !line.pointee.isAside
+        guard let line = unsafe line else { return false }
+        return unsafe line.pointee.isHandingOn && !line.pointee.isAside
     }
 
     /// Calls `bounced.go()`: now, or where the thread is at it already, after what stands in its line.
     static func run(_ bounced: Bounced) {
-        if let line, !line.pointee.isAside { return line.pointee.append(bounced) }
+        if let line = unsafe line, unsafe !line.pointee.isAside { return unsafe line.pointee.append(bounced) }
         open { bounced.go() }
     }
 
     /// Calls `body`, which hands an update on to another task: what that one does with it comes when `body` has returned, and
     /// has come on return where the thread was not at its line before.
     static func handOn(_ body: () -> Void) {
-        guard let here = line, !here.pointee.isAside else { return open { handOn(body) } }
-        let outer = here.pointee.isHandingOn
-        here.pointee.isHandingOn = true
+        guard let here = unsafe line, unsafe !here.pointee.isAside else { return open { handOn(body) } }
+        let outer = unsafe here.pointee.isHandingOn
+        unsafe here.pointee.isHandingOn = true
         body()
-        here.pointee.isHandingOn = outer
+        unsafe here.pointee.isHandingOn = outer
     }
 
     /// Makes a line, calls `body`, and then what has come to stand in the line.
     private static func open(_ body: () -> Void) {
-        let outer = line
-        var line = Line(depth: outer.map { $0.pointee.depth + 1 } ?? 0)
-        withUnsafeMutablePointer(to: &line) { line in
-            ThreadBounce.current = UnsafeMutableRawPointer(line)
+        let outer = unsafe line
+        var line = unsafe Line(depth: outer.map { unsafe $0.pointee.depth + 1 } ?? 0)
+        unsafe withUnsafeMutablePointer(to: &line) { line in
+            unsafe ThreadBounce.current = UnsafeMutableRawPointer(line)
             body()
-            while let next = line.pointee.pop() { next.go() }
-            ThreadBounce.current = outer.map { UnsafeMutableRawPointer($0) }
+            while let next = unsafe line.pointee.pop() { next.go() }
+            unsafe ThreadBounce.current = outer.map { UnsafeMutableRawPointer($0) }
         }
     }
 
@@ -112,13 +112,13 @@ enum Bounce {
     /// The thread is about to call the program's code. Returns whether that leaves a line, which
     /// ``stepBack(_:)`` is to be told.
     static func stepAside() -> Bool {
-        guard let line, !line.pointee.isAside, line.pointee.depth < greatestDepth else { return false }
-        line.pointee.isAside = true
+        guard let line = unsafe line, unsafe !line.pointee.isAside, unsafe line.pointee.depth < greatestDepth else { return false }
+        unsafe line.pointee.isAside = true
         return true
     }
 
     static func stepBack(_ left: Bool) {
-        if left { line?.pointee.isAside = false }
+        if left { unsafe line?.pointee.isAside = false }
     }
 
     /// Calls the program's code beside the line.

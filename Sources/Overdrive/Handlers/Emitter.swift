@@ -33,34 +33,34 @@ extension Task {
         let isKept = Atomic(false)
 
         init(of task: Task<T>, attempt: UInt16) {
-            self.task = task
+            unsafe self.task = task
             self.attempt = attempt
         }
 
         deinit {
             // relaxed: the counts of references order it. Attempts beyond the greatest number share one: theirs may be
             // another's.
-            guard isKept.load(ordering: .relaxed), attempt < .max, let task, task.isUnderWay(attempt) else { return }
+            guard isKept.load(ordering: .relaxed), attempt < .max, let task = unsafe task, task.isUnderWay(attempt) else { return }
             // Whoever lets go may hold locks of the program's, which handlers want.
             TaskQueue.inner.async { [attempt] in task.accept(.failure(TaskError.abandoned), attempt: attempt) }
         }
 
         /// Says something about the task.
         public func callAsFunction(_ event: Event) {
-            task?.accept(event, attempt: attempt)
+            unsafe task?.accept(event, attempt: attempt)
         }
 
         /// Where tasks that this one is made of belong; nil where it is on no queue.
-        var partsQueue: TaskQueue? { task?.queueTasks?.1 }
+        var partsQueue: TaskQueue? { unsafe task?.queueTasks?.1 }
 
         /// What it has said was discarded on its way.
         func isDiscarded() {
-            if let task, task.isUnderWay(attempt) { task.cancel() }
+            if let task = unsafe task, task.isUnderWay(attempt) { task.cancel() }
         }
 
         /// Whether anybody still listens.
         public var isActive: Bool {
-            task?.isUnderWay(attempt) ?? false
+            unsafe task?.isUnderWay(attempt) ?? false
         }
     }
 

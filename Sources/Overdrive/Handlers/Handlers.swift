@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// What is to be called when a task's outcome is there.
 @usableFromInline
-enum Handler<T: Sendable> {
+@safe enum Handler<T: Sendable> {
     case value((T) -> Void)
     case error((any Error) -> Void)
     case completion((Result<T, any Error>) -> Void)
@@ -36,7 +36,7 @@ enum Handler<T: Sendable> {
             stepIntoLine(left)
         case .continuation(let continuation):
             let left = stepOutOfLine()
-            continuation.resume(with: outcome)
+            unsafe continuation.resume(with: outcome)
             stepIntoLine(left)
         case .listener(let listener):
             listener.serve(outcome)
@@ -52,11 +52,11 @@ final class Listener<T: Sendable>: Sendable {
     private nonisolated(unsafe) let body: (Result<T, any Error>) -> Void
 
     init(_ body: @escaping (Result<T, any Error>) -> Void) {
-        self.body = body
+        unsafe self.body = body
     }
 
     @usableFromInline
-    func serve(_ outcome: Result<T, any Error>) { body(outcome) }
+    func serve(_ outcome: Result<T, any Error>) { unsafe body(outcome) }
 }
 
 /// A handler of updates, and whether it has had the one that was there when it came. For that it stands in the line,
@@ -73,14 +73,14 @@ final class Subscription<T: Sendable>: Sendable {
 
     init(isRelay: Bool, _ handler: sending @escaping (T) -> Void) {
         self.isRelay = isRelay
-        self.handler = handler
+        unsafe self.handler = handler
     }
 
     func call(with value: T) {
         if isRelay {
-            Bounce.handOn { handler(value) }
+            Bounce.handOn { unsafe handler(value) }
         } else {
-            Bounce.aside { handler(value) }
+            Bounce.aside { unsafe handler(value) }
         }
     }
 
@@ -130,7 +130,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
     private let typedLock = Locked<UInt8>(0)
 
     func typed<R>(_ body: (inout Typed) -> R) -> R {
-        typedLock.withLock { _ in body(&typed) }
+        typedLock.withLock { _ in unsafe body(&typed) }
     }
 
     /// Puts events into the line, and serves the line unless another thread does: after what this thread is at, where it
@@ -155,7 +155,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
             case .subscribe(let subscription):
                 guard subscription.begin() else { continue }
                 let last = typed { typed in
-                    if !typed.isOver, !subscription.isGivenUp { typed.updateHandlers.append(subscription) }
+                    if !typed.isOver, unsafe !subscription.isGivenUp { typed.updateHandlers.append(subscription) }
                     return typed.lastUpdate
                 }
                 // The end sees this object only if it was there before.
@@ -204,7 +204,7 @@ final class TypedExtras<T: Sendable>: TaskExtras, @unchecked Sendable {
     /// The handlers of a stream to which nobody listens any more are kept no longer.
     func forget(_ subscription: Subscription<T>?, _ listener: Listener<T>?) {
         let forgotten = typed { typed -> ([Subscription<T>], [Handler<T>]) in
-            subscription?.isGivenUp = true
+            unsafe subscription?.isGivenUp = true
             let place = typed.updateHandlers.firstIndex { $0 === subscription }
             let handler = typed.handlers.firstIndex {
                 if case .listener(let other) = $0 { other === listener } else { false }

@@ -393,12 +393,12 @@ private final class HandOver: Sendable {
         }
 
         func take() {
-            isTaken = true
+            unsafe isTaken = true
             line.work()
         }
 
         deinit {
-            if !isTaken { line.isDiscarded() }
+            if unsafe !isTaken { line.isDiscarded() }
         }
     }
 

@@ -84,7 +84,7 @@ extension Task {
     public final func onCompletion(_ body: sending @escaping () -> Void) -> Self {
         // Handed over from here to the publisher, once.
         nonisolated(unsafe) let body = body
-        add(.completion { _ in body() })
+        add(.completion { _ in unsafe body() })
         return self
     }
 
@@ -182,11 +182,11 @@ private final class HandedOver: Sendable {
     }
 
     func run() {
-        hasRun = true
+        unsafe hasRun = true
         body()
     }
 
     deinit {
-        if !hasRun { TaskQueue.inner.async(execute: body) }
+        if unsafe !hasRun { TaskQueue.inner.async(execute: body) }
     }
 }

@@ -23,7 +23,7 @@ final class QueueTasks: TaskKeeping {
     static func with<R>(_ queue: TaskQueue, _ body: (QueueTasks) -> R) -> R {
         // Nobody else stores anything there. Acquires what it was made of.
         let stored = queue.taskStorage.load(ordering: .acquiring)
-        return (UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue))._withUnsafeGuaranteedRef(body)
+        return unsafe (UnsafeRawPointer(bitPattern: stored).map(at) ?? make(for: queue))._withUnsafeGuaranteedRef(body)
     }
 
     static func of(_ queue: TaskQueue) -> QueueTasks {
@@ -31,16 +31,16 @@ final class QueueTasks: TaskKeeping {
     }
 
     private static func at(_ address: UnsafeRawPointer) -> Unmanaged<QueueTasks> {
-        Unmanaged<QueueTasks>.fromOpaque(address)
+        unsafe Unmanaged<QueueTasks>.fromOpaque(address)
     }
 
     private static func make(for queue: TaskQueue) -> Unmanaged<QueueTasks> {
-        let mine = Unmanaged.passRetained(QueueTasks())
-        let (stored, found) = queue.taskStorage.compareExchange(
+        let mine = unsafe Unmanaged.passRetained(QueueTasks())
+        let (stored, found) = unsafe queue.taskStorage.compareExchange(
             expected: 0, desired: UInt(bitPattern: mine.toOpaque()), ordering: .acquiringAndReleasing)
-        guard !stored, let found = UnsafeRawPointer(bitPattern: found) else { return mine }
-        mine.release()
-        return at(found)
+        guard !stored, let found = unsafe UnsafeRawPointer(bitPattern: found) else { return unsafe mine }
+        unsafe mine.release()
+        return unsafe at(found)
     }
 
     // MARK: - Coming and going
@@ -67,8 +67,8 @@ final class QueueTasks: TaskKeeping {
             else { return }
             task.makeExtras().locked { $0.delegate = delegate }
         }
-        let kept = Unmanaged.passRetained(task)
-        let place = roster.add(kept.toOpaque())
+        let kept = unsafe Unmanaged.passRetained(task)
+        let place = unsafe roster.add(kept.toOpaque())
         if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
         // Releases the place to whoever takes it from the task.
         let isKept = task.place.compareExchange(
@@ -78,7 +78,7 @@ final class QueueTasks: TaskKeeping {
         if isKept { return }
         // Another thread was faster, or the task was over before the delegate knew of it.
         if delegate != nil { tellEnd(of: task, in: queue, at: place | QueueTasks.addIsAnnounced) }
-        leave(place, kept)
+        unsafe leave(place, kept)
     }
 
     /// The task is over, or was when it came: whoever takes its place gives it up, and tells the delegate.
@@ -87,7 +87,7 @@ final class QueueTasks: TaskKeeping {
         let place = task.place.exchange(QueueTasks.gone, ordering: .acquiring)
         guard place != 0, place != QueueTasks.announcing, place != QueueTasks.gone else { return }
         tellEnd(of: task, in: queue, at: place)
-        leave(place & ~(QueueTasks.endIsAnnounced | QueueTasks.addIsAnnounced), Unmanaged.passUnretained(task))
+        unsafe leave(place & ~(QueueTasks.endIsAnnounced | QueueTasks.addIsAnnounced), Unmanaged.passUnretained(task))
     }
 
     /// The task's outcome is about to be published.
@@ -109,7 +109,7 @@ final class QueueTasks: TaskKeeping {
 
     private func leave(_ place: UInt64, _ task: Unmanaged<AnyTask>) {
         let mayBeEmpty = roster.remove(place)
-        task.release()
+        unsafe task.release()
         // A waiter announces itself before it looks into the roster, whose locks order the two.
         if mayBeEmpty, hasWaiters.load(ordering: .relaxed) { wakeIfEmpty() }
     }
@@ -157,7 +157,7 @@ final class QueueTasks: TaskKeeping {
     }
 
     func becameEmpty() async {
-        await withUnsafeContinuation { continuation in whenEmpty { continuation.resume() } }
+        await unsafe withUnsafeContinuation { continuation in whenEmpty { unsafe continuation.resume() } }
     }
 
     func cancelParked() -> Int {

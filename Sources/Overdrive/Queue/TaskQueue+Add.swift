@@ -49,10 +49,10 @@ extension TaskQueue {
 
     /// Adds tasks of any results, in order.
     public func add(tasks: [AnyTask]) {
-        tasks.withUnsafeBufferPointer { tasks in
+        unsafe tasks.withUnsafeBufferPointer { tasks in
             // The array has them meanwhile.
             for index in tasks.indices {
-                Unmanaged.passUnretained(tasks[index])._withUnsafeGuaranteedRef {
+                unsafe Unmanaged.passUnretained(tasks[index])._withUnsafeGuaranteedRef {
                     $0.enqueue(on: self, byHand: true, mayRepeat: false)
                 }
             }

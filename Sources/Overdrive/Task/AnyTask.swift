@@ -7,7 +7,7 @@ internal import Synchronization
 ///     for each in preparations { launch.add(dependency: each) }
 ///
 /// - Threading: Safe from any thread, every part of it.
-open class AnyTask: @unchecked Sendable {
+@safe open class AnyTask: @unchecked Sendable {
     // Shared by all threads: `word` says who may touch what. Each exchange of it that succeeds makes one thread
     // the owner of what its actions name; see TaskState.
 
@@ -36,7 +36,7 @@ open class AnyTask: @unchecked Sendable {
     private let lazyHome = LazyReference<TaskQueue>()
 
     /// Edges to those that wait for this task, newest first; ``AnyTask/closedList`` when it is over.
-    let dependents = Atomic<UnsafeMutableRawPointer?>(nil)
+    let dependents = unsafe Atomic<UnsafeMutableRawPointer?>(nil)
 
     /// Edges to those that this task waits for, newest first.
     let edges = Locked(EdgeList())
@@ -203,7 +203,7 @@ open class AnyTask: @unchecked Sendable {
         }
         if standing.isConditional { prepareConditions() }
         // The task has it for as long as it is there itself.
-        lazyHome.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
+        unsafe lazyHome.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
             enqueue(on: queue, storedAs: stored, byHand: byHand, mayRepeat: mayRepeat)
         }
     }
@@ -241,16 +241,16 @@ open class AnyTask: @unchecked Sendable {
     }
 
     private func submit(byProducer: Bool) {
-        let entry = Unmanaged.passRetained(self).toOpaque()
+        let entry = unsafe Unmanaged.passRetained(self).toOpaque()
         let qos = extras?.qos
         if let chosenHome {
-            return chosenHome.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+            return unsafe chosenHome.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
         let submitted: Void? = lazyHome.withReference {
-            $0.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+            unsafe $0.submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
         if submitted == nil {
-            TaskQueue.global().submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
+            unsafe TaskQueue.global().submit(task: entry, qos: qos, byProducer: byProducer, run: runSubmittedTask)
         }
     }
 
@@ -263,11 +263,11 @@ open class AnyTask: @unchecked Sendable {
     /// Runs the body; this thread has been given it.
     private func enter() {
         var work = CurrentWorkReference(self)  // the caller has the task
-        withUnsafeMutablePointer(to: &work) { work in
-            let outer = CurrentWorkPlace.enter(work)
+        unsafe withUnsafeMutablePointer(to: &work) { work in
+            let outer = unsafe CurrentWorkPlace.enter(work)
             if extras != nil { tellObservers(of: .start) }
             runBody()
-            CurrentWorkPlace.leave(to: outer)
+            unsafe CurrentWorkPlace.leave(to: outer)
         }
     }
 
@@ -315,7 +315,7 @@ open class AnyTask: @unchecked Sendable {
     final func preparePublishing(of failure: (any Error)?) {
         if extras != nil { tellObservers(of: .willFinish) }
         lazyHome.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
-        if let failure { publishedError = failure }
+        if let failure { unsafe publishedError = failure }
     }
 
     /// The outcome is written: it can be read from now on. Returns whether the handler in the slot is to be served.
@@ -342,7 +342,7 @@ open class AnyTask: @unchecked Sendable {
 
     private func end(_ extras: TaskExtras) {
         endAttempt(standing.attempt)
-        if publishedError is CancellationError { tellCancelled() }
+        if unsafe publishedError is CancellationError { tellCancelled() }
         let unused = extras.locked { fields in
             defer { fields.cancelHandlers = [] }
             return fields.cancelHandlers
@@ -352,7 +352,7 @@ open class AnyTask: @unchecked Sendable {
     }
 
     /// The error of a task that failed or was cancelled.
-    final var failure: (any Error)? { isFinished ? publishedError : nil }
+    final var failure: (any Error)? { unsafe isFinished ? publishedError : nil }
 
     /// Who was told that the task is added.
     final var delegate: (any TaskQueueDelegate)? { extras?.locked { $0.delegate } }
@@ -368,7 +368,7 @@ open class AnyTask: @unchecked Sendable {
     final var extras: TaskExtras? { lazyExtras.load() }
 
     final func makeExtras() -> TaskExtras {
-        lazyExtras.load() ?? lazyExtras.storeIfNil(newExtras()).takeUnretainedValue()
+        unsafe lazyExtras.load() ?? lazyExtras.storeIfNil(newExtras()).takeUnretainedValue()
     }
 
     // MARK: - What Task does
@@ -395,22 +395,22 @@ open class AnyTask: @unchecked Sendable {
 
 /// The engine's door: a worker has a submitted task in hand.
 private func runSubmittedTask(_ task: UnsafeMutableRawPointer) {
-    Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().begin()
+    unsafe Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().begin()
 }
 
 @_cdecl("od_task_run")
 func odTaskRun(_ task: UnsafeMutableRawPointer) {
-    runSubmittedTask(task)
+    unsafe runSubmittedTask(task)
 }
 
 /// The engine's other door: a submitted task will not run, because its queue or scheduler was cancelled.
 @_cdecl("od_task_discard")
 func odTaskDiscard(_ task: UnsafeMutableRawPointer) {
-    discardSubmittedTask(task)
+    unsafe discardSubmittedTask(task)
 }
 
 private func discardSubmittedTask(_ task: UnsafeMutableRawPointer) {
-    Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().take(.discard)
+    unsafe Unmanaged<AnyTask>.fromOpaque(task).takeRetainedValue().take(.discard)
 }
 
 extension AnyTask: CurrentWork {

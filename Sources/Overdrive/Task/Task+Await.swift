@@ -14,7 +14,7 @@ extension Task {
         get async throws {
             if let result { return try result.get() }
             remindIfForgotten()
-            return try await withUnsafeThrowingContinuation { add(.continuation($0)) }
+            return try await unsafe withUnsafeThrowingContinuation { unsafe add(.continuation($0)) }
         }
     }
 

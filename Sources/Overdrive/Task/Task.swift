@@ -71,7 +71,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     /// A task whose body is an override of ``run()``.
     public override init() {
-        body = .run
+        unsafe body = .run
         super.init()
     }
 
@@ -95,17 +95,17 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @usableFromInline
     convenience init(body: consuming Body) {
         self.init()
-        self.body.become(consume body)
+        unsafe self.body.become(consume body)
     }
 
     deinit {
         let phase = standing.phase
         if phase == .executing { endForgotten() }
         if phase == .finished {
-            if publishedError == nil { publishedValue.empty(of: T.self) }
-        } else if case .relay = body {
+            if unsafe publishedError == nil { unsafe publishedValue.empty(of: T.self) }
+        } else if case .relay = unsafe body {
             let end = BouncedBody<T>()
-            swap(&end.body, &body)  // and so nobody else has it
+            unsafe swap(&end.body, &body)  // and so nobody else has it
             Bounce.run(end)
         }
     }
@@ -154,12 +154,12 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         let left = stepOutOfLine()
         do { result = .success(try body()) } catch { result = .failure(error) }
         stepIntoLine(left)
-        self.body.become(.inline(consume body) { task, body in task.conduct(consume body) })
+        unsafe self.body.become(.inline(consume body) { task, body in task.conduct(consume body) })
         conclude(result, returning: true)
     }
 
     override final func runBody() {
-        switch body {
+        switch unsafe body {
         case .run:
             Bounce.aside { run() }
             if !bodyGoesOn, !standing.isSettled { leave() }
@@ -179,7 +179,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     private func runInline() {
-        guard case .inline(let taken, let conductor) = body.take() else { return }
+        guard case .inline(let taken, let conductor) = unsafe body.take() else { return }
         conductor(self, taken)
     }
 
@@ -214,7 +214,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     override final func dropBody() {
-        body = .none
+        unsafe body = .none
     }
 
     // MARK: - The end
@@ -222,9 +222,9 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     /// Publishes the outcome, whose error is in its place: this thread has settled it.
     @inlinable
     final func publish(_ result: Result<T, any Error>) {
-        if case .success(let value) = result { publishedValue.fill(with: value) }
+        if case .success(let value) = result { unsafe publishedValue.fill(with: value) }
         if publishOutcome() {
-            slot.take()?.serve(result)
+            unsafe slot.take()?.serve(result)
         }
         endPublishing()
     }
@@ -250,7 +250,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         tellCancelled()
         endAttempt(standing.attempt)
         let result = Result<T, any Error>.failure(CancellationError())
-        slot.take()?.serve(result)
+        unsafe slot.take()?.serve(result)
         for handler in typedExtrasIfAny?.typed({ $0.handlers }) ?? [] { handler.serve(result) }
         if standing.hasDependents { releaseDependents(isLost: true) }
     }
@@ -268,8 +268,8 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     @inlinable
     public final var result: Result<T, any Error>? {
         guard isFinished else { return nil }
-        if let publishedError { return .failure(publishedError) }
-        return .success(publishedValue.value(of: T.self))
+        if let publishedError = unsafe publishedError { return .failure(publishedError) }
+        return unsafe .success(publishedValue.value(of: T.self))
     }
 
     // MARK: - Handlers
@@ -277,15 +277,15 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     override final func newExtras() -> TaskExtras { TypedExtras<T>() }
 
     // newExtras makes no others.
-    final var typedExtras: TypedExtras<T> { unsafeDowncast(makeExtras(), to: TypedExtras<T>.self) }
-    final var typedExtrasIfAny: TypedExtras<T>? { extras.map { unsafeDowncast($0, to: TypedExtras<T>.self) } }
+    final var typedExtras: TypedExtras<T> { unsafe unsafeDowncast(makeExtras(), to: TypedExtras<T>.self) }
+    final var typedExtrasIfAny: TypedExtras<T>? { extras.map { unsafe unsafeDowncast($0, to: TypedExtras<T>.self) } }
 
     /// Has a handler served once with the outcome: at once when it is there and all others were served.
     @usableFromInline
     final func add(_ handler: consuming Handler<T>) {
         if !step(.claimSlot).actions.isEmpty {
-            slot = handler
-            if step(.fillSlot).actions.contains(.serveLate) { serveLate(slot.take()) }
+            unsafe slot = handler
+            if step(.fillSlot).actions.contains(.serveLate) { unsafe serveLate(slot.take()) }
             return
         }
         addBeside(handler)

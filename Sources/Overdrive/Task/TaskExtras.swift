@@ -64,7 +64,7 @@ class TaskExtras: @unchecked Sendable {
     private let lock = Locked<UInt8>(0)
 
     func locked<R>(_ body: (inout Fields) throws -> R) rethrows -> R {
-        try lock.withLock { _ in try body(&fields) }
+        try lock.withLock { _ in try unsafe body(&fields) }
     }
 
     var qos: TaskQueue.QoS? { locked { $0.qos } }

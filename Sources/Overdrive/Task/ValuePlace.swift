@@ -16,21 +16,21 @@ struct ValuePlace {
 
     @inlinable
     static func value<T>(at place: UnsafePointer<ValuePlace>, of type: T.Type) -> UnsafeMutablePointer<T> {
-        let place = UnsafeMutableRawPointer(mutating: place)
-        guard !hasRoom(for: T.self) else { return place.assumingMemoryBound(to: T.self) }
-        return place.load(as: UnsafeMutableRawPointer.self).assumingMemoryBound(to: T.self)
+        let place = unsafe UnsafeMutableRawPointer(mutating: place)
+        guard !hasRoom(for: T.self) else { return unsafe place.assumingMemoryBound(to: T.self) }
+        return unsafe place.load(as: UnsafeMutableRawPointer.self).assumingMemoryBound(to: T.self)
     }
 
     /// Once, while the place is empty.
     @inlinable
     mutating func fill<T>(with value: T) {
-        withUnsafeMutablePointer(to: &self) { place in
+        unsafe withUnsafeMutablePointer(to: &self) { place in
             if !ValuePlace.hasRoom(for: T.self) {
-                UnsafeMutableRawPointer(place).storeBytes(
+                unsafe UnsafeMutableRawPointer(place).storeBytes(
                     of: UnsafeMutableRawPointer(UnsafeMutablePointer<T>.allocate(capacity: 1)),
                     as: UnsafeMutableRawPointer.self)
             }
-            ValuePlace.value(at: place, of: T.self).initialize(to: value)
+            unsafe ValuePlace.value(at: place, of: T.self).initialize(to: value)
         }
     }
 
@@ -38,16 +38,16 @@ struct ValuePlace {
     @inlinable
     func value<T>(of type: T.Type) -> T {
         // Of a copy, bit by bit, while the original is there: not an access to change it.
-        withUnsafePointer(to: self) { ValuePlace.value(at: $0, of: T.self).pointee }
+        unsafe withUnsafePointer(to: self) { unsafe ValuePlace.value(at: $0, of: T.self).pointee }
     }
 
     /// The last use, while it is full.
     @inlinable
     mutating func empty<T>(of type: T.Type) {
-        withUnsafeMutablePointer(to: &self) { place in
-            let value = ValuePlace.value(at: place, of: T.self)
-            value.deinitialize(count: 1)
-            if !ValuePlace.hasRoom(for: T.self) { value.deallocate() }
+        unsafe withUnsafeMutablePointer(to: &self) { place in
+            let value = unsafe ValuePlace.value(at: place, of: T.self)
+            unsafe value.deinitialize(count: 1)
+            if !ValuePlace.hasRoom(for: T.self) { unsafe value.deallocate() }
         }
     }
 }

@@ -17,20 +17,20 @@ package enum Checksum32 {
     }()
 
     package static func of(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
-        tables.withUnsafeBufferPointer { tables in
+        unsafe tables.withUnsafeBufferPointer { tables in
             var value = ~UInt32(0)
             var place = 0
             while bytes.count - place >= 8 {
-                let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+                let word = unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
                 let mixed = word ^ UInt64(value)
                 value = 0
                 for byte in 0..<8 {
-                    value ^= tables[(7 - byte) * 256 + Int(mixed >> UInt64(8 * byte) & 0xff)]
+                    unsafe value ^= tables[(7 - byte) * 256 + Int(mixed >> UInt64(8 * byte) & 0xff)]
                 }
                 place += 8
             }
             while place < bytes.count {
-                value = value >> 8 ^ tables[Int((value ^ UInt32(bytes[place])) & 0xff)]
+                value = unsafe value >> 8 ^ tables[Int((value ^ UInt32(bytes[place])) & 0xff)]
                 place += 1
             }
             return ~value

@@ -54,19 +54,19 @@ struct EntryWriter {
 }
 
 /// Reads what an `EntryWriter` wrote.
-struct EntryReader {
+@safe struct EntryReader {
     private let bytes: UnsafeRawBufferPointer
     private(set) var place = 0
     private var last = 0
 
     init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
+        unsafe self.bytes = bytes
     }
 
     /// The next entry and where its bytes stand; nil at the end, or where it makes no sense.
     mutating func next() -> (index: Int, kind: Entry.Kind, attempts: Int, bytes: Range<Int>)? {
         guard let distance = number(), let tag = number(), let length = number(),
-            let kind = Entry.Kind(rawValue: UInt8(tag & 3)), length <= UInt64(bytes.count - place)
+            let kind = Entry.Kind(rawValue: UInt8(tag & 3)), unsafe length <= UInt64(bytes.count - place)
         else { return nil }
         last = last &+ (Int(truncatingIfNeeded: distance >> 1) ^ -Int(truncatingIfNeeded: distance & 1))
         let range = place..<place + Int(length)
@@ -77,8 +77,8 @@ struct EntryReader {
     private mutating func number() -> UInt64? {
         var result: UInt64 = 0
         var shift: UInt64 = 0
-        while place < bytes.count, shift < 64 {
-            let byte = bytes[place]
+        while unsafe place < bytes.count, shift < 64 {
+            let byte = unsafe bytes[place]
             place += 1
             result |= UInt64(byte & 0x7f) << shift
             if byte < 0x80 { return result }

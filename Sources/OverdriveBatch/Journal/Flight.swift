@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// A slot is the item's index and one more, the thread that runs it, and the signal that the item died of. Writing
 /// it takes two stores; the kernel keeps the page.
-final class Flight: Sendable {
+@safe final class Flight: Sendable {
     struct Leftover: Equatable {
         var index: Int
         /// The signal that this very item was the cause of, or 0.
@@ -24,58 +24,58 @@ final class Flight: Sendable {
         path = nil
         count = slots
         let size = slots * Self.slotWords
-        words = .allocate(capacity: size)
-        words.initialize(repeating: 0, count: size)
+        unsafe words = .allocate(capacity: size)
+        unsafe words.initialize(repeating: 0, count: size)
     }
 
     init(_ path: String, slots: Int) throws(BatchError) {
         self.path = path
         count = slots
         let size = slots * Self.slotWords * MemoryLayout<UInt64>.size
-        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { throw .system(path: path, call: "making it", number: errno) }
         defer { close(descriptor) }
         // Zeros that are written, not a hole: storing to a hole of a full disk ends the process.
         let zeros = [UInt8](repeating: 0, count: size)
-        guard write(descriptor, zeros, size) == size else {
+        guard unsafe write(descriptor, zeros, size) == size else {
             throw .system(path: path, call: "writing", number: errno)
         }
-        let place = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-        guard let place, place != MAP_FAILED else {
+        let place = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+        guard let place = unsafe place, unsafe place != MAP_FAILED else {
             throw .system(path: path, call: "mapping it", number: errno)
         }
-        words = place.bindMemory(to: UInt64.self, capacity: size / 8)
+        unsafe words = place.bindMemory(to: UInt64.self, capacity: size / 8)
     }
 
     deinit {
-        guard path != nil else { return words.deallocate() }
-        munmap(words, count * Self.slotWords * MemoryLayout<UInt64>.size)
+        guard path != nil else { return unsafe words.deallocate() }
+        unsafe munmap(words, count * Self.slotWords * MemoryLayout<UInt64>.size)
     }
 
     /// Notes that the calling thread begins to run items of `slot`.
     func enter(_ slot: Int) {
-        words[slot * Self.slotWords + 1] = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
+        unsafe words[slot * Self.slotWords + 1] = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
     }
 
     /// Notes that `index` runs in `slot`; -1: that nothing does for now.
     @inline(__always)
-    func begin(_ index: Int, slot: Int) { words[slot * Self.slotWords] = UInt64(index + 1) }
+    func begin(_ index: Int, slot: Int) { unsafe words[slot * Self.slotWords] = UInt64(index + 1) }
 
     /// Notes that nothing runs in `slot`.
     @inline(__always)
     func end(slot: Int) {
-        words[slot * Self.slotWords] = 0
-        words[slot * Self.slotWords + 1] = 0
+        unsafe words[slot * Self.slotWords] = 0
+        unsafe words[slot * Self.slotWords + 1] = 0
     }
 
     func remove() {
-        if let path { unlink(path) }
+        if let path { unsafe unlink(path) }
     }
 
     /// The items that run now.
     var underWay: [Int] {
         (0..<count).compactMap { slot in
-            let index = words[slot * Self.slotWords]
+            let index = unsafe words[slot * Self.slotWords]
             return index == 0 ? nil : Int(index) - 1
         }
     }
@@ -84,11 +84,11 @@ final class Flight: Sendable {
     static func read(_ path: String) -> [Leftover] {
         guard let file = try? MappedFile(path) else { return [] }
         let stride = slotWords * MemoryLayout<UInt64>.size
-        return file.withBytes { bytes in
+        return unsafe file.withBytes { bytes in
             Swift.stride(from: 0, through: bytes.count - stride, by: stride).compactMap { place in
                 // Of a file that something else has written to, whatever is no index is none.
-                let index = Int(exactly: bytes.load(fromByteOffset: place, as: UInt64.self)) ?? 0
-                let signal = bytes.load(fromByteOffset: place + 16, as: UInt64.self)
+                let index = unsafe Int(exactly: bytes.load(fromByteOffset: place, as: UInt64.self)) ?? 0
+                let signal = unsafe bytes.load(fromByteOffset: place + 16, as: UInt64.self)
                 return index == 0
                     ? nil : Leftover(index: index - 1, signal: Int(truncatingIfNeeded: signal))
             }
@@ -115,32 +115,32 @@ final class Flight: Sendable {
                 .exchanged
         else { return }
         Self.watchedCount.store(count, ordering: .relaxed)
-        Self.watchedWords.store(UInt(bitPattern: words), ordering: .releasing)
+        unsafe Self.watchedWords.store(UInt(bitPattern: words), ordering: .releasing)
         for signal in Self.crashSignals {
             var action = sigaction()
             action.sa_flags = Int32(bitPattern: UInt32(SA_NODEFER)) | Int32(SA_ONSTACK)
-            action.__sigaction_handler.sa_handler = { signal in Flight.note(signal) }
-            sigaction(signal, &action, Self.before + Int(signal))
+            unsafe action.__sigaction_handler.sa_handler = { signal in Flight.note(signal) }
+            unsafe sigaction(signal, &action, Self.before + Int(signal))
         }
     }
 
     /// Puts things back as `watch` found them.
     func unwatch() {
-        guard Self.watchedWords.load(ordering: .acquiring) == UInt(bitPattern: words) else { return }
+        guard unsafe Self.watchedWords.load(ordering: .acquiring) == UInt(bitPattern: words) else { return }
         defer { Self.isWatched.store(false, ordering: .releasing) }
         Self.watchedWords.store(0, ordering: .releasing)
-        for signal in Self.crashSignals { sigaction(signal, Self.before + Int(signal), nil) }
+        for signal in Self.crashSignals { unsafe sigaction(signal, Self.before + Int(signal), nil) }
     }
 
     private static func note(_ signal: Int32) {
         let me = UInt64(UInt(bitPattern: Int(bitPattern: pthread_self())))
-        if let words = UnsafeMutablePointer<UInt64>(bitPattern: watchedWords.load(ordering: .acquiring)) {
-            for slot in 0..<watchedCount.load(ordering: .relaxed) where words[slot * slotWords + 1] == me {
-                words[slot * slotWords + 2] = UInt64(signal)
+        if let words = unsafe UnsafeMutablePointer<UInt64>(bitPattern: watchedWords.load(ordering: .acquiring)) {
+            for slot in 0..<watchedCount.load(ordering: .relaxed) where unsafe words[slot * slotWords + 1] == me {
+                unsafe words[slot * slotWords + 2] = UInt64(signal)
             }
         }
         // As before, and once more: a fault comes again by itself, what was sent does not.
-        sigaction(signal, before + Int(signal), nil)
+        unsafe sigaction(signal, before + Int(signal), nil)
         raise(signal)
     }
 }

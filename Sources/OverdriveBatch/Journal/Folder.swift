@@ -12,7 +12,7 @@ package enum Folder {
     }
 
     private static func makeOne(_ path: String) -> Bool {
-        guard mkdir(path, 0o777) == 0 else { return errno == EEXIST }
+        guard unsafe mkdir(path, 0o777) == 0 else { return errno == EEXIST }
         synchronise(above: Array(path.utf8))
         return true
     }
@@ -22,7 +22,7 @@ package enum Folder {
         let slash = UInt8(ascii: "/")
         let name = path.lastIndex { $0 != slash }.map { path[...$0] } ?? path[...]
         let above = name.lastIndex(of: slash).map { path[...$0] } ?? [UInt8(ascii: ".")]
-        let folder = open((above + [0]).map { CChar(bitPattern: $0) }, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = unsafe open((above + [0]).map { CChar(bitPattern: $0) }, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }
         fsync(folder)
         close(folder)

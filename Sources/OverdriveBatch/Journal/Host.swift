@@ -9,16 +9,16 @@ package struct Host: Equatable {
 
     private static var hostName: String {
         var name = [CChar](repeating: 0, count: 256)
-        gethostname(&name, name.count - 1)
+        unsafe gethostname(&name, name.count - 1)
         return text(name)
     }
 
     private static var bootID: String {
-        let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        let file = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "unknown" }
         defer { close(file) }
         var bytes = [CChar](repeating: 0, count: 64)
-        _ = read(file, &bytes, 36)
+        _ = unsafe read(file, &bytes, 36)
         return text(bytes)
     }
 

@@ -41,7 +41,7 @@ struct JournalContents {
     /// The output of an item that is done; nil for one that is not.
     func output(of index: Int) -> [UInt8]? {
         places[index].map { place in
-            files[place.segment].withBytes { Array($0[place.offset..<place.offset + place.count]) }
+            unsafe files[place.segment].withBytes { unsafe Array($0[place.offset..<place.offset + place.count]) }
         }
     }
 
@@ -85,10 +85,10 @@ struct JournalContents {
         // Only the first record is looked at; damage further on is found when all is read.
         var header: SegmentHeader?
         var isFirst = true
-        file.withBytes { bytes in
-            let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(Segment.lengthOfFirst(bytes)))
-            _ = try? Segment.read(start, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
-                if isFirst, kind == .header { header = SegmentHeader(start[payload]) }
+        unsafe file.withBytes { bytes in
+            let start = unsafe UnsafeRawBufferPointer(rebasing: bytes.prefix(Segment.lengthOfFirst(bytes)))
+            _ = try? unsafe Segment.read(start, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
+                if isFirst, kind == .header { header = unsafe SegmentHeader(start[payload]) }
                 isFirst = false
             }
         }
@@ -107,9 +107,9 @@ struct JournalContents {
         var copy = self
         // The records are read into a copy, which is this value again: a closure cannot change `self`.
         self = JournalContents(count: 0)
-        let size = file.withBytes(\.count)
-        let valid = try file.withBytes { (all) throws(BatchError) in
-            try Segment.read(all, of: path, sealed: sealed) { (kind, payload) throws(BatchError) in
+        let size = unsafe file.withBytes(unsafe \.count)
+        let valid = try unsafe file.withBytes { (all) throws(BatchError) in
+            try unsafe Segment.read(all, of: path, sealed: sealed) { (kind, payload) throws(BatchError) in
                 func damage() -> BatchError {
                     .corrupt(
                         file: path, byte: payload.lowerBound,
@@ -120,11 +120,11 @@ struct JournalContents {
                 if kind == .end { sawEnd = true }
                 if kind != .header { isSilent = false }
                 guard kind == .entries else { return }
-                let bytes = UnsafeRawBufferPointer(rebasing: all[payload])
-                var reader = EntryReader(bytes)
+                let bytes = unsafe UnsafeRawBufferPointer(rebasing: all[payload])
+                var reader = unsafe EntryReader(bytes)
                 while reader.place < bytes.count {
                     guard let entry = reader.next(), (0..<limit).contains(entry.index) else { throw damage() }
-                    copy.note(
+                    unsafe copy.note(
                         entry.index, entry.kind, entry.attempts, bytes[entry.bytes],
                         at: wantsOutputs
                             ? OutputPlace(
@@ -154,7 +154,7 @@ struct JournalContents {
             if let place { places[index] = place }
         case .quarantined:
             guard ended.insert(index) else { return }
-            quarantined[index] = (attempts, Array(bytes))
+            quarantined[index] = unsafe (attempts, Array(bytes))
         case .crashed: tries[index, default: Tries()].crashes += 1
         case .underWay: tries[index, default: Tries()].suspicions += 1
         }
@@ -216,15 +216,15 @@ enum JournalDirectory {
     }
 
     private static func names(in directory: String) throws(BatchError) -> [String] {
-        guard let stream = opendir(directory) else {
+        guard let stream = unsafe opendir(directory) else {
             if errno == ENOENT { throw .noJournal(directory) }
             throw .system(path: directory, call: "opening it", number: errno)
         }
-        defer { closedir(stream) }
+        defer { unsafe closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
-            guard let field = entry.pointer(to: \.d_name) else { continue }
-            names.append(String(cString: UnsafeRawPointer(field).assumingMemoryBound(to: CChar.self)))
+        while let entry = unsafe readdir(stream) {
+            guard let field = unsafe entry.pointer(to: \.d_name) else { continue }
+            unsafe names.append(String(cString: UnsafeRawPointer(field).assumingMemoryBound(to: CChar.self)))
         }
         return names
     }

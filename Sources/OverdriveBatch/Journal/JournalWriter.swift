@@ -49,7 +49,7 @@ final class JournalWriter {
         nextPath = JournalDirectory.segment(generation + 1, in: directory)
         self.directory = directory
         // The new segment's name is what fences the old one's writer off, so it comes before the old one is read.
-        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o666)
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             if errno == EEXIST { throw .locked(journal: directory, owner: "which has just begun") }
             throw .system(path: path, call: "making it", number: errno)
@@ -60,8 +60,8 @@ final class JournalWriter {
         defer {
             if !isGood {
                 // A segment without a header would stand for a writer that nobody can ask.
-                unlink(path)
-                unlink(flightPath)
+                unsafe unlink(path)
+                unsafe unlink(flightPath)
             }
         }
         if locks { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -119,7 +119,7 @@ final class JournalWriter {
         isUnsafe = true
         var rest = pending[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file.descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(file.descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 if errno == EINTR { continue }
                 isBroken = true
@@ -141,7 +141,7 @@ final class JournalWriter {
             throw .system(path: path, call: "writing it to the disk", number: errno)
         }
         isUnsafe = false
-        guard access(nextPath, F_OK) != 0 else {
+        guard unsafe access(nextPath, F_OK) != 0 else {
             isBroken = true
             throw .fenced(journal: directory)
         }
@@ -168,7 +168,7 @@ final class JournalWriter {
     private static func waitForEnd(
         of path: String, host: Host, locks: Bool, patience: Double
     ) throws(BatchError) -> Int32 {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
         let owner = try owner(of: path)
         if locks, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
@@ -185,7 +185,7 @@ final class JournalWriter {
         // Of another machine: its writer leaves a sign of life each second.
         func size() -> Int {
             var status = stat()
-            return stat(path, &status) == 0 ? Int(status.st_size) : -1
+            return unsafe stat(path, &status) == 0 ? Int(status.st_size) : -1
         }
         let first = size()
         var waited = 0.0
@@ -204,9 +204,9 @@ final class JournalWriter {
         let file = try MappedFile(path)
         var header: SegmentHeader?
         var ended = false
-        try file.withBytes { (bytes) throws(BatchError) in
-            _ = try Segment.read(bytes, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
-                if kind == .header { header = SegmentHeader(bytes[payload]) }
+        try unsafe file.withBytes { (bytes) throws(BatchError) in
+            _ = try unsafe Segment.read(bytes, of: path, sealed: nil) { (kind, payload) throws(BatchError) in
+                if kind == .header { header = unsafe SegmentHeader(bytes[payload]) }
                 ended = kind == .end
             }
         }
@@ -214,7 +214,7 @@ final class JournalWriter {
     }
 
     private static func synchronise(segment path: String) throws(BatchError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
         defer { close(descriptor) }
         guard fdatasync(descriptor) == 0 else { throw .system(path: path, call: "bringing it to the disk", number: errno) }

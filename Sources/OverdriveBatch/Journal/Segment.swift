@@ -13,11 +13,11 @@ enum Segment {
 
     static func append(_ kind: Kind, _ payload: [UInt8], to bytes: inout [UInt8]) {
         func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
-        let sum = payload.withUnsafeBytes { Checksum32.of($0) }
+        let sum = unsafe payload.withUnsafeBytes { unsafe Checksum32.of($0) }
         precondition(payload.count <= mostPayload)
         let head = word(mark) + word(UInt32(payload.count) << 3 | UInt32(kind.rawValue)) + word(sum)
         bytes += head
-        bytes += word(head.withUnsafeBytes { Checksum32.of($0) })
+        unsafe bytes += word(head.withUnsafeBytes { unsafe Checksum32.of($0) })
         bytes += payload
     }
 
@@ -27,7 +27,7 @@ enum Segment {
     /// How long the first record of `bytes` is, as its head says, which `read` checks.
     static func lengthOfFirst(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= headSize else { return bytes.count }
-        return headSize + Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) >> 3)
+        return unsafe headSize + Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) >> 3)
     }
 
     /// Calls `body` for each record of `bytes`, up to `sealed` or the end.
@@ -42,7 +42,7 @@ enum Segment {
         var place = 0
         let end = min(sealed ?? bytes.count, bytes.count)
         func word(_ offset: Int) -> UInt32 {
-            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place + offset, as: UInt32.self))
+            unsafe UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place + offset, as: UInt32.self))
         }
         func damage() -> BatchError {
             .corrupt(
@@ -57,10 +57,10 @@ enum Segment {
                 remedy: "\(sealed - bytes.count) bytes that were there are missing: \(Self.setAside(file))")
         }
         /// Whether nothing but zeros stands from `start` to the end: blocks that no write has reached.
-        func isUnwritten(from start: Int) -> Bool { sealed == nil && bytes[start...].allSatisfy { $0 == 0 } }
+        func isUnwritten(from start: Int) -> Bool { unsafe sealed == nil && bytes[start...].allSatisfy { $0 == 0 } }
         while end - place >= headSize {
-            let head = UnsafeRawBufferPointer(rebasing: bytes[place..<place + 12])
-            guard word(0) == mark, Checksum32.of(head) == word(12),
+            let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[place..<place + 12])
+            guard word(0) == mark, unsafe Checksum32.of(head) == word(12),
                 let kind = Kind(rawValue: UInt8(word(4) & 7))
             else {
                 if isUnwritten(from: place) { break }
@@ -68,7 +68,7 @@ enum Segment {
             }
             let payload = place + headSize..<place + headSize + Int(word(4) >> 3)
             guard payload.upperBound <= end else { break }
-            guard Checksum32.of(UnsafeRawBufferPointer(rebasing: bytes[payload])) == word(8) else {
+            guard unsafe Checksum32.of(UnsafeRawBufferPointer(rebasing: bytes[payload])) == word(8) else {
                 let block = max(payload.lowerBound, (payload.upperBound - 1) & ~(diskBlock - 1))
                 if isUnwritten(from: block) { break }
                 throw damage()
@@ -86,34 +86,34 @@ enum Segment {
 }
 
 /// A file's contents, mapped for as long as this lives.
-final class MappedFile {
+@safe final class MappedFile {
     private let bytes: UnsafeRawBufferPointer
 
     init(_ path: String) throws(BatchError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(path: path, call: "opening it", number: errno) }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .system(path: path, call: "stat", number: errno) }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw .system(path: path, call: "stat", number: errno) }
         let size = Int(status.st_size)
         guard size > 0 else {
-            bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            unsafe bytes = UnsafeRawBufferPointer(start: nil, count: 0)
             return
         }
-        let place = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
-        guard let place, place != MAP_FAILED else {
+        let place = unsafe mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        guard let place = unsafe place, unsafe place != MAP_FAILED else {
             throw .system(path: path, call: "mapping it", number: errno)
         }
-        bytes = UnsafeRawBufferPointer(start: place, count: size)
+        unsafe bytes = UnsafeRawBufferPointer(start: place, count: size)
     }
 
     /// Calls `body` with the contents, which are gone when this is.
     func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
-        return try body(bytes)
+        return try unsafe body(bytes)
     }
 
     deinit {
-        if let base = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: base), bytes.count) }
+        if let base = unsafe bytes.baseAddress { unsafe munmap(UnsafeMutableRawPointer(mutating: base), bytes.count) }
     }
 }

@@ -38,7 +38,7 @@ final class DispatchRoute: Sendable {
         nonisolated(unsafe) let body = body
         queue.async(qos: asked?.dispatched ?? .unspecified, flags: flags.dispatched) {
             self.running.add(1, ordering: .acquiringAndReleasing)
-            self.whileCurrent(in: here, body)
+            unsafe self.whileCurrent(in: here, body)
             self.running.subtract(1, ordering: .acquiringAndReleasing)
             group?.leave()
             self.pending.leave()
@@ -57,10 +57,10 @@ final class DispatchRoute: Sendable {
             // Other flags than this one would have libdispatch make a work item of it, and change nothing.
             queue.sync(flags: flags.intersection(.barrier).dispatched) {
                 whileCurrent(in: here) {
-                    do throws(E) { outcome = .success(try body()) } catch { outcome = .failure(error) }
+                    do throws(E) { unsafe outcome = .success(try body()) } catch { unsafe outcome = .failure(error) }
                 }
             }
-            guard let outcome else { trap("TaskQueue.sync: the dispatch queue did not run the closure") }
+            guard let outcome = unsafe outcome else { trap("TaskQueue.sync: the dispatch queue did not run the closure") }
             return try outcome.get()
         }
     }
@@ -88,23 +88,23 @@ final class DispatchRoute: Sendable {
 
     /// The quality of service of the innermost of these closures that the calling thread runs.
     static var qosHere: TaskQueue.QoS? {
-        od_thread_route().map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue().qos }
+        unsafe od_thread_route().map { unsafe Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue().qos }
     }
 
     private func whileCurrent(in qos: TaskQueue.QoS, _ body: () -> Void) {
-        let outer = od_thread_route()
-        let frame = Frame(self, qos, outer: outer.map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() })
+        let outer = unsafe od_thread_route()
+        let frame = unsafe Frame(self, qos, outer: outer.map { unsafe Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() })
         withExtendedLifetime(frame) {
-            od_thread_set_route(Unmanaged.passUnretained(frame).toOpaque())
+            unsafe od_thread_set_route(Unmanaged.passUnretained(frame).toOpaque())
             body()
-            od_thread_set_route(outer)
+            unsafe od_thread_set_route(outer)
         }
     }
 
     /// The routes whose closures the calling thread runs, from the innermost.
     static var around: [DispatchRoute] {
         var routes: [DispatchRoute] = []
-        var frame = od_thread_route().map { Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() }
+        var frame = unsafe od_thread_route().map { unsafe Unmanaged<Frame>.fromOpaque($0).takeUnretainedValue() }
         while let here = frame {
             routes.append(here.route)
             frame = here.outer

@@ -18,17 +18,17 @@ package enum JobWord {
         let word: UInt =
             switch owner {
             case .scheduler: 0
-            case .actors(let executor): UInt(bitPattern: Unmanaged.passRetained(executor).toOpaque()) | ofActors
-            case .tasks(let executor): UInt(bitPattern: Unmanaged.passRetained(executor).toOpaque())
+            case .actors(let executor): unsafe UInt(bitPattern: Unmanaged.passRetained(executor).toOpaque()) | ofActors
+            case .tasks(let executor): unsafe UInt(bitPattern: Unmanaged.passRetained(executor).toOpaque())
             }
-        unsafeBitCast(job, to: UnsafeMutableRawPointer.self).storeBytes(of: word, toByteOffset: offset, as: UInt.self)
+        unsafe unsafeBitCast(job, to: UnsafeMutableRawPointer.self).storeBytes(of: word, toByteOffset: offset, as: UInt.self)
     }
 
     /// What ``set(_:in:)`` noted, once.
     static func take(from job: UnsafeMutableRawPointer) -> Owner {
-        let word = job.load(fromByteOffset: offset, as: UInt.self)
-        guard let object = UnsafeRawPointer(bitPattern: word & ~ofActors) else { return .scheduler }
-        return word & ofActors == 0
+        let word = unsafe job.load(fromByteOffset: offset, as: UInt.self)
+        guard let object = unsafe UnsafeRawPointer(bitPattern: word & ~ofActors) else { return .scheduler }
+        return unsafe word & ofActors == 0
             ? .tasks(Unmanaged.fromOpaque(object).takeRetainedValue())
             : .actors(Unmanaged.fromOpaque(object).takeRetainedValue())
     }

@@ -13,15 +13,15 @@ internal import CScheduler
 extension Scheduler: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         // Whoever resumes a task may hold a lock that the task wants: it is no place to run it.
-        if od_pool_is_stopped(handle) { return globalConcurrentExecutor.enqueue(job) }
+        if unsafe od_pool_is_stopped(handle) { return globalConcurrentExecutor.enqueue(job) }
         let band = TaskQueue.QoS(job.priority.rawValue).band
         let job = UnownedJob(job)
         JobWord.set(.scheduler, in: job)
         // The task keeps the scheduler alive, but may be over before the engine is done with the submission,
         // and the caller holds no reference of its own.
-        let alive = Unmanaged.passRetained(self)
-        defer { alive.release() }
-        od_pool_submit_executor_job(handle, band, unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
+        let alive = unsafe Unmanaged.passRetained(self)
+        defer { unsafe alive.release() }
+        unsafe od_pool_submit_executor_job(handle, band, unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
 }
 
@@ -29,23 +29,23 @@ extension Scheduler: TaskExecutor {
 /// is. The task that the job belongs to keeps that one alive.
 @_cdecl("od_executor_run")
 func odExecutorRun(_ job: UnsafeMutableRawPointer) {
-    let swiftJob = unsafeBitCast(job, to: UnownedJob.self)
-    switch JobWord.take(from: job) {
+    let swiftJob = unsafe unsafeBitCast(job, to: UnownedJob.self)
+    switch unsafe JobWord.take(from: job) {
     case .actors(let executor): return executor.run(swiftJob)
     case .tasks(let executor): return executor.run(swiftJob)
     case .scheduler: break
     }
-    guard let executor = PoolOwner.current?.executor else {
+    guard let executor = unsafe PoolOwner.current?.executor else {
         trap("Scheduler.enqueue(_:): the job of a Swift task has no scheduler to run on")
     }
-    swiftJob.runSynchronously(on: executor)
+    unsafe swiftJob.runSynchronously(on: executor)
 }
 
 /// The engine's other door: the scheduler was shut down before the job's turn came.
 @_cdecl("od_executor_discard")
 func odExecutorDiscard(_ job: UnsafeMutableRawPointer) {
-    let swiftJob = unsafeBitCast(job, to: UnownedJob.self)
-    switch JobWord.take(from: job) {
+    let swiftJob = unsafe unsafeBitCast(job, to: UnownedJob.self)
+    switch unsafe JobWord.take(from: job) {
     case .actors(let executor): executor.runAfterShutdown(swiftJob)
     case .tasks, .scheduler: globalConcurrentExecutor.enqueue(ExecutorJob(swiftJob))
     }

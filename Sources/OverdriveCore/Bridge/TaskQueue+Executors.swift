@@ -30,10 +30,10 @@ extension TaskQueue {
         }
         return executors.withLock { executors in
             if let actor = executors?.actor { return actor }
-            guard !isGlobal, od_queue_width(queue) == 1 else {
+            guard !isGlobal, unsafe od_queue_width(queue) == 1 else {
                 trap("TaskQueue.actorExecutor of \"\(label)\", which is not serial: an actor needs a TaskQueue.serial")
             }
-            let actor = ActorExecutor(on: queue, label: label, qos: qos, scheduler: scheduler)
+            let actor = unsafe ActorExecutor(on: queue, label: label, qos: qos, scheduler: scheduler)
             executors = executors ?? QueueExecutors()
             executors?.actor = actor
             return actor
@@ -57,7 +57,7 @@ extension TaskQueue {
             let preferred =
                 switch route {
                 case .engine(let queue, let scheduler):
-                    PreferredExecutor(
+                    unsafe PreferredExecutor(
                         .engine(
                             JobsOfQueue(
                                 on: queue, width: Int32(OD_UNLIMITED), label: label, qos: qos, scheduler: scheduler)))
@@ -84,7 +84,7 @@ extension TaskQueue {
 
         fileprivate init(on queue: OpaquePointer, label: String, qos: QoS, scheduler: Scheduler) {
             self.label = label
-            jobs = JobsOfQueue(on: queue, width: 1, label: label, qos: qos, scheduler: scheduler)
+            jobs = unsafe JobsOfQueue(on: queue, width: 1, label: label, qos: qos, scheduler: scheduler)
         }
 
         public func enqueue(_ job: consuming ExecutorJob) {
@@ -93,13 +93,13 @@ extension TaskQueue {
             if jobs.isStopped || afterShutdown.withLock({ $0 != nil }) { return runAfterShutdown(job) }
             JobWord.set(.actors(self), in: job)
             // The job keeps this alive, but may be over before the engine is done with the submission.
-            let alive = Unmanaged.passRetained(self)
-            defer { alive.release() }
+            let alive = unsafe Unmanaged.passRetained(self)
+            defer { unsafe alive.release() }
             jobs.submit(job, priority)
         }
 
         func run(_ job: UnownedJob) {
-            job.runSynchronously(on: asUnownedSerialExecutor())
+            unsafe job.runSynchronously(on: asUnownedSerialExecutor())
         }
 
         func runAfterShutdown(_ job: UnownedJob) {
@@ -144,8 +144,8 @@ extension TaskQueue {
             case .engine(let jobs):
                 JobWord.set(.tasks(self), in: job)
                 // The job keeps this alive, but may be over before the engine is done with the submission.
-                let alive = Unmanaged.passRetained(self)
-                defer { alive.release() }
+                let alive = unsafe Unmanaged.passRetained(self)
+                defer { unsafe alive.release() }
                 jobs.submit(job, priority)
             case .dispatch(let route):
                 route.async(group: nil, qos: nil) { self.run(job) }
@@ -153,7 +153,7 @@ extension TaskQueue {
         }
 
         func run(_ job: UnownedJob) {
-            job.runSynchronously(on: asUnownedTaskExecutor())
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         }
     }
 }
@@ -172,7 +172,7 @@ struct QueueExecutors {
 
 /// A queue's jobs of Swift Concurrency: a queue of the engine's on that one, so that its order, limit and suspension
 /// hold for them, and what discards its closures leaves them alone.
-final class JobsOfQueue: Sendable {
+@safe final class JobsOfQueue: Sendable {
     // Both are safe to share between threads, and the pointers never change.
     private nonisolated(unsafe) let own, queue: OpaquePointer
     // The queues' pool, which outlives them.
@@ -180,48 +180,48 @@ final class JobsOfQueue: Sendable {
     fileprivate let specifics = Locked<Specifics?>(nil)
 
     fileprivate init(on queue: OpaquePointer, width: Int32, label: String, qos: TaskQueue.QoS, scheduler: Scheduler) {
-        let own = label.withCString { label in
-            var options = od_queue_options()
-            options.band = qos.band
-            options.width = width
-            options.label = label
-            options.target = queue
-            return od_queue_create_with(scheduler.handle, &options)
+        let own = unsafe label.withCString { label in
+            var options = unsafe od_queue_options()
+            unsafe options.band = qos.band
+            unsafe options.width = width
+            unsafe options.label = label
+            unsafe options.target = queue
+            return unsafe od_queue_create_with(scheduler.handle, &options)
         }
-        guard let own else { trap("TaskQueue: memory is too short for an executor") }
-        self.own = own
-        self.queue = queue
+        guard let own = unsafe own else { trap("TaskQueue: memory is too short for an executor") }
+        unsafe self.own = own
+        unsafe self.queue = queue
         self.scheduler = scheduler
     }
 
     deinit {
-        od_queue_release(own)
+        unsafe od_queue_release(own)
     }
 
     fileprivate var isStopped: Bool {
-        od_pool_is_stopped(scheduler.handle)
+        unsafe od_pool_is_stopped(scheduler.handle)
     }
 
     /// Whether the calling thread runs one of the queue's closures or jobs, however deep.
     fileprivate var areCurrent: Bool {
-        od_queue_is_current(queue)
+        unsafe od_queue_is_current(queue)
     }
 
     fileprivate func submit(_ job: UnownedJob, _ priority: JobPriority) {
         // Every task has a priority: one that nobody has chosen raises nothing.
         let asked = TaskQueue.QoS(priority.rawValue)
-        od_queue_async_executor_job(
+        unsafe od_queue_async_executor_job(
             own, asked > .default ? asked.rawValue : Int32(OD_QUEUE_BAND),
             unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
 
     /// Calls `body` in the queue's order, on the calling thread.
     fileprivate func inTurn(_ body: () -> Void) {
-        var stay = od_stay()
-        withUnsafeMutablePointer(to: &stay) { stay in
-            od_queue_sync_begin(own, stay)
+        var stay = unsafe od_stay()
+        unsafe withUnsafeMutablePointer(to: &stay) { stay in
+            unsafe od_queue_sync_begin(own, stay)
             body()
-            od_queue_sync_end(stay)
+            unsafe od_queue_sync_end(stay)
         }
     }
 }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// A closure of a queue that a task awaits: cancelled with the task before it starts, and told so while it runs.
-final class AwaitedClosure: CurrentWork {
+@safe final class AwaitedClosure: CurrentWork {
     private enum Stage {
         static let new: UInt8 = 0, waiting: UInt8 = 1, running: UInt8 = 2
         /// It will not run.
@@ -25,9 +25,9 @@ final class AwaitedClosure: CurrentWork {
 
     /// It is about to be submitted. False: it is cancelled already, and the task goes on.
     func begin(_ continuation: UnsafeContinuation<Void, any Error>) -> Bool {
-        self.continuation = continuation
+        unsafe self.continuation = continuation
         let begins = advance(from: Stage.new, to: Stage.waiting)
-        if !begins { continuation.resume(throwing: CancellationError()) }
+        if !begins { unsafe continuation.resume(throwing: CancellationError()) }
         return begins
     }
 
@@ -38,7 +38,7 @@ final class AwaitedClosure: CurrentWork {
 
     /// It is not to run, unless it has started.
     func refuse(_ error: any Error) {
-        if advance(from: Stage.waiting, to: Stage.over) { continuation?.resume(throwing: error) }
+        if advance(from: Stage.waiting, to: Stage.over) { unsafe continuation?.resume(throwing: error) }
     }
 
     private func advance(from present: UInt8, to next: UInt8) -> Bool {
@@ -68,7 +68,7 @@ final class AwaitedClosure: CurrentWork {
                 outcome = error
             }
             HandOver.sends(by: closure)
-            if let outcome { closure.continuation?.resume(throwing: outcome) } else { closure.continuation?.resume() }
+            if let outcome { unsafe closure.continuation?.resume(throwing: outcome) } else { unsafe closure.continuation?.resume() }
         }
 
         deinit {

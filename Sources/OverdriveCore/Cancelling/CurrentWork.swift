@@ -10,23 +10,23 @@ extension CurrentWork {
     /// Runs `body` with this as the calling thread's work, which ``Cancellation`` asks.
     package func whileCurrent<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         var work = CurrentWorkReference(self)
-        return try withUnsafeMutablePointer(to: &work) { work throws(E) in
-            let outer = CurrentWorkPlace.enter(work)
-            defer { CurrentWorkPlace.leave(to: outer) }
+        return try unsafe withUnsafeMutablePointer(to: &work) { work throws(E) in
+            let outer = unsafe CurrentWorkPlace.enter(work)
+            defer { unsafe CurrentWorkPlace.leave(to: outer) }
             return try body()
         }
     }
 }
 
 /// What a thread runs, in the frame of whoever runs it, who has it for as long as that: so it is not counted.
-package struct CurrentWorkReference {
+@safe package struct CurrentWorkReference {
     package unowned(unsafe) let work: any CurrentWork
     /// What the thread, or who forked the branch that it runs, was at before: it is not over as long as this is there.
     /// Written before anybody else can come here.
     fileprivate var outer: UnsafeMutableRawPointer?
 
     package init(_ work: borrowing any CurrentWork) {
-        self.work = copy work
+        unsafe self.work = copy work
     }
 }
 
@@ -34,21 +34,21 @@ package struct CurrentWorkReference {
 package enum CurrentWorkPlace {
     /// Makes `work`, which stays where it is until ``leave(to:)``, the calling thread's. Returns what was.
     package static func enter(_ work: UnsafeMutablePointer<CurrentWorkReference>) -> UnsafeMutableRawPointer? {
-        let outer = od_work_enter(work)
-        work.pointee.outer = outer
-        return outer
+        let outer = unsafe od_work_enter(work)
+        unsafe work.pointee.outer = outer
+        return unsafe outer
     }
 
     package static func leave(to outer: UnsafeMutableRawPointer?) {
-        od_work_leave(outer)
+        unsafe od_work_leave(outer)
     }
 
     /// The work that the thread runs; in a branch that was taken from a Swift task's thread that task, else nil
     /// where only a task is current.
     static var current: (any CurrentWork)? {
-        guard let word = od_thread_work() else { return nil }
-        if let task = TaskWord.task(in: word) { return TaskWork(task) }
-        return work(at: word)
+        guard let word = unsafe od_thread_work() else { return nil }
+        if let task = unsafe TaskWord.task(in: word) { return TaskWork(task) }
+        return unsafe work(at: word)
     }
 
     /// The work that the thread runs, or else its Swift task.
@@ -58,23 +58,23 @@ package enum CurrentWorkPlace {
 
     /// What ``current`` would answer, without making anything.
     static var isRequested: Bool? {
-        guard let word = od_thread_work() else { return nil }
-        return TaskWord.task(in: word)?.isCancelled ?? work(at: word).isRequested
+        guard let word = unsafe od_thread_work() else { return nil }
+        return unsafe TaskWord.task(in: word)?.isCancelled ?? work(at: word).isRequested
     }
 
     /// Whether the calling thread runs `work`, or something that runs inside of it.
     package static func isWithin(_ work: AnyObject) -> Bool {
-        var word = od_thread_work()
-        while let here = word, TaskWord.task(in: here) == nil {
-            let reference = here.assumingMemoryBound(to: CurrentWorkReference.self)
-            if reference.pointee.work === work { return true }
-            word = reference.pointee.outer
+        var word = unsafe od_thread_work()
+        while let here = unsafe word, unsafe TaskWord.task(in: here) == nil {
+            let reference = unsafe here.assumingMemoryBound(to: CurrentWorkReference.self)
+            if unsafe reference.pointee.work === work { return true }
+            unsafe word = reference.pointee.outer
         }
         return false
     }
 
     private static func work(at word: UnsafeMutableRawPointer) -> any CurrentWork {
-        word.assumingMemoryBound(to: CurrentWorkReference.self).pointee.work
+        unsafe word.assumingMemoryBound(to: CurrentWorkReference.self).pointee.work
     }
 }
 
@@ -87,12 +87,12 @@ package struct TaskHandle: Sendable {
     private let task: Task<Never, Never>
 
     private init(_ task: UnsafeCurrentTask) {
-        self.task = unsafeBitCast(task, to: Task<Never, Never>.self)
+        self.task = unsafe unsafeBitCast(task, to: Task<Never, Never>.self)
     }
 
     /// The task that the caller runs in.
     package static var current: TaskHandle? {
-        withUnsafeCurrentTask { $0.map(TaskHandle.init) }
+        unsafe withUnsafeCurrentTask { unsafe $0.map(TaskHandle.init) }
     }
 
     package var isCancelled: Bool { task.isCancelled }
@@ -113,12 +113,12 @@ private final class TaskWork: CurrentWork {
 /// because the task waits for the branches that inherit the word.
 private enum TaskWord {
     static func make(_ task: TaskHandle) -> UnsafeMutableRawPointer? {
-        UnsafeMutableRawPointer(bitPattern: unsafeBitCast(task, to: UInt.self) | 1)
+        unsafe UnsafeMutableRawPointer(bitPattern: unsafeBitCast(task, to: UInt.self) | 1)
     }
 
     static func task(in word: UnsafeMutableRawPointer) -> TaskHandle? {
         let bits = UInt(bitPattern: word)
-        return bits & 1 == 0 ? nil : unsafeBitCast(bits & ~1, to: TaskHandle.self)
+        return unsafe bits & 1 == 0 ? nil : unsafeBitCast(bits & ~1, to: TaskHandle.self)
     }
 }
 
@@ -126,13 +126,13 @@ private enum TaskWord {
 /// the thread's that the engine knows.
 @_cdecl("od_fork_root_work")
 func forkRootWork() -> UnsafeMutableRawPointer? {
-    od_thread_work() ?? TaskHandle.current.flatMap(TaskWord.make)
+    unsafe od_thread_work() ?? TaskHandle.current.flatMap(TaskWord.make)
 }
 
 /// A word of the calling thread for whatever it does one after another instead of one inside the other.
 package enum ThreadBounce {
     package static var current: UnsafeMutableRawPointer? {
-        get { od_thread_bounce() }
-        set { od_thread_set_bounce(newValue) }
+        get { unsafe od_thread_bounce() }
+        set { unsafe od_thread_set_bounce(newValue) }
     }
 }

@@ -4,7 +4,7 @@ internal import CScheduler
 ///
 /// The engine promises that any number of threads may read one snapshot at once, which is why this may
 /// say that it is `Sendable`; it is freed with the last machine that holds it.
-final class MachineSnapshot: @unchecked Sendable {
+@safe final class MachineSnapshot: @unchecked Sendable {
     /// nil: the engine had no memory for a snapshot.
     private let machine: OpaquePointer?
 
@@ -14,34 +14,34 @@ final class MachineSnapshot: @unchecked Sendable {
     static let smallest = MachineSnapshot()
 
     private init() {
-        machine = nil
+        unsafe machine = nil
     }
 
     init(root: String?) throws(Machine.Failure) {
         var problem = [CChar](repeating: 0, count: Self.sentenceCapacity)
-        guard let machine = od_machine_discover(root, &problem, problem.count) else {
+        guard let machine = unsafe od_machine_discover(root, &problem, problem.count) else {
             throw Machine.Failure(description: Self.string(problem))
         }
-        self.machine = machine
+        unsafe self.machine = machine
     }
 
     deinit {
-        od_machine_free(machine)
+        unsafe od_machine_free(machine)
     }
 
-    var isLive: Bool { machine.map { od_machine_is_live($0) } ?? true }
+    var isLive: Bool { unsafe machine.map { unsafe od_machine_is_live($0) } ?? true }
 
-    var coreCount: Int { machine.map { Int(od_machine_core_count($0)) } ?? 1 }
+    var coreCount: Int { unsafe machine.map { unsafe Int(od_machine_core_count($0)) } ?? 1 }
 
-    var maySpin: Bool { machine.map { od_machine_may_spin($0) } ?? false }
+    var maySpin: Bool { unsafe machine.map { unsafe od_machine_may_spin($0) } ?? false }
 
     var cpus: [Machine.CPU] {
-        guard let machine else {
+        guard let machine = unsafe machine else {
             return [Machine.CPU(id: 0, node: 0, core: 0, thread: 0, package: nil, cacheGroup: nil)]
         }
-        return (0..<od_machine_cpu_count(machine)).compactMap { index in
+        return unsafe (0..<od_machine_cpu_count(machine)).compactMap { index in
             var cpu = od_machine_cpu()
-            guard od_machine_get_cpu(machine, index, &cpu) else { return nil }
+            guard unsafe od_machine_get_cpu(machine, index, &cpu) else { return nil }
             return Machine.CPU(
                 id: Int(cpu.id), node: Int(cpu.node), core: Int(cpu.core), thread: Int(cpu.thread),
                 package: cpu.package < 0 ? nil : Int(cpu.package),
@@ -51,34 +51,34 @@ final class MachineSnapshot: @unchecked Sendable {
     }
 
     var nodes: [Machine.Node] {
-        guard let machine else {
+        guard let machine = unsafe machine else {
             return [
                 Machine.Node(
                     id: 0, cpuCount: 1, coreCount: 1, isWhole: false, memoryBytes: nil, distances: [10]
                 )
             ]
         }
-        let count = od_machine_node_count(machine)
+        let count = unsafe od_machine_node_count(machine)
         return (0..<count).compactMap { index in
             var node = od_machine_node()
-            guard od_machine_get_node(machine, index, &node) else { return nil }
+            guard unsafe od_machine_get_node(machine, index, &node) else { return nil }
             return Machine.Node(
                 id: Int(node.id), cpuCount: Int(node.cpu_count), coreCount: Int(node.core_count),
                 isWhole: node.whole, memoryBytes: node.memory_bytes == 0 ? nil : node.memory_bytes,
-                distances: (0..<count).map { Int(od_machine_distance(machine, index, $0)) }
+                distances: (0..<count).map { unsafe Int(od_machine_distance(machine, index, $0)) }
             )
         }
     }
 
     var limits: Machine.Limits {
-        guard let machine else {
+        guard let machine = unsafe machine else {
             return Machine.Limits(
                 onlineCount: nil, affinityCount: nil, cpusetCount: nil, cpuCount: 1, quota: nil,
                 quotaGroup: nil, cpusetGroup: nil, note: "no memory to look at the machine"
             )
         }
-        let limits = od_machine_get_limits(machine)
-        return Machine.Limits(
+        let limits = unsafe od_machine_get_limits(machine)
+        return unsafe Machine.Limits(
             onlineCount: Self.known(limits.online_count),
             affinityCount: Self.known(limits.affinity_count),
             cpusetCount: Self.known(limits.cpuset_count),
@@ -91,24 +91,24 @@ final class MachineSnapshot: @unchecked Sendable {
     }
 
     func workerCount(roundingDown: Bool) -> Int {
-        machine.map { Int(od_machine_worker_count($0, roundingDown)) } ?? 1
+        unsafe machine.map { unsafe Int(od_machine_worker_count($0, roundingDown)) } ?? 1
     }
 
     func explanation(requested: Int32, roundingDown: Bool) -> String {
-        guard let machine else { return "no memory to look at the machine -> 1 worker" }
+        guard let machine = unsafe machine else { return "no memory to look at the machine -> 1 worker" }
         var text = [CChar](repeating: 0, count: 4 * Self.sentenceCapacity)
-        _ = od_machine_describe(machine, roundingDown, requested, &text, text.count)
+        _ = unsafe od_machine_describe(machine, roundingDown, requested, &text, text.count)
         return Self.string(text)
     }
 
     func plan(policy: String, workers: Int32) throws(Machine.Failure) -> Machine.Plan {
-        guard let machine else { throw Machine.Failure(description: "there is no memory for a plan") }
+        guard let machine = unsafe machine else { throw Machine.Failure(description: "there is no memory for a plan") }
         var reason = [CChar](repeating: 0, count: Self.sentenceCapacity)
         // An absurd number gets no arrays: the engine refuses it before it would fill them.
         let room = (1...65536).contains(workers) ? Int(workers) : 0
         var nodes = [Int32](repeating: 0, count: room)
         var cpus = [Int32](repeating: -1, count: room)
-        guard od_machine_plan(machine, policy, workers, &nodes, &cpus, &reason, reason.count) else {
+        guard unsafe od_machine_plan(machine, policy, workers, &nodes, &cpus, &reason, reason.count) else {
             throw Machine.Failure(description: Self.string(reason))
         }
         let seats = zip(nodes, cpus).map { node, cpu in
@@ -122,8 +122,8 @@ final class MachineSnapshot: @unchecked Sendable {
     }
 
     private static func text(_ string: UnsafePointer<CChar>?) -> String? {
-        guard let string, string.pointee != 0 else { return nil }
-        return String(cString: string)
+        guard let string = unsafe string, unsafe string.pointee != 0 else { return nil }
+        return unsafe String(cString: string)
     }
 
     private static func string(_ bytes: [CChar]) -> String {

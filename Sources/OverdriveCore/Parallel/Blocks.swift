@@ -46,13 +46,13 @@ struct Blocks: Sendable {
     @inlinable
     @inline(__always)
     func values<T>(_ body: (Range<Int>) -> T) -> [T] {
-        Array(unsafeUninitializedCapacity: count) { places, written in
+        unsafe Array(unsafeUninitializedCapacity: count) { places, written in
             // Each place is written by whoever takes its block, and by nobody else.
-            nonisolated(unsafe) let places = places
+            nonisolated(unsafe) let places = unsafe places
             let merging = Parallel.merging
             Share(count).work { some in
                 _ = merging
-                for block in some { places.initializeElement(at: block, to: body(self[block])) }
+                for block in some { unsafe places.initializeElement(at: block, to: body(self[block])) }
             }
             written = count
         }
@@ -61,15 +61,15 @@ struct Blocks: Sendable {
     /// The values of the blocks `[first, last)`, moved out of their places and combined as a balanced tree.
     @inlinable
     func folded<R>(_ values: UnsafeMutablePointer<R>, _ first: Int, _ last: Int, _ combine: (R, R) -> R) -> R {
-        if last - first == 1 { return (values + first).move() }
+        if last - first == 1 { return unsafe (values + first).move() }
         let middle = first + (last - first) / 2
         if last - first <= 8 || _isPOD(R.self) {
-            return combine(folded(values, first, middle, combine), folded(values, middle, last, combine))
+            return unsafe combine(folded(values, first, middle, combine), folded(values, middle, last, combine))
         }
         // Combining what is no plain memory may take long: the upper part of the tree is forked.
-        nonisolated(unsafe) let values = values
+        nonisolated(unsafe) let values = unsafe values
         var right: R?
-        let left = forkedFold(values, first, middle, combine) { right = folded(values, middle, last, combine) }
+        let left = unsafe forkedFold(values, first, middle, combine) { right = unsafe folded(values, middle, last, combine) }
         guard let right else { Parallel.trapUnfinished() }
         return combine(left, right)
     }
@@ -80,9 +80,9 @@ struct Blocks: Sendable {
         _ values: UnsafeMutablePointer<R>, _ first: Int, _ middle: Int, _ combine: (R, R) -> R, _ later: () -> Void
     ) -> R {
         od_fork_closure_here()
-        let slot = forkClosure(later)
-        let left = folded(values, first, middle, combine)
-        let isPrivate = od_fork_pop(slot)
+        let slot = unsafe forkClosure(later)
+        let left = unsafe folded(values, first, middle, combine)
+        let isPrivate = unsafe od_fork_pop(slot)
         if isPrivate || takeBackClosure(later) {
             later()
             if !isPrivate { od_join_end() }
@@ -112,9 +112,9 @@ struct Blocks: Sendable {
         _ later: () -> Void
     ) -> (R, R?) {
         od_fork_closure_here()
-        let slot = forkClosure(later)
+        let slot = unsafe forkClosure(later)
         let left = tree(first, middle, leaf, combine)
-        let isPrivate = od_fork_pop(slot)
+        let isPrivate = unsafe od_fork_pop(slot)
         if !isPrivate && !takeBackClosure(later) { return (left, nil) }
         let right = tree(middle, last, leaf, combine)
         if !isPrivate { od_join_end() }

@@ -153,10 +153,10 @@ extension Parallel {
     @usableFromInline
     static func staying<R, E: Error>(on scheduler: Scheduler?, _ body: () throws(E) -> R) throws(E) -> R {
         guard let scheduler else { return try body() }
-        var stay = od_fork_stay()
-        od_forks_enter(scheduler.handle, &stay)
+        var stay = unsafe od_fork_stay()
+        unsafe od_forks_enter(scheduler.handle, &stay)
         defer {
-            od_forks_leave(&stay)
+            unsafe od_forks_leave(&stay)
             withExtendedLifetime(scheduler) {}
         }
         return try body()

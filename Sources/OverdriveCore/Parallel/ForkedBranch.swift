@@ -19,12 +19,12 @@ struct ForkedBranch: ~Copyable {
     @usableFromInline
     func run(_ body: () -> Void) {
         let work = ForkedWork(outer: CurrentWorkPlace.currentOrTask)
-        let retained = Unmanaged.passRetained(work)
+        let retained = unsafe Unmanaged.passRetained(work)
         // Whichever of the two comes first is seen by the other: `abandon` finds the work, with all that it is
         // made of, or the work does not start.
-        let word = UInt(bitPattern: retained.toOpaque())
+        let word = unsafe UInt(bitPattern: retained.toOpaque())
         guard self.word.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing).exchanged else {
-            retained.release()
+            unsafe retained.release()
             return
         }
         work.whileCurrent(body)
@@ -33,10 +33,10 @@ struct ForkedBranch: ~Copyable {
     /// The first branch has thrown. The caller joins afterwards.
     @usableFromInline
     func abandon() {
-        if let work = work(in: word.compareExchange(
+        if let work = unsafe work(in: word.compareExchange(
             expected: 0, desired: ForkedBranch.abandoned, ordering: .acquiringAndReleasing
         ).original) {
-            work._withUnsafeGuaranteedRef { $0.cancel() }
+            unsafe work._withUnsafeGuaranteedRef { $0.cancel() }
         }
     }
 
@@ -44,12 +44,12 @@ struct ForkedBranch: ~Copyable {
     @usableFromInline
     func end() {
         // Relaxed: the join has ordered what its thief did before this.
-        work(in: word.load(ordering: .relaxed))?.release()
+        unsafe work(in: word.load(ordering: .relaxed))?.release()
     }
 
     private func work(in word: UInt) -> Unmanaged<ForkedWork>? {
-        guard word != ForkedBranch.abandoned, let work = UnsafeRawPointer(bitPattern: word) else { return nil }
-        return Unmanaged.fromOpaque(work)
+        guard word != ForkedBranch.abandoned, let work = unsafe UnsafeRawPointer(bitPattern: word) else { return nil }
+        return unsafe Unmanaged.fromOpaque(work)
     }
 }
 

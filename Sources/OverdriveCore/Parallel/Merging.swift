@@ -20,7 +20,7 @@ extension Parallel {
     static func preferLargePages<Element>(_ places: UnsafeMutableBufferPointer<Element>) {
         let length = places.count * MemoryLayout<Element>.stride
         // What is smaller may be a piece of malloc's heap, which others will have afterwards.
-        if length >= 32 << 20 { preferLargePages(UnsafeMutableRawPointer(places.baseAddress!), length) }
+        if length >= 32 << 20 { unsafe preferLargePages(UnsafeMutableRawPointer(places.baseAddress!), length) }
     }
 
     @usableFromInline
@@ -28,6 +28,6 @@ extension Parallel {
         let page = 4096
         let first = (Int(bitPattern: start) + page - 1) & -page
         // Refused where the machine has none: then it stays as it was.
-        _ = madvise(UnsafeMutableRawPointer(bitPattern: first), Int(bitPattern: start) + length - first, MADV_HUGEPAGE)
+        _ = unsafe madvise(UnsafeMutableRawPointer(bitPattern: first), Int(bitPattern: start) + length - first, MADV_HUGEPAGE)
     }
 }

@@ -39,15 +39,15 @@ extension Parallel {
                 all = combine(result, all)
             }
         } else {
-            branches(count) { number in
+            unsafe branches(count) { number in
                 let place = UnsafeMutablePointer<R>.allocate(capacity: 1)
-                place.initialize(to: branch(number))
-                return place
+                unsafe place.initialize(to: branch(number))
+                return unsafe place
             } here: { number in
                 all = combine(branch(number), all)
             } taken: { (place: UnsafeMutablePointer<R>) in
-                all = combine(place.move(), all)
-                place.deallocate()
+                all = unsafe combine(place.move(), all)
+                unsafe place.deallocate()
             }
         }
         return all
@@ -197,7 +197,7 @@ extension Parallel {
             var newest: UnsafeMutablePointer<od_fork_slot>?
             var offered = first
             while offered < number - 1 {
-                newest = forkNumbered(elsewhere, UInt32(truncatingIfNeeded: offered))
+                unsafe newest = forkNumbered(elsewhere, UInt32(truncatingIfNeeded: offered))
                 offered += 1
             }
             // One place that calls `here`, so that what is merged into it is there once, and has one frame.
@@ -205,15 +205,15 @@ extension Parallel {
             number -= 1
             while true {
                 if whose == .stolen {
-                    if let slot = newest { taken(UnsafeMutableRawPointer(slot + 1).assumingMemoryBound(to: R.self).move()) }
+                    if let slot = unsafe newest { unsafe taken(UnsafeMutableRawPointer(slot + 1).assumingMemoryBound(to: R.self).move()) }
                 } else {
                     here(number)
                 }
                 if whose != .ours { od_join_end() }
-                guard number > first, let slot = newest else { break }
+                guard number > first, let slot = unsafe newest else { break }
                 number -= 1
-                newest = slot - 1
-                whose = od_fork_pop(slot) ? .ours : takeBackNumbered(elsewhere) ? .oursAgain : .stolen
+                unsafe newest = slot - 1
+                whose = unsafe od_fork_pop(slot) ? .ours : takeBackNumbered(elsewhere) ? .oursAgain : .stolen
             }
         }
     }

@@ -92,8 +92,8 @@ extension Parallel {
     ) -> C.Element? where C.Element: Sendable {
         let blocks = Blocks(0..<elements.count, grain: grain, combining: C.Element.self)
         if blocks.count == 0 { return nil }
-        nonisolated(unsafe) let winners = blocks.makePlaces(for: C.Element.self)
-        defer { winners.deallocate() }
+        nonisolated(unsafe) let winners = unsafe blocks.makePlaces(for: C.Element.self)
+        defer { unsafe winners.deallocate() }
         let merging = merging
         Share(blocks.count, isShort: blocks.size > 1).work { some in
             _ = merging
@@ -105,10 +105,10 @@ extension Parallel {
                     let candidate = elements[index]
                     if wins(candidate, best) { best = candidate }
                 }
-                (winners + block).initialize(to: best)
+                unsafe (winners + block).initialize(to: best)
             }
         }
-        return blocks.folded(winners, 0, blocks.count) { earlier, later in wins(later, earlier) ? later : earlier }
+        return unsafe blocks.folded(winners, 0, blocks.count) { earlier, later in wins(later, earlier) ? later : earlier }
     }
 
     /// Where the order may throw, or more is asked than a grain.

@@ -32,12 +32,12 @@ extension Parallel {
         for part in parts { starts.append(starts[starts.count - 1] + part.count) }
         let count = starts[parts.count]
         if count == 0 { return [] }
-        return Array(unsafeUninitializedCapacity: count) { [starts] places, written in
-            nonisolated(unsafe) let places = places
-            preferLargePages(places)
+        return unsafe Array(unsafeUninitializedCapacity: count) { [starts] places, written in
+            nonisolated(unsafe) let places = unsafe places
+            unsafe preferLargePages(places)
             Loop(grain: nil).run(0..<parts.count) { some in
                 for part in some {
-                    _ = places[starts[part]..<starts[part + 1]].initialize(fromContentsOf: parts[part])
+                    _ = unsafe places[starts[part]..<starts[part + 1]].initialize(fromContentsOf: parts[part])
                 }
             }
             written = count

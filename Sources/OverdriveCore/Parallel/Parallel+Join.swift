@@ -117,14 +117,14 @@ extension Parallel {
         _ b: @Sendable (inout MutableSpan<Element>) throws(E) -> B
     ) throws(E) -> (A, B) {
         if index < 0 || index > span.count { Parallel.trapSplit(index, span.count) }
-        return try span.withUnsafeMutableBufferPointer { elements throws(E) in
+        return try unsafe span.withUnsafeMutableBufferPointer { elements throws(E) in
             // The two parts do not overlap, and nobody else has the span meanwhile.
-            nonisolated(unsafe) let elements = elements
+            nonisolated(unsafe) let elements = unsafe elements
             return try join { () throws(E) -> A in
-                var left = UnsafeMutableBufferPointer(rebasing: elements[..<index]).mutableSpan
+                var left = unsafe UnsafeMutableBufferPointer(rebasing: elements[..<index]).mutableSpan
                 return try a(&left)
             } _: { () throws(E) -> B in
-                var right = UnsafeMutableBufferPointer(rebasing: elements[index...]).mutableSpan
+                var right = unsafe UnsafeMutableBufferPointer(rebasing: elements[index...]).mutableSpan
                 return try b(&right)
             }
         }
@@ -134,9 +134,9 @@ extension Parallel {
     @inline(__always)
     static func forked<A, B>(_ a: () -> A, _ b: () -> B, _ thunk: () -> Void) -> (A, B?) {
         od_fork_closure_here()
-        let slot = forkClosure(thunk)
+        let slot = unsafe forkClosure(thunk)
         let first = a()
-        if od_fork_pop(slot) { return (first, b()) }
+        if unsafe od_fork_pop(slot) { return (first, b()) }
         joinClosure(thunk)
         return (first, nil)
     }
@@ -147,19 +147,19 @@ extension Parallel {
         _ a: () throws(E) -> A, _ b: () throws(E) -> B, _ branch: borrowing ForkedBranch, _ thunk: () -> Void
     ) throws(E) -> (A, B?) {
         od_fork_closure_here()
-        let slot = forkClosure(thunk)
+        let slot = unsafe forkClosure(thunk)
         let first: A
         do throws(E) {
             first = try a()
         } catch {
-            if !od_fork_pop(slot) {
+            if unsafe !od_fork_pop(slot) {
                 branch.abandon()
                 joinClosure(thunk)
                 branch.end()
             }
             throw error
         }
-        if od_fork_pop(slot) { return (first, try b()) }
+        if unsafe od_fork_pop(slot) { return (first, try b()) }
         joinClosure(thunk)
         branch.end()
         return (first, nil)
@@ -170,9 +170,9 @@ extension Parallel {
     @inline(__always)
     static func both(_ first: () -> Void, _ second: () -> Void) {
         od_fork_closure_here()
-        let slot = forkClosure(second)
+        let slot = unsafe forkClosure(second)
         first()
-        let isPrivate = od_fork_pop(slot)
+        let isPrivate = unsafe od_fork_pop(slot)
         if isPrivate || takeBackClosure(second) {
             second()
             if !isPrivate { od_join_end() }

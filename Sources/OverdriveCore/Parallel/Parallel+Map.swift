@@ -56,16 +56,16 @@ extension Parallel {
     ) -> [R] {
         let count = elements.count
         if count == 0 { return [] }
-        return Array(unsafeUninitializedCapacity: count) { places, written in
+        return unsafe Array(unsafeUninitializedCapacity: count) { places, written in
             // Parts do not overlap, and nobody reads before all are done.
-            nonisolated(unsafe) let places = places
-            preferLargePages(places)
+            nonisolated(unsafe) let places = unsafe places
+            unsafe preferLargePages(places)
             let merging = merging
             Loop(grain: grain).run(0..<count) { part in
                 _ = merging
                 var index = elements.index(elements.startIndex, offsetBy: part.lowerBound)
                 for i in part {
-                    places.initializeElement(at: i, to: transform(elements[index]))
+                    unsafe places.initializeElement(at: i, to: transform(elements[index]))
                     elements.formIndex(after: &index)
                 }
             }
@@ -81,31 +81,31 @@ extension Parallel {
         let count = elements.count
         if count == 0 { return [] }
         let blocks = Blocks(0..<count, grain: grain)
-        return Array(unsafeUninitializedCapacity: count) { places, written in
+        return unsafe Array(unsafeUninitializedCapacity: count) { places, written in
             // How many results each block has: what is to be released where one throws.
-            withUnsafeTemporaryAllocation(of: Int.self, capacity: blocks.count) { done in
-                done.initialize(repeating: 0)
+            unsafe withUnsafeTemporaryAllocation(of: Int.self, capacity: blocks.count) { done in
+                unsafe done.initialize(repeating: 0)
                 Parallel.staying(on: scheduler) {
                     Loop(grain: nil).run(0..<blocks.count, placement) { some in
                         for block in some {
                             effort.part(blocks[block].count) { () throws(E) in
                                 var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
                                 for i in blocks[block] {
-                                    places.initializeElement(at: i, to: try transform(elements[index]))
-                                    done[block] += 1
+                                    unsafe places.initializeElement(at: i, to: try transform(elements[index]))
+                                    unsafe done[block] += 1
                                     elements.formIndex(after: &index)
                                 }
                             }
                         }
                     }
                 }
-                if done.reduce(0, +) == count {
+                if unsafe done.reduce(0, +) == count {
                     written = count
                     return
                 }
                 for block in 0..<blocks.count {
                     let start = blocks[block].lowerBound
-                    _ = places[start..<start + done[block]].deinitialize()
+                    _ = unsafe places[start..<start + done[block]].deinitialize()
                 }
             }
         }

@@ -65,18 +65,18 @@ extension Parallel {
         let blocks = Blocks(range, grain: grain)
         if blocks.count == 0 { return identity }
         // Each place is written by whoever takes its block, and by nobody else.
-        nonisolated(unsafe) let sums = blocks.makePlaces(for: R.self)
-        defer { sums.deallocate() }
+        nonisolated(unsafe) let sums = unsafe blocks.makePlaces(for: R.self)
+        defer { unsafe sums.deallocate() }
         let merging = merging
         Share(blocks.count).work { some in
             _ = merging
             for block in some {
                 var sum = identity
                 for i in blocks[block] { sum = combine(sum, map(i)) }
-                (sums + block).initialize(to: sum)
+                unsafe (sums + block).initialize(to: sum)
             }
         }
-        return blocks.folded(sums, 0, blocks.count, combine)
+        return unsafe blocks.folded(sums, 0, blocks.count, combine)
     }
 
     /// Combines a value for every element of a collection into one, with the same bits on any number of workers.
@@ -141,8 +141,8 @@ extension Parallel {
         _ elements: C, _ blocks: Blocks, _ identity: R, isShort: Bool, _ map: (C.Element) -> R, _ combine: (R, R) -> R
     ) -> R {
         if blocks.count == 0 { return identity }
-        nonisolated(unsafe) let sums = blocks.makePlaces(for: R.self)
-        defer { sums.deallocate() }
+        nonisolated(unsafe) let sums = unsafe blocks.makePlaces(for: R.self)
+        defer { unsafe sums.deallocate() }
         let merging = merging
         Share(blocks.count, isShort: isShort).work { some in
             _ = merging
@@ -153,10 +153,10 @@ extension Parallel {
                     sum = combine(sum, map(elements[index]))
                     elements.formIndex(after: &index)
                 }
-                (sums + block).initialize(to: sum)
+                unsafe (sums + block).initialize(to: sum)
             }
         }
-        return blocks.folded(sums, 0, blocks.count, combine)
+        return unsafe blocks.folded(sums, 0, blocks.count, combine)
     }
 
     /// Combines the elements of a collection into one value, with the same bits on any number of workers.

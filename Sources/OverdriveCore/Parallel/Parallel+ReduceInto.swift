@@ -29,11 +29,11 @@ extension Parallel {
             return initial
         }
         // Each place is changed by whoever takes its block, or joins what is in it with another.
-        nonisolated(unsafe) let places = blocks.makePlaces(for: R.self)
-        places.initialize(repeating: initial, count: blocks.count)
+        nonisolated(unsafe) let places = unsafe blocks.makePlaces(for: R.self)
+        unsafe places.initialize(repeating: initial, count: blocks.count)
         defer {
-            places.deinitialize(count: blocks.count)
-            places.deallocate()
+            unsafe places.deinitialize(count: blocks.count)
+            unsafe places.deallocate()
         }
         Parallel.staying(on: scheduler) {
             Loop(grain: nil).run(0..<blocks.count, placement) { some in
@@ -41,16 +41,16 @@ extension Parallel {
                     effort.part(blocks[block].count) { () throws(E) in
                         var value = initial
                         try Parallel.visit(elements, blocks[block]) { element throws(E) in try update(&value, element) }
-                        places[block] = value
+                        unsafe places[block] = value
                     }
                 }
             }
-            Parallel.join(places, blocks.count) { earlier, later in
+            unsafe Parallel.join(places, blocks.count) { earlier, later in
                 effort.part(0) { () throws(E) in try combine(&earlier, later) }
             }
         }
         try effort.end()
-        return places[0]
+        return unsafe places[0]
     }
 
     /// Adds all values to the first, as a balanced tree.
@@ -59,10 +59,10 @@ extension Parallel {
         if count == 1 { return }
         let middle = count / 2
         both {
-            join(values, middle, combine)
+            unsafe join(values, middle, combine)
         } _: {
-            join(values + middle, count - middle, combine)
+            unsafe join(values + middle, count - middle, combine)
         }
-        combine(&values[0], values[middle])
+        unsafe combine(&values[0], values[middle])
     }
 }

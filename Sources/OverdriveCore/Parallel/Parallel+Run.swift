@@ -29,8 +29,8 @@ extension Parallel {
             scheduler: nil, grain: grain, placement: placement, token: token, progress: progress, isAwaited: true)
         let scheduler = scheduler ?? .shared
         let result: Result<R, E>? = await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let reply = Reply(to: continuation)
+            await unsafe withUnsafeContinuation { continuation in
+                let reply = unsafe Reply(to: continuation)
                 TaskQueue(qos: .init(Task.currentPriority.rawValue), scheduler: scheduler).async {
                     reply.give(
                         work.whileCurrent {
@@ -88,22 +88,22 @@ private final class AwaitedWork: CurrentWork {
 }
 
 /// What a root's closure holds, and nobody else: one that is discarded instead of run answers nil.
-private final class Reply<R: Sendable, E: Error>: Sendable {
+@safe private final class Reply<R: Sendable, E: Error>: Sendable {
     private let continuation: UnsafeContinuation<Result<R, E>?, Never>
     // Written by the one thread that runs the closure, read when the last reference is gone.
     nonisolated(unsafe) private var isGiven = false
 
     init(to continuation: UnsafeContinuation<Result<R, E>?, Never>) {
-        self.continuation = continuation
+        unsafe self.continuation = continuation
     }
 
     func give(_ result: Result<R, E>) {
-        isGiven = true
-        continuation.resume(returning: result)
+        unsafe isGiven = true
+        unsafe continuation.resume(returning: result)
     }
 
     deinit {
-        if !isGiven { continuation.resume(returning: nil) }
+        if unsafe !isGiven { unsafe continuation.resume(returning: nil) }
     }
 }
 

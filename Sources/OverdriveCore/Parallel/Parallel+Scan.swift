@@ -39,7 +39,7 @@ extension Parallel {
         let count = elements.count
         if count == 0 { return [] }
         let blocks = Blocks(0..<count, grain: grain, combining: C.Element.self)
-        nonisolated(unsafe) let before = blocks.makePlaces(for: C.Element.self)
+        nonisolated(unsafe) let before = unsafe blocks.makePlaces(for: C.Element.self)
         let merging = merging
         Share(blocks.count, isShort: blocks.size > 1).work { some in
             _ = merging
@@ -50,26 +50,26 @@ extension Parallel {
                     sum = combine(sum, elements[index])
                     elements.formIndex(after: &index)
                 }
-                (before + block).initialize(to: sum)
+                unsafe (before + block).initialize(to: sum)
             }
         }
         var sum = identity
-        for block in 0..<blocks.count { (before[block], sum) = (sum, combine(sum, before[block])) }
+        for block in 0..<blocks.count { unsafe (before[block], sum) = unsafe (sum, combine(sum, before[block])) }
         defer {
-            before.deinitialize(count: blocks.count)
-            before.deallocate()
+            unsafe before.deinitialize(count: blocks.count)
+            unsafe before.deallocate()
         }
-        return Array(unsafeUninitializedCapacity: count) { places, written in
-            nonisolated(unsafe) let places = places
-            preferLargePages(places)
+        return unsafe Array(unsafeUninitializedCapacity: count) { places, written in
+            nonisolated(unsafe) let places = unsafe places
+            unsafe preferLargePages(places)
             Loop(grain: nil).run(0..<blocks.count) { some in
                 _ = merging
                 for block in some {
                     var index = elements.index(elements.startIndex, offsetBy: blocks[block].lowerBound)
-                    var sum = before[block]
+                    var sum = unsafe before[block]
                     for i in blocks[block] {
                         sum = combine(sum, elements[index])
-                        places.initializeElement(at: i, to: sum)
+                        unsafe places.initializeElement(at: i, to: sum)
                         elements.formIndex(after: &index)
                     }
                 }

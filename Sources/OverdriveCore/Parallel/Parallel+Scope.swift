@@ -66,7 +66,7 @@ extension Parallel {
                 Parallel.scope { inner -> R? in
                     var scope = ThrowingScope(effort)
                     defer {
-                        inner.first = scope.inner.first
+                        unsafe inner.first = scope.inner.first
                         inner.children += scope.inner.children
                         scope.inner.children = 0
                     }
@@ -85,7 +85,7 @@ extension Parallel {
     }
 
     /// What forks children that a scope waits for.
-    public struct Scope: ~Copyable {
+    @safe public struct Scope: ~Copyable {
         @usableFromInline var children = 0
         /// Where the first child is; the others follow.
         @usableFromInline var first: UnsafeMutablePointer<od_fork_slot>?
@@ -109,16 +109,16 @@ extension Parallel {
         public mutating func fork(_ child: @escaping @Sendable () -> Void) {
             if isFull { return child() }
             od_fork_owned_here()
-            let slot = forkOwned(child)
-            if let slot, slot != (first ?? slot) + children { Parallel.trapScope() }
-            if children == 0 { first = slot }
+            let slot = unsafe forkOwned(child)
+            if let slot = unsafe slot, unsafe slot != (first ?? slot) + children { Parallel.trapScope() }
+            if children == 0 { unsafe first = slot }
             children += 1
             if children & 1023 == 0 { isFull = od_fork_is_crowded() }
         }
 
         @inlinable
         mutating func joinAll() {
-            if let first, children > 0, !od_fork_is_newest(first + (children - 1)) { Parallel.trapForeignScope() }
+            if let first = unsafe first, children > 0, unsafe !od_fork_is_newest(first + (children - 1)) { Parallel.trapForeignScope() }
             while children > 0 {
                 od_join_owned()
                 children -= 1

@@ -13,11 +13,11 @@ extension Parallel {
     public func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
         if token != nil || progress != nil { return sort(&array) { $0 < $1 } }
         if array.count < 2 { return }
-        array.withUnsafeMutableBufferPointer { elements in
+        unsafe array.withUnsafeMutableBufferPointer { elements in
             guard let base = elements.baseAddress else { return }
-            if scheduler == nil { return Sorting.unstable(base, elements.count, Ascending()) }
+            if scheduler == nil { return unsafe Sorting.unstable(base, elements.count, Ascending()) }
             let count = elements.count
-            Parallel.staying(on: scheduler) { Sorting.unstable(base, count, Ascending()) }
+            Parallel.staying(on: scheduler) { unsafe Sorting.unstable(base, count, Ascending()) }
         }
     }
 
@@ -43,9 +43,9 @@ extension Parallel {
             return Parallel.ordering({ a, b in
                 do throws(E) { return try precedes(a, b) } catch { Parallel.trapThrown() }
             }) { order in
-                array.withUnsafeMutableBufferPointer { elements in
+                unsafe array.withUnsafeMutableBufferPointer { elements in
                     guard let base = elements.baseAddress else { return }
-                    Sorting.unstable(base, elements.count, order)
+                    unsafe Sorting.unstable(base, elements.count, order)
                 }
             }
         }
@@ -129,14 +129,14 @@ extension Parallel {
         }
         withoutActuallyEscaping(precedes) { precedes in
             let order = OrderOfEffort<Element, E>({ a, b in effort.compare(a, b, precedes) }, effort)
-            array.withUnsafeMutableBufferPointer { elements in
+            unsafe array.withUnsafeMutableBufferPointer { elements in
                 guard let base = elements.baseAddress else { return }
                 let count = elements.count
                 Parallel.staying(on: scheduler) {
                     if keepsOrder {
-                        Sorting.stable(base, count, order)
+                        unsafe Sorting.stable(base, count, order)
                     } else {
-                        Sorting.unstable(base, count, order)
+                        unsafe Sorting.unstable(base, count, order)
                     }
                 }
             }

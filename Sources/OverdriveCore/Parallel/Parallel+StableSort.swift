@@ -12,11 +12,11 @@ extension Parallel {
     public func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
         if token != nil || progress != nil { return stableSort(&array) { $0 < $1 } }
         if array.count < 2 { return }
-        array.withUnsafeMutableBufferPointer { elements in
+        unsafe array.withUnsafeMutableBufferPointer { elements in
             guard let base = elements.baseAddress else { return }
-            if scheduler == nil { return Sorting.stable(base, elements.count, Ascending()) }
+            if scheduler == nil { return unsafe Sorting.stable(base, elements.count, Ascending()) }
             let count = elements.count
-            Parallel.staying(on: scheduler) { Sorting.stable(base, count, Ascending()) }
+            Parallel.staying(on: scheduler) { unsafe Sorting.stable(base, count, Ascending()) }
         }
     }
 
@@ -42,9 +42,9 @@ extension Parallel {
             return Parallel.ordering({ a, b in
                 do throws(E) { return try precedes(a, b) } catch { Parallel.trapThrown() }
             }) { order in
-                array.withUnsafeMutableBufferPointer { elements in
+                unsafe array.withUnsafeMutableBufferPointer { elements in
                     guard let base = elements.baseAddress else { return }
-                    Sorting.stable(base, elements.count, order)
+                    unsafe Sorting.stable(base, elements.count, order)
                 }
             }
         }

@@ -16,10 +16,10 @@ extension Parallel {
     public func forEach<Element: Sendable, E: Error>(
         mutating array: inout [Element], _ body: @Sendable (Int, inout Element) throws(E) -> Void
     ) throws(E) {
-        try array.withUnsafeMutableBufferPointer { elements throws(E) in
-            let elements = elements
+        try unsafe array.withUnsafeMutableBufferPointer { elements throws(E) in
+            let elements = unsafe elements
             try parts(of: 0..<elements.count) { part throws(E) in
-                for i in part { try body(i, &elements[i]) }
+                for i in part { try unsafe body(i, &elements[i]) }
             }
         }
     }
@@ -43,8 +43,8 @@ extension Parallel {
         of array: inout [Element], size: Int, _ body: @Sendable (Int, inout MutableSpan<Element>) throws(E) -> Void
     ) throws(E) {
         if size < 1 { Parallel.trapSize(size) }
-        try array.withUnsafeMutableBufferPointer { elements throws(E) in
-            let elements = elements
+        try unsafe array.withUnsafeMutableBufferPointer { elements throws(E) in
+            let elements = unsafe elements
             let count = elements.count / size + (elements.count % size == 0 ? 0 : 1)
             let effort = Effort<E>(self)
             Parallel.staying(on: scheduler) {
@@ -53,8 +53,8 @@ extension Parallel {
                     effort.part(end - part.lowerBound * size) { () throws(E) in
                         for i in part {
                             let start = i * size
-                            let chunk = elements[start..<start + Swift.min(size, end - start)]
-                            var span = UnsafeMutableBufferPointer(rebasing: chunk).mutableSpan
+                            let chunk = unsafe elements[start..<start + Swift.min(size, end - start)]
+                            var span = unsafe UnsafeMutableBufferPointer(rebasing: chunk).mutableSpan
                             try body(i, &span)
                         }
                     }

@@ -119,15 +119,15 @@ extension Parallel {
     func values<T, E: Error>(
         of blocks: Blocks, _ effort: Effort<E>, isCounted: Bool = true, _ body: (Range<Int>) throws(E) -> T
     ) -> [T?] {
-        Array(unsafeUninitializedCapacity: blocks.count) { places, written in
-            nonisolated(unsafe) let places = places
+        unsafe Array(unsafeUninitializedCapacity: blocks.count) { places, written in
+            nonisolated(unsafe) let places = unsafe places
             Parallel.staying(on: scheduler) {
                 Loop(grain: nil).run(0..<blocks.count, placement) { some in
                     for block in some {
                         let value = effort.result(isCounted ? blocks[block].count : 0) { () throws(E) in
                             try body(blocks[block])
                         }
-                        places.initializeElement(at: block, to: value)
+                        unsafe places.initializeElement(at: block, to: value)
                     }
                 }
             }

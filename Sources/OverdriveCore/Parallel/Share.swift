@@ -79,9 +79,9 @@ struct Share: ~Copyable {
     @inline(__always)
     func offer(_ body: (Range<Int>) -> Void, _ helper: () -> Void) {
         od_fork_closure_here()
-        let slot = forkClosure(helper)
+        let slot = unsafe forkClosure(helper)
         take(body)
-        if !od_fork_pop(slot) && takeBackClosure(helper) { od_join_end() }
+        if unsafe !od_fork_pop(slot) && takeBackClosure(helper) { od_join_end() }
     }
 
     /// A part is to take between one and four units of time, so that nobody is waited for long, and eight times as

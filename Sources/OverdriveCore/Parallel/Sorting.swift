@@ -77,19 +77,19 @@ enum Sorting {
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) -> Bool {
         var i = 1
-        if order.precedes(base[1], base[0]) {
+        if unsafe order.precedes(base[1], base[0]) {
             // Strictly descending only: turning round must not exchange equals.
-            while i < count && order.precedes(base[i], base[i - 1]) { i += 1 }
+            while unsafe i < count && order.precedes(base[i], base[i - 1]) { i += 1 }
             guard i == count else { return false }
             var (low, high) = (0, count - 1)
             while low < high {
-                swap(base + low, base + high)
+                unsafe swap(base + low, base + high)
                 low += 1
                 high -= 1
             }
             return true
         }
-        while i < count && !order.precedes(base[i], base[i - 1]) { i += 1 }
+        while unsafe i < count && !order.precedes(base[i], base[i - 1]) { i += 1 }
         return i == count
     }
 
@@ -100,7 +100,7 @@ enum Sorting {
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) -> Bool {
         guard O.self == Ascending<String>.self, count >= StringSorting.least else { return false }
-        return StringSorting.sort(UnsafeMutableRawPointer(base).assumingMemoryBound(to: String.self), count)
+        return unsafe StringSorting.sort(UnsafeMutableRawPointer(base).assumingMemoryBound(to: String.self), count)
     }
 
     /// Sorts a few elements; equal ones keep their order.
@@ -111,14 +111,14 @@ enum Sorting {
     ) {
         var i = 1
         while i < count {
-            if order.precedes(base[i], base[i - 1]) {
-                let element = (base + i).move()
+            if unsafe order.precedes(base[i], base[i - 1]) {
+                let element = unsafe (base + i).move()
                 var hole = i
                 repeat {
-                    (base + hole).moveInitialize(from: base + hole - 1, count: 1)
+                    unsafe (base + hole).moveInitialize(from: base + hole - 1, count: 1)
                     hole -= 1
-                } while hole > 0 && order.precedes(element, base[hole - 1])
-                (base + hole).initialize(to: element)
+                } while unsafe hole > 0 && order.precedes(element, base[hole - 1])
+                unsafe (base + hole).initialize(to: element)
             }
             i += 1
         }
@@ -130,9 +130,9 @@ enum Sorting {
     static func unstable<Element, O: Order<Element>>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
-        if count > small && isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
-        if sortsAsStrings(base, count, order) { return }
-        quick(base, count, order, hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
+        if unsafe count > small && isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
+        if unsafe sortsAsStrings(base, count, order) { return }
+        unsafe quick(base, count, order, hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
         if count < alone { order.isDone(halves: 2 * count) }
     }
 
@@ -147,38 +147,38 @@ enum Sorting {
         _ start: UnsafeMutablePointer<Element>, _ length: Int, _ order: O,
         hasLeft: Bool, badLeft: Int
     ) {
-        var base = start, count = length, hasLeft = hasLeft, badLeft = badLeft
+        var base = unsafe start, count = length, hasLeft = hasLeft, badLeft = badLeft
         while count > small {
-            choosePivot(base, count, order)
-            if hasLeft && !order.precedes(base[-1], base[0]) {
+            unsafe choosePivot(base, count, order)
+            if unsafe hasLeft && !order.precedes(base[-1], base[0]) {
                 // Everything that equals the pivot is in its place at once.
-                let equals = partition(base, count) { pivot, element in !order.precedes(pivot, element) }
-                base += equals + 1
+                let equals = unsafe partition(base, count) { pivot, element in !order.precedes(pivot, element) }
+                unsafe base += equals + 1
                 count -= equals + 1
                 continue
             }
-            let middle = partition(base, count) { pivot, element in order.precedes(element, pivot) }
+            let middle = unsafe partition(base, count) { pivot, element in order.precedes(element, pivot) }
             if Swift.min(middle, count - middle) < count / 8 {
                 badLeft -= 1
                 if badLeft == 0 {
-                    heap(base, count, order)
+                    unsafe heap(base, count, order)
                     if length >= alone { order.isDone(halves: 2 * length) }
                     return
                 }
-                scatter(base, middle)
-                scatter(base + middle + 1, count - middle - 1)
+                unsafe scatter(base, middle)
+                unsafe scatter(base + middle + 1, count - middle - 1)
             }
-            let right = base + middle + 1, rightCount = count - middle - 1
+            let right = unsafe base + middle + 1, rightCount = count - middle - 1
             if count < alone {
-                quick(base, middle, order, hasLeft: hasLeft, badLeft: badLeft)
+                unsafe quick(base, middle, order, hasLeft: hasLeft, badLeft: badLeft)
             } else {
                 order.isDone(halves: 2 * (length - middle - rightCount))
-                fork(base, middle, right, rightCount, order, hasLeft, badLeft)
+                unsafe fork(base, middle, right, rightCount, order, hasLeft, badLeft)
                 return
             }
-            (base, count, hasLeft) = (right, rightCount, true)
+            unsafe (base, count, hasLeft) = unsafe (right, rightCount, true)
         }
-        insertion(base, count, order)
+        unsafe insertion(base, count, order)
         if length >= alone { order.isDone(halves: 2 * length) }
     }
 
@@ -189,10 +189,10 @@ enum Sorting {
         _ order: O, _ hasLeft: Bool, _ badLeft: Int
     ) {
         Parallel.both {
-            quick(left, leftCount, order, hasLeft: hasLeft, badLeft: badLeft)
+            unsafe quick(left, leftCount, order, hasLeft: hasLeft, badLeft: badLeft)
             if leftCount < alone { order.isDone(halves: 2 * leftCount) }
         } _: {
-            quick(right, rightCount, order, hasLeft: true, badLeft: badLeft)
+            unsafe quick(right, rightCount, order, hasLeft: true, badLeft: badLeft)
             if rightCount < alone { order.isDone(halves: 2 * rightCount) }
         }
     }
@@ -204,7 +204,7 @@ enum Sorting {
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
         func exchange(_ a: Int, _ b: Int) {
-            if order.precedes(base[b], base[a]) { swap(base + a, base + b) }
+            if unsafe order.precedes(base[b], base[a]) { unsafe swap(base + a, base + b) }
         }
         let middle = count / 2
         if count > 128 {
@@ -221,7 +221,7 @@ enum Sorting {
             exchange(middle, count - 1)
             exchange(0, middle)
         }
-        swap(base, base + middle)
+        unsafe swap(base, base + middle)
     }
 
     /// Moves what `goesLeft` of the pivot, `base[0]`, before everything else and the pivot between the two.
@@ -236,24 +236,24 @@ enum Sorting {
     static func partition<Element>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ goesLeft: (Element, Element) -> Bool
     ) -> Int {
-        if _isPOD(Element.self) { return partitionBits(base, count, goesLeft) }
-        let pivot = base.move()
-        let first = base + 1
-        let held = first.move()
+        if _isPOD(Element.self) { return unsafe partitionBits(base, count, goesLeft) }
+        let pivot = unsafe base.move()
+        let first = unsafe base + 1
+        let held = unsafe first.move()
         var left = 0, next = 1
         let end = count - 1
         while next < end {
-            (first + (next - 1)).moveInitialize(from: first + left, count: 1)
-            (first + left).moveInitialize(from: first + next, count: 1)
-            left += goesLeft(pivot, first[left]) ? 1 : 0
+            unsafe (first + (next - 1)).moveInitialize(from: first + left, count: 1)
+            unsafe (first + left).moveInitialize(from: first + next, count: 1)
+            unsafe left += goesLeft(pivot, first[left]) ? 1 : 0
             next += 1
         }
-        (first + (next - 1)).moveInitialize(from: first + left, count: 1)
-        (first + left).initialize(to: held)
-        left += goesLeft(pivot, first[left]) ? 1 : 0
+        unsafe (first + (next - 1)).moveInitialize(from: first + left, count: 1)
+        unsafe (first + left).initialize(to: held)
+        unsafe left += goesLeft(pivot, first[left]) ? 1 : 0
         // first[0..<left] goes left of the pivot: the last of it makes room at the front.
-        base.moveInitialize(from: base + left, count: 1)
-        (base + left).initialize(to: pivot)
+        unsafe base.moveInitialize(from: base + left, count: 1)
+        unsafe (base + left).initialize(to: pivot)
         return left
     }
 
@@ -263,39 +263,39 @@ enum Sorting {
     static func partitionBits<Element>(
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ goesLeft: (Element, Element) -> Bool
     ) -> Int {
-        let pivot = base.pointee
-        let first = base + 1
-        let held = first.pointee
-        var left = first, next = first + 1
-        let end = base + count
+        let pivot = unsafe base.pointee
+        let first = unsafe base + 1
+        let held = unsafe first.pointee
+        var left = unsafe first, next = unsafe first + 1
+        let end = unsafe base + count
         func step() {
-            let element = next.pointee
-            (next - 1).pointee = left.pointee
-            left.pointee = element
-            left += goesLeft(pivot, element) ? 1 : 0
-            next += 1
+            let element = unsafe next.pointee
+            unsafe (next - 1).pointee = unsafe left.pointee
+            unsafe left.pointee = element
+            unsafe left += goesLeft(pivot, element) ? 1 : 0
+            unsafe next += 1
         }
-        while end - next >= 4 {
+        while unsafe end - next >= 4 {
             step()
             step()
             step()
             step()
         }
-        while next < end { step() }
-        (next - 1).pointee = left.pointee
-        left.pointee = held
-        left += goesLeft(pivot, held) ? 1 : 0
-        base.pointee = (left - 1).pointee
-        (left - 1).pointee = pivot
-        return left - first
+        while unsafe next < end { step() }
+        unsafe (next - 1).pointee = unsafe left.pointee
+        unsafe left.pointee = held
+        unsafe left += goesLeft(pivot, held) ? 1 : 0
+        unsafe base.pointee = (left - 1).pointee
+        unsafe (left - 1).pointee = pivot
+        return unsafe left - first
     }
 
     @inlinable
     @inline(__always)
     static func swap<Element>(_ a: UnsafeMutablePointer<Element>, _ b: UnsafeMutablePointer<Element>) {
-        let held = a.move()
-        a.moveInitialize(from: b, count: 1)
-        b.initialize(to: held)
+        let held = unsafe a.move()
+        unsafe a.moveInitialize(from: b, count: 1)
+        unsafe b.initialize(to: held)
     }
 
     /// Breaks up a pattern that made a partition lopsided.
@@ -303,9 +303,9 @@ enum Sorting {
     static func scatter<Element>(_ base: UnsafeMutablePointer<Element>, _ count: Int) {
         guard count > small else { return }
         let quarter = count / 4
-        swap(base, base + quarter)
-        swap(base + count - 1, base + count - quarter)
-        swap(base + count / 2, base + count / 2 - quarter / 2)
+        unsafe swap(base, base + quarter)
+        unsafe swap(base + count - 1, base + count - quarter)
+        unsafe swap(base + count / 2, base + count / 2 - quarter / 2)
     }
 
     @inlinable
@@ -316,9 +316,9 @@ enum Sorting {
             var root = root
             while 2 * root + 1 < end {
                 var child = 2 * root + 1
-                if child + 1 < end && order.precedes(base[child], base[child + 1]) { child += 1 }
-                if !order.precedes(base[root], base[child]) { return }
-                swap(base + root, base + child)
+                if unsafe child + 1 < end && order.precedes(base[child], base[child + 1]) { child += 1 }
+                if unsafe !order.precedes(base[root], base[child]) { return }
+                unsafe swap(base + root, base + child)
                 root = child
             }
         }
@@ -330,7 +330,7 @@ enum Sorting {
         var end = count
         while end > 1 {
             end -= 1
-            swap(base, base + end)
+            unsafe swap(base, base + end)
             sift(0, end)
         }
     }
@@ -342,14 +342,14 @@ enum Sorting {
         _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O
     ) {
         if count <= small {
-            insertion(base, count, order)
+            unsafe insertion(base, count, order)
             return order.isDone(halves: 2 * count)
         }
-        if isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
-        if sortsAsStrings(base, count, order) { return }
+        if unsafe isOrdered(base, count, order) { return order.isDone(halves: 2 * count) }
+        if unsafe sortsAsStrings(base, count, order) { return }
         let room = UnsafeMutablePointer<Element>.allocate(capacity: count)
-        defer { room.deallocate() }
-        mergeSort(base, count, room, intoRoom: false, isLast: true, order)
+        defer { unsafe room.deallocate() }
+        unsafe mergeSort(base, count, room, intoRoom: false, isLast: true, order)
         if count < alone { order.isDone(halves: 2 * count) }
     }
 
@@ -362,25 +362,25 @@ enum Sorting {
         intoRoom: Bool, isLast: Bool, _ order: O
     ) {
         if count <= small {
-            insertion(base, count, order)
-            if intoRoom { room.moveInitialize(from: base, count: count) }
+            unsafe insertion(base, count, order)
+            if intoRoom { unsafe room.moveInitialize(from: base, count: count) }
             return
         }
         let half = count / 2
         if count < alone {
-            mergeSort(base, half, room, intoRoom: !intoRoom, isLast: false, order)
-            mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, isLast: false, order)
+            unsafe mergeSort(base, half, room, intoRoom: !intoRoom, isLast: false, order)
+            unsafe mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, isLast: false, order)
         } else {
             Parallel.both {
-                mergeSort(base, half, room, intoRoom: !intoRoom, isLast: false, order)
+                unsafe mergeSort(base, half, room, intoRoom: !intoRoom, isLast: false, order)
                 if half < alone { order.isDone(halves: half) }
             } _: {
-                mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, isLast: false, order)
+                unsafe mergeSort(base + half, count - half, room + half, intoRoom: !intoRoom, isLast: false, order)
                 if count - half < alone { order.isDone(halves: count - half) }
             }
         }
-        let from = intoRoom ? base : room, to = intoRoom ? room : base
-        merge(from, half, from + half, count - half, to, isLast: isLast && count >= alone, order)
+        let from = unsafe intoRoom ? base : room, to = unsafe intoRoom ? room : base
+        unsafe merge(from, half, from + half, count - half, to, isLast: isLast && count >= alone, order)
     }
 
     /// Moves two ordered ranges into one; of equals, the left ones come first.
@@ -391,17 +391,17 @@ enum Sorting {
         _ to: UnsafeMutablePointer<Element>, isLast: Bool, _ order: O
     ) {
         if leftCount + rightCount < 8 * alone || leftCount == 0 || rightCount == 0 {
-            mergeHere(left, leftCount, right, rightCount, to, order)
+            unsafe mergeHere(left, leftCount, right, rightCount, to, order)
             if isLast { order.isDone(halves: leftCount + rightCount) }
             return
         }
-        let (leftCut, cut) = leftCount >= rightCount
-            ? (leftCount / 2, firstPlace(right, rightCount) { !order.precedes($0, left[leftCount / 2]) })
-            : (firstPlace(left, leftCount) { order.precedes(right[rightCount / 2], $0) }, rightCount / 2)
+        let (leftCut, cut) = unsafe leftCount >= rightCount
+            ? (leftCount / 2, firstPlace(right, rightCount) { unsafe !order.precedes($0, left[leftCount / 2]) })
+            : unsafe (firstPlace(left, leftCount) { unsafe order.precedes(right[rightCount / 2], $0) }, rightCount / 2)
         Parallel.both {
-            merge(left, leftCut, right, cut, to, isLast: isLast, order)
+            unsafe merge(left, leftCut, right, cut, to, isLast: isLast, order)
         } _: {
-            merge(
+            unsafe merge(
                 left + leftCut, leftCount - leftCut, right + cut, rightCount - cut, to + leftCut + cut,
                 isLast: isLast, order)
         }
@@ -415,7 +415,7 @@ enum Sorting {
         var first = 0, end = count
         while first < end {
             let probe = (first + end) / 2
-            if isSo(base[probe]) { end = probe } else { first = probe + 1 }
+            if unsafe isSo(base[probe]) { end = probe } else { first = probe + 1 }
         }
         return first
     }
@@ -427,17 +427,17 @@ enum Sorting {
         _ right: UnsafeMutablePointer<Element>, _ rightCount: Int,
         _ to: UnsafeMutablePointer<Element>, _ order: O
     ) {
-        var left = left, right = right, to = to
-        let leftEnd = left + leftCount, rightEnd = right + rightCount
-        while left < leftEnd && right < rightEnd {
-            let takesRight = order.precedes(right.pointee, left.pointee)
-            to.moveInitialize(from: takesRight ? right : left, count: 1)
-            to += 1
-            right += takesRight ? 1 : 0
-            left += takesRight ? 0 : 1
+        var left = unsafe left, right = unsafe right, to = unsafe to
+        let leftEnd = unsafe left + leftCount, rightEnd = unsafe right + rightCount
+        while unsafe left < leftEnd && right < rightEnd {
+            let takesRight = unsafe order.precedes(right.pointee, left.pointee)
+            unsafe to.moveInitialize(from: takesRight ? right : left, count: 1)
+            unsafe to += 1
+            unsafe right += takesRight ? 1 : 0
+            unsafe left += takesRight ? 0 : 1
         }
-        to.moveInitialize(from: left, count: leftEnd - left)
-        to += leftEnd - left
-        to.moveInitialize(from: right, count: rightEnd - right)
+        unsafe to.moveInitialize(from: left, count: leftEnd - left)
+        unsafe to += leftEnd - left
+        unsafe to.moveInitialize(from: right, count: rightEnd - right)
     }
 }

@@ -40,11 +40,11 @@ enum StringSorting {
 
         @inline(__always)
         func precedes(_ a: Entry, _ b: Entry) -> Bool {
-            withBytes(of: a.string) { a in
-                withBytes(of: b.string) { b in
+            unsafe withBytes(of: a.string) { a in
+                unsafe withBytes(of: b.string) { b in
                     let common = Swift.min(a.count, b.count) - depth
                     if common > 0, let left = a.baseAddress, let right = b.baseAddress {
-                        let order = memcmp(left + depth, right + depth, common)
+                        let order = unsafe memcmp(left + depth, right + depth, common)
                         if order != 0 { return order < 0 }
                     }
                     return a.count < b.count
@@ -57,36 +57,36 @@ enum StringSorting {
     @usableFromInline
     static func sort(_ strings: UnsafeMutablePointer<String>, _ count: Int) -> Bool {
         // Most often the first ones say it.
-        for place in 0..<Swift.min(count, 16) where !isPlain(strings[place]) { return false }
+        for place in 0..<Swift.min(count, 16) where unsafe !isPlain(strings[place]) { return false }
         let entries = UnsafeMutablePointer<Entry>.allocate(capacity: count)
-        defer { entries.deallocate() }
+        defer { unsafe entries.deallocate() }
         let arePlain = Atomic(true)
-        nonisolated(unsafe) let (from, to) = (strings, entries)
+        nonisolated(unsafe) let (from, to) = unsafe (strings, entries)
         Loop(grain: nil).run(0..<count, chunk: 64) { part in
             var isAscii = arePlain.load(ordering: .relaxed)  // Relaxed: it is asked after the loop's join.
             for place in part {
-                let string = (from + place).move()
+                let string = unsafe (from + place).move()
                 if isAscii { isAscii = isPlain(string) }
-                (to + place).initialize(to: Entry(key: isAscii ? key(of: string, from: 0) : 0, string: string))
+                unsafe (to + place).initialize(to: Entry(key: isAscii ? key(of: string, from: 0) : 0, string: string))
             }
             if !isAscii { arePlain.store(false, ordering: .relaxed) }  // Relaxed: as above.
         }
         let areSorted = arePlain.load(ordering: .relaxed)  // Relaxed: as above.
-        if areSorted { sort(entries, count, depth: 0) }
+        if areSorted { unsafe sort(entries, count, depth: 0) }
         Loop(grain: nil).run(0..<count, chunk: 64) { part in
-            for place in part { (from + place).initialize(to: (to + place).move().string) }
+            for place in part { unsafe (from + place).initialize(to: (to + place).move().string) }
         }
         return areSorted
     }
 
     /// Sorts entries that have `depth` bytes in common, and the next in their keys.
     private static func sort(_ start: UnsafeMutablePointer<Entry>, _ length: Int, depth known: Int) {
-        var (base, count, depth) = (start, length, known)
+        var (base, count, depth) = unsafe (start, length, known)
         while true {
-            Sorting.unstable(base, count, ByKey())
-            if base[0].key != base[count - 1].key { return sortRuns(base, count, depth: depth) }
-            guard let rest = goOn(base, count, from: depth + 8) else { return }
-            (base, count, depth) = (rest.base, rest.count, depth + 8)
+            unsafe Sorting.unstable(base, count, ByKey())
+            if unsafe base[0].key != base[count - 1].key { return unsafe sortRuns(base, count, depth: depth) }
+            guard let rest = unsafe goOn(base, count, from: depth + 8) else { return }
+            unsafe (base, count, depth) = unsafe (rest.base, rest.count, depth + 8)
         }
     }
 
@@ -96,30 +96,30 @@ enum StringSorting {
             var first = 0
             while first < count {
                 var end = first + 1
-                while end < count && base[end].key == base[first].key { end += 1 }
-                sortRun(base + first, end - first, depth: depth)
+                while unsafe end < count && base[end].key == base[first].key { end += 1 }
+                unsafe sortRun(base + first, end - first, depth: depth)
                 first = end
             }
             return
         }
         // Where the run in the middle ends, or else where it begins: nobody has changed a key here yet.
-        let middle = base[count / 2].key
-        var cut = Sorting.firstPlace(base, count) { $0.key > middle }
-        if cut == count { cut = Sorting.firstPlace(base, count) { $0.key >= middle } }
-        if cut == 0 { return sortRun(base, count, depth: depth) }
-        nonisolated(unsafe) let entries = base
+        let middle = unsafe base[count / 2].key
+        var cut = unsafe Sorting.firstPlace(base, count) { $0.key > middle }
+        if cut == count { cut = unsafe Sorting.firstPlace(base, count) { $0.key >= middle } }
+        if cut == 0 { return unsafe sortRun(base, count, depth: depth) }
+        nonisolated(unsafe) let entries = unsafe base
         Parallel.both {
-            sortRuns(entries, cut, depth: depth)
+            unsafe sortRuns(entries, cut, depth: depth)
         } _: {
-            sortRuns(entries + cut, count - cut, depth: depth)
+            unsafe sortRuns(entries + cut, count - cut, depth: depth)
         }
     }
 
     /// Sorts entries that have their keys in common.
     private static func sortRun(_ base: UnsafeMutablePointer<Entry>, _ count: Int, depth: Int) {
         if count == 1 { return }
-        guard let rest = goOn(base, count, from: depth + 8) else { return }
-        sort(rest.base, rest.count, depth: depth + 8)
+        guard let rest = unsafe goOn(base, count, from: depth + 8) else { return }
+        unsafe sort(rest.base, rest.count, depth: depth + 8)
     }
 
     /// Of entries that have all before `depth` in common: sorts those that end there to the front, and gives the others
@@ -128,35 +128,35 @@ enum StringSorting {
         _ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int
     ) -> (base: UnsafeMutablePointer<Entry>, count: Int)? {
         if count <= Sorting.small {
-            Sorting.insertion(base, count, ByRest(depth: depth))
+            unsafe Sorting.insertion(base, count, ByRest(depth: depth))
             return nil
         }
         if depth > deepest {
-            Sorting.quick(base, count, ByRest(depth: depth), hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
+            unsafe Sorting.quick(base, count, ByRest(depth: depth), hasLeft: false, badLeft: Int.bitWidth - count.leadingZeroBitCount)
             return nil
         }
-        let over = takeKeys(base, count, from: depth)
-        if over == 0 { return (base, count) }
+        let over = unsafe takeKeys(base, count, from: depth)
+        if over == 0 { return unsafe (base, count) }
         // Ended entries are equal but for the zeros at their ends, which the shorter ones have fewer of.
         var ended = 0
-        for place in 0..<count where base[place].string.utf8.count <= depth {
-            if place != ended { Sorting.swap(base + ended, base + place) }
-            base[ended].key = UInt64(base[ended].string.utf8.count)
+        for place in 0..<count where unsafe base[place].string.utf8.count <= depth {
+            if place != ended { unsafe Sorting.swap(base + ended, base + place) }
+            unsafe base[ended].key = UInt64(base[ended].string.utf8.count)
             ended += 1
         }
-        if ended > 1 { Sorting.unstable(base, ended, ByKey()) }
-        return ended < count ? (base + ended, count - ended) : nil
+        if ended > 1 { unsafe Sorting.unstable(base, ended, ByKey()) }
+        return unsafe ended < count ? (base + ended, count - ended) : nil
     }
 
     /// Returns how many have no byte more.
     private static func takeKeys(_ base: UnsafeMutablePointer<Entry>, _ count: Int, from depth: Int) -> Int {
-        nonisolated(unsafe) let entries = base
+        nonisolated(unsafe) let entries = unsafe base
         @inline(__always)
         func take(_ part: Range<Int>) -> Int {
             var over = 0
             for place in part {
-                if entries[place].string.utf8.count <= depth { over += 1 }
-                entries[place].key = key(of: entries[place].string, from: depth)
+                if unsafe entries[place].string.utf8.count <= depth { over += 1 }
+                unsafe entries[place].key = key(of: entries[place].string, from: depth)
             }
             return over
         }
@@ -173,23 +173,23 @@ enum StringSorting {
 
     @inline(__always)
     private static func withBytes<R>(of string: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
-        guard let result = string.utf8.withContiguousStorageIfAvailable(body) else {
+        guard let result = unsafe string.utf8.withContiguousStorageIfAvailable(body) else {
             trap("Parallel.sort: a string has no bytes")  // `isPlain` has found them
         }
         return result
     }
 
     private static func isPlain(_ string: String) -> Bool {
-        string.utf8.withContiguousStorageIfAvailable { bytes in
-            guard let base = UnsafeRawPointer(bytes.baseAddress) else { return true }
+        unsafe string.utf8.withContiguousStorageIfAvailable { bytes in
+            guard let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return true }
             var all: UInt64 = 0
             var place = 0
             while place + 8 <= bytes.count {
-                all |= base.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                unsafe all |= base.loadUnaligned(fromByteOffset: place, as: UInt64.self)
                 place += 8
             }
             while place < bytes.count {
-                all |= UInt64(bytes[place])
+                unsafe all |= UInt64(bytes[place])
                 place += 1
             }
             return all & 0x8080_8080_8080_8080 == 0
@@ -198,17 +198,17 @@ enum StringSorting {
 
     @inline(__always)
     private static func key(of string: String, from depth: Int) -> UInt64 {
-        withBytes(of: string) { bytes in
+        unsafe withBytes(of: string) { bytes in
             let left = bytes.count - depth
-            guard left > 0, let base = UnsafeRawPointer(bytes.baseAddress) else { return 0 }
-            if left >= 8 { return UInt64(bigEndian: base.loadUnaligned(fromByteOffset: depth, as: UInt64.self)) }
+            guard left > 0, let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return 0 }
+            if left >= 8 { return unsafe UInt64(bigEndian: base.loadUnaligned(fromByteOffset: depth, as: UInt64.self)) }
             if bytes.count >= 8 {
                 // The last eight, without those before `depth`.
-                let last = base.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
+                let last = unsafe base.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
                 return UInt64(bigEndian: last) << UInt64(8 * (8 - left))
             }
             var key: UInt64 = 0
-            for place in depth..<bytes.count { key = key << 8 | UInt64(bytes[place]) }
+            for place in depth..<bytes.count { key = unsafe key << 8 | UInt64(bytes[place]) }
             return key << UInt64(8 * (8 - left))
         }
     }

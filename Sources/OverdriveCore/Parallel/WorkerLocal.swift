@@ -17,10 +17,10 @@ public import Synchronization
 ///     let counts = words.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
 ///
 /// - Threading: Safe from any thread.
-public final class WorkerLocal<Value: Sendable>: Sendable {
+@safe public final class WorkerLocal<Value: Sendable>: Sendable {
     /// One value, for good on the thread that made it. It stays where it is, and is changed there.
     @usableFromInline
-    struct Place: ~Copyable {
+    @safe struct Place: ~Copyable {
         @usableFromInline let thread: UInt
         /// Written before the place can be found.
         @usableFromInline var next: UnsafeMutablePointer<Place>?
@@ -31,7 +31,7 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
         @usableFromInline
         init(of thread: UInt, before next: UnsafeMutablePointer<Place>?, _ value: consuming Value) {
             self.thread = thread
-            self.next = next
+            unsafe self.next = next
             self.value = value
             holder = Atomic(Holder.owner)
         }
@@ -39,8 +39,8 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
 
     /// The places of some of the threads, newest first. They go with the store.
     @usableFromInline
-    struct Shard: ~Copyable {
-        @usableFromInline let first = Atomic<UnsafeMutablePointer<Place>?>(nil)
+    @safe struct Shard: ~Copyable {
+        @usableFromInline let first = unsafe Atomic<UnsafeMutablePointer<Place>?>(nil)
 
         init() {}
     }
@@ -56,17 +56,17 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
     /// - Parameter make: Makes a thread's value when it first asks for one.
     public init(_ make: @escaping @Sendable () -> Value) {
         self.make = make
-        shards = .allocate(capacity: WorkerLocal.shardCount)
-        for shard in 0..<WorkerLocal.shardCount { (shards + shard).initialize(to: Shard()) }
+        unsafe shards = .allocate(capacity: WorkerLocal.shardCount)
+        for shard in 0..<WorkerLocal.shardCount { unsafe (shards + shard).initialize(to: Shard()) }
     }
 
     deinit {
-        forEachPlace { place in
-            place.deinitialize(count: 1)
-            UnsafeMutableRawPointer(place).deallocate()
+        unsafe forEachPlace { place in
+            unsafe place.deinitialize(count: 1)
+            unsafe UnsafeMutableRawPointer(place).deallocate()
         }
-        shards.deinitialize(count: WorkerLocal.shardCount)
-        shards.deallocate()
+        unsafe shards.deinitialize(count: WorkerLocal.shardCount)
+        unsafe shards.deallocate()
     }
 
     /// Calls `body` with the calling thread's value, where it lies.
@@ -82,14 +82,14 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
     @inlinable
     public func with<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
         let thread = threadWord()
-        let shard = shards + Int(truncatingIfNeeded: (UInt64(thread) &* 0x9E37_79B9_7F4A_7C15) >> 58)
+        let shard = unsafe shards + Int(truncatingIfNeeded: (UInt64(thread) &* 0x9E37_79B9_7F4A_7C15) >> 58)
         // Acquires what the place was made of.
-        var next = shard.pointee.first.load(ordering: .acquiring)
-        while let place = next {
-            if place.pointee.thread == thread, take(place) { return try use(place, body) }
-            next = place.pointee.next
+        var next = unsafe shard.pointee.first.load(ordering: .acquiring)
+        while let place = unsafe next {
+            if unsafe place.pointee.thread == thread, unsafe take(place) { return try unsafe use(place, body) }
+            unsafe next = place.pointee.next
         }
-        return try use(add(of: thread, to: shard), body)
+        return try unsafe use(add(of: thread, to: shard), body)
     }
 
     /// The caller has taken the place.
@@ -97,8 +97,8 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
     @inline(__always)
     func use<R, E: Error>(_ place: UnsafeMutablePointer<Place>, _ body: (inout Value) throws(E) -> R) throws(E) -> R {
         // Releases the value to whoever looks at it next.
-        defer { place.pointee.holder.store(Holder.idle, ordering: .releasing) }
-        return try body(&place.pointee.value)
+        defer { unsafe place.pointee.holder.store(Holder.idle, ordering: .releasing) }
+        return try unsafe body(&place.pointee.value)
     }
 
     /// False: the value is in use further out on this thread.
@@ -107,7 +107,7 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
     func take(_ place: UnsafeMutablePointer<Place>) -> Bool {
         while true {
             // Acquires what was done with the value.
-            let (taken, found) = place.pointee.holder.compareExchange(
+            let (taken, found) = unsafe place.pointee.holder.compareExchange(
                 expected: Holder.idle, desired: Holder.owner, ordering: .acquiring)
             if taken { return true }
             if found == Holder.owner { return false }
@@ -122,26 +122,26 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
         // A cache line or two of its own.
         let room = UnsafeMutableRawPointer.allocate(
             byteCount: MemoryLayout<Place>.size, alignment: max(128, MemoryLayout<Place>.alignment))
-        let place = room.bindMemory(to: Place.self, capacity: 1)
-        var first = shard.pointee.first.load(ordering: .relaxed)  // relaxed: the exchange decides
-        place.initialize(to: Place(of: thread, before: first, value))
+        let place = unsafe room.bindMemory(to: Place.self, capacity: 1)
+        var first = unsafe shard.pointee.first.load(ordering: .relaxed)  // relaxed: the exchange decides
+        unsafe place.initialize(to: Place(of: thread, before: first, value))
         while true {
             // Releases what the place is made of.
-            let (done, found) = shard.pointee.first.compareExchange(
+            let (done, found) = unsafe shard.pointee.first.compareExchange(
                 expected: first, desired: place, ordering: .releasing)
-            if done { return place }
-            first = found
-            place.pointee.next = found
+            if done { return unsafe place }
+            unsafe first = found
+            unsafe place.pointee.next = found
         }
     }
 
     private func forEachPlace(_ body: (UnsafeMutablePointer<Place>) -> Void) {
         for shard in 0..<WorkerLocal.shardCount {
             // Acquires what the places were made of.
-            var next = shards[shard].first.load(ordering: .acquiring)
-            while let place = next {
-                next = place.pointee.next
-                body(place)
+            var next = unsafe shards[shard].first.load(ordering: .acquiring)
+            while let place = unsafe next {
+                unsafe next = place.pointee.next
+                unsafe body(place)
             }
         }
     }
@@ -149,17 +149,17 @@ public final class WorkerLocal<Value: Sendable>: Sendable {
     /// All values that were made and are not in use, in no order; each is copied.
     public var values: [Value] {
         var values: [Value] = []
-        forEachPlace { place in
+        unsafe forEachPlace { place in
             while true {
                 // Acquires what was done with the value, and gives it back.
-                let (taken, found) = place.pointee.holder.compareExchange(
+                let (taken, found) = unsafe place.pointee.holder.compareExchange(
                     expected: Holder.idle, desired: Holder.reader, ordering: .acquiring)
                 if taken { break }
                 if found == Holder.owner { return }
                 letOthersGoOn()  // somebody else copies it
             }
-            values.append(place.pointee.value)
-            place.pointee.holder.store(Holder.idle, ordering: .releasing)
+            unsafe values.append(place.pointee.value)
+            unsafe place.pointee.holder.store(Holder.idle, ordering: .releasing)
         }
         return values
     }

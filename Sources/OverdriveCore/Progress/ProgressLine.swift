@@ -49,7 +49,7 @@ package enum ProgressLine {
     /// The width of the terminal behind the standard error stream; 80 where it does not say.
     package static func terminalWidth() -> Int {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        guard unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
     }
 }

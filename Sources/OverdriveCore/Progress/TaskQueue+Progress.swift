@@ -119,14 +119,14 @@ extension TaskQueue {
     /// What submissions report to.
     var tracker: ProgressTracker? {
         guard case .engine(let queue, _) = route else { return nil }
-        return Specifics.of(queue)?.tracker
+        return unsafe Specifics.of(queue)?.tracker
     }
 }
 
 /// Writes to the standard error stream; who reads it no longer is no reason to stop.
 private func show(_ text: String) {
     let bytes = Array(text.utf8)
-    _ = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
 /// The looks of one sequence, taken by its one reader.

@@ -46,11 +46,11 @@ final class Callback {
 
     /// The context to pass with ``function``, at +1: `function` must be called exactly once.
     var context: UnsafeMutableRawPointer {
-        Unmanaged.passRetained(self).toOpaque()
+        unsafe Unmanaged.passRetained(self).toOpaque()
     }
 
     static let function: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
-        guard let context else { return }
-        Unmanaged<Callback>.fromOpaque(context).takeRetainedValue().body()
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<Callback>.fromOpaque(context).takeRetainedValue().body()
     }
 }

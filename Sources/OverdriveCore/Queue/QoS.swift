@@ -59,7 +59,7 @@ extension TaskQueue {
         /// Of the Swift task that the calling thread runs for a scheduler.
         private static var ofTask: QoS? {
             guard PoolOwner.current != nil else { return nil }
-            return withUnsafeCurrentTask { $0.map { QoS($0.priority.rawValue) } }
+            return unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe QoS($0.priority.rawValue) } }
         }
 
         /// The priority of a Swift task that matters as much.

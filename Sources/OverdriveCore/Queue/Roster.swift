@@ -2,43 +2,43 @@ internal import CScheduler
 
 /// Objects that somebody keeps, each by a place of its own, one after another: the engine's, for what `Overdrive` knows
 /// of a queue.
-package struct Roster: ~Copyable, @unchecked Sendable {
+@safe package struct Roster: ~Copyable, @unchecked Sendable {
     // The engine's roster is safe to share between threads; the pointer never changes.
     private let handle: OpaquePointer
 
     package init() {
-        guard let handle = od_roster_create() else { trap("TaskQueue: memory is too short for its tasks") }
-        self.handle = handle
+        guard let handle = unsafe od_roster_create() else { trap("TaskQueue: memory is too short for its tasks") }
+        unsafe self.handle = handle
     }
 
     deinit {
-        od_roster_release(handle)
+        unsafe od_roster_release(handle)
     }
 
     /// Returns the object's place, which is not 0.
     package func add(_ object: UnsafeMutableRawPointer) -> UInt64 {
-        let place = od_roster_add(handle, object)
+        let place = unsafe od_roster_add(handle, object)
         if place == 0 { trap("TaskQueue.add(task:): memory is too short for the queue's list of tasks") }
         return place
     }
 
     /// Returns whether the roster may be empty now.
     package func remove(_ place: UInt64) -> Bool {
-        od_roster_remove(handle, place)
+        unsafe od_roster_remove(handle, place)
     }
 
-    package var isEmpty: Bool { od_roster_is_empty(handle) }
+    package var isEmpty: Bool { unsafe od_roster_is_empty(handle) }
 
     /// All objects, retained while they are there.
     package func all<Object: AnyObject>(of type: Object.Type) -> [Object] {
         var found: [AnyObject] = []
-        withUnsafeMutablePointer(to: &found) { found in
-            od_roster_each(handle, { found, object in
-                guard let found, let object else { return }
-                found.assumingMemoryBound(to: [AnyObject].self).pointee
+        unsafe withUnsafeMutablePointer(to: &found) { found in
+            unsafe od_roster_each(handle, { found, object in
+                guard let found = unsafe found, let object = unsafe object else { return }
+                unsafe found.assumingMemoryBound(to: [AnyObject].self).pointee
                     .append(Unmanaged<AnyObject>.fromOpaque(object).takeUnretainedValue())
-            }, found)
+            }, unsafe found)
         }
-        return found.map { unsafeDowncast($0, to: Object.self) }
+        return found.map { unsafe unsafeDowncast($0, to: Object.self) }
     }
 }

@@ -57,7 +57,7 @@ extension TaskQueue {
         guard pendingLimit >= 1 else {
             trap("TaskQueue(pendingLimit: \(pendingLimit)): choose 1 or more")
         }
-        self.init(
+        unsafe self.init(
             label: label, qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive,
             pendingLimit: UInt32(clamping: pendingLimit), overflow: policy.overflow, scheduler: scheduler)
     }
@@ -65,14 +65,14 @@ extension TaskQueue {
     /// How many closures may wait to begin; nil where any number may.
     public var pendingLimit: Int? {
         guard case .engine(let queue, _) = route else { return nil }
-        let limit = od_queue_pending_limit(queue)
+        let limit = unsafe od_queue_pending_limit(queue)
         return limit == 0 ? nil : Int(limit)
     }
 
     /// What happens to who submits to the queue when it is full; nil for one without a pending limit.
     public var backPressure: BackPressure? {
-        guard case .engine(let queue, _) = route, od_queue_pending_limit(queue) > 0 else { return nil }
-        switch od_queue_overflow(queue) {
+        guard case .engine(let queue, _) = route, unsafe od_queue_pending_limit(queue) > 0 else { return nil }
+        switch unsafe od_queue_overflow(queue) {
         case OD_OVERFLOW_RUNS: return .callerRuns
         case OD_OVERFLOW_REFUSED: return .reject
         default: return .wait
@@ -82,7 +82,7 @@ extension TaskQueue {
     /// How many closures ``async(group:qos:flags:execute:)`` and its like have discarded because the queue was full.
     public var rejectedTaskCount: Int {
         guard case .engine(let queue, _) = route else { return 0 }
-        return Int(clamping: od_queue_refused(queue))
+        return unsafe Int(clamping: od_queue_refused(queue))
     }
 
     /// Submits a closure, unless the queue is full.
@@ -107,9 +107,9 @@ extension TaskQueue {
         let (band, flags) = engineTerms(qos: qos, flags: flags)
         let taken =
             if let tracked = tracker {
-                trySubmitClosure(tracked.counting(body), queue, group?.handle, band, flags)
+                unsafe trySubmitClosure(tracked.counting(body), queue, group?.handle, band, flags)
             } else {
-                trySubmitClosure(body, queue, group?.handle, band, flags)
+                unsafe trySubmitClosure(body, queue, group?.handle, band, flags)
             }
         if taken == 0 { throw PendingLimitReached(label: label, limit: limit) }
     }

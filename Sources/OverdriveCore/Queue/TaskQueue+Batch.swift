@@ -22,20 +22,20 @@ extension TaskQueue {
     public func asyncBatch<R, E: Error>(
         group: WaitGroup? = nil, qos: QoS? = nil, _ fill: (inout Batch) throws(E) -> R
     ) throws(E) -> R {
-        let outcome: Result<R, E> = withUnsafeTemporaryAllocation(
+        let outcome: Result<R, E> = unsafe withUnsafeTemporaryAllocation(
             byteCount: Int(OD_BATCH_BYTES), alignment: 16
         ) { room in
-            var batch = Batch(of: self, group: group, qos: qos, in: room)
+            var batch = unsafe Batch(of: self, group: group, qos: qos, in: room)
             let outcome: Result<R, E>
             do throws(E) { outcome = .success(try fill(&batch)) } catch { outcome = .failure(error) }
-            batch.submit(madeIn: room)
+            unsafe batch.submit(madeIn: room)
             return outcome
         }
         return try outcome.get()
     }
 
     /// Closures that ``TaskQueue/asyncBatch(group:qos:_:)`` submits together.
-    public struct Batch: ~Copyable {
+    @safe public struct Batch: ~Copyable {
         private let queue: TaskQueue
         private let group: WaitGroup?
         private let qos: QoS?
@@ -47,9 +47,9 @@ extension TaskQueue {
             self.group = group
             self.qos = qos
             if case .engine(let engine, _) = queue.route, let room = room.baseAddress {
-                handle = od_batch_begin(room, engine, group?.handle, qos?.rawValue ?? -1)
+                unsafe handle = od_batch_begin(room, engine, group?.handle, qos?.rawValue ?? -1)
             } else {
-                handle = nil
+                unsafe handle = nil
             }
         }
 
@@ -57,23 +57,23 @@ extension TaskQueue {
         ///
         /// - Cost: No allocation beside the closure's own captures.
         public mutating func async(execute body: sending @escaping () -> Void) {
-            guard let handle else { return queue.async(group: group, qos: qos, execute: body) }
+            guard let handle = unsafe handle else { return queue.async(group: group, qos: qos, execute: body) }
             if let tracker = queue.tracker {
-                addClosure(tracker.counting(body), handle)
+                unsafe addClosure(tracker.counting(body), handle)
             } else {
-                addClosure(body, handle)
+                unsafe addClosure(body, handle)
             }
         }
 
         fileprivate mutating func submit(madeIn room: UnsafeMutableRawBufferPointer) {
-            guard let handle else { return }
+            guard let handle = unsafe handle else { return }
             // Another one would go on in this one's memory, which is about to go.
-            if UnsafeRawPointer(handle) != UnsafeRawPointer(room.baseAddress) {
+            if unsafe UnsafeRawPointer(handle) != UnsafeRawPointer(room.baseAddress) {
                 trap(
                     "TaskQueue.asyncBatch(group:qos:_:) whose batch was exchanged for another one: add to the batch that "
                         + "the closure is given, and leave it in its place")
             }
-            od_batch_submit(handle)
+            unsafe od_batch_submit(handle)
         }
     }
 }

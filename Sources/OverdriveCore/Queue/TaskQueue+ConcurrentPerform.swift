@@ -50,10 +50,10 @@ extension TaskQueue {
             return
         }
         withoutActuallyEscaping(body) { body in
-            withUnsafePointer(to: body) { body in
+            unsafe withUnsafePointer(to: body) { body in
                 let work = CurrentWorkPlace.currentOrTask
                 withExtendedLifetime(work) {
-                    let loop = ConcurrentLoop(iterations, threads: threads, body, work)
+                    let loop = unsafe ConcurrentLoop(iterations, threads: threads, body, work)
                     for _ in 1..<threads { help { loop.takePart() } }
                     loop.takePart()
                     loop.wait()
@@ -66,10 +66,10 @@ extension TaskQueue {
     /// without a place where a pending limit leaves none.
     private func help(_ body: sending @escaping () -> Void) {
         guard case .engine(let queue, _) = route else { return async(execute: body) }
-        if od_queue_pending_limit(queue) > 0 {
-            _ = trySubmitClosure(body, queue, nil, -1, 0)
+        if unsafe od_queue_pending_limit(queue) > 0 {
+            _ = unsafe trySubmitClosure(body, queue, nil, -1, 0)
         } else {
-            submitClosure(body, queue, nil, -1)
+            unsafe submitClosure(body, queue, nil, -1)
         }
     }
 
@@ -91,7 +91,7 @@ extension Scheduler {
 
 /// A loop whose numbers several threads take. Its caller waits for the numbers, not for the threads: one
 /// that comes late finds none left, and does not touch the body, which is gone by then.
-private final class ConcurrentLoop: Sendable {
+@safe private final class ConcurrentLoop: Sendable {
     typealias Body = @Sendable (Int) -> Void
 
     // Read only by who has taken a number that is not done, for which the caller waits.
@@ -106,8 +106,8 @@ private final class ConcurrentLoop: Sendable {
     private unowned(unsafe) let work: (any CurrentWork)?
 
     init(_ count: Int, threads: Int, _ body: UnsafePointer<Body>, _ work: (any CurrentWork)?) {
-        self.body = body
-        self.work = work
+        unsafe self.body = body
+        unsafe self.work = work
         self.count = count
         self.threads = threads
         left = Atomic(count)
@@ -116,7 +116,7 @@ private final class ConcurrentLoop: Sendable {
 
     func takePart() {
         while let numbers = take() {
-            if let work {
+            if let work = unsafe work {
                 work.whileCurrent { run(numbers) }
             } else {
                 run(numbers)
@@ -131,7 +131,7 @@ private final class ConcurrentLoop: Sendable {
     }
 
     private func run(_ numbers: Range<Int>) {
-        let body = body.pointee
+        let body = unsafe body.pointee
         for number in numbers { body(number) }
     }
 

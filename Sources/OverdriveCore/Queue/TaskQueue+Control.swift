@@ -6,12 +6,12 @@ extension TaskQueue {
     ///
     /// - Threading: Any thread. Traps on ``main``, ``background`` and ``global(qos:)``, which are everybody's.
     public func suspend() {
-        od_queue_suspend(ownQueue("suspend()"))
+        unsafe od_queue_suspend(ownQueue("suspend()"))
     }
 
     /// Takes one ``suspend()`` back. Traps when there is none.
     public func resume() {
-        od_queue_resume(ownQueue("resume()"))
+        unsafe od_queue_resume(ownQueue("resume()"))
     }
 
     /// Lets a queue start that was made with `initiallyInactive`.
@@ -25,13 +25,13 @@ extension TaskQueue {
     ///
     /// - Threading: Any thread, and any queue.
     public func activate() {
-        if case .engine(let queue, _) = route { od_queue_activate(queue) }
+        if case .engine(let queue, _) = route { unsafe od_queue_activate(queue) }
     }
 
     /// False for a queue that was made with `initiallyInactive`, until ``activate()``.
     public var isActive: Bool {
         guard case .engine(let queue, _) = route else { return true }
-        return od_queue_is_active(queue)
+        return unsafe od_queue_is_active(queue)
     }
 
     /// Whether closures are kept from starting. Setting it is a flag of its own, beside the count of
@@ -39,18 +39,18 @@ extension TaskQueue {
     public var isSuspended: Bool {
         get {
             guard case .engine(let queue, _) = route else { return false }
-            return od_queue_is_suspended(queue)
+            return unsafe od_queue_is_suspended(queue)
         }
         set {
-            let queue = ownQueue("isSuspended")
+            let queue = unsafe ownQueue("isSuspended")
             let resumes = suspensionFlag.withLock { flag in
                 guard flag != newValue else { return false }
                 flag = newValue
-                if newValue { od_queue_suspend(queue) }
+                if newValue { unsafe od_queue_suspend(queue) }
                 return !newValue
             }
             // Outside of the lock: without workers it runs closures here, and they may set the flag.
-            if resumes { od_queue_resume(queue) }
+            if resumes { unsafe od_queue_resume(queue) }
         }
     }
 
@@ -60,17 +60,17 @@ extension TaskQueue {
     public var maxConcurrentTaskCount: Int {
         get {
             guard case .engine(let queue, _) = route else { return isMain ? 1 : TaskQueue.unlimited }
-            let width = od_queue_width(queue)
+            let width = unsafe od_queue_width(queue)
             return width == Int32(OD_UNLIMITED) ? TaskQueue.unlimited : Int(width)
         }
         set {
-            let queue = ownQueue("maxConcurrentTaskCount")
+            let queue = unsafe ownQueue("maxConcurrentTaskCount")
             if newValue != 1, executors.withLock({ $0?.actor != nil }) {
                 trap(
                     "TaskQueue.maxConcurrentTaskCount of \"\(label)\" set to \(newValue) while actors are isolated to "
                         + "it: a queue with an actorExecutor stays serial")
             }
-            od_queue_set_width(queue, TaskQueue.width(newValue))
+            unsafe od_queue_set_width(queue, TaskQueue.width(newValue))
         }
     }
 
@@ -91,7 +91,7 @@ extension TaskQueue {
                 "TaskQueue.\(isMain ? "main." : "")cancelAll(): \(isMain ? "the main" : "a dispatch") queue's closures "
                     + "cannot be taken back")
         }
-        let closures = Int(od_queue_cancel_all(queue))
+        let closures = unsafe Int(od_queue_cancel_all(queue))
         // Afterwards: what begins until here had been submitted by then, or is while this goes on.
         endCancelEpoch()
         return closures + (taskKeeper?.cancelParked() ?? 0)
@@ -100,8 +100,8 @@ extension TaskQueue {
     /// Closures submitted and not yet done; a hint while they come and go.
     public var pendingTaskCount: Int {
         switch route {
-        case .engine(let queue, _): Int(od_queue_pending(queue)) + (taskKeeper?.parkedCount ?? 0)
-        case .dispatch(let route): Int(od_group_pending(route.pending.handle)) + (taskKeeper?.parkedCount ?? 0)
+        case .engine(let queue, _): unsafe Int(od_queue_pending(queue)) + (taskKeeper?.parkedCount ?? 0)
+        case .dispatch(let route): unsafe Int(od_group_pending(route.pending.handle)) + (taskKeeper?.parkedCount ?? 0)
         }
     }
 
@@ -121,7 +121,7 @@ extension TaskQueue {
     /// - Cost: Two short critical sections and a look at each worker.
     public var runningTaskCount: Int {
         switch route {
-        case .engine(let queue, _): Int(clamping: od_queue_running(queue))
+        case .engine(let queue, _): unsafe Int(clamping: od_queue_running(queue))
         case .dispatch(let route): route.runningCount
         }
     }
@@ -136,7 +136,7 @@ extension TaskQueue {
         repeat {
             taskKeeper?.waitUntilEmpty()
             switch route {
-            case .engine(let queue, _): _ = od_queue_wait(queue, .max)
+            case .engine(let queue, _): _ = unsafe od_queue_wait(queue, .max)
             case .dispatch(let route): route.pending.wait()
             }
         } while taskKeeper?.isEmpty == false
@@ -145,12 +145,12 @@ extension TaskQueue {
     private func trapOnSelfWait() {
         switch route {
         case .engine(let queue, _):
-            if let blocked = od_queue_blocked_target(queue) {
-                trap(
+            if let blocked = unsafe od_queue_blocked_target(queue) {
+                unsafe trap(
                     "TaskQueue.waitUntilAllTasksAreFinished() of \"\(label)\" from a closure of "
                         + "\"\(String(cString: od_queue_label(blocked)))\", the queue that it is on, would wait for itself")
             }
-            guard od_queue_is_current(queue) else { return }
+            guard unsafe od_queue_is_current(queue) else { return }
         case .dispatch(let route):
             if route.isMain && TaskQueue.isOnMain {
                 trap("TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
@@ -168,8 +168,8 @@ extension TaskQueue {
             await taskKeeper?.becameEmpty()
             switch route {
             case .engine(let queue, _):
-                await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-                    od_queue_notify(queue, Callback.function, Callback { continuation.resume() }.context)
+                await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                    unsafe od_queue_notify(queue, Callback.function, Callback { unsafe continuation.resume() }.context)
                 }
             case .dispatch(let route):
                 await route.pending.wait()
@@ -189,6 +189,6 @@ extension TaskQueue {
         guard !isGlobal, case .engine(let queue, _) = route else {
             trap("TaskQueue.\(call) of \"\(label)\", which is everybody's: make a TaskQueue of your own")
         }
-        return queue
+        return unsafe queue
     }
 }

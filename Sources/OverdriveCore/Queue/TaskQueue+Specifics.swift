@@ -42,8 +42,8 @@ extension TaskQueue {
     ///
     /// - Threading: Any thread.
     public static func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
-        for queue in QueuesOfThread() {
-            if let value = Specifics.of(queue)?.value(of: key) { return value }
+        for unsafe queue in unsafe QueuesOfThread() {
+            if let value = unsafe Specifics.of(queue)?.value(of: key) { return value }
         }
         for route in DispatchRoute.around {
             if let value = route.specifics.value(of: key) { return value }
@@ -56,7 +56,7 @@ extension TaskQueue {
     /// The label of the queue whose closure the calling thread runs: the innermost one. Nil on a thread that
     /// runs none.
     public static var currentLabel: String? {
-        for queue in QueuesOfThread() { return String(cString: od_queue_label(queue)) }
+        for unsafe queue in unsafe QueuesOfThread() { return unsafe String(cString: od_queue_label(queue)) }
         if let route = DispatchRoute.around.first { return route.isMain ? main.label : route.queue.label }
         return isOnMain ? main.label : nil
     }
@@ -86,7 +86,7 @@ extension TaskQueue {
     public func assertOnQueueAsBarrier() {
         assertOnQueue()
         switch route {
-        case .engine(let queue, _) where !od_queue_is_alone(queue):
+        case .engine(let queue, _) where unsafe !od_queue_is_alone(queue):
             trap("TaskQueue.assertOnQueueAsBarrier() of \"\(label)\" was called from a closure that is no barrier")
         case .dispatch(let route) where !route.isMain:
             dispatchPrecondition(condition: .onQueueAsBarrier(route.queue))
@@ -112,7 +112,7 @@ extension TaskQueue {
     /// Whether the calling thread runs one of the queue's closures, however deep.
     package var isCurrent: Bool {
         switch route {
-        case .engine(let queue, _): od_queue_is_current(queue)
+        case .engine(let queue, _): unsafe od_queue_is_current(queue)
         case .dispatch(let route): route.isCurrent
         }
     }
@@ -120,26 +120,26 @@ extension TaskQueue {
     /// Whether the calling thread, which is current, runs one of the queue's barriers or a closure of a serial queue.
     package var isAlone: Bool {
         switch route {
-        case .engine(let queue, _): od_queue_is_alone(queue)
+        case .engine(let queue, _): unsafe od_queue_is_alone(queue)
         case .dispatch: true
         }
     }
 
     func specifics(make: Bool) -> Specifics? {
         switch route {
-        case .engine(let queue, _): Specifics.of(queue) ?? (make ? Specifics.adopted(by: queue) : nil)
+        case .engine(let queue, _): unsafe Specifics.of(queue) ?? (make ? Specifics.adopted(by: queue) : nil)
         case .dispatch(let route): route.specifics
         }
     }
 }
 
 /// The engine's queues around the calling thread, from the innermost.
-private struct QueuesOfThread: Sequence, IteratorProtocol {
+private struct QueuesOfThread: @unsafe Sequence, @unsafe IteratorProtocol {
     private var depth: Int32 = 0
 
     mutating func next() -> OpaquePointer? {
         defer { depth += 1 }
-        return od_queue_of_thread(depth)
+        return unsafe od_queue_of_thread(depth)
     }
 }
 
@@ -206,23 +206,23 @@ final class Specifics: Sendable {
     }
 
     static func of(_ queue: OpaquePointer) -> Specifics? {
-        od_queue_context(queue).map { Unmanaged<Specifics>.fromOpaque($0).takeUnretainedValue() }
+        unsafe od_queue_context(queue).map { unsafe Unmanaged<Specifics>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// The queue's, which is this one if it had none.
     static func adopted(by queue: OpaquePointer) -> Specifics? {
-        let mine = Unmanaged.passRetained(Specifics())
-        let winner = od_queue_adopt_context(queue, mine.toOpaque())
-        if winner != mine.toOpaque() { mine.release() }
-        return of(queue)
+        let mine = unsafe Unmanaged.passRetained(Specifics())
+        let winner = unsafe od_queue_adopt_context(queue, mine.toOpaque())
+        if unsafe winner != mine.toOpaque() { unsafe mine.release() }
+        return unsafe of(queue)
     }
 
     /// The queue's handle goes: the values go with its last closure.
     static func release(with queue: OpaquePointer) {
-        guard let context = od_queue_context(queue) else { return }
-        of(queue)?.endTracking()
-        od_queue_notify(queue, { context in
-            if let context { Unmanaged<Specifics>.fromOpaque(context).release() }
-        }, context)
+        guard let context = unsafe od_queue_context(queue) else { return }
+        unsafe of(queue)?.endTracking()
+        unsafe od_queue_notify(queue, { context in
+            if let context = unsafe context { unsafe Unmanaged<Specifics>.fromOpaque(context).release() }
+        }, unsafe context)
     }
 }

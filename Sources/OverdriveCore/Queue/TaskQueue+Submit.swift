@@ -26,16 +26,16 @@ extension TaskQueue {
             let tracked = tracker
             if flags.isEmpty {
                 if let tracked {
-                    submitClosure(tracked.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
+                    unsafe submitClosure(tracked.counting(body), queue, group?.handle, qos?.rawValue ?? -1)
                 } else {
-                    submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
+                    unsafe submitClosure(body, queue, group?.handle, qos?.rawValue ?? -1)
                 }
             } else {
                 let (band, flags) = engineTerms(qos: qos, flags: flags)
                 if let tracked {
-                    submitClosure(tracked.counting(body), queue, group?.handle, band, flags)
+                    unsafe submitClosure(tracked.counting(body), queue, group?.handle, band, flags)
                 } else {
-                    submitClosure(body, queue, group?.handle, band, flags)
+                    unsafe submitClosure(body, queue, group?.handle, band, flags)
                 }
             }
         case .dispatch(let route):
@@ -78,11 +78,11 @@ extension TaskQueue {
     public func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
         // No generic type of R beyond these two lines: the runtime would look its metadata up in each call.
         let place = UnsafeMutablePointer<R>.allocate(capacity: 1)
-        defer { place.deallocate() }
+        defer { unsafe place.deallocate() }
         // The closure is handed from here to the queue, and its result back, once each.
-        nonisolated(unsafe) let (body, result) = (body, place)
-        try await awaitTurn { result.initialize(to: try body()) }
-        return place.move()
+        nonisolated(unsafe) let (body, result) = unsafe (body, place)
+        try await awaitTurn { unsafe result.initialize(to: try body()) }
+        return unsafe place.move()
     }
 
     private func awaitTurn(_ body: @escaping () throws -> Void) async throws {
@@ -90,15 +90,15 @@ extension TaskQueue {
         let policy = backPressure
         let tracker = tracker  // as of now: what was submitted before another one is not counted there
         try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
-                guard closure.begin(continuation) else { return }
+            try await unsafe withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+                guard unsafe closure.begin(continuation) else { return }
                 let turn = AwaitedClosure.Turn(of: closure, tracker, body)
                 if policy == .reject {
                     do throws(PendingLimitReached) { try tryAsync { turn.run() } } catch { closure.refuse(error) }
                     withExtendedLifetime(turn) {}  // whose end would say less
                 } else if policy != nil, case .engine(let queue, _) = route {
                     nonisolated(unsafe) let submission = { turn.run() }
-                    submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
+                    unsafe submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
                 } else {
                     async { turn.run() }
                 }

@@ -22,10 +22,10 @@ extension TaskQueue {
     ///   closure is specialised where it is written.
     @inlinable
     public func sync<R, E: Error>(flags: Flags = [], execute body: () throws(E) -> R) throws(E) -> R {
-        var stay = od_stay()
-        return try withUnsafeMutablePointer(to: &stay) { stay throws(E) in
-            guard beginSync(stay, flags) else { return try syncOnDispatchQueue(flags: flags, body) }
-            defer { od_queue_sync_end(stay) }
+        var stay = unsafe od_stay()
+        return try unsafe withUnsafeMutablePointer(to: &stay) { stay throws(E) in
+            guard unsafe beginSync(stay, flags) else { return try syncOnDispatchQueue(flags: flags, body) }
+            defer { unsafe od_queue_sync_end(stay) }
             return try body()
         }
     }
@@ -35,9 +35,9 @@ extension TaskQueue {
     func beginSync(_ stay: UnsafeMutablePointer<od_stay>, _ flags: Flags) -> Bool {
         guard case .engine(let queue, _) = route else { return false }
         if flags.contains(.barrier), !isGlobal {
-            od_queue_sync_barrier_begin(queue, stay)
+            unsafe od_queue_sync_barrier_begin(queue, stay)
         } else {
-            od_queue_sync_begin(queue, stay)
+            unsafe od_queue_sync_begin(queue, stay)
         }
         return true
     }

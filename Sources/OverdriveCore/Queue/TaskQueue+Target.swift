@@ -53,8 +53,8 @@ extension TaskQueue {
     }
 
     private convenience init(label: String, qos: QoS?, limit: Int, on target: TaskQueue, isInactive: Bool) {
-        let (handle, scheduler) = TaskQueue.engine(of: target, for: label)
-        self.init(
+        let (handle, scheduler) = unsafe TaskQueue.engine(of: target, for: label)
+        unsafe self.init(
             label: label, qos: qos ?? target.qos, limit: limit, isInactive: isInactive, target: (target, handle),
             scheduler: scheduler)
     }
@@ -68,10 +68,10 @@ extension TaskQueue {
         guard case .engine(let queue, _) = route else {
             trap("TaskQueue.setTarget of \"\(label)\", which runs on a dispatch queue: set that one's target")
         }
-        let handle = target.map { TaskQueue.engine(of: $0, for: label).0 }
+        let handle = unsafe target.map { unsafe TaskQueue.engine(of: $0, for: label).0 }
         let before = keptTarget.withLock { kept in
             defer { kept = target }
-            od_queue_set_target(queue, handle)
+            unsafe od_queue_set_target(queue, handle)
             return kept
         }
         _ = consume before
@@ -83,7 +83,7 @@ extension TaskQueue {
                 "TaskQueue \"\(label)\" cannot be on \"\(target.label)\", which runs on a dispatch queue: make a dispatch "
                     + "queue with that target, and a TaskQueue of it")
         }
-        return (handle, scheduler)
+        return unsafe (handle, scheduler)
     }
 
     /// The queue's handle goes, and lets go of its target's: a target that is suspended, and that nobody else holds,

@@ -36,14 +36,14 @@ extension TaskQueue {
         switch route {
         case .engine(let queue, _):
             if byProducer {
-                od_queue_async_task(queue, qos?.rawValue ?? -1, task)
+                unsafe od_queue_async_task(queue, qos?.rawValue ?? -1, task)
             } else {
-                od_queue_async_due_task(queue, qos?.rawValue ?? -1, task)
+                unsafe od_queue_async_due_task(queue, qos?.rawValue ?? -1, task)
             }
         case .dispatch(let route):
             // Handed from here to the dispatch queue, once.
-            nonisolated(unsafe) let task = task
-            route.async(group: nil, qos: qos) { run(task) }
+            nonisolated(unsafe) let task = unsafe task
+            route.async(group: nil, qos: qos) { unsafe run(task) }
         }
     }
 
@@ -57,12 +57,12 @@ extension TaskQueue {
     /// limited, with those of the queues that this one is on. nil, or what ``releasePlaces(_:)`` wants.
     package func holdPlaces() -> UInt32? {
         guard case .engine(let queue, _) = route else { return nil }
-        let places = od_queue_hold(queue)
+        let places = unsafe od_queue_hold(queue)
         return places == 0 ? nil : places
     }
 
     package func releasePlaces(_ places: UInt32) {
-        if case .engine(let queue, _) = route { od_queue_unhold(queue, places) }
+        if case .engine(let queue, _) = route { unsafe od_queue_unhold(queue, places) }
     }
 
     /// Whether this is the main queue, and the calling thread is its own.
@@ -73,7 +73,7 @@ extension TaskQueue {
 
     /// Who keeps the tasks that were added, if there are any.
     var taskKeeper: (any TaskKeeping)? {
-        guard let storage = UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) else { return nil }
-        return Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskKeeping
+        guard let storage = unsafe UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) else { return nil }
+        return unsafe Unmanaged<AnyObject>.fromOpaque(storage).takeUnretainedValue() as? any TaskKeeping
     }
 }

@@ -35,7 +35,7 @@ public final class TaskQueue: Sendable {
     let route: Route
 
     /// Where closures go.
-    enum Route: @unchecked Sendable {
+    @safe enum Route: @unchecked Sendable {
         // The engine's queue is safe to share between threads; the pointer never changes.
         case engine(OpaquePointer, Scheduler)
         // The process's main queue, or another dispatch queue.
@@ -77,7 +77,7 @@ public final class TaskQueue: Sendable {
         initiallyInactive: Bool = false,
         scheduler: Scheduler = .shared
     ) {
-        self.init(
+        unsafe self.init(
             label: "", qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
@@ -96,7 +96,7 @@ public final class TaskQueue: Sendable {
         initiallyInactive: Bool = false,
         scheduler: Scheduler = .shared
     ) -> TaskQueue {
-        TaskQueue(
+        unsafe TaskQueue(
             label: label, qos: qos, limit: maxConcurrentTaskCount, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
@@ -110,7 +110,7 @@ public final class TaskQueue: Sendable {
     public static func serial(
         label: String = "", qos: QoS = .default, initiallyInactive: Bool = false, scheduler: Scheduler = .shared
     ) -> TaskQueue {
-        TaskQueue(label: label, qos: qos, limit: 1, isInactive: initiallyInactive, scheduler: scheduler)
+        unsafe TaskQueue(label: label, qos: qos, limit: 1, isInactive: initiallyInactive, scheduler: scheduler)
     }
 
     @available(*, unavailable, message: "DispatchQueue(label:) was serial: write .serial(label:) or .concurrent(label:)")
@@ -123,24 +123,24 @@ public final class TaskQueue: Sendable {
         overflow: od_overflow = OD_OVERFLOW_WAITS, target: (TaskQueue, OpaquePointer)? = nil, scheduler: Scheduler,
         isGlobal: Bool = false
     ) {
-        let queue = label.withCString { label in
-            var options = od_queue_options()
-            options.band = qos.band
-            options.width = TaskQueue.width(limit)
-            options.label = label
-            options.inactive = isInactive
-            options.pending_limit = pendingLimit
-            options.overflow = overflow
-            options.target = target?.1
-            options.shared = isGlobal
-            return od_queue_create_with(scheduler.handle, &options)
+        let queue = unsafe label.withCString { label in
+            var options = unsafe od_queue_options()
+            unsafe options.band = qos.band
+            unsafe options.width = TaskQueue.width(limit)
+            unsafe options.label = label
+            unsafe options.inactive = isInactive
+            unsafe options.pending_limit = pendingLimit
+            unsafe options.overflow = overflow
+            unsafe options.target = target?.1
+            unsafe options.shared = isGlobal
+            return unsafe od_queue_create_with(scheduler.handle, &options)
         }
-        guard let queue else { trap("TaskQueue: memory is too short for a queue") }
+        guard let queue = unsafe queue else { trap("TaskQueue: memory is too short for a queue") }
         self.label = label
         self.qos = qos
         self.isGlobal = isGlobal
-        route = .engine(queue, scheduler)
-        if let target { keptTarget.withLock { $0 = target.0 } }
+        route = unsafe .engine(queue, scheduler)
+        if let target = unsafe target { keptTarget.withLock { $0 = unsafe target.0 } }
     }
 
     /// Its limits and suspensions are the dispatch queue's own.
@@ -152,14 +152,14 @@ public final class TaskQueue: Sendable {
     }
 
     deinit {
-        if let storage = UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) {
-            Unmanaged<AnyObject>.fromOpaque(storage).release()
+        if let storage = unsafe UnsafeRawPointer(bitPattern: taskStorage.load(ordering: .acquiring)) {
+            unsafe Unmanaged<AnyObject>.fromOpaque(storage).release()
         }
         if case .engine(let queue, _) = route {
             keepTargetsSpecifics()
-            executors.withLock { $0?.keep(Specifics.of(queue)) }
-            Specifics.release(with: queue)
-            od_queue_release(queue)
+            executors.withLock { unsafe $0?.keep(Specifics.of(queue)) }
+            unsafe Specifics.release(with: queue)
+            unsafe od_queue_release(queue)
         }
     }
 
@@ -193,7 +193,7 @@ public final class TaskQueue: Sendable {
     }
 
     /// A concurrent queue for work that nobody waits for.
-    public static let background = TaskQueue(
+    public static let background = unsafe TaskQueue(
         label: "background", qos: .background, limit: unlimited, scheduler: .shared, isGlobal: true)
 
     // Each label is written out: printing a case's name looks it up in the program's metadata, which may not be there.
@@ -201,7 +201,7 @@ public final class TaskQueue: Sendable {
         (QoS.userInteractive, "global-userInteractive"), (.userInitiated, "global-userInitiated"),
         (.default, "global-default"), (.utility, "global-utility"), (.background, "global-background"),
     ].map { qos, label in
-        TaskQueue(label: label, qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
+        unsafe TaskQueue(label: label, qos: qos, limit: unlimited, scheduler: .shared, isGlobal: true)
     }
 
     /// The shared concurrent queue of one quality of service.

@@ -231,24 +231,24 @@ public final class WorkItem: Sendable {
         /// - Parameter isDue: Whether it is submitted now; else ``run(on:)`` is told the queue.
         init(of item: WorkItem, to queue: TaskQueue, isDue: Bool = true) {
             self.item = item
-            epoch = isDue ? queue.currentCancelEpoch : nil
+            unsafe epoch = isDue ? queue.currentCancelEpoch : nil
             item.home.withLock { $0.queue = queue }
         }
 
         func run() {
-            hasRun = true
-            if let epoch { item.perform(for: self, in: epoch) } else { item.perform() }
+            unsafe hasRun = true
+            if let epoch = unsafe epoch { item.perform(for: self, in: epoch) } else { item.perform() }
         }
 
         func run(on queue: TaskQueue?) {
-            epoch = queue?.currentCancelEpoch
+            unsafe epoch = queue?.currentCancelEpoch
             run()
         }
 
-        var isRequested: Bool { item.work.isRequested || epoch?.hasEnded == true }
+        var isRequested: Bool { unsafe item.work.isRequested || epoch?.hasEnded == true }
 
         deinit {
-            if !hasRun { item.cancel() }
+            if unsafe !hasRun { item.cancel() }
         }
     }
 }

@@ -4,7 +4,7 @@ internal import CScheduler
 ///
 /// A pool outlives its scheduler by the closures that were submitted before, one of which may hold the
 /// scheduler's last reference. So the pool holds this, and this does not hold the scheduler.
-final class PoolOwner: Sendable {
+@safe final class PoolOwner: Sendable {
     // Written before the pool's first job; reading a weak reference is safe from any thread.
     nonisolated(unsafe) private(set) weak var scheduler: Scheduler?
 
@@ -12,17 +12,17 @@ final class PoolOwner: Sendable {
     nonisolated(unsafe) private(set) var executor: UnownedTaskExecutor?
 
     func belong(to scheduler: Scheduler) {
-        self.scheduler = scheduler
-        executor = scheduler.asUnownedTaskExecutor()
+        unsafe self.scheduler = scheduler
+        unsafe executor = scheduler.asUnownedTaskExecutor()
     }
 
     /// Of the pool whose worker, or helper, the calling thread is.
     static var current: PoolOwner? {
-        od_pool_current_owner().map { Unmanaged<PoolOwner>.fromOpaque($0).takeUnretainedValue() }
+        unsafe od_pool_current_owner().map { unsafe Unmanaged<PoolOwner>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 
 extension Scheduler {
     /// The scheduler whose closure the calling thread runs, unless it is gone.
-    static var current: Scheduler? { PoolOwner.current?.scheduler }
+    static var current: Scheduler? { unsafe PoolOwner.current?.scheduler }
 }

@@ -81,24 +81,24 @@ extension Scheduler {
     /// - Cost: Microseconds for each worker and each queue that the process ever had at once.
     public func dump() -> Dump {
         let (queues, queueCount) = reportedQueues()
-        return Dump(
+        return unsafe Dump(
             name: name, workers: reportedWorkers(), queues: queues, queueCount: queueCount,
             waiting: Int(clamping: od_pool_waiting(handle)))
     }
 
     private func reportedWorkers() -> [Dump.Worker] {
         let most = 2_048
-        let reports = [od_worker_report](unsafeUninitializedCapacity: most) { room, count in
-            count = Int(od_pool_report_workers(handle, room.baseAddress, Int32(room.count)))
+        let reports = unsafe [od_worker_report](unsafeUninitializedCapacity: most) { room, count in
+            count = unsafe Int(od_pool_report_workers(handle, room.baseAddress, Int32(room.count)))
         }
-        return reports.map(Dump.Worker.init)
+        return unsafe reports.map(Dump.Worker.init)
     }
 
     private func reportedQueues() -> ([Dump.Queue], Int) {
         let most = 1_000
         var all = 0
-        let reports = [od_queue_report](unsafeUninitializedCapacity: most) { room, count in
-            all = Int(od_pool_report_queues(handle, room.baseAddress, Int32(room.count)))
+        let reports = unsafe [od_queue_report](unsafeUninitializedCapacity: most) { room, count in
+            all = unsafe Int(od_pool_report_queues(handle, room.baseAddress, Int32(room.count)))
             count = min(all, most)
         }
         return (reports.map(Dump.Queue.init), all)
@@ -107,23 +107,23 @@ extension Scheduler {
 
 extension Scheduler.Dump.Worker {
     init(_ report: od_worker_report) {
-        index = Int(report.index)
-        threadID = Int(report.thread_id)
-        node = Int(report.node)
-        executed = Int(clamping: report.executed)
-        waiting = Int(clamping: report.waiting)
-        let label = string(of: report.queue)
-        switch report.doing {
-        case OD_WORKER_RUNS: activity = .runs(queue: label, atLeast: .nanoseconds(report.running_ns))
-        case OD_WORKER_BLOCKS: activity = .blocks(queue: label, atLeast: .nanoseconds(report.waiting_ns))
+        index = unsafe Int(report.index)
+        threadID = unsafe Int(report.thread_id)
+        node = unsafe Int(report.node)
+        executed = unsafe Int(clamping: report.executed)
+        waiting = unsafe Int(clamping: report.waiting)
+        let label = unsafe string(of: report.queue)
+        switch unsafe report.doing {
+        case OD_WORKER_RUNS: activity = unsafe .runs(queue: label, atLeast: .nanoseconds(report.running_ns))
+        case OD_WORKER_BLOCKS: activity = unsafe .blocks(queue: label, atLeast: .nanoseconds(report.waiting_ns))
         case OD_WORKER_SPARE: activity = .spare
         default: activity = .idle
         }
-        let isInClosure = report.doing == OD_WORKER_RUNS || report.doing == OD_WORKER_BLOCKS
-        atMost = isInClosure ? .nanoseconds(report.running_at_most_ns) : nil
-        let at = string(of: report.waits_at)
+        let isInClosure = unsafe report.doing == OD_WORKER_RUNS || report.doing == OD_WORKER_BLOCKS
+        atMost = unsafe isInClosure ? .nanoseconds(report.running_at_most_ns) : nil
+        let at = unsafe string(of: report.waits_at)
         waitsAt = at.isEmpty ? nil : at
-        waitsFor = report.waits_for.map { String(cString: $0) + (at.isEmpty ? "" : " \"\(at)\"") }
+        waitsFor = unsafe report.waits_for.map { unsafe String(cString: $0) + (at.isEmpty ? "" : " \"\(at)\"") }
     }
 
     private var queueOfClosure: String? {
@@ -206,5 +206,5 @@ private func seconds(_ time: Duration) -> String {
 
 /// The text of a label, which the engine keeps as an array of bytes with a zero at its end.
 private func string<Label>(of label: Label) -> String {
-    withUnsafeBytes(of: label) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    unsafe withUnsafeBytes(of: label) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }

@@ -6,7 +6,7 @@ extension Scheduler {
     /// - Cost: Reads some cache lines of each worker.
     public var metrics: Metrics {
         var metrics = od_metrics()
-        od_pool_metrics(handle, &metrics)
+        unsafe od_pool_metrics(handle, &metrics)
         return Metrics(metrics)
     }
 

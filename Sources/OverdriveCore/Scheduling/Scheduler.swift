@@ -14,7 +14,7 @@ internal import Synchronization
 /// lets go of it does not wait for that: `shutdown(deadline:)` does.
 ///
 /// - Threading: Safe from any thread.
-public final class Scheduler: Sendable {
+@safe public final class Scheduler: Sendable {
     // The engine's pool is safe to share between threads; the pointer never changes.
     nonisolated(unsafe) let handle: OpaquePointer
 
@@ -89,29 +89,29 @@ public final class Scheduler: Sendable {
         stackSize: Int = 256 << 20,
         spareWorkers: Int = 64
     ) throws(SchedulerError) {
-        var options = od_pool_options()
-        od_pool_options_init(&options)
-        options.placement = od_placement(UInt32(placement.rawValue))
-        options.workers = try Scheduler.checked(workers: workers)
+        var options = unsafe od_pool_options()
+        unsafe od_pool_options_init(&options)
+        unsafe options.placement = od_placement(UInt32(placement.rawValue))
+        unsafe options.workers = try Scheduler.checked(workers: workers)
         guard (64 << 10...64 << 30).contains(stackSize) else {
             throw .outOfRange("stackSize is \(stackSize) bytes: choose 64 KiB to 64 GiB")
         }
-        options.stack_bytes = stackSize
-        options.spare_workers = try Scheduler.checked(spareWorkers: spareWorkers)
-        self.init(handle: try Scheduler.makePool(&options, name: name), name: name, isShared: false)
+        unsafe options.stack_bytes = stackSize
+        unsafe options.spare_workers = try Scheduler.checked(spareWorkers: spareWorkers)
+        unsafe self.init(handle: try Scheduler.makePool(&options, name: name), name: name, isShared: false)
     }
 
     private convenience init() {
-        var options = od_pool_options()
-        od_pool_options_init(&options)
-        options.spare_workers = Scheduler.sharedSetUp.withLock { state in
+        var options = unsafe od_pool_options()
+        unsafe od_pool_options_init(&options)
+        unsafe options.spare_workers = Scheduler.sharedSetUp.withLock { state in
             defer { state = .done }
             guard case .open(let spareWorkers) = state else { return -1 }
             return Int32(spareWorkers)
         }
-        let problem = readingMessage { od_pool_options_from_environment(&options, $0, $1) }
+        let problem = unsafe readingMessage { unsafe od_pool_options_from_environment(&options, $0, $1) }
         do throws(SchedulerError) {
-            self.init(handle: try Scheduler.makePool(&options, name: "overdrive"), name: "overdrive", isShared: true)
+            unsafe self.init(handle: try Scheduler.makePool(&options, name: "overdrive"), name: "overdrive", isShared: true)
         } catch {
             trap("Scheduler.shared: \(error)")
         }
@@ -122,21 +122,21 @@ public final class Scheduler: Sendable {
     }
 
     private init(handle: OpaquePointer, name: String, isShared: Bool) {
-        self.handle = handle
+        unsafe self.handle = handle
         self.name = name
         self.isShared = isShared
         owner = PoolOwner()
         owner.belong(to: self)
-        od_pool_set_owner(handle, Unmanaged.passRetained(owner).toOpaque())
+        unsafe od_pool_set_owner(handle, Unmanaged.passRetained(owner).toOpaque())
     }
 
     deinit {
         // The pool finishes what was submitted: elsewhere, where it has threads, so that who lets go waits for nobody.
-        nonisolated(unsafe) let pool = handle
-        let owner = Unmanaged.passUnretained(owner)
+        nonisolated(unsafe) let pool = unsafe handle
+        let owner = unsafe Unmanaged.passUnretained(owner)
         let free = { @Sendable in
-            _ = od_pool_free(pool)
-            owner.release()
+            _ = unsafe od_pool_free(pool)
+            unsafe owner.release()
         }
         if metrics.threadsStarted == 0 { free() } else { DispatchQueue.global().async(execute: free) }
     }
@@ -145,20 +145,20 @@ public final class Scheduler: Sendable {
         _ options: inout od_pool_options, name: String
     ) throws(SchedulerError) -> OpaquePointer {
         var pool: OpaquePointer?
-        let problem = name.withCString { name in
-            options.name = name
-            defer { options.name = nil }
-            return readingMessage { od_pool_create(&options, &pool, $0, $1) }
+        let problem = unsafe name.withCString { name in
+            unsafe options.name = name
+            defer { unsafe options.name = nil }
+            return unsafe readingMessage { unsafe od_pool_create(&options, &pool, $0, $1) }
         }
-        guard let pool else {
+        guard let pool = unsafe pool else {
             throw problem?.status == OD_NO_MEMORY ? .outOfMemory : .outOfRange(problem?.message ?? "")
         }
-        return pool
+        return unsafe pool
     }
 
     /// How many workers run at most, not counting spare ones that stand in for blocked ones.
     public var workerCount: Int {
-        Int(od_pool_workers(handle))
+        unsafe Int(od_pool_workers(handle))
     }
 
     /// Changes the number of workers while they run.
@@ -166,7 +166,7 @@ public final class Scheduler: Sendable {
     /// - Parameter count: 1 to 1024; nil follows the machine's limits again.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
     public func setWorkerCount(_ count: Int?) throws(SchedulerError) {
-        _ = od_pool_set_workers(handle, try Scheduler.checked(workers: count))
+        _ = unsafe od_pool_set_workers(handle, try Scheduler.checked(workers: count))
     }
 
     /// The engine's number: 0 follows the machine's limits.
@@ -187,7 +187,7 @@ public final class Scheduler: Sendable {
 
     /// Whether the calling thread is one of this scheduler's workers.
     public var isCurrent: Bool {
-        od_pool_is_worker(handle)
+        unsafe od_pool_is_worker(handle)
     }
 
     /// Stops the scheduler: until the deadline what was submitted is run, then the rest is cancelled.
@@ -203,7 +203,7 @@ public final class Scheduler: Sendable {
     public func shutdown(deadline: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }
         var report = od_stop_report()
-        let status = od_pool_stop(handle, deadline.nanoseconds, &report)
+        let status = unsafe od_pool_stop(handle, deadline.nanoseconds, &report)
         if status == OD_INSIDE {
             trap("Scheduler.shutdown(deadline:) of \"\(name)\" from one of its own closures would wait for itself")
         }
@@ -213,10 +213,10 @@ public final class Scheduler: Sendable {
     /// Stops the scheduler like ``shutdown(deadline:)-(Duration)``, without blocking the caller's thread.
     @discardableResult
     public func shutdown(deadline: Duration) async -> ShutdownReport {
-        await withUnsafeContinuation { continuation in
+        await unsafe withUnsafeContinuation { continuation in
             DispatchQueue.global().async {
                 let report: ShutdownReport = self.shutdown(deadline: deadline)
-                continuation.resume(returning: report)
+                unsafe continuation.resume(returning: report)
             }
         }
     }
@@ -252,10 +252,10 @@ public struct ShutdownReport: Sendable, Equatable {
         ran = Int(report.ran)
         cancelled = Int(report.cancelled)
         stuck = Int(report.stuck)
-        var queues = report.stuck_queues
-        stuckQueues = withUnsafeBytes(of: &queues) { bytes in
-            bytes.bindMemory(to: UnsafeMutableRawPointer?.self).compactMap { queue in
-                queue.map { String(cString: od_queue_label(OpaquePointer($0))) }
+        var queues = unsafe report.stuck_queues
+        stuckQueues = unsafe withUnsafeBytes(of: &queues) { bytes in
+            unsafe bytes.bindMemory(to: UnsafeMutableRawPointer?.self).compactMap { queue in
+                unsafe queue.map { unsafe String(cString: od_queue_label(OpaquePointer($0))) }
             }.filter { !$0.isEmpty }
         }
     }
@@ -265,10 +265,10 @@ public struct ShutdownReport: Sendable, Equatable {
 private func readingMessage(
     _ body: (UnsafeMutablePointer<CChar>, Int) -> od_status
 ) -> (status: od_status, message: String)? {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in
         guard let start = room.baseAddress else { return nil }
-        start.initialize(repeating: 0, count: room.count)
-        let status = body(start, room.count)
-        return status == OD_OK ? nil : (status, String(cString: start))
+        unsafe start.initialize(repeating: 0, count: room.count)
+        let status = unsafe body(start, room.count)
+        return unsafe status == OD_OK ? nil : (status, String(cString: start))
     }
 }

@@ -26,7 +26,7 @@ extension Scheduler {
         let before = Warnings.taker.withLock { taker in
             defer { taker = take }
             // Under the lock: of two callers the same one is the last for the engine's warnings and for ours.
-            od_warnings_to(take == nil ? nil : { sentence in if let sentence { warn(String(cString: sentence)) } })
+            unsafe od_warnings_to(take == nil ? nil : { sentence in if let sentence = unsafe sentence { unsafe warn(String(cString: sentence)) } })
             return taker
         }
         _ = consume before
@@ -48,7 +48,7 @@ package func warn(_ sentence: String) {
 private func write(_ sentence: String) {
     let line = Array("overdrive: \(sentence)\n".utf8)
     // A closed stream: there is nobody to tell.
-    _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    _ = unsafe line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
 /// Ends the process with one sentence, which names the call and the promise that its caller broke. Unlike

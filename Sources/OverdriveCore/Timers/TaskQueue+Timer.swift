@@ -13,7 +13,7 @@ extension TaskQueue {
     /// - Ordering: What one call wrote is visible to the next, and after ``cancel()`` returned
     ///   ``Cancellation/wasOver``.
     /// - Threading: Safe from any thread.
-    public final class Timer: Sendable {
+    @safe public final class Timer: Sendable {
         /// One call of a timer.
         public struct Tick: Sendable {
             /// The timer whose call this is.
@@ -57,54 +57,54 @@ extension TaskQueue {
             self.queue = queue
             self.qos = QoS.asked(qos, flags)
             self.flags = flags.subtracting([.inheritQoS, .noQoS])
-            self.body = body
-            var options = od_timer_options()
+            unsafe self.body = body
+            var options = unsafe od_timer_options()
             switch first {
-            case .after(let delay): options.delay_ns = delay.nanoseconds
-            case .at(let deadline): options.due_ns = EngineTime.due(deadline)
-            case .due(let due): options.due_ns = max(due, 1)
+            case .after(let delay): unsafe options.delay_ns = delay.nanoseconds
+            case .at(let deadline): unsafe options.due_ns = EngineTime.due(deadline)
+            case .due(let due): unsafe options.due_ns = max(due, 1)
             }
-            options.interval_ns = interval
-            options.call = { context, missed in Timer.of(context)?.call(missed) }
-            options.over = { context in Timer.of(context)?.over() }
+            unsafe options.interval_ns = interval
+            unsafe options.call = { context, missed in unsafe Timer.of(context)?.call(missed) }
+            unsafe options.over = { context in unsafe Timer.of(context)?.over() }
             // The engine's reference, until `over`.
-            let context = Unmanaged.passRetained(self).toOpaque()
-            options.context = context
+            let context = unsafe Unmanaged.passRetained(self).toOpaque()
+            unsafe options.context = context
             switch queue.route {
             case .engine(let handleOfQueue, _):
                 let (band, flags) = queue.engineTerms(qos: qos, flags: flags)
-                handle = od_timer_create_with(handleOfQueue, band, flags, &options)
+                unsafe handle = od_timer_create_with(handleOfQueue, band, flags, &options)
             case .dispatch:
-                handle = od_timer_create_elsewhere(Scheduler.shared.handle, &options) { context, _ in
-                    Timer.of(context)?.deliver()
+                unsafe handle = od_timer_create_elsewhere(Scheduler.shared.handle, &options) { context, _ in
+                    unsafe Timer.of(context)?.deliver()
                 }
             }
-            guard let handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer") }
-            od_timer_start(handle)
+            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer") }
+            unsafe od_timer_start(handle)
         }
 
         deinit {
-            if let handle { od_timer_release(handle) }
+            if let handle = unsafe handle { unsafe od_timer_release(handle) }
         }
 
         private static func of(_ context: UnsafeMutableRawPointer?) -> Timer? {
-            context.map { Unmanaged<Timer>.fromOpaque($0).takeUnretainedValue() }
+            unsafe context.map { unsafe Unmanaged<Timer>.fromOpaque($0).takeUnretainedValue() }
         }
 
         private func call(_ missed: UInt64) {
-            body?(Tick(timer: self, missed: Int(clamping: missed)))
+            unsafe body?(Tick(timer: self, missed: Int(clamping: missed)))
         }
 
         private func over() {
-            body = nil
-            Unmanaged.passUnretained(self).release()
+            unsafe body = nil
+            unsafe Unmanaged.passUnretained(self).release()
         }
 
         /// The timer is due: its call waits on the dispatch queue like any other closure there.
         private func deliver() {
             guard case .dispatch(let route) = queue.route else { return }
             route.async(group: nil, qos: qos, flags: flags) {
-                if let handle = self.handle { od_timer_perform(handle) }
+                if let handle = unsafe self.handle { unsafe od_timer_perform(handle) }
             }
         }
 
@@ -119,8 +119,8 @@ extension TaskQueue {
         /// - Cost: One short critical section.
         @discardableResult
         public func cancel() -> Cancellation {
-            guard let handle else { return .wasOver }
-            switch od_timer_cancel(handle) {
+            guard let handle = unsafe handle else { return .wasOver }
+            switch unsafe od_timer_cancel(handle) {
             case OD_TIMER_PREVENTED: return .prevented
             case OD_TIMER_RUNS: return .running
             default: return .wasOver
@@ -130,8 +130,8 @@ extension TaskQueue {
         /// Whether calls were called off: by ``cancel()``, by ``TaskQueue/cancelAll()`` for the only call of a
         /// timer, or by a shutdown. False for one whose calls are over by themselves.
         public var isCancelled: Bool {
-            guard let handle else { return false }
-            return od_timer_is_cancelled(handle)
+            guard let handle = unsafe handle else { return false }
+            return unsafe od_timer_is_cancelled(handle)
         }
     }
 }

@@ -18,7 +18,7 @@ internal import CScheduler
 /// - Threading: Safe from any thread. It traps when it goes away with fewer permits than it began with:
 ///   somebody still has one.
 /// - Cost: One locked instruction where nobody has to wait, in `wait()` and in ``signal()``.
-public final class CountingSemaphore: Sendable {
+@safe public final class CountingSemaphore: Sendable {
     // The engine's semaphore is safe to share between threads; the pointer never changes.
     nonisolated(unsafe) private let handle: OpaquePointer
 
@@ -29,21 +29,21 @@ public final class CountingSemaphore: Sendable {
     ///
     /// - Parameter value: 0 or more; a negative number traps.
     public init(value: Int) {
-        guard let semaphore = od_semaphore_create(Int64(value)) else {
+        guard let semaphore = unsafe od_semaphore_create(Int64(value)) else {
             trap("CountingSemaphore(value:): memory is too short for a semaphore")
         }
-        handle = semaphore
+        unsafe handle = semaphore
     }
 
     deinit {
-        od_semaphore_release(handle)
+        unsafe od_semaphore_release(handle)
     }
 
     /// Takes a permit, waiting in line for one.
     ///
     /// - Threading: Any thread. On a worker, another one takes its place meanwhile.
     public func wait() {
-        _ = od_semaphore_wait(handle, .max)
+        _ = unsafe od_semaphore_wait(handle, .max)
     }
 
     /// Takes a permit, waiting in line for one, but no longer than `timeout`.
@@ -54,7 +54,7 @@ public final class CountingSemaphore: Sendable {
     /// - Returns: `.success` with a permit, `.timedOut` without. A signal that came before the time was over
     ///   is never lost: it was this waiter's or it is the next one's.
     public func wait(timeout: Duration) -> WaitResult {
-        od_semaphore_wait(handle, timeout.nanoseconds) ? .success : .timedOut
+        unsafe od_semaphore_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
 
     /// Takes a permit, waiting in line for one until `deadline`.
@@ -74,10 +74,10 @@ public final class CountingSemaphore: Sendable {
     /// - Threading: Blocks no thread.
     public func wait() async throws {
         try Task.checkCancellation()
-        if od_semaphore_wait(handle, 0) { return }
+        if unsafe od_semaphore_wait(handle, 0) { return }
         let waiter = Waiter(for: self)
         let taken = await withTaskCancellationHandler {
-            await withUnsafeContinuation { waiter.begin($0) }
+            await unsafe withUnsafeContinuation { unsafe waiter.begin($0) }
         } onCancel: {
             waiter.cancel()
         }
@@ -90,11 +90,11 @@ public final class CountingSemaphore: Sendable {
     /// - Cost: One locked instruction; a futex call where a thread is to be woken.
     @discardableResult
     public func signal() -> Bool {
-        od_semaphore_signal(handle)
+        unsafe od_semaphore_signal(handle)
     }
 
     /// A task in line.
-    private final class Waiter: Sendable {
+    @safe private final class Waiter: Sendable {
         private let semaphore: CountingSemaphore
         // Set before the waiter is begun, which is what makes it known to others.
         nonisolated(unsafe) private var continuation: UnsafeContinuation<Bool, Never>?
@@ -103,40 +103,40 @@ public final class CountingSemaphore: Sendable {
 
         init(for semaphore: CountingSemaphore) {
             self.semaphore = semaphore
-            waiter = od_semaphore_waiter_create(Waiter.granted, Unmanaged.passUnretained(self).toOpaque())
-            if waiter == nil { trap("CountingSemaphore.wait(): memory is too short for a waiter") }
+            unsafe waiter = od_semaphore_waiter_create(Waiter.granted, Unmanaged.passUnretained(self).toOpaque())
+            if unsafe waiter == nil { trap("CountingSemaphore.wait(): memory is too short for a waiter") }
         }
 
         deinit {
-            od_semaphore_waiter_free(waiter)
+            unsafe od_semaphore_waiter_free(waiter)
         }
 
         /// In line it is kept until it is granted or cancelled.
         func begin(_ continuation: UnsafeContinuation<Bool, Never>) {
-            self.continuation = continuation
-            let kept = Unmanaged.passRetained(self)
-            switch od_semaphore_wait_async(semaphore.handle, waiter) {
+            unsafe self.continuation = continuation
+            let kept = unsafe Unmanaged.passRetained(self)
+            switch unsafe od_semaphore_wait_async(semaphore.handle, waiter) {
             case OD_SEMAPHORE_WAITS:
                 break
             case let outcome:
-                kept.release()
-                continuation.resume(returning: outcome == OD_SEMAPHORE_TAKEN)
+                unsafe kept.release()
+                unsafe continuation.resume(returning: outcome == OD_SEMAPHORE_TAKEN)
             }
         }
 
         func cancel() {
-            guard od_semaphore_cancel(semaphore.handle, waiter) else { return }
+            guard unsafe od_semaphore_cancel(semaphore.handle, waiter) else { return }
             end(false)
-            Unmanaged.passUnretained(self).release()
+            unsafe Unmanaged.passUnretained(self).release()
         }
 
         private func end(_ taken: Bool) {
-            continuation?.resume(returning: taken)
+            unsafe continuation?.resume(returning: taken)
         }
 
         private static let granted: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
-            guard let context else { return }
-            Unmanaged<Waiter>.fromOpaque(context).takeRetainedValue().end(true)
+            guard let context = unsafe context else { return }
+            unsafe Unmanaged<Waiter>.fromOpaque(context).takeRetainedValue().end(true)
         }
     }
 }
@@ -144,7 +144,7 @@ public final class CountingSemaphore: Sendable {
 extension CountingSemaphore: CustomStringConvertible {
     /// The semaphore in one line: the permits it has, or how many wait.
     public var description: String {
-        let value = od_semaphore_value(handle)
+        let value = unsafe od_semaphore_value(handle)
         return value >= 0 ? "CountingSemaphore (permits: \(value))" : "CountingSemaphore (waiting: \(-value))"
     }
 }

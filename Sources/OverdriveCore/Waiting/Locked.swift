@@ -16,8 +16,8 @@
             _ body: (inout sending Value) throws(E) -> sending R
         ) throws(E) -> sending R {
             try mutex.withLock { (value: inout sending Value) throws(E) -> sending R in
-                withUnsafePointer(to: mutex) { od_section_begins($0) }
-                defer { withUnsafePointer(to: mutex) { od_section_ends($0) } }
+                unsafe withUnsafePointer(to: mutex) { unsafe od_section_begins($0) }
+                defer { unsafe withUnsafePointer(to: mutex) { unsafe od_section_ends($0) } }
                 return try body(&value)
             }
         }
@@ -26,8 +26,8 @@
     /// A value that a continuation takes from one thread to another, in an order that Swift's runtime makes with atomics
     /// of its own, which the sanitizer does not see. `token` is any object that both know.
     enum HandOver {
-        static func sends(by token: AnyObject) { od_section_ends(Unmanaged.passUnretained(token).toOpaque()) }
-        static func received(by token: AnyObject) { od_section_begins(Unmanaged.passUnretained(token).toOpaque()) }
+        static func sends(by token: AnyObject) { unsafe od_section_ends(Unmanaged.passUnretained(token).toOpaque()) }
+        static func received(by token: AnyObject) { unsafe od_section_begins(Unmanaged.passUnretained(token).toOpaque()) }
     }
 #else
     package import Synchronization

@@ -12,7 +12,7 @@ internal import CScheduler
 ///
 /// - Ordering: What the closures wrote is visible after `wait()` returns and in notifications.
 /// - Threading: Safe from any thread.
-public final class WaitGroup: Sendable {
+@safe public final class WaitGroup: Sendable {
     // The engine's group is safe to share between threads; the pointer never changes.
     nonisolated(unsafe) let handle: OpaquePointer
 
@@ -26,28 +26,28 @@ public final class WaitGroup: Sendable {
 
     /// A group in which nothing is under way.
     public init() {
-        guard let group = od_group_create() else {
+        guard let group = unsafe od_group_create() else {
             trap("WaitGroup(): memory is too short for a group")
         }
-        handle = group
+        unsafe handle = group
     }
 
     deinit {
-        od_group_release(handle)
+        unsafe od_group_release(handle)
     }
 
     /// Counts one piece of work that is not a queue's closure. It ends with ``leave()``.
     ///
     /// - Cost: One locked instruction.
     public func enter() {
-        od_group_enter(handle)
+        unsafe od_group_enter(handle)
     }
 
     /// Ends what ``enter()`` began. Traps when nothing was entered.
     ///
     /// - Cost: One locked instruction; when it was the last, waking who waits.
     public func leave() {
-        od_group_leave(handle)
+        unsafe od_group_leave(handle)
     }
 
     /// Waits until nothing is under way.
@@ -55,7 +55,7 @@ public final class WaitGroup: Sendable {
     /// - Threading: On a worker, another one takes its place meanwhile. A closure that waits for a group it
     ///   is counted on waits for ever.
     public func wait() {
-        _ = od_group_wait(handle, .max)
+        _ = unsafe od_group_wait(handle, .max)
     }
 
     /// Waits until nothing is under way, but no longer than `timeout`.
@@ -63,7 +63,7 @@ public final class WaitGroup: Sendable {
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success`, or `.timedOut` when something still was under way.
     public func wait(timeout: Duration) -> WaitResult {
-        od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
+        unsafe od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
 
     /// The same for a group that was entered by hand for what was submitted to `queue`, in `qos`: the waiter's
@@ -74,9 +74,9 @@ public final class WaitGroup: Sendable {
         let limit = timeout?.nanoseconds ?? .max
         return withExtendedLifetime(queue) {
             guard case .engine(let engine, _) = queue?.route else {
-                return od_group_wait(handle, limit) ? .success : .timedOut
+                return unsafe od_group_wait(handle, limit) ? .success : .timedOut
             }
-            return od_group_wait_for(handle, engine, qos?.rawValue ?? -1, limit) ? .success : .timedOut
+            return unsafe od_group_wait_for(handle, engine, qos?.rawValue ?? -1, limit) ? .success : .timedOut
         }
     }
 
@@ -108,8 +108,8 @@ public final class WaitGroup: Sendable {
     ///
     /// It does not end early when the calling task is cancelled: what the group counts is still under way.
     public func wait() async {
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            whenEmpty { continuation.resume() }
+        await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            whenEmpty { unsafe continuation.resume() }
         }
     }
 
@@ -138,7 +138,7 @@ public final class WaitGroup: Sendable {
         nonisolated(unsafe) let body = body
         let asked = TaskQueue.QoS.asked(qos, flags)
         let terms = flags.subtracting([.inheritQoS, .noQoS])
-        whenEmpty { queue.async(qos: asked, flags: terms) { body() } }
+        whenEmpty { queue.async(qos: asked, flags: terms) { unsafe body() } }
     }
 
     /// Submits `item` to `queue` once, when nothing is under way: at once if nothing is.
@@ -151,13 +151,13 @@ public final class WaitGroup: Sendable {
     }
 
     private func whenEmpty(_ body: @escaping () -> Void) {
-        od_group_notify(handle, Callback.function, Callback(body).context)
+        unsafe od_group_notify(handle, Callback.function, Callback(body).context)
     }
 }
 
 extension WaitGroup: CustomStringConvertible {
     /// The group in one line: how much is under way.
     public var description: String {
-        "WaitGroup (\(od_group_pending(handle)) under way)"
+        unsafe "WaitGroup (\(od_group_pending(handle)) under way)"
     }
 }

@@ -2,9 +2,9 @@
  * Sources/OverdriveCore/Parallel/ForkedBranch.swift (`run`, `abandon`, `end`): a thief's branch
  * does not begin after the joiner has given it up, or the joiner finds what to cancel, whole.
  *
- * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:run ba112819
- * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:abandon 10f582fc
- * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:end 0bd5dad4
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:run 3b1b0f2b
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:abandon 9adba727
+ * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:end 7937336a
  * transcribes: Sources/OverdriveCore/Parallel/ForkedBranch.swift:cancel 837b08fa
  */
 #include "base/atomic.h"

@@ -7,7 +7,7 @@
  * last is a matter of time, and is not transcribed: each part is one number.
  *
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:work fd47612e
- * transcribes: Sources/OverdriveCore/Parallel/Share.swift:offer f29f2c9d
+ * transcribes: Sources/OverdriveCore/Parallel/Share.swift:offer 2c38869a
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:help 7913ea8c
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:take b520e5bd
  */

@@ -6,20 +6,20 @@
  * finished, at the same time. Whatever happens: each dependent is released once, and nobody keeps what is forgotten.
  * The counts of references are here as they are there, so that a late access is one to freed memory.
  *
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire a166ca49
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 134cc6fe
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping 5e9176ec
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 1d00ed5a
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking eaab55e3
- * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 5eaa1db2
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 094baa2b
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release 01a5dd00
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:unkept 2db8dcbd
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept d7cac62b
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 4e8cb974
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:remove 3d52c948
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:stopKeeping ed96dc13
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:finishLinking 1e24b4ec
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:beginLinking 14410a7b
+ * transcribes: Sources/Overdrive/Dependencies/Edge.swift:letGo 8e07fbf8
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:release a2a4da3c
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:unkept 76f0aa05
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:stopBeingKept 9ff0023c
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:remove 17570efd
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/Task.swift:finish 34a448c7
- * transcribes: Sources/Overdrive/Task/Task.swift:publish a6d80cc5
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish 93d98342
  * transcribes: Sources/Overdrive/Task/Task.swift:leave d586ca3d
  */
 #include "base/atomic.h"

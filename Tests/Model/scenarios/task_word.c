@@ -13,12 +13,12 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome c5d3bd7b
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 2c9d90de
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 886986d3
- * transcribes: Sources/Overdrive/Task/Task.swift:publish a6d80cc5
- * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 094baa2b
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 107c3dac
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister 2c144fc8
- * transcribes: Sources/Overdrive/Task/Task.swift:add b4250d30
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 326023e1
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish 93d98342
+ * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 4a3c0b30
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister a5f6c0ac
+ * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
  */
 #include "base/atomic.h"
 #include "model/scenario.h"
