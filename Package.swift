@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "OverdriveApp", targets: ["OverdriveApp"]),
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
         .library(name: "OverdriveServiceLifecycle", targets: ["OverdriveServiceLifecycle"]),
+        .library(name: "OverdriveTerminal", targets: ["OverdriveTerminal"]),
         .library(name: "OverdriveBatch", targets: ["OverdriveBatch"]),
         .library(name: "OverdriveGlobal", targets: ["OverdriveGlobal"]),
         .library(name: "overdrive-global", type: .dynamic, targets: ["OverdriveGlobal"]),
@@ -109,8 +110,13 @@ let package = Package(
             swiftSettings: librarySettings
         ),
         .target(
-            name: "OverdriveBatch",
+            name: "OverdriveTerminal",
             dependencies: ["OverdriveCore"],
+            swiftSettings: librarySettings
+        ),
+        .target(
+            name: "OverdriveBatch",
+            dependencies: ["OverdriveCore", "OverdriveTerminal"],
             swiftSettings: librarySettings
         ),
         .target(
@@ -135,6 +141,7 @@ let package = Package(
                 .target(name: "CXXHash", condition: command),
                 "OverdriveBatch",
                 "OverdriveCore",
+                "OverdriveTerminal",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: command),
             ],
             exclude: ["crypto", "system", "xxhash"],
@@ -159,7 +166,7 @@ let package = Package(
         ),
         .testTarget(
             name: "OverdriveCoreTests",
-            dependencies: ["OverdriveCore", "TestSupport"],
+            dependencies: ["OverdriveCore", "OverdriveTerminal", "TestSupport"],
             swiftSettings: swiftSettings
         ),
         .testTarget(
@@ -191,7 +198,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CLITests",
-            dependencies: ["OverdriveCore", "overdrive-cli"],
+            dependencies: ["OverdriveCore", "OverdriveTerminal", "overdrive-cli"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

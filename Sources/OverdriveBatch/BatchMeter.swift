@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OverdriveCore
+internal import OverdriveTerminal
 
 /// Tells how far a run is: a bar on a terminal, or a line of JSON each second.
 struct BatchMeter {
@@ -30,8 +31,8 @@ struct BatchMeter {
         case .none: break
         case .bar:
             next = time + 0.1
-            var left = "\(ProgressLine.count(ended)) of \(ProgressLine.count(state.total))"
-            if let rate = rate.rate { left += "  \(ProgressLine.count(Int(rate)))/s" }
+            var left = "\(ended.grouped) of \(state.total.grouped)"
+            if let rate = rate.rate { left += "  \(Int(rate).grouped)/s" }
             if state.quarantined > 0 { left += "  \(state.quarantined) failed" }
             let done = state.total > 0 ? Double(ended) / Double(state.total) : 1
             let line = ProgressLine.text(

@@ -58,28 +58,3 @@ struct CheckVerdictTests {
             ])
     }
 }
-
-@Suite("The window")
-struct WindowTests {
-    @Test("gives its elements in order, and keeps count and none of them")
-    func order() {
-        final class Item {}
-        weak var gone: Item?
-        var window = Window<(Int, Item)>()
-        var next = 0
-        for number in 0..<1000 {
-            window.append((number, Item()))
-            if number % 3 != 0 {
-                gone = window.first?.1
-                #expect(window.first?.0 == next)
-                window.removeFirst()
-                #expect(gone == nil)
-                next += 1
-            }
-        }
-        #expect(window.start == next)
-        #expect(window.end == 1000)
-        #expect(window.count == 1000 - next)
-        #expect(window.first?.0 == next)
-    }
-}

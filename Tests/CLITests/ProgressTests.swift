@@ -1,4 +1,5 @@
 import OverdriveCore
+import OverdriveTerminal
 import Testing
 
 @testable import overdrive_cli

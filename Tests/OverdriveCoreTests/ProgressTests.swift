@@ -1,4 +1,5 @@
 import OverdriveCore
+import OverdriveTerminal
 import Testing
 
 @Suite("A queue's progress", .timeLimit(.minutes(10)))

@@ -164,6 +164,7 @@ struct ArticleTests {
     /// What the articles' code takes for granted.
     private let prelude = """
         import OverdriveCore
+        import OverdriveTerminal
 
         struct Vector: Sendable { func norm() -> Double { 1 } }
         struct Particle: Sendable { var depth = 0.0 }

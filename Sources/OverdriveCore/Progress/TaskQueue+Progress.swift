@@ -1,12 +1,6 @@
 internal import CScheduler
 internal import Synchronization
 
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
-
 extension TaskQueue {
     /// How far a queue's work is, at a moment.
     public struct Progress: Sendable, Hashable, CustomStringConvertible {
@@ -31,16 +25,9 @@ extension TaskQueue {
 
         /// `1,200 of 5,000, 3 failed`.
         public var description: String {
-            "\(ProgressLine.count(done)) of \(ProgressLine.count(total))"
-                + (failed > 0 ? ", \(ProgressLine.count(failed)) failed" : "")
-                + (cancelled > 0 ? ", \(ProgressLine.count(cancelled)) cancelled" : "")
-        }
-
-        /// One line for a terminal, no wider than `width`: what is done, a bar, and the time that is left.
-        public func line(width: Int) -> String {
-            let speed = rate.map { "  \(ProgressLine.count(Int($0.rounded())))/s" } ?? ""
-            return ProgressLine.text(
-                description + speed, done: fraction, secondsLeft: timeLeft.map { $0 / .seconds(1) }, width: width)
+            "\(done.grouped) of \(total.grouped)"
+                + (failed > 0 ? ", \(failed.grouped) failed" : "")
+                + (cancelled > 0 ? ", \(cancelled.grouped) cancelled" : "")
         }
     }
 
@@ -73,7 +60,7 @@ extension TaskQueue {
     /// as these have ended, also where more were announced.
     ///
     ///     queue.cancelAll()
-    ///     queue.endProgress()     // showProgress() returns
+    ///     queue.endProgress()     // the progress is finished
     ///
     /// Letting go of the queue says so, too. Where nothing is tracked it does nothing.
     ///
@@ -102,31 +89,11 @@ extension TaskQueue {
         return AsyncStream { await looks.next() }
     }
 
-    /// Shows the progress as one line on the standard error stream until all of it has ended, where that is a
-    /// terminal; elsewhere it just waits.
-    ///
-    ///     queue.trackProgress(total: files.count)
-    ///     for file in files { queue.async { convert(file) } }
-    ///     await queue.showProgress()
-    public func showProgress(every interval: Duration = .milliseconds(100)) async {
-        let isTerminal = isatty(STDERR_FILENO) == 1
-        for await progress in progressUpdates(every: interval) where isTerminal {
-            show(ProgressLine.erase + progress.line(width: ProgressLine.terminalWidth() - 1))
-        }
-        if isTerminal { show(ProgressLine.erase) }
-    }
-
     /// What submissions report to.
     var tracker: ProgressTracker? {
         guard case .engine(let queue, _) = route else { return nil }
         return unsafe Specifics.of(queue)?.tracker
     }
-}
-
-/// Writes to the standard error stream; who reads it no longer is no reason to stop.
-private func show(_ text: String) {
-    let bytes = Array(text.utf8)
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
 /// The looks of one sequence, taken by its one reader.

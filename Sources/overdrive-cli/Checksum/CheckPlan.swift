@@ -1,3 +1,5 @@
+internal import OverdriveCore
+
 /// Reads a checksum list line by line, and says for each file whether it still matches.
 final class CheckPlan: Plan {
     struct Options {
@@ -20,7 +22,7 @@ final class CheckPlan: Plan {
 
     let options: Options
     private let lines: LineReader
-    private var units = Window<CheckUnit>()
+    private var units = Fifo<CheckUnit>()
     private var lineNumber = 0
     private var isAtEnd = false
 
@@ -69,7 +71,7 @@ final class CheckPlan: Plan {
         unit.isDone = true
         while let first = units.first, first.isDone {
             report(first, into: &output)
-            units.removeFirst()
+            units.popFirst()
         }
     }
 

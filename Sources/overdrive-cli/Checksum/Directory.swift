@@ -1,3 +1,5 @@
+internal import OverdriveCore
+
 /// A directory of the tree under way: listed or not yet, with some of its entries handed out and,
 /// of those, some emitted.
 ///
@@ -21,10 +23,10 @@ final class Directory: WorkUnit, @unchecked Sendable {
 
     private(set) var listing = Listing()
     /// The children under way, from the first one not emitted to the last one handed out.
-    private var children = Window<WorkUnit>()
+    private var children = Fifo<WorkUnit>()
 
     /// How many entries were handed out.
-    var issued: Int { children.end }
+    private(set) var issued = 0
     var isIssued: Bool { issued == listing.entries.count }
     var firstChild: WorkUnit? { children.first }
 
@@ -102,14 +104,15 @@ final class Directory: WorkUnit, @unchecked Sendable {
     /// Notes that the next entry was handed out as `unit`.
     func issue(_ unit: WorkUnit) {
         children.append(unit)
+        issued += 1
     }
 
     /// Notes that the first child under way was emitted, and lets go of it; after the last one, of the
     /// names too, which nobody reads any more.
     func emit() {
-        children.removeFirst()
-        if children.start == listing.entries.count {
-            children = Window()
+        children.popFirst()
+        if issued - children.count == listing.entries.count {
+            (children, issued) = (Fifo(), 0)
             listing = Listing()
         }
     }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Glibc
+internal import OverdriveCore
 internal import Synchronization
 
 /// libdispatch: a concurrent queue and a group, as most programs use them on Linux today.
@@ -11,7 +12,7 @@ final class DispatchEngine: Engine {
     let workerCount: Int
 
     private struct State {
-        var waiting = Window<@Sendable () -> Void>()
+        var waiting = Fifo<@Sendable () -> Void>()
         var running = 0
     }
 
@@ -52,12 +53,9 @@ final class DispatchEngine: Engine {
 
     private func takeNext() -> (@Sendable () -> Void)? {
         state.withLock { state in
-            guard let first = state.waiting.first else {
-                state.running -= 1
-                return nil
-            }
-            state.waiting.removeFirst()
-            return first
+            let next = state.waiting.popFirst()
+            if next == nil { state.running -= 1 }
+            return next
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Glibc
+internal import OverdriveCore
 internal import Synchronization
 
 /// One thread that runs what is submitted, in order: what the job takes without any scheduler.
@@ -10,7 +11,7 @@ final class SerialEngine: Engine {
     let workerCount = 1
 
     private struct State {
-        var waiting = Window<@Sendable () -> Void>()
+        var waiting = Fifo<@Sendable () -> Void>()
         var isRunning = false
     }
 
@@ -42,12 +43,9 @@ final class SerialEngine: Engine {
 
     private func takeNext() -> (@Sendable () -> Void)? {
         state.withLock { state in
-            guard let first = state.waiting.first else {
-                state.isRunning = false
-                return nil
-            }
-            state.waiting.removeFirst()
-            return first
+            let next = state.waiting.popFirst()
+            if next == nil { state.isRunning = false }
+            return next
         }
     }
 }

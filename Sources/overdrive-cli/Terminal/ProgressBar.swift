@@ -1,4 +1,5 @@
 internal import OverdriveCore
+internal import OverdriveTerminal
 
 /// One line on the terminal that says how far the job is.
 struct ProgressBar {

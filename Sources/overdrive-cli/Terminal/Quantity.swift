@@ -1,10 +1,11 @@
 internal import OverdriveCore
+internal import OverdriveTerminal
 
 /// Numbers as people read them.
 enum Quantity {
     /// `1234567` as `1,234,567`.
     static func count(_ number: Int) -> String {
-        ProgressLine.count(number)
+        number.grouped
     }
 
     /// `1234567` as `1.2 MB`: powers of 1000, two digits at least.

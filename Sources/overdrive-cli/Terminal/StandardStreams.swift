@@ -1,6 +1,6 @@
 internal import Glibc
 internal import OverdriveBatch
-internal import OverdriveCore
+internal import OverdriveTerminal
 
 /// Standard error, for sentences.
 enum StandardError {

@@ -27,17 +27,6 @@ package enum ProgressLine {
         return "\(left)  [\(bar)]  \(right)"
     }
 
-    /// `1234567` as `1,234,567`.
-    package static func count(_ number: Int) -> String {
-        var digits = Array(String(number.magnitude))
-        var place = digits.count - 3
-        while place > 0 {
-            digits.insert(",", at: place)
-            place -= 3
-        }
-        return (number < 0 ? "-" : "") + String(digits)
-    }
-
     /// Seconds as `0:07`, `12:34` or `1:02:03`.
     package static func clock(_ seconds: Double) -> String {
         let whole = Int(min(max(0, seconds.rounded(.up)), 359_999_999))
