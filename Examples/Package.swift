@@ -36,6 +36,12 @@ let package = Package(
             name: "ledger", dependencies: [.product(name: "OverdriveCore", package: "overdrive")]),
         .executableTarget(
             name: "fastest", dependencies: [.product(name: "Overdrive", package: "overdrive")]),
+        .executableTarget(
+            name: "figures",
+            dependencies: [
+                .product(name: "Overdrive", package: "overdrive"), .product(name: "OverdriveCore", package: "overdrive"),
+                .product(name: "OverdriveDispatch", package: "overdrive"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
