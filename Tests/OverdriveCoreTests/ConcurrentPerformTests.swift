@@ -19,13 +19,6 @@ struct ConcurrentPerformTests {
         var isExact: Bool { times.allSatisfy { $0.count == 1 } }
     }
 
-    @Test("calls the body once for each number", arguments: [0, 1, 2, 3, 7, 64, 1_000, 20_000], 1...4)
-    func exact(count: Int, workers: Int) {
-        let tally = Tally(count)
-        makeScheduler(workers: workers).concurrentPerform(iterations: count) { tally.note($0) }
-        #expect(tally.isExact)
-    }
-
     @Test("of everybody's queues does too, and shows what was written")
     func shared() {
         let values = (0..<1_000).map { _ in Holder(0) }
@@ -68,18 +61,6 @@ struct ConcurrentPerformTests {
         #expect(tally.isExact)
         gate.open()
         queue.waitUntilAllTasksAreFinished()
-    }
-
-    @Test("nests, on workers and off them")
-    func nested() {
-        let scheduler = makeScheduler(workers: 2)
-        let runs = Counter()
-        scheduler.concurrentPerform(iterations: 10) { _ in
-            TaskQueue.concurrentPerform(iterations: 10) { _ in
-                TaskQueue.concurrentPerform(iterations: 10) { _ in runs.add() }
-            }
-        }
-        #expect(runs.count == 1_000)
     }
 
     @Test("keeps to the queue's limit", arguments: 1...3)
@@ -157,16 +138,6 @@ struct ConcurrentPerformTests {
             queue.async { TaskQueue.concurrentPerform(iterations: 100) { _ in runs.add() } }
         }  // the queue goes, and with that is resumed
         #expect(eventually { runs.count == 100 })
-    }
-
-    @Test("from many threads at once")
-    func crowded() {
-        let scheduler = makeScheduler(workers: 2)
-        let runs = Counter()
-        onThreads(4) { _ in
-            for count in 0..<200 { scheduler.concurrentPerform(iterations: count) { _ in runs.add() } }
-        }
-        #expect(runs.count == 4 * 199 * 200 / 2)
     }
 
     @Test("on a scheduler that was shut down")

@@ -21,64 +21,6 @@ struct CountingSemaphoreTests {
         #expect(semaphore.description == "CountingSemaphore (permits: 2)")
     }
 
-    @Test("serves threads in the order in which they came, and tells who signals")
-    func order() {
-        let semaphore = CountingSemaphore(value: 0)
-        let order = Log<Int>()
-        let next = Counter()
-        onThreads(5) { thread in
-            if thread == 4 {
-                for served in 1...4 {
-                    #expect(eventually { semaphore.description == "CountingSemaphore (waiting: \(5 - served))" })
-                    if served == 1 { #expect(eventually { next.count == 4 }) }
-                    #expect(semaphore.signal())
-                    #expect(eventually { order.all.count == served })
-                }
-            } else {
-                // One after another, each in line before the next.
-                #expect(eventually { next.count == thread && semaphore.description.hasSuffix(" \(thread))") })
-                next.add()
-                semaphore.wait()
-                order.note(thread)
-            }
-        }
-        #expect(order.all == [0, 1, 2, 3])
-    }
-
-    @Test("lets a worker wait: another takes its place")
-    func workers() {
-        let queue = TaskQueue(scheduler: makeScheduler(workers: 1, spares: 8))
-        let semaphore = CountingSemaphore(value: 0)
-        let passed = Counter()
-        for _ in 0..<8 {
-            queue.async {
-                semaphore.wait()
-                passed.add()
-            }
-        }
-        for _ in 0..<8 { queue.async { semaphore.signal() } }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(passed.count == 8)
-    }
-
-    @Test("limits how many are inside at once")
-    func limit() {
-        let queue = TaskQueue(scheduler: makeScheduler(workers: 4, spares: 64))
-        let semaphore = CountingSemaphore(value: 3)
-        let crowd = Crowd()
-        let visits = Counter()
-        for _ in 0..<500 {
-            queue.async {
-                semaphore.wait()
-                crowd.visit { visits.add() }
-                semaphore.signal()
-            }
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(crowd.most <= 3)
-        #expect(visits.count == 500)
-    }
-
     // MARK: - Tasks
 
     @Test("lets tasks wait without a thread, in line with the others")

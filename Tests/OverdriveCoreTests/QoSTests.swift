@@ -36,82 +36,6 @@ struct QoSTests {
         }
     }
 
-    @Test("decides who starts first")
-    func whoIsFirst() {
-        let scheduler = makeScheduler(workers: 1)
-        let order = Log<TaskQueue.QoS>()
-        let group = WaitGroup()
-        let (started, gate) = (Gate(), Gate())
-        TaskQueue(scheduler: scheduler).async {
-            started.open()
-            gate.pass()
-        }
-        started.pass()
-        for qos in TaskQueue.QoS.allCases.reversed() {
-            TaskQueue(qos: qos, scheduler: scheduler).async(group: group) { order.note(qos) }
-        }
-        gate.open()
-        group.wait()
-        #expect(order.all == TaskQueue.QoS.allCases)
-    }
-
-    enum Awaited: CaseIterable { case group, queue, item, turn }
-
-    @Test("is lent by who waits to what it waits for", arguments: Awaited.allCases, [1, 2, TaskQueue.unlimited])
-    func lent(awaited: Awaited, width: Int) async throws {
-        guard awaited != .turn || width == 1 else { return }  // elsewhere a sync need not wait
-        // Who waits hands its place to the spare, which has the choice of all.
-        let scheduler = makeScheduler(workers: 1, spares: 1)
-        let interactive = TaskQueue(qos: .userInteractive, scheduler: scheduler)
-        let middle = TaskQueue(scheduler: scheduler)
-        let background = TaskQueue(qos: .background, maxConcurrentTaskCount: width, scheduler: scheduler)
-        let (before, seen) = (Counter(), Log<Int>())
-        try await interactive.run {
-            for _ in 0..<100 { middle.async { before.add() } }
-            let body = { @Sendable in seen.note(before.count) }
-            switch awaited {
-            case .group:
-                let group = WaitGroup()
-                background.async(group: group, execute: body)
-                group.wait()
-            case .queue:
-                background.async(execute: body)
-                background.waitUntilAllTasksAreFinished()
-            case .item:
-                let item = WorkItem(execute: body)
-                background.async(execute: item)
-                item.wait()
-            case .turn:
-                background.async(execute: body)
-                background.sync {}
-            }
-        }
-        #expect(seen.all == [0])
-        await middle.drained()
-        #expect(before.count == 100)
-    }
-
-    @Test("of a closure is lent to what a serial queue holds before it")
-    func raisedInASerialQueue() async throws {
-        let scheduler = makeScheduler(workers: 1)
-        let serial = TaskQueue.serial(qos: .background, scheduler: scheduler)
-        let middle = TaskQueue(scheduler: scheduler)
-        let order = Log<String>()
-        let (started, gate) = (Gate(), Gate())
-        middle.async {
-            started.open()
-            gate.pass()
-        }
-        started.pass()
-        serial.async { order.note("first") }
-        for _ in 0..<20 { middle.async { order.note("middle") } }
-        serial.async(qos: .userInitiated) { order.note("second") }
-        serial.async { order.note("third") }
-        gate.open()
-        while order.all.count < 23 { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(order.all == ["first", "second"] + Array(repeating: "middle", count: 20) + ["third"])
-    }
-
     @Test("in a sync is the queue's or the caller's, whichever is higher", arguments: [1, TaskQueue.unlimited])
     func inSync(width: Int) async throws {
         let scheduler = makeScheduler()
@@ -159,47 +83,6 @@ struct QoSTests {
             DispatchQueue.main.async { continuation.resume(returning: TaskQueue.QoS.current) }
         }
         #expect(past == .userInteractive)
-    }
-
-    @Test("that is low is passed over at most 256 times")
-    func passedOver() {
-        let scheduler = makeScheduler(workers: 1)
-        let busy = TaskQueue(qos: .userInteractive, scheduler: scheduler)
-        let quiet = TaskQueue(qos: .background, scheduler: scheduler)
-        let group = WaitGroup()
-        let before = Counter()
-        let seen = Log<Int>()
-        let (started, gate) = (Gate(), Gate())
-        busy.async {
-            started.open()
-            gate.pass()
-        }
-        started.pass()
-        quiet.async(group: group) { seen.note(before.count) }
-        for _ in 0..<2_000 { busy.async(group: group) { before.add() } }
-        gate.open()
-        group.wait()
-        #expect(seen.all.count == 1)
-        #expect(seen.all.allSatisfy { $0 <= 256 })
-    }
-
-    @Test("of closures in every band at once loses none of them", arguments: 1...3)
-    func everyBand(workers: Int) {
-        let scheduler = makeScheduler(workers: workers)
-        let queues = TaskQueue.QoS.allCases.map { TaskQueue(qos: $0, scheduler: scheduler) }
-        let group = WaitGroup()
-        let runs = Counter()
-        onThreads(2) { _ in
-            for _ in 0..<500 {
-                for queue in queues {
-                    queue.async(group: group) {
-                        queue.async(group: group, qos: .userInitiated) { runs.add() }
-                    }
-                }
-            }
-        }
-        group.wait()
-        #expect(runs.count == 5_000)
     }
 
     @Test("of a Swift task is its priority's")

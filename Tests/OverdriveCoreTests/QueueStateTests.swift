@@ -4,26 +4,6 @@ import Testing
 
 @Suite("An inactive queue", .timeLimit(.minutes(10)))
 struct InactiveQueueTests {
-    @Test("starts nothing until it is activated", arguments: [1, 2, TaskQueue.unlimited])
-    func holds(width: Int) {
-        let queue = TaskQueue(
-            maxConcurrentTaskCount: width, initiallyInactive: true, scheduler: makeScheduler())
-        let runs = Counter()
-        #expect(!queue.isActive)
-        #expect(!queue.isSuspended)
-        for _ in 0..<50 { queue.async { runs.add() } }
-        queue.async(flags: .barrier) { runs.add() }
-        #expect(queue.pendingTaskCount == 51)
-        #expect(queue.runningTaskCount == 0)
-        #expect(runs.count == 0)
-        queue.activate()
-        #expect(queue.isActive)
-        queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 51)
-        queue.activate()
-        #expect(queue.sync { 1 } == 1)
-    }
-
     @Test("runs what it holds, in order, when its last reference goes")
     func released() {
         let (scheduler, group, order) = (makeScheduler(), WaitGroup(), Log<Int>())
@@ -45,20 +25,6 @@ struct InactiveQueueTests {
             queue.activate()
             #expect(queue.isActive)
         }
-    }
-
-    @Test("waits for both: the last resume and its activation")
-    func suspended() {
-        let queue = TaskQueue.serial(initiallyInactive: true, scheduler: makeScheduler())
-        let runs = Counter()
-        queue.async { runs.add() }
-        queue.isSuspended = true
-        queue.activate()
-        #expect(queue.isSuspended)
-        #expect(runs.count == 0)
-        queue.isSuspended = false
-        queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 1)
     }
 
     @Test("is named so in a dump")
@@ -83,37 +49,6 @@ struct InactiveQueueTests {
 
 @Suite("The number of closures that run", .timeLimit(.minutes(10)))
 struct RunningCountTests {
-    @Test("is what has begun and not returned", arguments: [1, 2, 3])
-    func counts(width: Int) {
-        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler(workers: 3))
-        let (gate, begun) = (Gate(), Counter())
-        for _ in 0..<10 {
-            queue.async {
-                begun.add()
-                gate.pass()
-            }
-        }
-        #expect(eventually { begun.count == width })
-        #expect(queue.runningTaskCount == width)
-        #expect(queue.pendingTaskCount == 10)
-        gate.open()
-        queue.waitUntilAllTasksAreFinished()
-        #expect(queue.runningTaskCount == 0)
-    }
-
-    @Test("counts the closure that asks, and no caller of sync")
-    func inside() {
-        let queue = TaskQueue(scheduler: makeScheduler())
-        let seen = Log<Int>()
-        queue.async {
-            seen.note(queue.runningTaskCount)
-            seen.note(queue.sync { queue.runningTaskCount })
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(seen.all == [1, 1])
-        #expect(queue.sync { queue.runningTaskCount } == 0)
-    }
-
     @Test("counts run(_:) and timers")
     func others() async throws {
         let queue = TaskQueue.serial(scheduler: makeScheduler())

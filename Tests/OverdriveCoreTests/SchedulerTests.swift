@@ -145,34 +145,6 @@ struct SchedulerTests {
         #expect(crowd.most <= 2)
     }
 
-    @Test("grows and shrinks under load without losing anything")
-    func resizing() throws {
-        let scheduler = makeScheduler(workers: 2)
-        let queues = [TaskQueue(scheduler: scheduler), TaskQueue.serial(scheduler: scheduler)]
-        let group = WaitGroup()
-        let (runs, submitters) = (Counter(), Counter())
-        onThreads(3) { thread in
-            if thread == 0 {
-                var count = 0
-                while submitters.count < 2 {
-                    count += 1
-                    do { try scheduler.setWorkerCount(1 + count % 5) } catch { runs.add(1_000_000) }
-                }
-            } else {
-                for number in 0..<3_000 {
-                    queues[number % 2].async(group: group) {
-                        queues[(number / 2) % 2].async(group: group) { runs.add() }
-                    }
-                }
-                submitters.add()
-            }
-        }
-        group.wait()
-        #expect(runs.count == 6_000)
-        try scheduler.setWorkerCount(nil)
-        #expect(scheduler.workerCount >= 1)
-    }
-
     // MARK: - Counts
 
     @Test("counts exactly while nothing runs", arguments: [1, 2, 4])

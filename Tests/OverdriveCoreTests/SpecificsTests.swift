@@ -6,7 +6,6 @@ import Testing
 @Suite("A queue's specific value", .timeLimit(.minutes(10)))
 struct SpecificsTests {
     private let key = TaskQueue.SpecificKey<Int>()
-    private let other = TaskQueue.SpecificKey<Int>()
 
     private func queues() -> [TaskQueue] {
         let scheduler = makeScheduler()
@@ -14,24 +13,6 @@ struct SpecificsTests {
             TaskQueue(scheduler: scheduler), .serial(scheduler: scheduler),
             TaskQueue(maxConcurrentTaskCount: 2, scheduler: scheduler),
         ]
-    }
-
-    @Test("is set, replaced and taken away, by its key")
-    func set() {
-        for queue in queues() {
-            #expect(queue.getSpecific(key: key) == nil)
-            queue.setSpecific(key: key, value: nil)
-            queue.setSpecific(key: key, value: 1)
-            #expect(queue.getSpecific(key: key) == 1)
-            #expect(queue.getSpecific(key: other) == nil)
-            queue.setSpecific(key: key, value: 2)
-            queue.setSpecific(key: other, value: 3)
-            #expect(queue.getSpecific(key: key) == 2)
-            #expect(queue.getSpecific(key: other) == 3)
-            queue.setSpecific(key: key, value: nil)
-            #expect(queue.getSpecific(key: key) == nil)
-            #expect(queue.getSpecific(key: other) == 3)
-        }
     }
 
     /// Each submission took a mutex once a value was there.
@@ -68,27 +49,6 @@ struct SpecificsTests {
             #expect(seen.all == Array(repeating: number, count: 8))
         }
         onThreads(1) { [key] _ in #expect(TaskQueue.getSpecific(key: key) == nil) }
-    }
-
-    @Test("of the innermost queue that has one counts")
-    func nested() {
-        let (outer, inner, plain) = (queues()[0], queues()[1], queues()[1])
-        outer.setSpecific(key: key, value: 1)
-        outer.setSpecific(key: other, value: 10)
-        inner.setSpecific(key: key, value: 2)
-        let seen = Log<Int?>()
-        outer.async { [key, other] in
-            plain.sync {
-                seen.note(TaskQueue.getSpecific(key: key))
-                inner.sync {
-                    seen.note(TaskQueue.getSpecific(key: key))
-                    seen.note(TaskQueue.getSpecific(key: other))
-                }
-                seen.note(TaskQueue.getSpecific(key: key))
-            }
-        }
-        outer.waitUntilAllTasksAreFinished()
-        #expect(seen.all == [1, 2, 10, 1])
     }
 
     @Test("stays while the queue's closures run, and goes with the last", arguments: [1, TaskQueue.unlimited])
@@ -128,27 +88,6 @@ struct SpecificsTests {
         }
     }
 
-    @Test("set by several threads at once is one of theirs")
-    func races() {
-        for _ in 0..<200 {
-            let queue = TaskQueue(scheduler: .shared)
-            onThreads(3) { [key] thread in queue.setSpecific(key: key, value: thread) }
-            #expect((0..<3).contains(queue.getSpecific(key: key) ?? -1))
-        }
-    }
-
-    @Test("of the main queue is seen on the main thread")
-    func main() async {
-        let mine = TaskQueue.SpecificKey<String>()
-        TaskQueue.main.setSpecific(key: mine, value: "main")
-        let seen = await MainActor.run { TaskQueue.getSpecific(key: mine) }
-        #expect(seen == "main")
-        let onMain = await MainActor.run { TaskQueue.currentLabel }
-        #expect(onMain == "main")
-        #expect(TaskQueue.main.getSpecific(key: mine) == "main")
-        TaskQueue.main.setSpecific(key: mine, value: nil)
-    }
-
     // MARK: - Where the caller is
 
     @Test("has the queue's label beside it")
@@ -165,21 +104,5 @@ struct SpecificsTests {
         pages.waitUntilAllTasksAreFinished()
         onThreads(1) { _ in seen.note(TaskQueue.currentLabel) }
         #expect(seen.all == ["pages", "journal", "pages", nil])
-    }
-
-    @Test("is asserted to be near, or not")
-    func assertions() {
-        let (pages, journal) = (queues()[0], queues()[1])
-        pages.async {
-            pages.assertOnQueue()
-            journal.assertNotOnQueue()
-            journal.sync {
-                pages.assertOnQueue()
-                journal.assertOnQueue()
-            }
-            journal.assertNotOnQueue()
-        }
-        pages.waitUntilAllTasksAreFinished()
-        onThreads(1) { _ in pages.assertNotOnQueue() }
     }
 }

@@ -3,43 +3,11 @@ import Testing
 
 @Suite("A queue on a queue", .timeLimit(.minutes(10)))
 struct TargetTests {
-    @Test("keeps its target's limit and its own order", arguments: [1, 2])
-    func limit(width: Int) {
-        let target = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler(workers: 3))
-        let (first, second) = (TaskQueue.serial(label: "a", target: target), TaskQueue.concurrent(target: target))
-        let (crowd, order) = (Crowd(), Log<Int>())
-        for number in 0..<300 {
-            first.async { crowd.visit { order.note(number) } }
-            second.async { crowd.visit() }
-            target.async { crowd.visit() }
-        }
-        for queue in [first, second, target] { queue.waitUntilAllTasksAreFinished() }
-        #expect(crowd.most <= width)
-        #expect(order.all == Array(0..<300))
-    }
-
     @Test("has its quality of service, and takes its target's scheduler")
     func qos() {
         let target = TaskQueue.serial(qos: .utility, scheduler: makeScheduler())
         #expect(TaskQueue.serial(target: target).qos == .utility)
         #expect(TaskQueue.serial(qos: .userInitiated, target: target).qos == .userInitiated)
-    }
-
-    @Test("is held by its target's suspension, not the other way round")
-    func suspended() {
-        let target = TaskQueue.serial(scheduler: makeScheduler())
-        let queue = TaskQueue.serial(target: target)
-        let runs = Counter()
-        target.suspend()
-        queue.async { runs.add() }
-        #expect(queue.pendingTaskCount == 1)
-        #expect(!queue.isSuspended)
-        #expect(runs.count == 0)
-        target.resume()
-        queue.waitUntilAllTasksAreFinished()
-        queue.suspend()
-        #expect(target.sync { 1 } == 1)
-        queue.resume()
     }
 
     @Test("keeps its target, and its values, until its last closure")
@@ -96,18 +64,6 @@ struct TargetTests {
         #expect(seen.all == Array(repeating: "the last one's", count: 10))
     }
 
-    @Test("may be put on another one while it is inactive")
-    func moved() {
-        let scheduler = makeScheduler()
-        let (first, second) = (TaskQueue.serial(scheduler: scheduler), TaskQueue.serial(scheduler: scheduler))
-        let queue = TaskQueue.serial(label: "moving", target: first, initiallyInactive: true)
-        first.suspend()
-        queue.setTarget(second)
-        queue.activate()
-        #expect(queue.sync { second.assertOnQueue(); return 1 } == 1)
-        first.resume()
-    }
-
     @Test("on everybody's queue is on it")
     func shared() {
         let queue = TaskQueue.serial(target: .global(qos: .utility))
@@ -159,47 +115,6 @@ struct TargetTests {
         #expect(
             said(waiting).contains(
                 "TaskQueue.waitUntilAllTasksAreFinished() of \"high\" from a closure of \"low\", the queue that it is on"))
-    }
-
-    /// Found by thinking: all of the target's places were held by callers that waited for one of them.
-    @Test("is waited for from every closure of its limited target", arguments: [2, 3, TaskQueue.unlimited])
-    func lends(width: Int) {
-        let target = TaskQueue(maxConcurrentTaskCount: 2, scheduler: makeScheduler(workers: 3))
-        let upper = TaskQueue.concurrent(maxConcurrentTaskCount: width, target: target)
-        let serial = TaskQueue.serial(target: upper)
-        let (crowd, syncs) = (Crowd(), Counter())
-        for number in 0..<300 {
-            serial.async { crowd.visit() }
-            upper.async { crowd.visit() }
-            target.async {
-                if number % 3 == 0 {
-                    upper.sync { crowd.visit { syncs.add() } }
-                } else if number % 3 == 1 {
-                    serial.sync { crowd.visit { syncs.add() } }
-                } else {
-                    serial.sync(flags: .barrier) { crowd.visit { syncs.add() } }
-                }
-            }
-        }
-        for _ in 0..<100 { serial.sync { crowd.visit { syncs.add() } } }
-        for queue in [serial, upper, target] { queue.waitUntilAllTasksAreFinished() }
-        #expect(syncs.count == 400)
-        #expect(crowd.most <= 2)
-    }
-
-    @Test("and a limited queue itself is synced onto by all of its closures")
-    func inside() {
-        let queue = TaskQueue(maxConcurrentTaskCount: 2, scheduler: makeScheduler(workers: 3))
-        let (begun, syncs) = (Counter(), Counter())
-        for _ in 0..<2 {
-            queue.async {
-                begun.add()
-                #expect(eventually { begun.count == 2 })
-                queue.sync { _ = syncs.add() }
-            }
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(syncs.count == 2)
     }
 
     private func said(_ result: ExitTest.Result?) -> String {

@@ -77,79 +77,7 @@ struct TaskQueueTests {
         }
     }
 
-    @Test("runs work on the queues that are everybody's")
-    func everybodysRun() {
-        let group = WaitGroup()
-        let runs = Counter()
-        for qos in TaskQueue.QoS.allCases {
-            TaskQueue.global(qos: qos).async(group: group) { runs.add() }
-        }
-        TaskQueue.background.async(group: group) { runs.add() }
-        group.wait()
-        #expect(runs.count == 6)
-    }
-
-    // MARK: - Order
-
-    @Test("that is serial runs closures one at a time, in the order of their submission")
-    func serialOrder() {
-        let queue = TaskQueue.serial(scheduler: makeScheduler())
-        let order = Holder<[Int]>([])
-        let crowd = Crowd()
-        for number in 0..<20_000 {
-            queue.async { crowd.visit { order.value.append(number) } }
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(order.value == Array(0..<20_000))
-        #expect(crowd.most == 1)
-    }
-
-    @Test("that is serial keeps each submitter's order among many")
-    func serialOrderOfSeveral() {
-        for _ in 0..<10 {
-            let queue = TaskQueue.serial(scheduler: makeScheduler())
-            let last = Holder(Array(repeating: -1, count: 4))
-            let wrong = Counter()
-            onThreads(4) { thread in
-                for number in 0..<500 {
-                    queue.async {
-                        if last.value[thread] != number - 1 { wrong.add() }
-                        last.value[thread] = number
-                    }
-                }
-            }
-            queue.waitUntilAllTasksAreFinished()
-            #expect(wrong.count == 0)
-            #expect(last.value == [499, 499, 499, 499])
-        }
-    }
-
-    @Test("that is serial appends what its own closures submit")
-    func serialFromInside() {
-        let queue = TaskQueue.serial(scheduler: makeScheduler())
-        let order = Log<String>()
-        queue.async {
-            queue.async { order.note("third") }
-            order.note("first")
-        }
-        queue.suspend()
-        queue.async { order.note("second or third") }
-        queue.resume()
-        queue.waitUntilAllTasksAreFinished()
-        #expect(order.all.count == 3)
-        #expect(order.all.first == "first")
-    }
-
-    @Test("starts one submitter's closures in exact order on one worker")
-    func concurrentOrderOnOneWorker() {
-        let queue = TaskQueue(scheduler: makeScheduler(workers: 1))
-        let order = Holder<[Int]>([])
-        for number in 0..<20_000 {
-            queue.async { order.value.append(number) }
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(order.value == Array(0..<20_000))
-    }
+    // MARK: - Many
 
     @Test("shares its scheduler fairly enough that ten thousand serial queues all finish, in order, without threads of their own")
     func manySerialQueues() {
@@ -171,173 +99,7 @@ struct TaskQueueTests {
         #expect(last.allSatisfy { $0.value == 2 })
         #expect(scheduler.metrics.threadsStarted <= 2)
     }
-
-    // MARK: - Width
-
-    @Test("runs as many at a time as it may, and never more", arguments: [1, 2, 3, 5])
-    func width(limit: Int) {
-        let queue = TaskQueue(maxConcurrentTaskCount: limit, scheduler: makeScheduler(workers: 8))
-        let crowd = Crowd()
-        let inside = Counter()
-        let gate = Gate()
-        for _ in 0..<limit {
-            queue.async {
-                crowd.visit {
-                    inside.add()
-                    gate.pass()
-                }
-            }
-        }
-        for _ in 0..<300 { queue.async { crowd.visit() } }
-        #expect(eventually { inside.count == limit })
-        gate.open()
-        queue.waitUntilAllTasksAreFinished()
-        #expect(crowd.most == limit)
-    }
-
-    @Test("runs more at a time as soon as its limit is raised")
-    func raisedWidth() {
-        let queue = TaskQueue.serial(scheduler: makeScheduler(workers: 4))
-        let inside = Counter()
-        let gate = Gate()
-        for number in 0..<8 {
-            queue.async {
-                inside.add()
-                gate.pass()
-            }
-            // A serial queue's worker may take several at once, which then wait for the first of them.
-            if number == 0 { #expect(eventually { inside.count == 1 }) }
-        }
-        queue.maxConcurrentTaskCount = 3
-        #expect(eventually { inside.count == 3 })
-        queue.maxConcurrentTaskCount = TaskQueue.unlimited
-        #expect(eventually { inside.count == 4 })
-        gate.open()
-        queue.waitUntilAllTasksAreFinished()
-        #expect(inside.count == 8)
-    }
-
-    @Test("starts no more than the new limit once it is lowered")
-    func loweredWidth() {
-        let queue = TaskQueue(maxConcurrentTaskCount: 4, scheduler: makeScheduler(workers: 4))
-        let inside = Counter()
-        let gate = Gate()
-        for _ in 0..<4 {
-            queue.async {
-                inside.add()
-                gate.pass()
-            }
-        }
-        #expect(eventually { inside.count == 4 })
-        queue.maxConcurrentTaskCount = 1
-        let crowd = Crowd()
-        for _ in 0..<500 { queue.async { crowd.visit() } }
-        gate.open()
-        queue.waitUntilAllTasksAreFinished()
-        // The four that ran when the limit fell are through before another starts beside none of them.
-        #expect(crowd.most == 1)
-    }
-
-    @Test("that becomes serial while closures come from outside and inside runs them one at a time")
-    func serialFromNowOn() {
-        for _ in 0..<20 {
-            let queue = TaskQueue(scheduler: makeScheduler(workers: 3))
-            let group = WaitGroup()
-            for _ in 0..<100 {
-                queue.async(group: group) { queue.async(group: group) {} }
-            }
-            queue.maxConcurrentTaskCount = 1
-            group.wait()
-            let crowd = Crowd()
-            for _ in 0..<100 {
-                queue.async(group: group) {
-                    crowd.visit()
-                    queue.async(group: group) { crowd.visit() }
-                }
-            }
-            group.wait()
-            #expect(crowd.most == 1)
-        }
-    }
-
-    @Test("loses and repeats nothing while its limit changes under load")
-    func widthUnderLoad() {
-        let queue = TaskQueue(scheduler: makeScheduler(workers: 3))
-        let runs = Counter()
-        let stop = Counter()
-        let group = WaitGroup()
-        onThreads(3) { thread in
-            if thread == 0 {
-                var width = 0
-                while stop.count < 2 {
-                    width += 1
-                    queue.maxConcurrentTaskCount = width % 4 == 0 ? TaskQueue.unlimited : width % 4
-                }
-            } else {
-                for _ in 0..<5_000 { queue.async(group: group) { runs.add() } }
-                stop.add()
-            }
-        }
-        group.wait()
-        #expect(runs.count == 10_000)
-        #expect(queue.pendingTaskCount == 0)
-    }
-
     // MARK: - Counting and waiting
-
-    @Test("counts what is submitted and not yet done")
-    func pending() {
-        let queue = TaskQueue.serial(scheduler: makeScheduler())
-        let gate = Gate()
-        queue.async { gate.pass() }
-        for _ in 0..<9 { queue.async {} }
-        #expect(queue.pendingTaskCount == 10)
-        gate.open()
-        queue.waitUntilAllTasksAreFinished()
-        #expect(queue.pendingTaskCount == 0)
-    }
-
-    @Test("that is empty is waited for without waiting")
-    func waitForNothing() async {
-        let queue = TaskQueue(scheduler: makeScheduler())
-        await queue.drained()
-        waitFor(queue)
-        #expect(queue.pendingTaskCount == 0)
-    }
-
-    @Test("has run everything when the wait for it is over, again and again")
-    func waiting() {
-        let queue = TaskQueue(scheduler: makeScheduler())
-        let runs = Counter()
-        for round in 1...500 {
-            for _ in 0..<5 { queue.async { runs.add() } }
-            queue.waitUntilAllTasksAreFinished()
-            #expect(runs.count == 5 * round)
-        }
-    }
-
-    @Test("lets several threads wait at once, inside closures of another queue too")
-    func manyWaiters() {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(scheduler: scheduler)
-        let other = TaskQueue(scheduler: scheduler)
-        let runs = Counter()
-        let gate = Gate()
-        let passed = WaitGroup()
-        queue.async { gate.pass() }
-        for _ in 0..<100 { queue.async { runs.add() } }
-        other.async(group: passed) {
-            queue.waitUntilAllTasksAreFinished()
-            if runs.count == 100 { runs.add(1_000) }
-        }
-        gate.open()
-        onThreads(4) { _ in
-            queue.waitUntilAllTasksAreFinished()
-            if runs.count.isMultiple(of: 1_000) { runs.add(1_000_000) }
-        }
-        passed.wait()
-        #expect(runs.count == 1_100)
-    }
 
     @Test("drained() returns after everything ran, for many tasks at once")
     func drained() async {
@@ -358,19 +120,6 @@ struct TaskQueueTests {
     }
 
     // MARK: - Its life
-
-    @Test("that goes away still runs what was submitted", arguments: [1, 2, TaskQueue.unlimited])
-    func released(width: Int) {
-        let scheduler = makeScheduler()
-        let group = WaitGroup()
-        let runs = Counter()
-        for _ in 0..<300 {
-            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-            for _ in 0..<10 { queue.async(group: group) { runs.add() } }
-        }
-        group.wait()
-        #expect(runs.count == 3_000)
-    }
 
     @Test("that goes away while it is suspended runs what was submitted")
     func releasedSuspended() {
@@ -403,10 +152,5 @@ struct TaskQueueTests {
         }
         group.wait()
         #expect(runs.count == 1_200)
-    }
-
-    /// The blocking wait, from an asynchronous test.
-    private func waitFor(_ queue: TaskQueue) {
-        queue.waitUntilAllTasksAreFinished()
     }
 }

@@ -9,36 +9,6 @@ import Testing
 struct TimerTests {
     let queue = TaskQueue(scheduler: makeScheduler())
 
-    @Test("asyncAfter runs once, not early, and lets go of its captures")
-    func once() {
-        let census = Census()
-        let runs = Counter()
-        let early = Counter()
-        let due = ContinuousClock.now + .milliseconds(20)
-        let timer = { [object = census.newborn()] in
-            queue.asyncAfter(.milliseconds(20)) {
-                object.touch()
-                if ContinuousClock.now < due { early.add() }
-                runs.add()
-            }
-        }()
-        #expect(eventually { census.alive == 0 })
-        #expect(runs.count == 1)
-        #expect(early.count == 0)
-        #expect(!timer.isCancelled)
-        #expect(timer.cancel() == .wasOver)
-    }
-
-    @Test("A deadline that has passed, and delays of nothing and less, are at once")
-    func atOnce() {
-        let runs = Counter()
-        queue.asyncAfter(deadline: .now - .seconds(10)) { runs.add() }
-        queue.asyncAfter(deadline: .now + .milliseconds(1)) { runs.add() }
-        queue.asyncAfter(.zero) { runs.add() }
-        queue.asyncAfter(.seconds(-1)) { runs.add() }
-        #expect(eventually { runs.count == 4 })
-    }
-
     /// One timer of the engine's, made and let go of as a program in C would.
     private func inC(_ set: (inout od_timer_options) -> Void, _ calls: Counter) throws {
         guard case .engine(let handle, _) = queue.route else { return }
@@ -157,97 +127,6 @@ struct TimerTests {
         #expect(census.alive == 0)
         #expect(timer.isCancelled)
         #expect(timer.cancel() == .wasOver)
-    }
-
-    /// The only worker is busy until all of them are due: nobody looks before that. Repeated where the first was due
-    /// before the last was armed.
-    @Test("A serial queue runs timers in the order of their times")
-    func order() throws {
-        let scheduler = try Scheduler(workers: 1, placement: .none, name: "test")
-        let serial = TaskQueue.serial(scheduler: scheduler)
-        var inTime = false
-        for round in 0..<20 where !inTime {
-            let log = Log<Int>(), begun = Counter(), armed = Counter()
-            serial.async {
-                begun.add()
-                while armed.count == 0 {}
-            }
-            #expect(eventually { begun.count == 1 })
-            let begin = ContinuousClock.now + .milliseconds(5 << min(round, 8))
-            for number in (0..<20).reversed() {
-                serial.asyncAfter(deadline: begin + .microseconds(5 * number)) { log.note(number) }
-            }
-            inTime = ContinuousClock.now < begin
-            while ContinuousClock.now < begin + .microseconds(200) {}
-            armed.add()
-            #expect(eventually { log.all.count == 20 })
-            #expect(!inTime || log.all == Array(0..<20))
-        }
-        #expect(inTime)
-    }
-
-    @Test("A deadline is never early, and one that has passed is at once")
-    func deadlines() {
-        let runs = Counter(), early = Counter()
-        for number in -3..<20 {
-            let deadline = ContinuousClock.now + .microseconds(200 * number)
-            queue.asyncAfter(deadline: deadline) {
-                if ContinuousClock.now < deadline { early.add() }
-                runs.add()
-            }
-        }
-        queue.asyncAfter(deadline: .now - .seconds(1_000_000)) { runs.add() }
-        let never = queue.asyncAfter(deadline: .now + .seconds(Int64.max / 2)) { runs.add() }
-        #expect(eventually { runs.count == 24 })
-        #expect(early.count == 0)
-        #expect(never.cancel() == .prevented)
-    }
-
-    @Test("A suspended queue keeps what is due; cancelAll takes it back")
-    func suspended() {
-        let runs = Counter()
-        queue.suspend()
-        queue.asyncAfter(.milliseconds(2)) { runs.add() }
-        #expect(eventually { queue.pendingTaskCount == 1 })
-        queue.resume()
-        #expect(eventually { runs.count == 1 })
-
-        queue.suspend()
-        let taken = queue.asyncAfter(.zero) { runs.add() }
-        #expect(eventually { queue.pendingTaskCount == 1 })
-        #expect(queue.cancelAll() == 1)
-        queue.resume()
-        #expect(eventually { taken.isCancelled })
-        #expect(runs.count == 1)
-    }
-
-    @Test("A timer wakes those that block every worker")
-    func unblocks() throws {
-        let scheduler = try Scheduler(workers: 1, placement: .none, name: "test")
-        let blocked = TaskQueue(scheduler: scheduler)
-        let gate = Gate()
-        blocked.async {
-            blocked.asyncAfter(.milliseconds(3)) { gate.open() }
-            gate.pass()
-        }
-        blocked.waitUntilAllTasksAreFinished()
-    }
-
-    @Test("every repeats, does not overlap, and begins no call after cancel")
-    func every() {
-        let runs = Counter()
-        let crowd = Crowd()
-        let timer = queue.every(.milliseconds(1)) {
-            crowd.visit { usleep(300) }
-            runs.add()
-        }
-        #expect(eventually { runs.count >= 10 })
-        if timer.cancel() == .running { queue.waitUntilAllTasksAreFinished() }
-        let after = runs.count
-        usleep(20_000)
-        #expect(runs.count == after)
-        #expect(crowd.most == 1)
-        #expect(timer.isCancelled)
     }
 
     @Test("Calls and missed ones are the intervals that passed")

@@ -38,34 +38,6 @@ struct WorkItemTests {
         }
     }
 
-    @Test("runs in sync on the calling thread, in the queue's order")
-    func sync() {
-        let serial = TaskQueue.serial(scheduler: makeScheduler())
-        let order = Log<Int>()
-        let here = Log<Bool>()
-        onThreads(1) { _ in
-            let me = threadIdentity()
-            let item = WorkItem {
-                order.note(100)
-                here.note(threadIdentity() == me)
-            }
-            for number in 0..<100 { serial.async { order.note(number) } }
-            serial.sync(execute: item)
-        }
-        #expect(order.all == Array(0...100))
-        #expect(here.all == [true])
-    }
-
-    @Test("is counted by its group")
-    func group() {
-        let group = WaitGroup()
-        let runs = Counter()
-        let items = (0..<50).map { _ in WorkItem { runs.add() } }
-        for item in items { queue.async(group: group, execute: item) }
-        group.wait()
-        #expect(runs.count == 50)
-    }
-
     @Test("raises its closure above the queue, as its quality of service says")
     func qos() {
         let seen = Log<TaskQueue.QoS?>()
@@ -80,63 +52,6 @@ struct WorkItemTests {
     }
 
     // MARK: - Cancelled before it runs
-
-    @Test("cancelled before its turn never runs, has ended at once, and its group is done with it")
-    func cancelledBefore() {
-        let (started, gate) = (Gate(), Gate())
-        let serial = TaskQueue.serial(scheduler: makeScheduler(workers: 1))
-        serial.async {
-            started.open()
-            gate.pass()
-        }
-        started.pass()
-        let runs = Counter()
-        let item = WorkItem { runs.add() }
-        let group = WaitGroup()
-        let notified = Counter()
-        serial.async(group: group, execute: item)
-        item.notify(on: queue) { notified.add() }
-        item.cancel()
-        #expect(item.isCancelled)
-        #expect(item.wait(timeout: .zero) == .success)
-        #expect(eventually { notified.count == 1 })
-        #expect(group.wait(timeout: .zero) == .timedOut)
-        gate.open()
-        #expect(group.wait(timeout: .seconds(20)) == .success)
-        #expect(runs.count == 0)
-        #expect(notified.count == 1)
-        #expect(item.description == "WorkItem (cancelled, ended)")
-    }
-
-    @Test("cancelled and never submitted has ended too: nobody waits for ever")
-    func cancelledUnsubmitted() {
-        let item = WorkItem { Issue.record("a cancelled item ran") }
-        item.cancel()
-        item.cancel()
-        item.wait()
-        item.perform()
-        queue.async(execute: item)
-        queue.sync(execute: item)
-        queue.waitUntilAllTasksAreFinished()
-        let notified = WaitGroup()
-        notified.enter()
-        item.notify(on: queue) { notified.leave() }
-        #expect(notified.wait(timeout: .seconds(20)) == .success)
-    }
-
-    @Test("cancelled after its first run does not run again, and stays ended")
-    func cancelledLater() {
-        let runs = Counter()
-        let item = WorkItem { runs.add() }
-        item.perform()
-        item.cancel()
-        item.perform()
-        queue.async(execute: item)
-        queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 1)
-        #expect(item.isCancelled)
-        item.wait()
-    }
 
     @Test("taken back by its queue is cancelled, and has ended")
     func takenBack() {
@@ -192,16 +107,6 @@ struct WorkItemTests {
         gate.open()
         for queue in queues { queue.waitUntilAllTasksAreFinished() }
         #expect(item.isCancelled)
-    }
-
-    @Test("let go before it ever began makes its notifications")
-    func letGo() {
-        let notified = Counter()
-        for _ in 0..<20 {
-            let item = WorkItem { Issue.record("it was never submitted") }
-            item.notify(on: queue) { notified.add() }
-        }
-        #expect(eventually { notified.count == 20 })
     }
 
     @Test("submitted for later runs then, unless it or its timer is cancelled")
@@ -283,73 +188,5 @@ struct WorkItemTests {
         item.wait()
         #expect(item.isCancelled)
         holder.value = nil
-    }
-
-    @Test("cancelled while it starts either runs or does not, and ends once")
-    func race() {
-        for _ in 0..<500 {
-            let (runs, notified) = (Counter(), Counter())
-            let item = WorkItem { runs.add() }
-            item.notify(on: queue) { notified.add() }
-            onThreads(2) { thread in
-                if thread == 0 { queue.async(execute: item) } else { item.cancel() }
-            }
-            item.wait()
-            queue.waitUntilAllTasksAreFinished()
-            #expect(runs.count <= 1)
-            #expect(eventually { notified.count == 1 })
-        }
-    }
-
-    // MARK: - Notifications
-
-    @Test("notifies each who asked, in order, after the first run and not again")
-    func notifies() {
-        let serial = TaskQueue.serial(scheduler: makeScheduler())
-        let order = Log<Int>()
-        let item = WorkItem { order.note(-1) }
-        for number in 0..<10 { item.notify(on: serial) { order.note(number) } }
-        queue.async(execute: item)
-        #expect(eventually { order.all.count == 11 })
-        #expect(order.all == Array(-1..<10))
-        item.perform()
-        item.notify(on: serial) { order.note(10) }
-        #expect(eventually { order.all.count == 13 })
-        #expect(order.all == Array(-1..<10) + [-1, 10])
-    }
-
-    @Test("is what an item or a group notifies with", arguments: [false, true])
-    func items(cancelled: Bool) {
-        let runs = Counter()
-        let follower = WorkItem { runs.add() }
-        let last = WorkItem { runs.add() }
-        let first = WorkItem { runs.add() }
-        let group = WaitGroup()
-        group.enter()
-        first.notify(on: queue, execute: follower)
-        group.notify(on: queue, execute: last)
-        if cancelled { follower.cancel() }
-        first.perform()
-        follower.wait()
-        #expect(last.wait(timeout: .zero) == .timedOut)
-        group.leave()
-        last.wait()
-        #expect(runs.count == (cancelled ? 2 : 3))
-    }
-
-    @Test("releases what it captured with its last reference")
-    func captures() {
-        let census = Census()
-        do {
-            let tracked = census.newborn()
-            let item = WorkItem { tracked.touch() }
-            queue.async(execute: item)
-            queue.async(execute: item)
-            item.notify(on: queue) { tracked.touch() }
-            item.wait()
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(eventually { census.alive == 0 })
-        #expect(census.died == 1)
     }
 }
