@@ -407,6 +407,38 @@ static void long_group_names_keep_their_end(void **state)
     odi_recording_free(recording);
 }
 
+/* In a group of version 2 whose path has as many bytes as `context` says. */
+static odi_read_status read_long_group(const odi_source *source, const char *path, char *buffer,
+                                       size_t capacity, size_t *length)
+{
+    *length = 0;
+    if (strcmp(path, "/proc/self/mountinfo") == 0)
+        fail_msg("a group is looked for");
+    if (strcmp(path, "/proc/self/cgroup") != 0)
+        return ODI_READ_ABSENT;
+    size_t bytes = *(const size_t *)source->context;
+
+    assert_true(capacity > bytes + 4);
+    memcpy(buffer, "0::/", 4);
+    memset(buffer + 4, 'x', bytes - 1);
+    buffer[bytes + 3] = '\n';
+    *length = bytes + 4;
+    return ODI_READ_OK;
+}
+
+static void a_group_whose_path_does_not_fit_is_none(void **state)
+{
+    (void)state;
+    for (size_t bytes = ODI_PATH_LIMIT; bytes < ODI_PATH_LIMIT + 2; bytes++) {
+        odi_source source = {.read = read_long_group, .affinity = five_cpus, .root = "",
+                             .context = &bytes};
+        odi_limits limits;
+
+        odi_limits_read(&source, &limits);
+        assert_int_equal(limits.cpu_count, 5);
+    }
+}
+
 static void this_machine_can_be_read_again_and_again(void **state)
 {
     (void)state;
@@ -441,6 +473,7 @@ int main(void)
         cmocka_unit_test(a_refused_affinity_call_falls_back_to_files),
         cmocka_unit_test(thousands_of_mounts_do_not_hide_the_group),
         cmocka_unit_test(long_group_names_keep_their_end),
+        cmocka_unit_test(a_group_whose_path_does_not_fit_is_none),
         cmocka_unit_test(this_machine_can_be_read_again_and_again),
     };
 

@@ -237,6 +237,7 @@ static void files_are_read_up_to_the_buffers_end(void **state)
 
     assert_int_equal(try_read("/ten", 64, &length), ODI_READ_OK);
     assert_int_equal(length, 10);
+    errno = EINTR; /* an interruption of before is none of this read's */
     assert_int_equal(try_read("/ten", 10, &length), ODI_READ_OK);
     assert_int_equal(length, 10);
     assert_int_equal(try_read("/ten", 9, &length), ODI_READ_TRUNCATED);
