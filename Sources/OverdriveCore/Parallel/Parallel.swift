@@ -13,6 +13,60 @@
 ///
 /// - Threading: Operations are called from any thread, which takes part as a guest of the scheduler unless it is one of its
 ///   workers. A task calls them through ``run(_:)``, and suspends meanwhile.
+///
+/// ## Topics
+///
+/// ### How it is done
+/// - ``init(on:grain:placement:token:progress:)``
+/// - ``run(_:)``
+/// - ``run(mutating:_:)``
+/// - ``Progress``
+/// - ``Placement``
+///
+/// ### Loops
+/// - ``forEach(mutating:_:)``
+/// - ``forEachChunk(_:_:)``
+/// - ``forEachChunk(_:scratch:_:)``
+/// - ``chunks(of:size:_:)``
+/// - ``map(_:_:)-swift.method``
+/// - ``map(_:_:)-swift.type.method``
+/// - ``scan(_:_:_:)``
+///
+/// ### Collecting
+/// - ``reduce(_:into:_:combine:)``
+/// - ``filter(_:_:)``
+/// - ``compactMap(_:_:)``
+/// - ``flatMap(_:_:)``
+/// - ``grouping(_:by:)``
+///
+/// ### Searching
+/// - ``first(_:where:)``
+/// - ``contains(_:_:)``
+/// - ``contains(_:where:)``
+/// - ``allSatisfy(_:_:)``
+/// - ``min(_:)``
+/// - ``min(_:by:)``
+/// - ``max(_:)``
+/// - ``max(_:by:)``
+///
+/// ### Sorting
+/// - ``sort(_:)``
+/// - ``sorted(_:)``
+/// - ``sorted(_:by:)``
+/// - ``stableSort(_:)``
+/// - ``stableSort(_:by:)``
+///
+/// ### Divide and conquer
+/// - ``join(_:_:)-swift.method``
+/// - ``join(splitting:at:_:_:)``
+/// - ``join(count:_:_:_:)-swift.method``
+/// - ``invoke(_:_:_:)``
+/// - ``invoke(count:_:)``
+/// - ``scope(_:)-swift.method``
+/// - ``scope(_:)-swift.type.method``
+/// - ``scope(throwing:_:)``
+/// - ``Scope``
+/// - ``ThrowingScope``
 @frozen
 public struct Parallel: Sendable {
     @usableFromInline let scheduler: Scheduler?
