@@ -131,9 +131,9 @@ final class WallTimer: @unchecked Sendable {
         func callAsFunction() { timer.tick(round) }
     }
 
-    /// Its only call does not come, unless it was armed again.
+    /// No call comes any more, unless it was armed again.
     private func end(of round: Int) {
-        if interval == 0, section({ !isOver && round == self.round }) { cancel() }
+        if section({ !isOver && round == self.round }) { cancel() }
     }
 
     /// How often it is due is for the clock to say, and not for the engine's timer.

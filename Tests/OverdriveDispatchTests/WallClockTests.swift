@@ -98,6 +98,25 @@ extension DropIn {
             #expect(fired.count == 0)
         }
 
+        @Test("a repeating timer leaves the clock when its scheduler is shut down, and is not armed by it again")
+        func shutDown() throws {
+            let clock = Clock()
+            let fired = Counter()
+            let scheduler = try Scheduler(workers: 1)
+            weak var kept: WallTimer?
+            do {
+                let ours = TaskQueue.serial(label: "wall clock, own", scheduler: scheduler)
+                let timer = WallTimer(clock.clock, on: ours, at: clock.inSeconds(3600), every: 1_000_000_000) { _ in fired.add() }
+                kept = timer
+            }
+            clock.set(on: 1)
+            #expect(kept != nil)
+            scheduler.shutdown(deadline: .zero)
+            #expect(eventually { kept == nil })
+            clock.set(on: 3600)
+            #expect(fired.count == 0)
+        }
+
         @Test("a source counts the intervals that the clock passed over, keeps to whole ones from the first time, and stops")
         func repeating() {
             let clock = Clock()
