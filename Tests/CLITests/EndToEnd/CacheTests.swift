@@ -16,9 +16,26 @@ struct CacheTests {
         outcome.errorLines.first { $0.hasPrefix("bytes ") }?.split(separator: " ").last.map(String.init)
     }
 
-    /// Lets the files become older than the run that reads them: the time of a change of status cannot be set.
+    /// Lets the files become older than the run that reads them: until the file system's clock has gone on.
     private func age(_ tree: TemporaryTree) throws {
-        usleep(30_000)
+        func changedNow() throws -> timespec {
+            let probe = "\(tree.path).probe"
+            let file = open(probe, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+            try #require(file >= 0)
+            defer {
+                close(file)
+                unlink(probe)
+            }
+            var status = stat()
+            try #require(fstat(file, &status) == 0)
+            return status.st_ctim
+        }
+        let before = try changedNow()
+        var now = before
+        while now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec {
+            usleep(500)
+            now = try changedNow()
+        }
     }
 
     @Test("reads nothing of a tree that has not changed, and prints the same")
