@@ -134,8 +134,8 @@ typedef struct od_stop_report {
  * accepted is run; what has not started by then is cancelled, what runs is reported. Returns
  * at most 50 ms after the deadline, unless what is cancelled takes long to be given up
  * (deinitialisers and notifications run here). Later submissions are discarded and counted as cancelled.
- * What is submitted beside the call may be, too, also before the deadline: where all submissions have
- * returned first, none is. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
+ * What is submitted beside the call may be, too, also before the deadline: its submitters' own, and nothing
+ * that had been submitted before. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
  * with the same report, for those that came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 

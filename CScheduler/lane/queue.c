@@ -695,6 +695,43 @@ static void cancel_if_of(void *object, void *pool)
         odi_lock_release(&queue->watch.lock);
 }
 
+/* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
+static bool is_owed(od_queue *queue)
+{
+    od_queue *target = odi_target_lane(queue);
+    bool owed = queue->gate.coming > 0;
+
+    if (owed && target != NULL) {
+        odi_lock_acquire(&target->watch.lock);
+        owed = target->guests == 0 && !odi_target_has_stranded(queue);
+        odi_lock_release(&target->watch.lock);
+    }
+    return owed;
+}
+
+typedef struct {
+    const od_pool *pool;
+    bool found;
+} debt;
+
+static void find_debt(void *object, void *raw)
+{
+    od_queue *queue = object;
+    debt *it = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    it->found = it->found || (queue->pool == it->pool && is_owed(queue));
+    odi_lock_release(&queue->watch.lock);
+}
+
+static bool is_any_owed(od_pool *pool)
+{
+    debt it = {pool, false};
+
+    odi_arena_visit(&queues, find_debt, &it);
+    return it.found;
+}
+
 /* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
 static void cancel_all_of(od_pool *pool)
 {
@@ -705,4 +742,5 @@ __attribute__((constructor)) static void register_for_fork(void)
 {
     odi_fork_above = forked;
     odi_cancel_above = cancel_all_of;
+    odi_owed_above = is_any_owed;
 }

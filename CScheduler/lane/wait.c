@@ -85,7 +85,7 @@ static bool run_one(odi_worker *worker, const odi_awaited *set, const odi_watch_
         if (!odi_deque_take_wanted(deque, is_awaited, set, &job))
             continue;
         if (odi_deque_size(deque) > 0) /* who looked at that moment may have missed it */
-            (void)odi_crew_publish(worker->crew, worker->site);
+            odi_crew_publish(worker->crew, worker->site);
         run_apart(worker, set, waiter, job);
         return true;
     }

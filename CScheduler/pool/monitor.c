@@ -206,7 +206,7 @@ static void see_to_what_is_due(odi_crew *crew)
     if (!odi_crew_is_due(crew))
         return;
     odi_store_relaxed(&crew->agenda.overdue, true); /* relaxed: a hint */
-    (void)odi_crew_publish(crew, &crew->sites[0]);
+    odi_crew_publish(crew, &crew->sites[0]);
 }
 
 /* One look at the crew. Returns whether there was a reason to look. */
@@ -227,7 +227,7 @@ static bool tick(odi_crew *crew)
     odi_lock_release(&crew->lock);
     notice_a_stall(crew->pool, count, work_waits);
     if (work_waits) {
-        (void)odi_crew_publish(crew, &crew->sites[0]);
+        odi_crew_publish(crew, &crew->sites[0]);
         see_to_what_is_due(crew);
     }
     crew->refresh(crew);
@@ -250,7 +250,7 @@ static void disarm(odi_crew *crew)
     odi_fence_heavy(S4);
     /* What was published before the flag could be seen is found here. */
     if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, &crew->sites[0]);
+        odi_crew_publish(crew, &crew->sites[0]);
 }
 
 /* Sleeps to the next tick. An alarm that is due before is looked at before. */

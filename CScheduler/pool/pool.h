@@ -6,7 +6,8 @@
  * States   RUNNING   -> STOPPING    od_pool_stop: workers leave when they find nothing
  *          STOPPING  -> CANCELLING  the deadline, or the last has left: workers leave before their next
  *                                   job, and what is submitted is discarded
- *          either    -> STOPPED     the last thread has departed, or is reported stuck
+ *          either    -> STOPPED     the last thread has departed, or is reported stuck; the injectors are
+ *                                   closed, and what lay there is discarded
  *
  * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
  *                                      it sees the work
@@ -104,11 +105,9 @@ void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs
 /* Whether the calling thread is inside a job of the pool that it runs for want of memory. */
 bool odi_pool_is_helped(const od_pool *pool);
 
-/* stop.c: discards what waits in the pool's injectors, whose stop is past its deadline or over. Who does so
- * already leaves it to his next look. */
-void odi_pool_discard(od_pool *pool);
-/* The same, and a job that was not accepted. */
-void odi_pool_discard_job(od_pool *pool, odi_entry job);
+/* stop.c: discards a job, whose pool's stop is past its deadline or over, and what that submits. Who discards
+ * already does so when he is through with what he has in hand, so that this needs no deeper stack for more of them. */
+void odi_pool_discard(od_pool *pool, odi_entry job);
 
 /* Whether the calling thread is in the midst of that. */
 bool odi_pool_is_discarded_here(const od_pool *pool);
@@ -137,6 +136,9 @@ extern void (*odi_fork_above)(void);
 /* The same: cancels what the pool's queues still hold when its deadline has passed; before it, what suspended
  * ones hold, which nobody would run. What they are given from here on asks the pool again. */
 extern void (*odi_cancel_above)(od_pool *pool);
+
+/* The same: whether somebody has called a drainer for jobs of the pool's queues, and not yet given it to the pool. */
+extern bool (*odi_owed_above)(od_pool *pool);
 
 /* The same: writes which jobs of the pool wait for what, from ": " on, into a text. */
 extern void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "base/cache_line.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -154,50 +156,79 @@ static bool discard_waiting(odi_crew *crew)
 }
 
 /* What the calling thread discards; one stop's deinitialiser may stop another pool. */
+typedef struct late_job {
+    odi_entry job;
+    struct late_job *next;
+} late_job;
+
 typedef struct discarded {
     const od_pool *pool;
-    const struct discarded *outer;
+    struct discarded *outer;
+    late_job *first, **end; /* what was discarded has submitted them, in this order */
 } discarded;
 
-static _Thread_local const discarded *discarded_here;
+static _Thread_local discarded *discarded_here;
 
-bool odi_pool_is_discarded_here(const od_pool *pool)
+static discarded *discarding(const od_pool *pool)
 {
-    const discarded *each = discarded_here;
+    discarded *each = discarded_here;
 
     while (each != NULL && each->pool != pool)
         each = each->outer;
-    return each != NULL;
+    return each;
+}
+
+bool odi_pool_is_discarded_here(const od_pool *pool)
+{
+    return discarding(pool) != NULL;
+}
+
+static void begin_to_discard(od_pool *pool, discarded *here)
+{
+    *here = (discarded){pool, discarded_here, NULL, &here->first};
+    discarded_here = here;
+}
+
+/* True: there was something. */
+static bool discard_late(odi_crew *crew, discarded *here)
+{
+    late_job *each = here->first;
+
+    if (each == NULL)
+        return false;
+    odi_entry job = each->job;
+    here->first = each->next;
+    if (here->first == NULL)
+        here->end = &here->first;
+    free(each);
+    odi_run_discard(crew, job);
+    return true;
+}
+
+static void end_to_discard(od_pool *pool, discarded *here)
+{
+    while (discard_late(&pool->crew, here)) {
+    }
+    discarded_here = here->outer;
 }
 
 /* This thread begins no job of the pool from here on: a queue that is cancelled may give the pool a
  * drainer that comes to jobs of one that is not cancelled yet, and such a job may wait for one that is
- * stuck. What it gives the pool itself lies there until its next look. */
-ODI_COLD void odi_pool_discard(od_pool *pool)
+ * stuck. What was not accepted is the caller's alone: what others have submitted is the stop's. */
+ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
 {
-    discarded here = {pool, discarded_here};
+    discarded mine, *here = discarding(pool);
+    late_job *more = here != NULL ? malloc(sizeof *more) : NULL;
 
-    if (odi_pool_is_discarded_here(pool))
+    if (more != NULL) {
+        *more = (late_job){job, NULL};
+        *here->end = more;
+        here->end = &more->next;
         return;
-    discarded_here = &here;
-    odi_reader_join();
-    while (discard_injectors(&pool->crew)) {
     }
-    odi_reader_leave();
-    discarded_here = here.outer;
-}
-
-/* Where the discarding of one submits the next it needs no deeper stack for more of them. */
-ODI_COLD void odi_pool_discard_job(od_pool *pool, odi_entry job)
-{
-    discarded here = {pool, discarded_here};
-
-    if (odi_pool_is_discarded_here(pool) && odi_site_push(&pool->crew.sites[0], OD_BAND_DEFAULT, job))
-        return;
-    discarded_here = &here;
+    begin_to_discard(pool, &mine);
     odi_run_discard(&pool->crew, job);
-    discarded_here = here.outer;
-    odi_pool_discard(pool);
+    end_to_discard(pool, &mine);
 }
 
 /* Cancels what the queues hold, and discards all that waits. Twice, for deinitialisers and
@@ -205,16 +236,43 @@ ODI_COLD void odi_pool_discard_job(od_pool *pool, odi_entry job)
  * is in no report. */
 static void give_up(od_pool *pool)
 {
-    discarded here = {pool, discarded_here};
+    discarded here;
 
-    discarded_here = &here;
+    begin_to_discard(pool, &here);
     for (int times = 0; times < 2; times++) {
         if (odi_cancel_above != NULL)
             odi_cancel_above(pool);
-        while (discard_waiting(&pool->crew)) {
+        while (discard_waiting(&pool->crew) || discard_late(&pool->crew, &here)) {
         }
     }
-    discarded_here = here.outer;
+    end_to_discard(pool, &here);
+}
+
+/* Nobody adds to it from here on: who comes discards his own. How the wait ends: by who has a place in it already,
+ * two stores on, or who has claimed it. */
+static void close_injector(odi_crew *crew, odi_injector *injector)
+{
+    odi_injector_close(injector);
+    for (int round = 0; !odi_injector_is_used_up(injector); round++) {
+        if (!discard_injector(crew, injector))
+            odi_thread_give_way(round);
+    }
+}
+
+/* What came too late for the last worker, or found no thread. The announcement's heavy fence stands before it (S4). */
+static void close_injectors(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+    discarded here;
+
+    begin_to_discard(pool, &here);
+    odi_reader_join();
+    for (int site = 0; site < crew->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            close_injector(crew, &crew->sites[site].injectors[band]);
+    }
+    odi_reader_leave();
+    end_to_discard(pool, &here);
 }
 
 /* One load per worker tells both how many jobs it has done and whether it is in one. */
@@ -272,14 +330,32 @@ void odi_pool_await_monitor(od_pool *pool, int64_t until)
     odi_lock_release(&crew->lock);
 }
 
+/* Who submits to a queue may have called a drainer for what others have put there, and lost his CPU. False: the
+ * deadline came first. How the wait ends: by that thread's next step, which brings a worker. */
+static bool await_what_is_owed(od_pool *pool)
+{
+    odi_crew *crew = &pool->crew;
+
+    while (odi_owed_above != NULL && odi_owed_above(pool) && !odi_crew_has_jobs(crew) && all_have_left(pool)) {
+        /* relaxed: as in await_departures */
+        if (odi_clock_now() >= odi_load_relaxed(&pool->stop_deadline))
+            return false;
+        odi_futex_wait(&crew->departures, odi_load_acquire(&crew->departures, S3), odi_clock_after(LOOK_NS));
+    }
+    return true;
+}
+
 /* Everybody knows that the pool stops. True: every worker has left, all that was accepted has run, and no
  * worker comes any more. False: the deadline came first. */
 static bool await_the_last(od_pool *pool)
 {
-    bool in_time = await_departures(pool, false);
+    bool in_time, closed = false;
 
-    while (in_time && !close_if_empty(pool)) /* what came meanwhile has started workers */
-        in_time = await_departures(pool, false);
+    do {
+        in_time = await_departures(pool, false) && await_what_is_owed(pool);
+        if (in_time)
+            closed = close_if_empty(pool);
+    } while (in_time && !closed); /* what came meanwhile has started workers */
     return in_time;
 }
 
@@ -301,7 +377,7 @@ static void stop(od_pool *pool)
 
     int64_t grace = odi_clock_after(GRACE_NS);
     cancel_the_rest(pool, in_time, grace);
-    odi_pool_discard(pool); /* what came too late for the last worker, or found no thread */
+    close_injectors(pool);
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
      * does not wait for that beyond it: od_pool_free does. */

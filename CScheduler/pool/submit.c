@@ -27,13 +27,15 @@ bool odi_pool_is_helped(const od_pool *pool)
     return help != NULL;
 }
 
-/* Memory is short for it, or there is no pool any more. */
+/* There is no room for it, or no pool any more. */
 ODI_COLD static void run_here(od_pool *pool, odi_entry job)
 {
     help_given here = {pool, helping};
 
-    if (odi_pool_is_discarded_here(pool)) {
-        odi_run_discard(&pool->crew, job);
+    odi_fence_light(S4); /* who finds an injector closed sees the stop */
+    /* relaxed: the fence stands before it */
+    if (odi_load_relaxed(&pool->crew.attention) & ODI_CANCELLING) {
+        odi_pool_discard(pool, job);
         return;
     }
     helping = &here;
@@ -57,7 +59,7 @@ ODI_COLD od_status odi_pool_begin(od_pool *pool)
 ODI_COLD od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job)
 {
     if (status == OD_STOPPED)
-        odi_pool_discard_job(pool, job);
+        odi_pool_discard(pool, job);
     return status;
 }
 
@@ -69,14 +71,14 @@ void odi_pool_expect(od_pool *pool, od_status status)
                                         : "there is no memory for a first thread");
 }
 
-/* The pool is past its deadline: what this worker pushes nobody else looks for, and it does
- * not start either. (Running it here would never end where jobs submit themselves again.) */
-ODI_COLD static void discard_own(odi_worker *worker, uint32_t band)
+/* The pool is past its deadline, and nobody looks for what this worker has just pushed, unless the stop has taken
+ * it already: with it what lay above. (Running it here would never end where jobs submit themselves again.) */
+ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band, size_t pushed)
 {
     odi_entry job;
 
-    while (odi_deque_take(&worker->deques[band], &job))
-        odi_run_discard(worker->crew, job);
+    for (; pushed > 0 && odi_deque_take(&worker->deques[band], &job); pushed--)
+        odi_pool_discard(pool, job);
 }
 
 /* False: memory is short, and nothing is queued. */
@@ -86,11 +88,11 @@ ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t ba
 
     if (ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
         return false;
-    (void)odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
+    odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
     /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
      * sees the stop */
     if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
-        discard_own(worker, band);
+        take_back(pool, worker, band, 1);
     return true;
 }
 
@@ -99,10 +101,10 @@ static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
     odi_crew *crew = &pool->crew;
     odi_site *site = odi_crew_site_here(crew);
 
-    if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
+    if (ODI_LIKELY(odi_site_push(site, band, job)))
+        odi_crew_publish_push(crew, site);
+    else
         run_here(pool, job);
-    else if (ODI_UNLIKELY(!odi_crew_publish_push(crew, site)))
-        odi_pool_discard(pool);
 }
 
 ODI_HOT_INLINE bool submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
@@ -130,17 +132,20 @@ static void submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t ba
                                   const odi_entry *jobs, size_t count)
 {
     odi_crew *crew = &pool->crew;
+    size_t pushed = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (ODI_LIKELY(odi_worker_push(worker, band, jobs[i])))
+        if (ODI_LIKELY(odi_worker_push(worker, band, jobs[i]))) {
+            pushed++;
             continue;
-        (void)odi_crew_publish(crew, worker->site); /* what runs here may wait for it */
+        }
+        odi_crew_publish(crew, worker->site); /* what runs here may wait for it */
         run_here(pool, jobs[i]);
     }
-    (void)odi_crew_publish(crew, worker->site); /* as in submit_inside, all of it */
+    odi_crew_publish(crew, worker->site); /* as in submit_inside, all of it */
     /* relaxed: the publication's fence stands before it (S4) */
     if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
-        discard_own(worker, band);
+        take_back(pool, worker, band, pushed);
 }
 
 static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
@@ -148,7 +153,7 @@ static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry
 {
     odi_crew *crew = &pool->crew;
     odi_site *site = odi_crew_site_here(crew);
-    bool pushed = false, there = true;
+    bool pushed = false;
 
     for (size_t i = 0; i < count; i++) {
         if (ODI_LIKELY(odi_site_push(site, band, jobs[i]))) {
@@ -156,14 +161,12 @@ static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry
             continue;
         }
         if (pushed)
-            there = odi_crew_publish_push(crew, site); /* what runs here may wait for it */
+            odi_crew_publish_push(crew, site); /* what runs here may wait for it */
         pushed = false;
         run_here(pool, jobs[i]);
     }
     if (pushed)
-        there = odi_crew_publish_push(crew, site);
-    if (ODI_UNLIKELY(!there))
-        odi_pool_discard(pool);
+        odi_crew_publish_push(crew, site);
 }
 
 void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)

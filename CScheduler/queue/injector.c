@@ -17,6 +17,10 @@ enum { ROUNDS = 8 };
 /* The tickets of one round. */
 #define ROUND ((uint64_t)ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY)
 
+/* Added to tail by a close: places serve another round than such a ticket's, so that push finds the
+ * directory full. */
+#define CLOSED (ROUND * (ROUNDS / 2))
+
 /* What a block's place holds while the block serves `ticket`'s round. */
 static uintptr_t occupant_of(const odi_block *block, uint64_t ticket)
 {
@@ -127,6 +131,14 @@ static odi_block *block_new(odi_injector *injector)
 
 /* ---- life ---- */
 
+/* The tickets that were given. */
+static uint64_t last_ticket(const odi_injector *injector)
+{
+    uint64_t tail = odi_load_relaxed(&injector->tail); /* relaxed, both: exact when nobody is pushing */
+
+    return tail - odi_load_relaxed(&injector->head) >= CLOSED ? tail - CLOSED : tail;
+}
+
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 {
     injector->directory =
@@ -156,7 +168,7 @@ void odi_injector_free(odi_injector *injector)
         return;
     /* Installed are the blocks from head's to tail's, and no other. relaxed: nobody else. */
     uint64_t head = odi_load_relaxed(&injector->head) / ODI_INJECTOR_BLOCK;
-    uint64_t tail = odi_load_relaxed(&injector->tail) / ODI_INJECTOR_BLOCK;
+    uint64_t tail = last_ticket(injector) / ODI_INJECTOR_BLOCK;
     for (uint64_t block = head; block <= tail; block++) {
         uint64_t ticket = block * ODI_INJECTOR_BLOCK;
 
@@ -219,6 +231,19 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
             return true;
         }
     }
+}
+
+/* relaxed: who comes too late for it loses its CAS, and finds what stands before the close by the
+ * heavy fence that its caller has there */
+void odi_injector_close(odi_injector *injector)
+{
+    odi_add_relaxed(&injector->tail, CLOSED);
+}
+
+bool odi_injector_is_used_up(odi_injector *injector)
+{
+    /* relaxed, both: the tickets are given, and head passes them all */
+    return odi_load_relaxed(&injector->tail) - odi_load_relaxed(&injector->head) == CLOSED;
 }
 
 /* ---- consumers ---- */

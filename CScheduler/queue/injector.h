@@ -87,10 +87,16 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry);
  * or the oldest is still being written. Inside a read section. */
 size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most);
 
+/* From here on push refuses, for good; what was added before is still to be claimed. Once. Anyone. */
+void odi_injector_close(odi_injector *injector);
+
+/* Closed: whether all that was ever added is claimed. Anyone. */
+bool odi_injector_is_used_up(odi_injector *injector);
+
 /* Whether claim would find something: exact after a fence that its caller has with push. */
 bool odi_injector_has_claimable(odi_injector *injector);
 
-/* How many entries there seem to be. Anyone; a hint. */
+/* How many entries there seem to be; of a closed one more than there are. Anyone; a hint. */
 static inline uint64_t odi_injector_size(odi_injector *injector)
 {
     uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, both: a hint */

@@ -52,7 +52,7 @@ void odi_crew_move(odi_worker *worker)
         odi_home_settle(worker);
     /* What it was woken for is anybody's now. */
     if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, worker->site);
+        odi_crew_publish(crew, worker->site);
 }
 
 void odi_crew_seat(odi_worker *worker)
@@ -151,7 +151,7 @@ odi_bench_result odi_crew_bench(odi_worker *worker)
         return ODI_BENCH_STAYS;
     /* What it was woken for is somebody else's now. */
     if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, worker->site);
+        odi_crew_publish(crew, worker->site);
     odi_crew_watch_agenda(crew, worker->site); /* it may have been the keeper */
     return odi_crew_sit(worker);
 }
@@ -166,7 +166,7 @@ static void leave_room(odi_crew *crew, odi_site *site)
     odi_lock_release(&crew->lock);
     odi_fence_heavy(S4);
     if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, site);
+        odi_crew_publish(crew, site);
 }
 
 void odi_crew_depart(odi_worker *worker, bool from_bench)

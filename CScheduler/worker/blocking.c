@@ -36,7 +36,7 @@ void odi_blocking_begin(const char *what, void *queue)
      * find the crew full, and this look nothing. */
     odi_fence_heavy(S4);
     if (odi_crew_has_work(worker->crew))
-        (void)odi_crew_publish(worker->crew, worker->site);
+        odi_crew_publish(worker->crew, worker->site);
 }
 
 void od_blocking_begin(void)

@@ -186,7 +186,7 @@ void odi_crew_publish_waiting(odi_crew *crew)
 {
     odi_fence_heavy(S4); /* what was published while there was room for no worker is seen */
     if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, &crew->sites[0]);
+        odi_crew_publish(crew, &crew->sites[0]);
 }
 
 /* ---- blocking ---- */

@@ -166,23 +166,15 @@ void odi_crew_publish_waiting(odi_crew *crew);
 /* Makes the table anew after workers changed. False: memory is short, and it stays. Lock held. */
 bool odi_crew_list_workers(odi_crew *crew);
 
-/* Whether a worker that searches, or has been woken, looks for what was just pushed. After a stop's
- * deadline it leaves: the stop sees the push, or its submitter the stop. A publisher's fence stands
- * before it. */
-ODI_HOT_INLINE bool odi_crew_stays(odi_crew *crew)
-{
-    return !(odi_load_relaxed(&crew->attention) & ODI_CANCELLING); /* relaxed: the fence (S4) */
-}
+void odi_crew_publish_slow(odi_crew *crew, odi_site *site);
 
-bool odi_crew_publish_slow(odi_crew *crew, odi_site *site);
-
-ODI_HOT_INLINE bool odi_crew_publish_as(odi_crew *crew, odi_site *site, bool counted)
+ODI_HOT_INLINE void odi_crew_publish_as(odi_crew *crew, odi_site *site, bool counted)
 {
     odi_fence_light(S1);
     if (ODI_LIKELY(odi_idle_nobody(&site->idle))) {
         /* relaxed: the fence stands before it (S4) */
         if (ODI_LIKELY(odi_load_relaxed(&crew->attention) == 0 && crew->site_count == 1))
-            return true;
+            return;
     } else {
         odi_signal signal =
             counted ? odi_idle_signal_counted(&site->idle) : odi_idle_signal(&site->idle);
@@ -190,26 +182,26 @@ ODI_HOT_INLINE bool odi_crew_publish_as(odi_crew *crew, odi_site *site, bool cou
         if (signal == ODI_SIGNAL_WOKE)
             odi_woke_a_sleeper = true;
         if (signal != ODI_SIGNAL_NOBODY)
-            return odi_crew_stays(crew);
+            return;
     }
-    return odi_crew_publish_slow(crew, site);
+    odi_crew_publish_slow(crew, site);
 }
 
-/* The one way to say "there is work": call it after the push. False: the crew's stop is past its
- * deadline, or over: nobody comes to it, and the caller has it discarded. */
-ODI_HOT_INLINE bool odi_crew_publish(odi_crew *crew, odi_site *site)
+/* The one way to say "there is work": call it after the push. Past a stop's deadline nobody comes to it: what
+ * lies outside the stop discards, which closes the injectors before its last look. */
+ODI_HOT_INLINE void odi_crew_publish(odi_crew *crew, odi_site *site)
 {
-    return odi_crew_publish_as(crew, site, false);
+    odi_crew_publish_as(crew, site, false);
 }
 
 /* The same after odi_site_push, whose ticket spares a fence. */
-ODI_HOT_INLINE bool odi_crew_publish_push(odi_crew *crew, odi_site *site)
+ODI_HOT_INLINE void odi_crew_publish_push(odi_crew *crew, odi_site *site)
 {
-    return odi_crew_publish_as(crew, site, true);
+    odi_crew_publish_as(crew, site, true);
 }
 
-/* Puts a job into a site's injector and marks its band. False: memory is short. The caller
- * publishes. */
+/* Puts a job into a site's injector and marks its band. False: memory is short, or the
+ * crew's stop is over. The caller publishes. */
 ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry)
 {
     if (ODI_UNLIKELY(!odi_injector_push(&site->injectors[band], entry)))

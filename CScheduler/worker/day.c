@@ -66,7 +66,7 @@ static void found(odi_worker *worker)
         worker->searching = false;
         odi_idle_found(&worker->site->idle);
         if (odi_crew_seems_to_have_work(worker->crew))
-            (void)odi_crew_publish(worker->crew, worker->site);
+            odi_crew_publish(worker->crew, worker->site);
     }
     odi_crew_mind_agenda(worker->crew); /* it may have been the keeper, or about to be */
 }

@@ -86,7 +86,7 @@ static void keep_rest(odi_worker *worker, uint32_t band, const odi_entry *batch,
     /* Between the catch and here nobody could see them: who looked, and went to sleep, is
      * woken again. */
     if (count > 1)
-        (void)odi_crew_publish(worker->crew, worker->site);
+        odi_crew_publish(worker->crew, worker->site);
 }
 
 /* The most jobs that a claim or steal for `band` may bring: one, as long as the deque has no

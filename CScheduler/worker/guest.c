@@ -143,7 +143,7 @@ ODI_COLD static void call_for_help(odi_crew *crew)
 {
     /* relaxed: F7's fence stands before it, or who wrote the note sees the room itself */
     if (odi_swap_relaxed(&crew->held_back, false) && odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, odi_crew_site_here(crew));
+        odi_crew_publish(crew, odi_crew_site_here(crew));
 }
 
 /* The calling guest counts no more: `taken` says so, or `says_blocking`. */

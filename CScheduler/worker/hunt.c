@@ -41,7 +41,7 @@ void odi_forks_published(odi_forks *forks)
     if (!odi_guests_leave_room(crew))
         return;
     /* A thief that has helped itself may not ask where another worker is at home. */
-    (void)odi_crew_publish(crew, forks->worker != NULL && forks->worker == odi_worker_self
+    odi_crew_publish(crew, forks->worker != NULL && forks->worker == odi_worker_self
                                      ? forks->worker->site
                                      : odi_crew_site_here(crew));
 }

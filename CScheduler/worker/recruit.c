@@ -128,7 +128,7 @@ ODI_COLD static void say_failure(odi_crew *crew, int error)
     /* What was published while the token was out relied on a search that never was (S2). */
     odi_fence_heavy(S4);
     if (odi_crew_has_work(crew))
-        (void)odi_crew_publish(crew, &crew->sites[0]);
+        odi_crew_publish(crew, &crew->sites[0]);
 }
 
 /* The thread could not be created: things are as before. */
@@ -258,13 +258,13 @@ int odi_crew_begin(odi_crew *crew)
 
 /* ---- publishing ---- */
 
-bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
+void odi_crew_publish_slow(odi_crew *crew, odi_site *site)
 {
     const int *order = crew->site_order[site - crew->sites];
 
     for (int rank = 1; rank < crew->site_count; rank++) {
         if (odi_idle_signal(&crew->sites[order[rank]].idle) != ODI_SIGNAL_NOBODY)
-            return odi_crew_stays(crew);
+            return;
     }
     /* relaxed: the publisher's fence stands before it (S4) */
     uint32_t attention = odi_load_relaxed(&crew->attention);
@@ -279,5 +279,4 @@ bool odi_crew_publish_slow(odi_crew *crew, odi_site *site)
      * leave. */
     if (!started && attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
         crew->arm_monitor(crew);
-    return !(attention & ODI_CANCELLING);
 }

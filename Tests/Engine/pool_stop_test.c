@@ -3,6 +3,7 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 #include "include/od_semaphore.h"
+#include "lane/queue.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -353,6 +354,132 @@ static void a_stopped_pool_discards_what_is_submitted(void **state)
     od_pool_free(pool);
 }
 
+/* ---- beside a stop ---- */
+
+typedef struct {
+    odi_owned owned; /* first */
+    gate *door;      /* it is given up there; NULL: at once */
+} witness;
+
+static pthread_t stopper;
+static atomic_ullong given_up_elsewhere;
+
+static void never_called(odi_owned *owned)
+{
+    (void)owned;
+    abort();
+}
+
+static void say_where(odi_owned *owned)
+{
+    const witness *it = (const witness *)owned;
+
+    if (!pthread_equal(pthread_self(), stopper))
+        atomic_fetch_add(&given_up_elsewhere, 1);
+    if (it->door != NULL)
+        gate_pass(it->door);
+}
+
+static const odi_owned_kind witness_kind = {never_called, say_where};
+
+typedef struct {
+    od_pool *pool;
+    int64_t deadline;
+    od_stop_report report;
+    atomic_bool over;
+} stopping;
+
+static void *stop_and_report(void *raw)
+{
+    stopping *it = raw;
+
+    stopper = pthread_self();
+    od_pool_stop(it->pool, it->deadline, &it->report);
+    atomic_store(&it->over, true);
+    return NULL;
+}
+
+/* More than are claimed at once: the others lie in the pool while the first is given up. */
+static void who_submits_beside_a_stop_discards_nobody_elses_jobs(void **state)
+{
+    enum { WITNESSES = 4 * ODI_STEAL_BATCH };
+    static witness witnesses[WITNESSES];
+    stopping it = {.pool = lone_worker()};
+    gate stuck = {0}, door = {0};
+    pthread_t thread;
+
+    (void)state;
+    atomic_store(&given_up_elsewhere, 0);
+    od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &stuck);
+    assert_comes_true(atomic_load(&stuck.waiting) == 1);
+    for (int i = 0; i < WITNESSES; i++) {
+        witnesses[i] = (witness){{&witness_kind}, i == 0 ? &door : NULL};
+        od_pool_submit(it.pool, OD_BAND_DEFAULT, odi_job_call_owned, &witnesses[i]);
+    }
+    pthread_create(&thread, NULL, stop_and_report, &it);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    assert_int_equal(od_pool_submit(it.pool, OD_BAND_DEFAULT, no_job, NULL), OD_STOPPED);
+    gate_open(&door);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&given_up_elsewhere), 0);
+    assert_report(&it.report, 0, WITNESSES + 1, 1);
+    gate_open(&stuck);
+    od_pool_free(it.pool);
+}
+
+/* A submitter has called a drainer, and loses its CPU before it gives that to the pool: what lies there was
+ * accepted. */
+static void a_stop_waits_for_a_drainer_that_its_caller_has_in_hand(void **state)
+{
+    stopping it = {.pool = pool_of(1), .deadline = INT64_MAX};
+    od_queue *queue = od_queue_create(it.pool, OD_BAND_DEFAULT, 1, "called for");
+    atomic_ullong ran = 0;
+    pthread_t thread;
+
+    (void)state;
+    od_queue_suspend(queue);
+    for (int i = 0; i < 3; i++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    odi_lock_acquire(&queue->watch.lock);
+    queue->gate.suspensions = 0;
+    odi_settlement called = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    assert_int_equal(called.passes, 1);
+    pthread_create(&thread, NULL, stop_and_report, &it);
+    assert_comes_true(all_have_gone(it.pool));
+    odi_clock_sleep(20 * ODI_MILLISECOND); /* a stop that does not wait is over */
+    assert_false(atomic_load(&it.over));
+    odi_lane_carry_out(queue, called);
+    pthread_join(thread, NULL);
+    assert_report(&it.report, 3, 0, 0);
+    assert_int_equal(atomic_load(&ran), 3);
+    od_queue_release(queue);
+    od_pool_free(it.pool);
+}
+
+/* Its deadline holds all the same. */
+static void a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "called for");
+    atomic_ullong ran = 0;
+    od_stop_report report;
+
+    (void)state;
+    od_queue_suspend(queue);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    odi_lock_acquire(&queue->watch.lock);
+    queue->gate.suspensions = 0;
+    odi_settlement called = odi_lane_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    od_pool_stop(pool, 5 * ODI_MILLISECOND, &report);
+    assert_report(&report, 0, 1, 0);
+    odi_lane_carry_out(queue, called);
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
 static struct {
     od_queue *a, *b;
     atomic_ullong begun;
@@ -547,6 +674,9 @@ int main(void)
         cmocka_unit_test(what_a_suspended_queue_holds_is_cancelled_by_a_stop),
         cmocka_unit_test(a_stopped_pool_discards_what_is_submitted),
         cmocka_unit_test(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded),
+        cmocka_unit_test(who_submits_beside_a_stop_discards_nobody_elses_jobs),
+        cmocka_unit_test(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand),
+        cmocka_unit_test(a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline),
         cmocka_unit_test(a_stopped_pool_starts_no_thread),
         cmocka_unit_test(a_worker_cannot_stop_its_own_pool),
         cmocka_unit_test(of_several_stops_one_does_it_and_all_wait),

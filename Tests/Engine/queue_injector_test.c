@@ -111,6 +111,20 @@ static void a_full_directory_refuses_and_keeps_what_it_has(void **state)
     claim_all(pushed + 8, pushed + 20, 3);
 }
 
+static void a_closed_injector_refuses_and_gives_out_what_it_has(void **state)
+{
+    odi_entry entry;
+
+    (void)state;
+    push_all(0, 20); /* into a third block */
+    odi_injector_close(&injector);
+    assert_false(odi_injector_push(&injector, entry_of(999)));
+    claim_all(0, 20, 3);
+    assert_true(odi_injector_is_used_up(&injector));
+    assert_false(odi_injector_push(&injector, entry_of(999)));
+    assert_int_equal(claim(&entry, 1), 0);
+}
+
 static void a_used_up_block_serves_again(void **state)
 {
     (void)state;
@@ -248,6 +262,7 @@ int main(void)
         INJECTOR_TEST(entries_come_out_in_order_across_blocks),
         INJECTOR_TEST(a_claim_never_crosses_a_block),
         INJECTOR_TEST(a_full_directory_refuses_and_keeps_what_it_has),
+        INJECTOR_TEST(a_closed_injector_refuses_and_gives_out_what_it_has),
         INJECTOR_TEST(a_used_up_block_serves_again),
         INJECTOR_TEST(a_partly_read_block_is_not_recycled),
         INJECTOR_TEST(too_many_spares_are_given_back_in_one_batch),

@@ -154,7 +154,7 @@ static void submit_on_the_other_node(void *unused)
 
     (void)unused;
     (void)odi_site_push(other, OD_BAND_DEFAULT, odi_job_plain(watched_job, NULL, 0));
-    (void)odi_crew_publish(crew, other);
+    odi_crew_publish(crew, other);
 }
 
 static void a_node_without_a_worker_is_served_while_another_is_flooded(void **state)

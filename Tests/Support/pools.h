@@ -83,6 +83,16 @@ static inline bool nothing_runs(od_pool *pool)
     return nothing;
 }
 
+/* Whether all threads of a stopped pool have left: nothing begins any more, and nothing that ran submits. One that
+ * lost its CPU between taking a job and beginning it is in no job, and may begin it after the stop. */
+static inline bool all_have_gone(od_pool *pool)
+{
+    odi_lock_acquire(&pool->crew.lock);
+    bool gone = pool->crew.present == 0;
+    odi_lock_release(&pool->crew.lock);
+    return gone;
+}
+
 /* Whether so many workers at least sleep for want of work: they are counted as sleepers, which comes before their
  * last look at what there is, and in the kernel, where that can be told. */
 static inline bool idle_ones_sleep(od_pool *pool, int workers)

@@ -198,7 +198,7 @@ internal import Synchronization
     /// - Ordering: What a closure that ran has written is visible afterwards.
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
     ///   submissions are discarded and counted as cancelled; what is submitted beside the call may be, too, also before the
-    ///   deadline. Where all submissions have returned first, none is.
+    ///   deadline: its submitters' own, and nothing that had been submitted before.
     @discardableResult
     public func shutdown(deadline: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }

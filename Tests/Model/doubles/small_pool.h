@@ -33,9 +33,7 @@
 
 #include "worker/run.c"
 
-#define discard_own submit_discard_own
 #include "pool/submit.c"
-#undef discard_own
 
 #include "pool/stop.c"
 
@@ -58,12 +56,14 @@ static const int order[1][ODI_MOST_SITES];
 static const uint8_t classes[1][ODI_MOST_SITES];
 
 void (*odi_cancel_above)(od_pool *pool);
+bool (*odi_owed_above)(od_pool *pool);
 
 /* ---- where work from outside waits: a bit for each job ---- */
 
 enum { JOBS = 4 };
 
 #define WAITING (site.injectors[0].tail) /* whose size is not zero then */
+#define CLOSED (UINT64_C(1) << 63)
 
 /* The scenario's. */
 static odi_entry job(unsigned n);
@@ -88,9 +88,24 @@ void odi_injector_free(odi_injector *injector)
 
 bool odi_injector_push(odi_injector *injector, odi_entry entry)
 {
+    uint64_t bits = odi_load_relaxed(&WAITING);
+
     model_check(injector == &site.injectors[0]);
-    (void)odi_or_release(&WAITING, UINT64_C(1) << number_of(entry), none);
-    return true;
+    while (!(bits & CLOSED)) {
+        if (odi_cas_release(&WAITING, &bits, bits | UINT64_C(1) << number_of(entry), none))
+            return true;
+    }
+    return false;
+}
+
+void odi_injector_close(odi_injector *injector)
+{
+    (void)odi_or_relaxed(&injector->tail, CLOSED);
+}
+
+bool odi_injector_is_used_up(odi_injector *injector)
+{
+    return odi_load_relaxed(&injector->tail) == CLOSED;
 }
 
 size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
@@ -98,7 +113,7 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
     if (injector != &site.injectors[0] || most == 0)
         return 0;
     uint64_t bits = odi_load_relaxed(&WAITING);
-    while (bits != 0) {
+    while ((bits & ~CLOSED) != 0) {
         uint64_t lowest = bits & (~bits + 1);
 
         if (odi_cas_acquire(&WAITING, &bits, bits & ~lowest, none)) {
@@ -111,7 +126,7 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
 
 bool odi_injector_has_claimable(odi_injector *injector)
 {
-    return injector == &site.injectors[0] && odi_load_relaxed(&WAITING) != 0;
+    return injector == &site.injectors[0] && (odi_load_relaxed(&WAITING) & ~CLOSED) != 0;
 }
 
 /* ---- the rest of the engine ---- */

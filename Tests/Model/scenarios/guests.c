@@ -92,12 +92,11 @@ odi_signal odi_idle_signal(odi_idle *idle)
 }
 
 /* Nobody sleeps, and a worker may be started: a publisher comes here. */
-bool odi_crew_publish_slow(odi_crew *whose, odi_site *near)
+void odi_crew_publish_slow(odi_crew *whose, odi_site *near)
 {
     (void)whose;
     (void)near;
     odi_add_relaxed(&woken, 1);
-    return true;
 }
 
 static void arm(odi_crew *whose)
@@ -126,7 +125,7 @@ static void expose(void)
 {
     odi_store_relaxed(&exposed, 1);
     if (odi_guests_leave_room(&crew))
-        (void)odi_crew_publish(&crew, &site);
+        odi_crew_publish(&crew, &site);
 }
 static void leave(void)
 {

@@ -118,3 +118,37 @@ static void verify_seen(void)
     model_check(!relies || sees);
 }
 MODEL_SCENARIO(injector_ticket_counts, prepare_search, verify_seen, push_and_rely, give_back)
+
+/* A producer has its place before the close, and then what it pushes is claimed by who closes, or is refused. */
+static void push_if_open(unsigned n)
+{
+    accepted[model_thread()] += odi_injector_push(&injector, ledger_entry(n));
+}
+static void push_0_if_open(void) { push_if_open(0); }
+static void push_1_if_open(void) { push_if_open(1); }
+static void close_and_claim(void)
+{
+    odi_entry entry;
+
+    odi_injector_close(&injector);
+    while (!odi_injector_is_used_up(&injector)) {
+        odi_read_begin();
+        size_t count = odi_injector_claim(&injector, &entry, 1);
+        odi_read_end();
+        if (count > 0)
+            ledger_note(entry);
+        else
+            odi_spin_pause();
+    }
+}
+static void verify_closed(void)
+{
+    unsigned pushed = 0;
+
+    for (unsigned row = 0; row < MODEL_ROWS; row++)
+        pushed += accepted[row];
+    ledger_settle_unordered(pushed);
+    model_check(odi_injector_is_used_up(&injector));
+    model_check(!odi_injector_push(&injector, ledger_entry(3)));
+}
+MODEL_SCENARIO(injector_close, prepare, verify_closed, push_0_if_open, push_1_if_open, close_and_claim)

@@ -79,7 +79,7 @@ static void prepare(void)
 static void submit(void)
 {
     odi_add_release(&waiting, 1, none);
-    (void)odi_crew_publish(&crew, &site);
+    odi_crew_publish(&crew, &site);
 }
 
 static void work(odi_worker *worker)
