@@ -424,6 +424,7 @@ static void who_submits_beside_a_stop_discards_nobody_elses_jobs(void **state)
     assert_int_equal(atomic_load(&given_up_elsewhere), 0);
     assert_report(&it.report, 0, WITNESSES + 1, 1);
     gate_open(&stuck);
+    assert_comes_true(all_have_gone(it.pool));
     od_pool_free(it.pool);
 }
 
