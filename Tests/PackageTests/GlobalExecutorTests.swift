@@ -271,6 +271,28 @@ struct GlobalExecutorTests {
                 ]))
     }
 
+    @Test("is built beside what programs run with, not over it: they would run on in another build's code")
+    func builtAgain() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("overdrive-again-\(getpid())")
+        defer { try? FileManager.default.removeItem(at: place) }
+        func build() throws -> [String] {
+            let tool = Tool(
+                ClientTests.package.appendingPathComponent("scripts/build-preload").path,
+                ["--from", Self.products.path, place.path])
+            #expect(try tool.run(in: ClientTests.package).status == 0)
+            return try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
+        }
+        let names = try build()
+        #expect(names == ["liboverdrive-global.so", "liboverdrive-preload.so"])
+        let inUse = try names.map { try FileHandle(forReadingFrom: place.appendingPathComponent($0)) }
+        #expect(try build() == names)
+        for handle in inUse {
+            var file = stat()
+            fstat(handle.fileDescriptor, &file)
+            #expect(file.st_nlink == 0)
+        }
+    }
+
     @Test("needs no Swift library to be loaded")
     func needs() throws {
         let (status, output) = try Tool("/usr/bin/env", ["readelf", "-d", try Self.preload.get().path])
