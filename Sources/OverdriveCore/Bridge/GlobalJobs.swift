@@ -23,7 +23,7 @@ package enum GlobalJobs {
     private nonisolated(unsafe) static let priority = unsafe place({ $0.priority } as Priority)
     private nonisolated(unsafe) static let placeOfPriority = unsafe place(UInt(0))
     /// Where tasks of the low bands wait. Another one in a forked child, before anything else runs there.
-    private nonisolated(unsafe) static let low = unsafe place(LowBandJobs())
+    private nonisolated(unsafe) static let low = unsafe place(LowBandJobs(workers: Int(od_pool_workers(pool))))
 
     private static func place<Value>(_ value: Value) -> UnsafeMutablePointer<Value> {
         let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
@@ -45,7 +45,7 @@ package enum GlobalJobs {
         unsafe self.priority.pointee = priority
         unsafe placeOfPriority.pointee = place
         // What waited is the parent's, and another thread may have been changing it: it is left as it is, not taken apart.
-        pthread_atfork(nil, nil, { unsafe GlobalJobs.low.initialize(to: LowBandJobs()) })
+        pthread_atfork(nil, nil, { unsafe GlobalJobs.low.initialize(to: LowBandJobs(like: GlobalJobs.low.pointee)) })
     }
 
     /// Queues a job behind those of its priority that one thread queued before.

@@ -127,10 +127,20 @@ final class LowBandJobs: Sendable {
     private static let ahead = 16
     /// Between two rounds there are this long at least.
     private static let leastPause: UInt64 = 1_000_000
-    /// So many times what looking takes there is between: it costs a worker a third of its time at most while jobs of
-    /// higher bands end, and else a fifth. A round is cut into parts for that, each as long as its share of the time since the
-    /// last one, so that it goes on evenly and nobody is away for long.
-    private static let pausePerPromptedLook: UInt64 = 2, pausePerLook: UInt64 = 4
+    /// So many times what looking takes there is between: it costs one worker a fifth of its time at most, and while jobs of
+    /// higher bands end a third, or half where there are others. A round is cut into parts for that, each as long as its share
+    /// of the time since the last one, so that it goes on evenly and nobody is away for long.
+    private static let pausePerLook: UInt64 = 4
+    private let pausePerPromptedLook: UInt64
+
+    init(workers: Int) {
+        pausePerPromptedLook = workers > 1 ? 1 : 2
+    }
+
+    /// Empty ones in place of others, which a forked child does not touch.
+    init(like others: LowBandJobs) {
+        pausePerPromptedLook = others.pausePerPromptedLook
+    }
 
     /// Whether a task of that quality of service waits in a line.
     static func holds(_ qos: TaskQueue.QoS) -> Bool {
@@ -173,7 +183,7 @@ final class LowBandJobs: Sendable {
             if isPrompted || !lines.isInRound { lines.beginRound(isPrompted: isPrompted) }
             return lines.isPrompted
         }
-        let pause = isRoundPrompted ? Self.pausePerPromptedLook : Self.pausePerLook
+        let pause = isRoundPrompted ? pausePerPromptedLook : Self.pausePerLook
         let end = begin + (begin - lastEnd.load(ordering: .relaxed)) / pause
         let priority = GlobalJobs.priorityNow
         var now: UInt64, isOver: Bool
@@ -192,7 +202,7 @@ final class LowBandJobs: Sendable {
         let took = now - begin
         let least = isOver ? Self.leastPause : 0
         lastEnd.store(now, ordering: .relaxed)
-        nextPrompted.store(now + max(least, Self.pausePerPromptedLook * took), ordering: .relaxed)
+        nextPrompted.store(now + max(least, pausePerPromptedLook * took), ordering: .relaxed)
         nextLook.store(now + max(least, (isOver ? Self.pausePerLook : pause) * took), ordering: .relaxed)
         isLooking.store(false, ordering: .releasing)
     }
