@@ -75,37 +75,37 @@ extension TaskQueue {
     /// - Returns: What `body` returns, back in the caller's isolation.
     /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
     ///   ``PendingLimitReached`` when a queue that rejects is full.
-    public func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
-        // No generic type of R beyond these two lines: the runtime would look its metadata up in each call.
-        let place = UnsafeMutablePointer<R>.allocate(capacity: 1)
-        defer { unsafe place.deallocate() }
+    public nonisolated(nonsending) func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
+        // No generic type of R beyond these lines: the runtime would look its metadata up in each call.
         // The closure is handed from here to the queue, and its result back, once each.
-        nonisolated(unsafe) let (body, result) = unsafe (body, place)
-        try await awaitTurn { unsafe result.initialize(to: try body()) }
-        return unsafe place.move()
-    }
-
-    private func awaitTurn(_ body: @escaping () throws -> Void) async throws {
+        nonisolated(unsafe) let (body, result) = unsafe (body, UnsafeMutablePointer<R>.allocate(capacity: 1))
+        defer { unsafe result.deallocate() }
         let closure = AwaitedClosure(in: currentCancelEpoch)
-        let policy = backPressure
-        let tracker = tracker  // as of now: what was submitted before another one is not counted there
         try await withTaskCancellationHandler {
             try await unsafe withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
                 guard unsafe closure.begin(continuation) else { return }
-                let turn = AwaitedClosure.Turn(of: closure, tracker, body)
-                if policy == .reject {
-                    do throws(PendingLimitReached) { try tryAsync { turn.run() } } catch { closure.refuse(error) }
-                    withExtendedLifetime(turn) {}  // whose end would say less
-                } else if policy != nil, case .engine(let queue, _) = route {
-                    nonisolated(unsafe) let submission = { turn.run() }
-                    unsafe submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
-                } else {
-                    async { turn.run() }
-                }
+                submit(closure) { unsafe result.initialize(to: try body()) }
             }
         } onCancel: {
             closure.cancel()
         }
         HandOver.received(by: closure)
+        return unsafe result.move()
+    }
+
+    private func submit(_ closure: AwaitedClosure, _ body: @escaping () throws -> Void) {
+        let tracker = tracker  // as of now: what was submitted before another one is not counted there
+        let turn = AwaitedClosure.Turn(of: closure, tracker, body)
+        switch backPressure {
+        case nil:
+            async { turn.run() }
+        case .reject:
+            do throws(PendingLimitReached) { try tryAsync { turn.run() } } catch { closure.refuse(error) }
+            withExtendedLifetime(turn) {}  // whose end would say less
+        case .wait, .callerRuns:
+            guard case .engine(let queue, _) = route else { return }
+            nonisolated(unsafe) let submission = { turn.run() }
+            unsafe submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
+        }
     }
 }
