@@ -78,7 +78,7 @@ extension TaskQueue {
     public nonisolated(nonsending) func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
         // No generic type of R beyond these lines: the runtime would look its metadata up in each call.
         // The closure is handed from here to the queue, and its result back, once each.
-        nonisolated(unsafe) let (body, result) = unsafe (body, UnsafeMutablePointer<R>.allocate(capacity: 1))
+        nonisolated(unsafe) let (body, result) = (body, UnsafeMutablePointer<R>.allocate(capacity: 1))
         defer { unsafe result.deallocate() }
         let closure = AwaitedClosure(in: currentCancelEpoch)
         try await withTaskCancellationHandler {
