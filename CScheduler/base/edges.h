@@ -52,7 +52,7 @@
     X(F5, "ring -> joiner: why it was woken")                                             \
     X(F6, "leave -> enter: a guest's place is free")                                      \
     X(F7, "hold back <-> leave, sleep: who makes room sees the note, or its writer the room") \
-    /* pool, lane */                                                                      \
+    /* pool, line */                                                                      \
     X(P1, "refresh -> refresh: one reader of the limits at a time")                       \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \
     X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \

@@ -9,7 +9,7 @@
  * Forks nest to any depth, and joins come in the opposite order of forks, on the thread that
  * forked. A fork that nobody takes costs a few stores and two comparisons: no allocation, no
  * locked instruction, no call. On a worker it belongs to the worker's pool; any other thread
- * becomes a guest of od_default_pool's for as long as its outermost fork lasts, and runs the
+ * becomes an external thread of od_default_pool's for as long as its outermost fork lasts, and runs the
  * root itself. A join that has to wait runs branches that its own branch has forked, and
  * nothing else.
  *
@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) bool od_fork_wanted(void)
  * better be left to what is nested deeper: who forks without end joins or calls instead. */
 bool od_fork_is_crowded(void);
 
-/* Whether `branch` is the newest fork that the calling thread has under way, in the pool whose guest or
+/* Whether `branch` is the newest fork that the calling thread has under way, in the pool whose external thread or
  * worker it is. */
 static inline __attribute__((always_inline)) bool od_fork_is_newest(const od_fork_slot *branch)
 {
@@ -251,15 +251,15 @@ void *od_fork_root_work(void);
 void *od_work_enter(void *work);
 void od_work_leave(void *outer);
 
-/* Makes the calling thread a guest of `pool` until the matching od_forks_leave, also where it
+/* Makes the calling thread an external thread of `pool` until the matching od_forks_leave, also where it
  * is a worker of another. Returns what od_forks_leave needs, or NULL when it is a worker of
  * the pool already (nothing to leave) or there is no room (its forks run where they are). */
-typedef struct od_fork_stay od_fork_stay;
-struct od_fork_stay {
+typedef struct od_fork_scope od_fork_scope;
+struct od_fork_scope {
     od_forks *outer, *here;
 };
-void od_forks_enter(od_pool *pool, od_fork_stay *stay);
-void od_forks_leave(od_fork_stay *stay);
+void od_forks_enter(od_pool *pool, od_fork_scope *scope);
+void od_forks_leave(od_fork_scope *scope);
 
 #if defined(__has_attribute) && !defined(OD_FORK_ENGINE)
 #if __has_attribute(swiftcall)

@@ -69,8 +69,8 @@ bool od_queue_is_active(od_queue *queue);
 void od_queue_release(od_queue *queue);
 
 /* Submits function(context), counted on `group` (may be NULL), in the queue's band or a
- * higher one (OD_QUEUE_BAND: the queue's). In the lane of a limited or suspended queue nothing
- * overtakes: a job of a higher band lends it to what waits before it. As od_pool_submit it refuses where the pool
+ * higher one (OD_QUEUE_BAND: the queue's). In the line of a limited or suspended queue nothing
+ * overtakes: a job of a higher band overrides that of what waits before it. As od_pool_submit it refuses where the pool
  * can have no first thread, and after a stop. */
 od_status od_queue_async(od_queue *queue, od_group *group, int32_t band,
                          void (*function)(void *), void *context);
@@ -94,7 +94,7 @@ enum {
     OD_FLAGS = OD_BARRIER | OD_ENFORCE_BAND
 };
 
-/* The same with flags. On a queue that has seen a barrier every job passes a lane. */
+/* The same with flags. On a queue that has seen a barrier every job passes a line. */
 od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                               void (*function)(void *), void *context);
 
@@ -126,26 +126,26 @@ void od_batch_submit(od_batch *batch);
 uint32_t od_queue_hold(od_queue *queue);
 void od_queue_unhold(od_queue *queue, uint32_t places);
 
-/* A stay in a queue's order; lives in the caller's frame. */
-typedef struct od_stay {
+/* A scope in a queue's order; lives in the caller's frame. */
+typedef struct od_scope {
     od_queue *queue;
-    struct od_stay *outer;
+    struct od_scope *outer;
     od_queue *beyond; /* the first of the queue's targets whose place it does not hold */
     bool holds_place;
     bool exclusive;
     bool visits;
-    bool drains; /* the engine's own, around a lane's jobs */
-} od_stay;
+    bool drains; /* the engine's own, around a line's jobs */
+} od_scope;
 
 /* Enters the queue's order on the calling thread: waits for what was submitted before where
  * the queue is limited or suspended, and holds one place of its width until sync_end. Traps
- * on a serial queue that the caller is running on. `stay` does not move in between. */
-void od_queue_sync_begin(od_queue *queue, od_stay *stay);
-void od_queue_sync_end(od_stay *stay);
+ * on a serial queue that the caller is running on. `scope` does not move in between. */
+void od_queue_sync_begin(od_queue *queue, od_scope *scope);
+void od_queue_sync_end(od_scope *scope);
 
 /* The same as a barrier: waits until nothing of the queue runs, and holds back what comes
  * after until sync_end. Traps when the caller runs on the queue. */
-void od_queue_sync_barrier_begin(od_queue *queue, od_stay *stay);
+void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope);
 
 /* Suspensions nest. What runs goes on; nothing else starts until the last is taken back. */
 void od_queue_suspend(od_queue *queue);
@@ -211,7 +211,7 @@ uint64_t od_group_pending(od_group *group);
 bool od_group_wait(od_group *group, int64_t deadline_ns);
 
 /* The same for a group that was entered by hand for a job of `queue`, submitted in `band` or
- * OD_QUEUE_BAND: the waiter's band is lent to that job too. */
+ * OD_QUEUE_BAND: the waiter's band overrides that of that job too. */
 bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns);
 
 /* Calls function(context) once, on whichever thread finds the group empty first. */

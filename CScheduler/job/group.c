@@ -46,7 +46,7 @@ static void move_to_unknown(odi_record *record)
 odi_set odi_group_set(odi_group *group)
 {
     return (odi_set){&group->watch, &group->records, odi_record_next_of_group,
-                     ODI_LEDGER_KNOWN_TO_GROUP, move_to_unknown};
+                     ODI_COUNTS_KNOWN_TO_GROUP, move_to_unknown};
 }
 
 /* ---- the newest of each queue and key ---- */
@@ -136,7 +136,7 @@ odi_group *odi_group_new(void)
 
     if (group == NULL)
         return NULL;
-    odi_lock_acquire(&group->watch.lock); /* who looks at its last life holds this */
+    odi_lock_acquire(&group->watch.lock); /* who looks at its last generation holds this */
     clear(group);
     group->given_up = false;
     odi_store_relaxed(&group->last, (odi_record *)NULL); /* relaxed: not shared yet */
@@ -156,7 +156,7 @@ static void disband_chain(odi_group *group, odi_record *record)
             continue;
         record->link_of_group = NULL;
         odi_or_seqcst(&record->flags, ODI_RECORD_STALE | ODI_RECORD_ORPHANED, L2);
-        /* L5: from here on its queue may give it its next life. */
+        /* L5: from here on its queue may give it its next generation. */
         odi_store_release(&record->group, (odi_group *)NULL, L5);
         record->owner->reap(record); /* takes the queue's lock, calls nobody */
     }
@@ -168,7 +168,7 @@ static void disband(odi_group *group)
     disband_chain(group, group->unknown);
     if (group->buckets != &group->first_bucket)
         free(group->buckets);
-    odi_and_acqrel(&group->own.ledger, ~ODI_LEDGER_KNOWN_TO_GROUP, L5);
+    odi_and_acqrel(&group->own.counts, ~ODI_COUNTS_KNOWN_TO_GROUP, L5);
     clear(group);
 }
 
@@ -197,17 +197,17 @@ void odi_group_give_up(odi_group *group)
     recycle_if_over(group);
 }
 
-/* Far beyond what anybody counts by hand in a lifetime, and far below what the ledger has room for. */
-#define MOST_ENTERED (ODI_LEDGER_OUTSTANDING >> 1)
+/* Far beyond what anybody counts by hand in a lifetime, and far below what the job count has room for. */
+#define MOST_ENTERED (ODI_COUNTS_OUTSTANDING >> 1)
 
 void odi_group_enter(odi_group *group)
 {
     /* L5: as odi_record_count; a group's own record is never closed. */
-    uint64_t before = odi_add_acquire(&group->own.ledger, ODI_LEDGER_ONE, L5);
+    uint64_t before = odi_add_acquire(&group->own.counts, ODI_COUNTS_ONE, L5);
 
-    if (ODI_UNLIKELY(!(before & ODI_LEDGER_KNOWN_TO_GROUP)))
+    if (ODI_UNLIKELY(!(before & ODI_COUNTS_KNOWN_TO_GROUP)))
         odi_group_know(group, &group->own);
-    if (ODI_UNLIKELY(odi_ledger_outstanding(before) >= MOST_ENTERED))
+    if (ODI_UNLIKELY(odi_counts_outstanding(before) >= MOST_ENTERED))
         odi_trap("WaitGroup.enter() was called %llu times more often than leave(): is leave() "
                  "called for each?",
                  (unsigned long long)MOST_ENTERED);
@@ -217,8 +217,8 @@ void odi_group_enter(odi_group *group)
 ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
 {
     odi_lock_acquire(&group->watch.lock);
-    if (!(odi_or_seqcst(&record->ledger, ODI_LEDGER_KNOWN_TO_GROUP, L1) &
-          ODI_LEDGER_KNOWN_TO_GROUP)) {
+    if (!(odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN_TO_GROUP, L1) &
+          ODI_COUNTS_KNOWN_TO_GROUP)) {
         take_off(record);
         put(&group->records, record);
     }
@@ -228,18 +228,18 @@ ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
 void odi_group_leave(odi_group *group)
 {
     /* relaxed: only the caller's own enter must be in it */
-    if (ODI_UNLIKELY(odi_ledger_outstanding(odi_load_relaxed(&group->own.ledger)) == 0))
+    if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0))
         odi_trap("WaitGroup.leave() was called more often than enter()");
     odi_record_complete(&group->own, 1);
 }
 
 bool odi_group_seems_empty(odi_group *group)
 {
-    /* relaxed, all: a hint. `last` may name a stale record: its ledger is still a ledger. */
+    /* relaxed, all: a hint. `last` may name a stale record: its job count is still a job count. */
     odi_record *last = odi_load_relaxed(&group->last);
 
-    return odi_ledger_outstanding(odi_load_relaxed(&group->own.ledger)) == 0 &&
-           (last == NULL || odi_ledger_outstanding(odi_load_relaxed(&last->ledger)) == 0);
+    return odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0 &&
+           (last == NULL || odi_counts_outstanding(odi_load_relaxed(&last->counts)) == 0);
 }
 
 bool odi_group_wait(odi_group *group, int64_t deadline_ns)
@@ -262,20 +262,20 @@ static odi_record *replace(odi_group *group, odi_record *newest, odi_record_make
 {
     /* relaxed, both: an open record of the group keeps its queue and key */
     void *queue = odi_load_relaxed(&newest->queue);
-    odi_record *heir = odi_record_serve_again(newest, newest->owner->renew);
+    odi_record *successor = odi_record_serve_again(newest, newest->owner->renew);
 
-    if (heir == newest)
+    if (successor == newest)
         return newest;
-    if (heir == NULL) {
-        heir = make(queue, group, odi_record_key(newest));
-        if (heir == NULL)
+    if (successor == NULL) {
+        successor = make(queue, group, odi_record_key(newest));
+        if (successor == NULL)
             return NULL;
-        odi_record_succeed(heir, newest);
-        put(&group->records, heir);
+        odi_record_succeed(successor, newest);
+        put(&group->records, successor);
     }
     remove_newest(group, newest);
-    add_newest(group, heir);
-    return heir;
+    add_newest(group, successor);
+    return successor;
 }
 
 odi_record *odi_group_record(odi_group *group, void *queue, uint32_t key,
@@ -327,7 +327,7 @@ static void forget_what_waits(void *object)
     odi_store_relaxed(&group->watch.interested, 0); /* relaxed, all: one thread exists */
     clear(group);
     odi_store_relaxed(&group->last, (odi_record *)NULL);
-    odi_store_relaxed(&group->own.ledger, 0);
+    odi_store_relaxed(&group->own.counts, 0);
 }
 
 void odi_groups_forked(void)

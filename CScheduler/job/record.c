@@ -65,7 +65,7 @@ static odi_record *take_record(void)
     return record;
 }
 
-odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
+odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
                            uint32_t key, const odi_record_owner *owner)
 {
     odi_lock_acquire(&table_lock);
@@ -74,7 +74,7 @@ odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group 
 
     if (record == NULL)
         return NULL;
-    odi_store_relaxed(&record->crew, crew); /* relaxed, all: L5 carries the fields */
+    odi_store_relaxed(&record->team, team); /* relaxed, all: L5 carries the fields */
     odi_store_relaxed(&record->queue, queue);
     odi_store_relaxed(&record->group, group);
     odi_store_relaxed(&record->key, key);
@@ -85,8 +85,8 @@ odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group 
     record->next_former = record->first_former = record->last_former = NULL;
     record->outside = 0;
     record->next_of_bucket = NULL;
-    odi_or_seqcst(&record->ledger, ODI_LEDGER_KNOWN, L5);
-    odi_and_acqrel(&record->ledger, ~(ODI_LEDGER_CLOSED | ODI_LEDGER_WATCHED), L5);
+    odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN, L5);
+    odi_and_acqrel(&record->counts, ~(ODI_COUNTS_CLOSED | ODI_COUNTS_WATCHED), L5);
     odi_store_release(&record->flags, 0, L5);
     return record;
 }
@@ -101,24 +101,24 @@ void odi_record_free(odi_record *record)
     odi_lock_release(&table_lock);
 }
 
-/* Stale until its ledger is open: nobody draws credits of it before, and a late submitter
- * either counts before, which is found, or on an open ledger and with the new flags. */
+/* Stale until its job count is open: nobody reserves counts of it before, and a late submitter
+ * either counts before, which is found, or on an open job count and with the new flags. */
 bool odi_record_renew(odi_record *record, uint32_t flags)
 {
-    uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+    uint64_t counts = odi_load_acquire(&record->counts, L1);
     bool open = false;
 
-    if (odi_ledger_outstanding(ledger) > 0)
+    if (odi_counts_outstanding(counts) > 0)
         return false;
-    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: the ledger's CAS */
-    while (!open && odi_ledger_outstanding(ledger) == 0)
-        open = odi_cas_acqrel(&record->ledger, &ledger, ledger & ~ODI_LEDGER_CLOSED, L5);
+    odi_store_relaxed(&record->flags, flags | ODI_RECORD_STALE); /* relaxed: the job count's CAS */
+    while (!open && odi_counts_outstanding(counts) == 0)
+        open = odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_CLOSED, L5);
     odi_store_release(&record->flags,
                       open ? flags : ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L5);
     return open;
 }
 
-/* ---- former lives ---- */
+/* ---- former generations ---- */
 
 /* Who is passed over goes to the end, so that one job that runs for long is in nobody's way. */
 enum { FORMERS_ASKED = 4 };
@@ -133,12 +133,12 @@ static void join_line(odi_record *newest, odi_record *former)
     newest->last_former = former;
 }
 
-void odi_record_succeed(odi_record *heir, odi_record *newest)
+void odi_record_succeed(odi_record *successor, odi_record *newest)
 {
-    heir->first_former = newest->first_former;
-    heir->last_former = newest->last_former;
+    successor->first_former = newest->first_former;
+    successor->last_former = newest->last_former;
     newest->first_former = newest->last_former = NULL;
-    join_line(heir, newest);
+    join_line(successor, newest);
 }
 
 odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record *record))
@@ -170,16 +170,16 @@ static void tell(odi_record *record, odi_watchers watchers)
 
 /* The last outstanding job of a watched record is done. The watch ends first, so that the
  * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
- * because the record may have been reaped and have jobs and watchers of its next life. A
- * count that a late submitter takes back (odi_record_add's false) may hide that life's last
+ * because the record may have been reaped and have jobs and watchers of its next generation. A
+ * count that a late submitter takes back (odi_record_add's false) may hide that generation's last
  * job from its watchers, so these are told too. Queues and groups that are gone do not mind. */
 ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
 {
-    uint64_t ledger = odi_load_relaxed(&record->ledger); /* relaxed, rechecked by the CAS */
+    uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
     odi_watchers now;
 
-    if (odi_ledger_outstanding(ledger) == 0)
-        (void)odi_cas_acqrel(&record->ledger, &ledger, ledger & ~ODI_LEDGER_WATCHED, L1);
+    if (odi_counts_outstanding(counts) == 0)
+        (void)odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_WATCHED, L1);
     now = odi_record_watchers(record);
     tell(record, watchers);
     if (now.queue != watchers.queue || now.group != watchers.group)
@@ -196,31 +196,31 @@ odi_record *odi_record_next_of_group(odi_record *record)
     return record->next_of_group;
 }
 
-/* The ledger; of one with jobs outstanding, whoever ends the last of them tells. */
-static uint64_t watched_ledger(odi_record *record)
+/* The job count; of one with jobs outstanding, whoever ends the last of them tells. */
+static uint64_t watched_counts(odi_record *record)
 {
-    uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+    uint64_t counts = odi_load_acquire(&record->counts, L1);
 
-    if (odi_ledger_outstanding(ledger) > 0)
-        ledger = odi_or_seqcst(&record->ledger, ODI_LEDGER_WATCHED, L1);
-    return ledger;
+    if (odi_counts_outstanding(counts) > 0)
+        counts = odi_or_seqcst(&record->counts, ODI_COUNTS_WATCHED, L1);
+    return counts;
 }
 
 bool odi_record_is_empty(odi_record *record, bool watching)
 {
-    uint64_t ledger =
-        watching ? watched_ledger(record) : odi_load_acquire(&record->ledger, L1);
+    uint64_t counts =
+        watching ? watched_counts(record) : odi_load_acquire(&record->counts, L1);
 
-    return odi_ledger_outstanding(ledger) == 0;
+    return odi_counts_outstanding(counts) == 0;
 }
 
 bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
 {
     do {
-        uint64_t ledger = odi_load_acquire(&record->ledger, L1);
+        uint64_t counts = odi_load_acquire(&record->counts, L1);
 
-        while (odi_ledger_outstanding(ledger) == 0) {
-            if (odi_cas_acqrel(&record->ledger, &ledger, ledger & ~known, L1))
+        while (odi_counts_outstanding(counts) == 0) {
+            if (odi_cas_acqrel(&record->counts, &counts, counts & ~known, L1))
                 return true;
         }
     } while (watching && odi_record_is_empty(record, true));
@@ -230,13 +230,13 @@ bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
 ODI_COLD bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,
                                       odi_group *group, uint64_t jobs)
 {
-    bool counts = !(before & ODI_LEDGER_CLOSED) && odi_record_is(record, queue, group);
+    bool counts = !(before & ODI_COUNTS_CLOSED) && odi_record_is(record, queue, group);
 
     if (!counts)
         odi_record_complete(record, jobs); /* it was cancelled or changed hands meanwhile */
-    if (counts && !(before & ODI_LEDGER_KNOWN_TO_QUEUE))
+    if (counts && !(before & ODI_COUNTS_KNOWN_TO_QUEUE))
         record->owner->know(record);
-    if (counts && !(before & ODI_LEDGER_KNOWN_TO_GROUP) && group != NULL)
+    if (counts && !(before & ODI_COUNTS_KNOWN_TO_GROUP) && group != NULL)
         odi_group_know(group, record);
     return counts;
 }
@@ -246,11 +246,11 @@ static bool nothing_outstanding(odi_record *first, odi_record_walk *next, uint64
 {
     *submitted = 0;
     for (odi_record *record = first; record != NULL; record = next(record)) {
-        uint64_t ledger = watched_ledger(record);
+        uint64_t counts = watched_counts(record);
 
-        if (odi_ledger_outstanding(ledger) > 0)
+        if (odi_counts_outstanding(counts) > 0)
             return false;
-        *submitted += ledger >> ODI_LEDGER_SUBMITTED_SHIFT;
+        *submitted += counts >> ODI_COUNTS_SUBMITTED_SHIFT;
     }
     return true;
 }
@@ -279,7 +279,7 @@ uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)
     uint64_t sum = 0;
 
     for (odi_record *record = first; record != NULL; record = next(record))
-        sum += odi_ledger_outstanding(odi_load_acquire(&record->ledger, L1));
+        sum += odi_counts_outstanding(odi_load_acquire(&record->counts, L1));
     return sum;
 }
 
@@ -331,9 +331,9 @@ void odi_records_forked(void)
     for (uint32_t i = ODI_TAG_FIRST; i < table_used; i++) {
         odi_record *record = odi_record_of(i);
         /* relaxed, all: one thread exists */
-        bool serves = odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) > 0;
+        bool serves = odi_counts_outstanding(odi_load_relaxed(&record->counts)) > 0;
 
-        odi_store_relaxed(&record->ledger, 0); /* odi_record_new makes it known */
+        odi_store_relaxed(&record->counts, 0); /* odi_record_new makes it known */
         record->outside = 0;
         if (!serves) {
             record->tag = i; /* another thread may have been about to say so */

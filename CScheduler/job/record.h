@@ -1,5 +1,5 @@
 /* record.h — whose a job is: the submission record {queue, group, band} behind its tag, and
- * the record's ledger of how many jobs are outstanding.
+ * the record's job count of how many jobs are outstanding.
  *
  * cancelAll, suspension and waiting act on records, never on queued jobs. A record's memory
  * is never unmapped or reused as anything else, so whoever looks at it late sees a stale
@@ -10,10 +10,10 @@
  * Threads  add, complete, the queries: anyone. new, free: anyone, under the lock of the
  *          queue that the record is of.
  *
- * The ledger is one word: submitted (26) | known to the queue (1) | known to the group (1) |
+ * The job count is one word: submitted (26) | known to the queue (1) | known to the group (1) |
  * watched (1) | closed (1) | outstanding (34). One addition counts a submission twice: in
  * `outstanding`, which falls again, and in `submitted`, which never does, so that two equal looks
- * at several ledgers prove that nothing came between. Closing is a read-modify-write too: it
+ * at several job counts prove that nothing came between. Closing is a read-modify-write too: it
  * divides the submissions into those that a cancel counted and those that go to the queue's next
  * record.
  *
@@ -47,20 +47,20 @@
 
 #pragma GCC visibility push(hidden)
 
-struct odi_crew;
+struct odi_team;
 struct odi_group;
 typedef struct odi_record odi_record;
 
 /* What a record needs from above: the queue that it is of. */
 typedef struct {
-    /* A worker met a job of a record that is diverted: it belongs in the queue's lane. */
+    /* A worker met a job of a record that is diverted: it belongs in the queue's line. */
     void (*divert)(odi_record *record, odi_entry job);
     /* The outstanding count of this watched record of the queue fell to zero: it may be in its
-     * next life by now. */
+     * next generation by now. */
     void (*drained)(void *queue, odi_record *record);
     /* A record lost its group: it is freed as soon as it is empty. Under the group's lock. */
     void (*reap)(odi_record *record);
-    /* Begins a cancelled record's next life (odi_record_renew). Under its group's lock. */
+    /* Begins a cancelled record's next generation (odi_record_renew). Under its group's lock. */
     bool (*renew)(odi_record *record);
     /* Makes the record known to its queue, which somebody counts a job for. No lock is held. */
     void (*know)(odi_record *record);
@@ -68,7 +68,7 @@ typedef struct {
 
 enum {
     ODI_RECORD_CANCELLED = 1, /* what has not started is discarded; never taken back */
-    ODI_RECORD_DIVERTED = 2,  /* jobs pass through the queue's lane: limited, suspended … */
+    ODI_RECORD_DIVERTED = 2,  /* jobs pass through the queue's line: limited, suspended … */
     ODI_RECORD_STALE = 4,     /* no longer to be found: its queue or group has another */
     ODI_RECORD_ORPHANED = 8   /* its group is over: freed when it is empty */
 };
@@ -76,17 +76,17 @@ enum {
 struct odi_record {
     /* Read by every submission and every start; written when a queue changes its mind. */
     ODI_LINE_ALIGNED odi_atomic(uint32_t) flags;
-    uint32_t tag; /* its place in the table, in every life */
+    uint32_t tag; /* its place in the table, in every generation */
     odi_atomic(uint32_t) key; /* band, and ODI_KEY_BARRIER */
-    odi_atomic(struct odi_crew *) crew;
+    odi_atomic(struct odi_team *) team;
     odi_atomic(void *) queue;
     odi_atomic(struct odi_group *) group; /* NULL: none */
-    const odi_record_owner *owner; /* the same in every life */
+    const odi_record_owner *owner; /* the same in every generation */
     odi_record *next_of_queue;   /* under the queue's lock, and chain of free records */
     odi_record **link_of_queue;  /* what points here in that chain; under the queue's lock */
 
     /* Written by every submission and at the end of every run. */
-    ODI_LINE_ALIGNED odi_atomic(uint64_t) ledger;
+    ODI_LINE_ALIGNED odi_atomic(uint64_t) counts;
     odi_record *next_of_group, **link_of_group; /* under the group's lock */
     uint32_t outside; /* jobs running on threads that are no workers; under the cancel lock */
     uint32_t hash;    /* of queue and key, as its group finds it: see group.c */
@@ -94,14 +94,14 @@ struct odi_record {
     odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c */
 };
 
-#define ODI_LEDGER_SUBMITTED_SHIFT 38
-#define ODI_LEDGER_ONE ((UINT64_C(1) << ODI_LEDGER_SUBMITTED_SHIFT) | 1)
-#define ODI_LEDGER_KNOWN_TO_QUEUE (UINT64_C(1) << 37)
-#define ODI_LEDGER_KNOWN_TO_GROUP (UINT64_C(1) << 36)
-#define ODI_LEDGER_KNOWN (ODI_LEDGER_KNOWN_TO_QUEUE | ODI_LEDGER_KNOWN_TO_GROUP)
-#define ODI_LEDGER_WATCHED (UINT64_C(1) << 35)
-#define ODI_LEDGER_CLOSED (UINT64_C(1) << 34)
-#define ODI_LEDGER_OUTSTANDING (ODI_LEDGER_CLOSED - 1)
+#define ODI_COUNTS_SUBMITTED_SHIFT 38
+#define ODI_COUNTS_ONE ((UINT64_C(1) << ODI_COUNTS_SUBMITTED_SHIFT) | 1)
+#define ODI_COUNTS_KNOWN_TO_QUEUE (UINT64_C(1) << 37)
+#define ODI_COUNTS_KNOWN_TO_GROUP (UINT64_C(1) << 36)
+#define ODI_COUNTS_KNOWN (ODI_COUNTS_KNOWN_TO_QUEUE | ODI_COUNTS_KNOWN_TO_GROUP)
+#define ODI_COUNTS_WATCHED (UINT64_C(1) << 35)
+#define ODI_COUNTS_CLOSED (UINT64_C(1) << 34)
+#define ODI_COUNTS_OUTSTANDING (ODI_COUNTS_CLOSED - 1)
 
 /* A record is for one band, and for barriers or for jobs that are none. */
 #define ODI_KEY_BAND 7u
@@ -117,12 +117,12 @@ static inline uint32_t odi_record_band(odi_record *record)
     return odi_record_key(record) & ODI_KEY_BAND;
 }
 
-/* A record with an empty ledger, or NULL when memory is short. */
-odi_record *odi_record_new(struct odi_crew *crew, void *queue, struct odi_group *group,
+/* A record with an empty job count, or NULL when memory is short. */
+odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
                            uint32_t key, const odi_record_owner *owner);
 void odi_record_free(odi_record *record);
 
-/* Begins the next life of a cancelled record, with these flags, as what it was. False: jobs
+/* Begins the next generation of a cancelled record, with these flags, as what it was. False: jobs
  * or late counts of its last one are outstanding. Under its queue's lock. */
 bool odi_record_renew(odi_record *record, uint32_t flags);
 
@@ -131,12 +131,12 @@ bool odi_record_renew(odi_record *record, uint32_t flags);
  * have been discarded: there may be thousands, so that nobody walks along it. Under the group's
  * lock, or without one the queue's.
  *
- * The newest, or one from its line, in the next life that `renew` begins: it is the newest from
+ * The newest, or one from its line, in the next generation that `renew` begins: it is the newest from
  * here on. NULL: their jobs are outstanding. */
 odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record *record));
 
 /* A record that was not in the line takes the place of the newest, which goes to its end. */
-void odi_record_succeed(odi_record *heir, odi_record *newest);
+void odi_record_succeed(odi_record *successor, odi_record *newest);
 
 /* The table comes in parts, of which each is as long as all before it. A part is constant once the first
  * record of it exists. */
@@ -151,9 +151,9 @@ static inline odi_record *odi_record_of(uint32_t tag)
     return ODI_LIKELY(tag < ODI_RECORDS_AT_FIRST) ? &odi_record_table[tag] : odi_record_far(tag);
 }
 
-static inline uint64_t odi_ledger_outstanding(uint64_t ledger)
+static inline uint64_t odi_counts_outstanding(uint64_t counts)
 {
-    return ledger & ODI_LEDGER_OUTSTANDING;
+    return counts & ODI_COUNTS_OUTSTANDING;
 }
 
 /* Whether a record is still what it was looked up as. Relaxed, all: asked again after the
@@ -174,11 +174,11 @@ bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,
 static inline bool odi_record_count(odi_record *record, void *queue, struct odi_group *group,
                                     uint64_t jobs)
 {
-    /* L5: whoever finds a new life's ledger finds that life's queue and group too. */
-    uint64_t before = odi_add_acquire(&record->ledger, jobs * ODI_LEDGER_ONE, L5);
+    /* L5: whoever finds a new generation's job count finds that generation's queue and group too. */
+    uint64_t before = odi_add_acquire(&record->counts, jobs * ODI_COUNTS_ONE, L5);
 
     odi_fence_light(L2);
-    if (ODI_LIKELY((before & (ODI_LEDGER_CLOSED | ODI_LEDGER_KNOWN)) == ODI_LEDGER_KNOWN &&
+    if (ODI_LIKELY((before & (ODI_COUNTS_CLOSED | ODI_COUNTS_KNOWN)) == ODI_COUNTS_KNOWN &&
                    odi_record_is(record, queue, group)))
         return true;
     return odi_record_count_slowly(record, before, queue, group, jobs);
@@ -188,13 +188,13 @@ static inline bool odi_record_count(odi_record *record, void *queue, struct odi_
  * the caller owes it odi_record_drained, outside of any lock. */
 static inline bool odi_record_subtract(odi_record *record, uint64_t jobs)
 {
-    uint64_t before = odi_add_acqrel(&record->ledger, (uint64_t)0 - jobs, L1);
+    uint64_t before = odi_add_acqrel(&record->counts, (uint64_t)0 - jobs, L1);
 
-    return (before & (ODI_LEDGER_WATCHED | ODI_LEDGER_OUTSTANDING)) ==
-           (ODI_LEDGER_WATCHED | jobs);
+    return (before & (ODI_COUNTS_WATCHED | ODI_COUNTS_OUTSTANDING)) ==
+           (ODI_COUNTS_WATCHED | jobs);
 }
 
-/* Whom a record's last job has to wake. Noted before its ledger is told, while outstanding
+/* Whom a record's last job has to wake. Noted before its job count is told, while outstanding
  * jobs keep the record what it is: afterwards it may be reaped and serve another queue. */
 typedef struct {
     const odi_record_owner *owner;
@@ -220,7 +220,7 @@ static inline void odi_record_complete(odi_record *record, uint64_t jobs)
         odi_record_drained(record, watchers);
 }
 
-/* Whether the ledgers of a set of records that get no further jobs, but for what somebody was late
+/* Whether the job counts of a set of records that get no further jobs, but for what somebody was late
  * with, were all empty at one moment. If not, one with outstanding jobs is watched: whoever is told that
  * it has drained asks again. `next` walks the set. */
 typedef odi_record *odi_record_walk(odi_record *record);

@@ -11,7 +11,7 @@ odi_semaphore *odi_semaphore_new(int64_t value)
 
     if (semaphore == NULL)
         return NULL;
-    odi_lock_acquire(&semaphore->lock); /* the last signal of its last life held this */
+    odi_lock_acquire(&semaphore->lock); /* the last signal of its last generation held this */
     odi_store_relaxed(&semaphore->value, value); /* relaxed: not shared yet */
     semaphore->gate = (odi_gate){0};
     semaphore->first = semaphore->last = NULL;

@@ -4,7 +4,7 @@
  * One addition decides everything: a wait that finds a permit has it, a signal that finds a
  * waiter owes it one. Only then is the lock taken, and the permit handed to the head of the
  * list, so that nobody who comes later can take it. Signals and waiters may reach the lock in
- * any order; what they owe each other is a gate of no permits (gate/state.h), which each signal leaves and
+ * any order; what they owe each other is a gate of no permits (job/gate.h), which each signal leaves and
  * each waiter enters:
  *
  *     held below zero   permits of signals that came before the waiters they belong to
@@ -30,7 +30,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
-#include "gate/state.h"
+#include "job/gate.h"
 #include "job/job.h"
 #include "sleep/lock.h"
 

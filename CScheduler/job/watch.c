@@ -22,7 +22,7 @@ bool odi_set_is_empty(const odi_set *set, bool watching)
     for (odi_record *record = *set->first; record != NULL; record = next) {
         next = set->next(record);
         /* relaxed: written under the lock that is held */
-        if (!(odi_load_relaxed(&record->ledger) & set->known))
+        if (!(odi_load_relaxed(&record->counts) & set->known))
             continue;
         if (!odi_record_is_empty(record, watching))
             return false;
@@ -140,7 +140,7 @@ static void conclude(odi_watch *watch, bool empty)
     odi_lock_release(&watch->lock);
 }
 
-/* Before a record is watched: whoever drains one that is sees the interest, which its ledger's L1
+/* Before a record is watched: whoever drains one that is sees the interest, which its job count's L1
  * carries. Lock held. */
 static void show_interest(odi_watch *watch)
 {

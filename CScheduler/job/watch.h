@@ -45,7 +45,7 @@ typedef struct {
     odi_watch *watch;
     odi_record **first;             /* those that are known, and perhaps others */
     odi_record_walk *next;
-    uint64_t known;                 /* ODI_LEDGER_KNOWN_TO_QUEUE, or _GROUP */
+    uint64_t known;                 /* ODI_COUNTS_KNOWN_TO_QUEUE, or _GROUP */
     void (*made_unknown)(odi_record *record); /* may be NULL */
 } odi_set;
 

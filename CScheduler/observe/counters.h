@@ -26,7 +26,7 @@ typedef struct {
     odi_counter parks;                        /* times it went to sleep */
     odi_counter useful_wakes;                 /* wakes that found work */
     odi_counter spurious_wakes;               /* wakes that found none */
-    odi_counter diverted;                     /* jobs handed to a queue's lane */
+    odi_counter diverted;                     /* jobs handed to a queue's line */
 } odi_counters;
 
 /* Owner only. relaxed, both: one writer, readers take what they get. */

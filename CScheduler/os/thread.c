@@ -191,7 +191,7 @@ typedef struct {
     uint64_t runtime, deadline, period;
 } attributes;
 
-enum { SHORT_TURN_NS = 100000 }; /* the shortest that the kernel knows */
+enum { SHORT_SLICE_NS = 100000 }; /* the shortest that the kernel knows */
 
 static bool have_attributes(attributes *of)
 {
@@ -199,18 +199,18 @@ static bool have_attributes(attributes *of)
            (of->policy == SCHED_OTHER || of->policy == SCHED_BATCH) && of->runtime != 0;
 }
 
-uint64_t odi_thread_begin_short_turns(void)
+uint64_t odi_thread_begin_short_slices(void)
 {
     attributes mine = {.size = sizeof mine};
 
     if (!have_attributes(&mine))
         return 0;
     uint64_t before = mine.runtime;
-    mine.runtime = SHORT_TURN_NS;
+    mine.runtime = SHORT_SLICE_NS;
     return syscall(SYS_sched_setattr, 0, &mine, 0) == 0 ? before : 0;
 }
 
-void odi_thread_end_short_turns(uint64_t before)
+void odi_thread_end_short_slices(uint64_t before)
 {
     attributes mine = {.size = sizeof mine};
 

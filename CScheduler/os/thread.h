@@ -13,7 +13,7 @@
 
 /* The guard is wider than a page, because large frames step over a page. Less than the minimum
  * nobody may ask for, and halving ends before: where memory is as short as that, who waits for room
- * in a lane runs its own jobs on top of each other, and 64 KiB were too few for that. */
+ * in a line runs its own jobs on top of each other, and 64 KiB were too few for that. */
 enum {
     ODI_STACK_MINIMUM = 64 * 1024,
     ODI_STACK_HALVED = 1024 * 1024,
@@ -56,12 +56,12 @@ void odi_thread_yield(void);
  * and it may be one of these that is waited for. */
 void odi_thread_give_way(int round);
 
-/* From here on the calling thread has short turns on its CPU: the kernel lets such a thread run soon
+/* From here on the calling thread has short slices on its CPU: the kernel lets such a thread run soon
  * after it was woken, before others have used theirs up. Returns how long they were, for
- * odi_thread_end_short_turns; 0: the kernel has no such thing (before Linux 6.12, or the thread is
+ * odi_thread_end_short_slices; 0: the kernel has no such thing (before Linux 6.12, or the thread is
  * in a real-time class), and nothing has changed. */
-uint64_t odi_thread_begin_short_turns(void);
-void odi_thread_end_short_turns(uint64_t before);
+uint64_t odi_thread_begin_short_slices(void);
+void odi_thread_end_short_slices(uint64_t before);
 
 #pragma GCC visibility pop
 

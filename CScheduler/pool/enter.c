@@ -4,7 +4,7 @@
 #include "base/invariant.h"
 #include "include/od_pool.h"
 #include "pool/pool.h"
-#include "worker/guest.h"
+#include "worker/external.h"
 #include "worker/worker.h"
 
 /* A stack of one slot for threads whose forks nobody may take. They go the slow way, where
@@ -39,11 +39,11 @@ static void begin(void)
 {
     /* A worker without a stack of forks had no memory for one. */
     od_pool *pool = odi_worker_self == NULL ? od_default_pool() : NULL;
-    odi_forks *guest = pool != NULL ? odi_guest_enter(&pool->crew) : NULL;
+    odi_forks *external = pool != NULL ? odi_external_enter(&pool->team) : NULL;
 
-    if (guest != NULL)
-        guest->leaves_at_root = true;
-    od_forks_self = guest != NULL ? &guest->owner : go_alone();
+    if (external != NULL)
+        external->leaves_at_root = true;
+    od_forks_self = external != NULL ? &external->owner : go_alone();
 }
 
 ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
@@ -58,30 +58,30 @@ ODI_COLD od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint
     return od_fork_push_numbered(code, context, number);
 }
 
-void od_forks_enter(od_pool *pool, od_fork_stay *stay)
+void od_forks_enter(od_pool *pool, od_fork_scope *scope)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     odi_forks *outer = (odi_forks *)od_forks_self;
 
-    *stay = (od_fork_stay){od_forks_self, NULL};
-    if (outer != NULL && outer->crew == crew)
+    *scope = (od_fork_scope){od_forks_self, NULL};
+    if (outer != NULL && outer->team == team)
         return;
-    odi_forks *guest = odi_guest_enter(crew);
-    if (guest != NULL)
-        guest->leaves_at_root = false;
+    odi_forks *external = odi_external_enter(team);
+    if (external != NULL)
+        external->leaves_at_root = false;
     else
-        alone()->depth++; /* the stay, which no join ends */
-    stay->here = guest != NULL ? &guest->owner : go_alone();
-    od_forks_self = stay->here;
+        alone()->depth++; /* the scope, which no join ends */
+    scope->here = external != NULL ? &external->owner : go_alone();
+    od_forks_self = scope->here;
 }
 
-void od_forks_leave(od_fork_stay *stay)
+void od_forks_leave(od_fork_scope *scope)
 {
-    if (stay->here == NULL)
+    if (scope->here == NULL)
         return;
-    od_forks_self = stay->outer;
-    if (((odi_forks *)stay->here)->crew != NULL)
-        odi_guest_give_up((odi_forks *)stay->here);
+    od_forks_self = scope->outer;
+    if (((odi_forks *)scope->here)->team != NULL)
+        odi_external_give_up((odi_forks *)scope->here);
     else
         alone()->depth--;
 }

@@ -9,8 +9,8 @@
 #include "job/group.h"
 #include "job/semaphore.h"
 #include "pool/pool.h"
-#include "worker/guest.h"
-#include "worker/lend.h"
+#include "worker/external.h"
+#include "worker/override.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -27,13 +27,13 @@ static void before_fork(void)
 {
     odi_lock_acquire(&pools_lock);
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
-        odi_lock_acquire(&pool->crew.lock);
+        odi_lock_acquire(&pool->team.lock);
 }
 
 static void after_in_parent(void)
 {
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
-        odi_lock_release(&pool->crew.lock);
+        odi_lock_release(&pool->team.lock);
     odi_lock_release(&pools_lock);
 }
 
@@ -42,13 +42,13 @@ static void after_in_child(void)
     if (had_pools) /* without one nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;
-    odi_guest_forget_thread();
+    odi_external_forget_thread();
     odi_runs_forked();
     odi_records_forked();
     odi_watches_forked();
     odi_groups_forked();
     odi_semaphores_forked();
-    odi_loans_forked();
+    odi_overrides_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;
         pool->plan_lock = (odi_lock){0};
@@ -57,7 +57,7 @@ static void after_in_child(void)
         odi_store_relaxed(&pool->refreshing, false); /* relaxed: one thread exists */
         pool->still_since = 0;
         pool->still_said = false;
-        odi_crew_forked(&pool->crew);
+        odi_team_forked(&pool->team);
     }
     pools_lock = (odi_lock){0};
     if (odi_fork_above != NULL)

@@ -5,7 +5,7 @@
 /* Limits are read again at most this often, and only while something happens. */
 #define REFRESH_NS ODI_SECOND
 
-/* So many workers under these limits: plans anew, and the crew follows. Where memory is too
+/* So many workers under these limits: plans anew, and the team follows. Where memory is too
  * short for a plan the old one stays. Plan lock held. */
 static void replan(od_pool *pool, int workers, const odi_limits *limits)
 {
@@ -25,7 +25,7 @@ static void replan(od_pool *pool, int workers, const odi_limits *limits)
         pool->topology = topology;
     } else if (topology != pool->topology)
         over = topology;
-    odi_plan_free(odi_crew_set_target(&pool->crew, workers, plan));
+    odi_plan_free(odi_team_set_target(&pool->team, workers, plan));
     odi_topology_free(over); /* the plan that borrowed it is gone */
 }
 
@@ -35,7 +35,7 @@ void odi_pool_resize(od_pool *pool, int workers)
     odi_limits limits = pool->limits;
     replan(pool, workers, &limits);
     odi_lock_release(&pool->plan_lock);
-    odi_crew_publish_waiting(&pool->crew); /* may run jobs: no lock is held */
+    odi_team_publish_waiting(&pool->team); /* may run jobs: no lock is held */
 }
 
 /* The limits as they are now. False: nothing follows from them. Plan lock held. */
@@ -44,7 +44,7 @@ static bool follow(od_pool *pool, const odi_limits *limits)
     odi_worker_advice advice = odi_limits_workers(limits, pool->rounding, 0);
     int workers = od_pool_workers(pool);
 
-    odi_store_relaxed(&pool->crew.may_spin, advice.may_spin); /* relaxed: looked at on its own */
+    odi_store_relaxed(&pool->team.may_spin, advice.may_spin); /* relaxed: looked at on its own */
     /* relaxed: who has set a number meanwhile wins */
     if (odi_load_relaxed(&pool->follows_limits))
         workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
@@ -54,9 +54,9 @@ static bool follow(od_pool *pool, const odi_limits *limits)
     return true;
 }
 
-void odi_pool_refresh(odi_crew *crew)
+void odi_pool_refresh(odi_team *team)
 {
-    od_pool *pool = crew->pool;
+    od_pool *pool = team->pool;
     bool nobody = false;
 
     /* relaxed, both: looked at on their own */
@@ -76,5 +76,5 @@ void odi_pool_refresh(odi_crew *crew)
     odi_store_relaxed(&pool->next_refresh_ns, now + REFRESH_NS); /* relaxed: a hint */
     odi_store_release(&pool->refreshing, false, P1);
     if (follows)
-        odi_crew_publish_waiting(crew);
+        odi_team_publish_waiting(team);
 }

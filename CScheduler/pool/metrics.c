@@ -1,5 +1,5 @@
 #include "pool/pool.h"
-#include "worker/guest.h"
+#include "worker/external.h"
 #include "worker/worker.h"
 
 static void add_worker(od_metrics *sum, odi_worker *worker)
@@ -25,33 +25,33 @@ static void add_worker(od_metrics *sum, odi_worker *worker)
 
 void od_pool_metrics(od_pool *pool, od_metrics *metrics)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
     *metrics = (od_metrics){0};
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
         if (worker != NULL)
             add_worker(metrics, worker);
     }
-    for (int place = 0; place < odi_guests_seen(crew); place++) {
-        odi_forks *guest = odi_guest_at(crew, place);
+    for (int place = 0; place < odi_externals_seen(team); place++) {
+        odi_forks *external = odi_external_at(team, place);
 
-        if (guest != NULL)
-            metrics->forks_stolen += odi_counted(&guest->stolen);
+        if (external != NULL)
+            metrics->forks_stolen += odi_counted(&external->stolen);
     }
     /* relaxed, all: counters */
-    metrics->ran_on_callers = odi_load_relaxed(&crew->ran_outside);
+    metrics->ran_on_callers = odi_load_relaxed(&team->ran_outside);
     metrics->executed += metrics->ran_on_callers;
-    metrics->cancelled = odi_load_relaxed(&crew->cancelled);
+    metrics->cancelled = odi_load_relaxed(&team->cancelled);
     metrics->grace_periods = odi_reclaim_grace_periods();
-    metrics->threads_started = odi_load_relaxed(&crew->starts);
-    metrics->thread_failures = odi_load_relaxed(&crew->start_failures);
-    metrics->most_spares = odi_load_relaxed(&crew->most_spares);
-    metrics->spare_cap_reached = odi_load_relaxed(&crew->cap_reached);
-    metrics->warnings = odi_load_relaxed(&crew->warnings);
-    odi_lock_acquire(&crew->lock);
-    metrics->workers = crew->target;
-    metrics->active = crew->active;
-    odi_lock_release(&crew->lock);
+    metrics->threads_started = odi_load_relaxed(&team->starts);
+    metrics->thread_failures = odi_load_relaxed(&team->start_failures);
+    metrics->most_spares = odi_load_relaxed(&team->most_spares);
+    metrics->spare_cap_reached = odi_load_relaxed(&team->cap_reached);
+    metrics->warnings = odi_load_relaxed(&team->warnings);
+    odi_lock_acquire(&team->lock);
+    metrics->workers = team->target;
+    metrics->active = team->active;
+    odi_lock_release(&team->lock);
 }

@@ -9,20 +9,20 @@
  * nobody computes, the number of spares doubles with every tick, so that a burst of blocking
  * jobs is through in a logarithmic number of them.
  *
- * A guest that is taken for blocked is not counted as one of the crew's number any more, until
+ * An external thread that is taken for blocked is not counted as one of the team's number any more, until
  * it goes on.
  *
- * While no worker sleeps until the earliest alarm is due (timer/agenda.h), it does, and some
- * more; if it finds that nobody has looked, the alarm is work that waits.
+ * While no worker sleeps until the earliest timer entry is due (timer/timer_queue.h), it does, and some
+ * more; if it finds that nobody has looked, the timer entry is work that waits.
  *
  * How its waits end: arm_monitor, stand_by, odi_pool_wake_monitor (stop), the tick's deadline,
- * or the agenda's.
+ * or the timer queue's.
  */
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/due.h"
-#include "worker/guest.h"
+#include "worker/external.h"
 #include "worker/worker.h"
 
 #include "base/invariant.h"
@@ -77,13 +77,13 @@ typedef struct {
 } quiet_one;
 
 /* Looks at every worker. Returns how many are quiet. Lock held. */
-static int look_at_all(odi_crew *crew, int *count, quiet_one *quiet)
+static int look_at_all(odi_team *team, int *count, quiet_one *quiet)
 {
     int quiet_count = 0;
     int64_t now = odi_clock_coarse();
 
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
 
         if (worker == NULL || !worker->present || worker->benched)
             continue;
@@ -107,73 +107,73 @@ static doing ask_kernel(const quiet_one *quiet)
     return sleeps ? BLOCKED : COMPUTING;
 }
 
-/* Whether a guest is in the kernel, in the same visit as at the last tick. relaxed, all but
+/* Whether an external thread is in the kernel, in the same visit as at the last tick. relaxed, all but
  * the visits: where somebody else has come to the place, those have changed (and what was
  * thought of him is thought better of at the next tick). */
-static bool seems_blocked(odi_forks *guest)
+static bool seems_blocked(odi_forks *external)
 {
-    if (odi_load_relaxed(&guest->taken) == 0)
+    if (odi_load_relaxed(&external->taken) == 0)
         return false;
-    uint64_t visits = odi_load_relaxed(&guest->visits), before = guest->watched_visits;
-    int64_t cpu = odi_clock_cpu(odi_load_relaxed(&guest->cpu_clock));
-    int thread_id = odi_load_relaxed(&guest->thread_id); /* relaxed: as above */
-    int64_t used = cpu - guest->watched_cpu;
+    uint64_t visits = odi_load_relaxed(&external->visits), before = external->watched_visits;
+    int64_t cpu = odi_clock_cpu(odi_load_relaxed(&external->cpu_clock));
+    int thread_id = odi_load_relaxed(&external->thread_id); /* relaxed: as above */
+    int64_t used = cpu - external->watched_cpu;
 
-    guest->watched_visits = visits;
-    guest->watched_cpu = cpu;
+    external->watched_visits = visits;
+    external->watched_cpu = cpu;
     return visits == before && used <= TICK_NS / IDLE_SHARE &&
            odi_thread_sleeps(thread_id) != 0 &&
-           odi_load_relaxed(&guest->visits) == visits; /* relaxed: as above */
+           odi_load_relaxed(&external->visits) == visits; /* relaxed: as above */
 }
 
-static void look_at_guests(odi_crew *crew)
+static void look_at_externals(odi_team *team)
 {
-    for (int i = 0; i < odi_guests_seen(crew); i++) {
-        odi_forks *guest = odi_guest_at(crew, i);
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
 
         /* relaxed: a hint, and who waits for room is told by this tick's publishing */
-        if (guest != NULL)
-            odi_store_relaxed(&guest->seems_blocked, seems_blocked(guest));
+        if (external != NULL)
+            odi_store_relaxed(&external->seems_blocked, seems_blocked(external));
     }
 }
 
 /* Nothing waits any more: whoever comes next counts. */
-static void forget_guests(odi_crew *crew)
+static void forget_externals(odi_team *team)
 {
-    for (int i = 0; i < odi_guests_seen(crew); i++) {
-        odi_forks *guest = odi_guest_at(crew, i);
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
 
-        if (guest != NULL)
-            odi_store_relaxed(&guest->seems_blocked, false); /* relaxed: a hint */
+        if (external != NULL)
+            odi_store_relaxed(&external->seems_blocked, false); /* relaxed: a hint */
     }
 }
 
 /* Adjusts the number of spares to what the workers are doing. Lock held. */
-static void adjust(odi_crew *crew, const int *count, bool work_waits)
+static void adjust(odi_team *team, const int *count, bool work_waits)
 {
     int wanted = count[BLOCKED];
-    if (work_waits && wanted > 0 && count[COMPUTING] == 0 && wanted < 2 * crew->allowance)
-        wanted = 2 * crew->allowance;
-    if (wanted > crew->spare_cap) {
-        wanted = crew->spare_cap;
+    if (work_waits && wanted > 0 && count[COMPUTING] == 0 && wanted < 2 * team->allowance)
+        wanted = 2 * team->allowance;
+    if (wanted > team->spare_cap) {
+        wanted = team->spare_cap;
         if (work_waits && count[BLOCKED] > wanted)
-            odi_add_relaxed(&crew->cap_reached, 1); /* relaxed: a counter */
+            odi_add_relaxed(&team->cap_reached, 1); /* relaxed: a counter */
     }
-    if (wanted != crew->allowance) {
-        crew->allowance = wanted;
-        odi_crew_counts_changed(crew);
+    if (wanted != team->allowance) {
+        team->allowance = wanted;
+        odi_team_counts_changed(team);
     }
 }
 
-ODI_COLD static void say_that_it_stands_still(odi_crew *crew, int threads)
+ODI_COLD static void say_that_it_stands_still(odi_team *team, int threads)
 {
     char who[320] = "";
 
     if (odi_describe_waits_above != NULL)
-        odi_describe_waits_above(crew->pool, who, sizeof who);
+        odi_describe_waits_above(team->pool, who, sizeof who);
     odi_warn("pool \"%s\" stands still: work waits, and so does each of its %d threads (%d spares at most; "
              "spareWorkers, or OVERDRIVE_SPARES for the shared one, allows more)%s",
-             crew->name, threads, crew->spare_cap, who);
+             team->name, threads, team->spare_cap, who);
 }
 
 /* For a second all of its threads have waited while work did: no more are to be had, and what they wait for may be
@@ -190,126 +190,126 @@ static void notice_a_stall(od_pool *pool, const int *count, bool work_waits)
         pool->still_said = false;
     } else if (!pool->still_said && now - pool->still_since >= ODI_SECOND) {
         pool->still_said = true;
-        say_that_it_stands_still(&pool->crew, threads);
+        say_that_it_stands_still(&pool->team, threads);
     }
 }
 
-static bool stopping(odi_crew *crew)
+static bool stopping(odi_team *team)
 {
-    return odi_load_relaxed(&crew->attention) & ODI_CANCELLING; /* relaxed: woken after it */
+    return odi_load_relaxed(&team->attention) & ODI_CANCELLING; /* relaxed: woken after it */
 }
 
 /* Something is due, and nobody who sleeps has looked: workers do at their next job's end, and
  * one more is woken or started. */
-static void see_to_what_is_due(odi_crew *crew)
+static void see_to_what_is_due(odi_team *team)
 {
-    if (!odi_crew_is_due(crew))
+    if (!odi_team_is_due(team))
         return;
-    odi_store_relaxed(&crew->agenda.overdue, true); /* relaxed: a hint */
-    odi_crew_publish(crew, &crew->sites[0]);
+    odi_store_relaxed(&team->timers.overdue, true); /* relaxed: a hint */
+    odi_team_publish(team, &team->sites[0]);
 }
 
-/* One look at the crew. Returns whether there was a reason to look. */
-static bool tick(odi_crew *crew)
+/* One look at the team. Returns whether there was a reason to look. */
+static bool tick(odi_team *team)
 {
     quiet_one quiet[ODI_MOST_WORKERS + ODI_MOST_SPARES];
     int count[BLOCKED + 1] = {0};
-    bool work_waits = odi_crew_has_work(crew);
+    bool work_waits = odi_team_has_work(team);
 
-    look_at_guests(crew);
-    odi_lock_acquire(&crew->lock);
-    int quiet_count = look_at_all(crew, count, quiet);
-    odi_lock_release(&crew->lock);
+    look_at_externals(team);
+    odi_lock_acquire(&team->lock);
+    int quiet_count = look_at_all(team, count, quiet);
+    odi_lock_release(&team->lock);
     for (int i = 0; i < quiet_count; i++)
         count[ask_kernel(&quiet[i])]++;
-    odi_lock_acquire(&crew->lock);
-    adjust(crew, count, work_waits);
-    odi_lock_release(&crew->lock);
-    notice_a_stall(crew->pool, count, work_waits);
+    odi_lock_acquire(&team->lock);
+    adjust(team, count, work_waits);
+    odi_lock_release(&team->lock);
+    notice_a_stall(team->pool, count, work_waits);
     if (work_waits) {
-        odi_crew_publish(crew, &crew->sites[0]);
-        see_to_what_is_due(crew);
+        odi_team_publish(team, &team->sites[0]);
+        see_to_what_is_due(team);
     }
-    crew->refresh(crew);
+    team->refresh(team);
     return work_waits;
 }
 
 /* Nothing waits: the spares go, and submitters must call again. */
-static void disarm(odi_crew *crew)
+static void disarm(odi_team *team)
 {
-    odi_lock_acquire(&crew->lock);
-    crew->allowance = 0;
-    odi_crew_counts_changed(crew);
-    odi_lock_release(&crew->lock);
-    forget_guests(crew);
-    for (int site = 0; site < crew->site_count; site++) {
-        if (odi_load_relaxed(&crew->attention) & ODI_SURPLUS) /* relaxed: our own change */
-            odi_idle_wake_all(&crew->sites[site].idle);
+    odi_lock_acquire(&team->lock);
+    team->allowance = 0;
+    odi_team_counts_changed(team);
+    odi_lock_release(&team->lock);
+    forget_externals(team);
+    for (int site = 0; site < team->site_count; site++) {
+        if (odi_load_relaxed(&team->attention) & ODI_SURPLUS) /* relaxed: our own change */
+            odi_idle_wake_all(&team->sites[site].idle);
     }
-    odi_or_seqcst(&crew->attention, ODI_MONITOR_OFF, S4);
+    odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
     odi_fence_heavy(S4);
     /* What was published before the flag could be seen is found here. */
-    if (odi_crew_has_work(crew))
-        odi_crew_publish(crew, &crew->sites[0]);
+    if (odi_team_has_work(team))
+        odi_team_publish(team, &team->sites[0]);
 }
 
-/* Sleeps to the next tick. An alarm that is due before is looked at before. */
+/* Sleeps to the next tick. A timer entry that is due before is looked at before. */
 static void rest(od_pool *pool, uint32_t word, int64_t until)
 {
-    odi_crew *crew = &pool->crew;
-    int64_t due = odi_agenda_stand_by(&crew->agenda);
+    odi_team *team = &pool->team;
+    int64_t due = odi_timer_queue_stand_by(&team->timers);
 
     if (due < until &&
         odi_futex_wait(&pool->monitor_word, word, due) == ODI_FUTEX_TIMED_OUT)
-        see_to_what_is_due(crew);
+        see_to_what_is_due(team);
     odi_futex_wait(&pool->monitor_word, word, until);
 }
 
 static void watch(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     int quiet = 0;
 
-    while (quiet < QUIET_TICKS && !stopping(crew)) {
+    while (quiet < QUIET_TICKS && !stopping(team)) {
         uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
 
-        quiet = tick(crew) ? 0 : quiet + 1;
+        quiet = tick(team) ? 0 : quiet + 1;
         rest(pool, word, odi_clock_after(TICK_NS));
     }
 }
 
-static bool is_off(odi_crew *crew)
+static bool is_off(odi_team *team)
 {
-    return odi_load_relaxed(&crew->attention) & ODI_MONITOR_OFF; /* relaxed: S4 */
+    return odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF; /* relaxed: S4 */
 }
 
 static void monitor_main(void *raw)
 {
     od_pool *pool = raw;
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
     odi_reader_join();
-    while (!stopping(crew)) {
-        if (!is_off(crew))
+    while (!stopping(team)) {
+        if (!is_off(team))
             watch(pool);
         uint32_t word = odi_load_acquire(&pool->monitor_word, S3);
-        if (!is_off(crew))
-            disarm(crew);
-        while (!stopping(crew) && is_off(crew)) {
-            odi_futex_wait(&pool->monitor_word, word, odi_agenda_stand_by(&crew->agenda));
+        if (!is_off(team))
+            disarm(team);
+        while (!stopping(team) && is_off(team)) {
+            odi_futex_wait(&pool->monitor_word, word, odi_timer_queue_stand_by(&team->timers));
             word = odi_load_acquire(&pool->monitor_word, S3);
-            if (odi_crew_is_due(crew)) /* nobody looked in time: it watches until somebody does */
-                odi_and_seqcst(&crew->attention, ~(uint32_t)ODI_MONITOR_OFF, S4);
+            if (odi_team_is_due(team)) /* nobody looked in time: it watches until somebody does */
+                odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4);
         }
     }
     odi_reader_leave();
 
-    odi_lock_acquire(&crew->lock);
-    crew->present--;
+    odi_lock_acquire(&team->lock);
+    team->present--;
     pool->monitor_present = false;
-    odi_add_release(&crew->departures, 1, S3);
-    odi_futex_wake(&crew->departures, 1 << 30);
-    odi_lock_release(&crew->lock); /* the last touch of the pool */
+    odi_add_release(&team->departures, 1, S3);
+    odi_futex_wake(&team->departures, 1 << 30);
+    odi_lock_release(&team->lock); /* the last touch of the pool */
 }
 
 void odi_pool_wake_monitor(od_pool *pool)
@@ -321,65 +321,65 @@ void odi_pool_wake_monitor(od_pool *pool)
 /* Without a monitor foreign blocking goes unnoticed; a later arming tries again. */
 ODI_COLD static void start_failed(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
-    odi_lock_acquire(&crew->lock);
+    odi_lock_acquire(&team->lock);
     pool->monitor_present = false;
-    crew->present--;
-    crew->next_monitor_ns = odi_clock_after(RETRY_NS);
-    odi_lock_release(&crew->lock);
-    odi_add_relaxed(&crew->start_failures, 1); /* relaxed: a counter */
-    odi_or_seqcst(&crew->attention, ODI_MONITOR_OFF, S4);
+    team->present--;
+    team->next_monitor_ns = odi_clock_after(RETRY_NS);
+    odi_lock_release(&team->lock);
+    odi_add_relaxed(&team->start_failures, 1); /* relaxed: a counter */
+    odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
 }
 
 /* Lock held. */
-static bool may_start(const odi_crew *crew)
+static bool may_start(const odi_team *team)
 {
-    return crew->next_monitor_ns == 0 || odi_clock_now() >= crew->next_monitor_ns;
+    return team->next_monitor_ns == 0 || odi_clock_now() >= team->next_monitor_ns;
 }
 
 /* Counts the monitor as present, if it is to be started. Lock held. */
 static bool enlist(od_pool *pool)
 {
-    if (pool->monitor_present || !may_start(&pool->crew))
+    if (pool->monitor_present || !may_start(&pool->team))
         return false;
     pool->monitor_present = true;
-    pool->crew.present++;
+    pool->team.present++;
     return true;
 }
 
-void odi_pool_stand_by(odi_crew *crew)
+void odi_pool_stand_by(odi_team *team)
 {
-    od_pool *pool = crew->pool;
+    od_pool *pool = team->pool;
 
-    odi_lock_acquire(&crew->lock);
+    odi_lock_acquire(&team->lock);
     /* relaxed: a stop that has seen the last worker leave sets it under the lock */
-    bool over = odi_load_relaxed(&crew->attention) & ODI_CANCELLING;
+    bool over = odi_load_relaxed(&team->attention) & ODI_CANCELLING;
     bool starts = !over && enlist(pool);
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
     if (!starts)
         odi_pool_wake_monitor(pool);
     else if (odi_thread_start(monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
         start_failed(pool);
 }
 
-void odi_pool_arm_monitor(odi_crew *crew)
+void odi_pool_arm_monitor(odi_team *team)
 {
-    od_pool *pool = crew->pool;
+    od_pool *pool = team->pool;
     bool starts = false, waits_on = false;
 
-    if (!(odi_and_seqcst(&crew->attention, ~(uint32_t)ODI_MONITOR_OFF, S4) & ODI_MONITOR_OFF))
+    if (!(odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4) & ODI_MONITOR_OFF))
         return; /* somebody else was faster */
 
-    odi_lock_acquire(&crew->lock);
-    if (!pool->monitor_present && !may_start(crew))
+    odi_lock_acquire(&team->lock);
+    if (!pool->monitor_present && !may_start(team))
         waits_on = true;
     else
         starts = enlist(pool);
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
 
     if (waits_on) {
-        odi_or_seqcst(&crew->attention, ODI_MONITOR_OFF, S4);
+        odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
         return;
     }
     if (!starts) {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "include/od_pool.h"
-#include "worker/crew.h"
+#include "worker/team.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -11,7 +11,7 @@
 #include "os/numa.h"
 #include "os/pages.h"
 #include "pool/options.h"
-#include "worker/guest.h"
+#include "worker/external.h"
 #include "worker/worker.h"
 
 enum { DEFAULT_SPARES = 64 };
@@ -60,40 +60,40 @@ static void rank_sites(const odi_topology *topology, int site, int count,
  * CPUs for us has no workers. */
 static bool make_sites(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     odi_topology *topology = pool->topology;
     int nodes = topology != NULL ? topology->node_count : 1;
 
-    crew->site_count = nodes < ODI_MOST_SITES ? nodes : ODI_MOST_SITES;
-    crew->sites = odi_pages_new((size_t)crew->site_count * sizeof(odi_site), ODI_ANY_NODE);
-    int(*order)[ODI_MOST_SITES] = calloc((size_t)crew->site_count, sizeof *order);
-    uint8_t(*classes)[ODI_MOST_SITES] = calloc((size_t)crew->site_count, sizeof *classes);
-    if (crew->sites == NULL || order == NULL || classes == NULL) {
+    team->site_count = nodes < ODI_MOST_SITES ? nodes : ODI_MOST_SITES;
+    team->sites = odi_pages_new((size_t)team->site_count * sizeof(odi_site), ODI_ANY_NODE);
+    int(*order)[ODI_MOST_SITES] = calloc((size_t)team->site_count, sizeof *order);
+    uint8_t(*classes)[ODI_MOST_SITES] = calloc((size_t)team->site_count, sizeof *classes);
+    if (team->sites == NULL || order == NULL || classes == NULL) {
         free(classes);
         free(order);
         return false;
     }
-    for (int site = 0; site < crew->site_count; site++) {
-        if (topology != NULL && crew->site_count > 1) /* a wish, before the first touch */
-            (void)odi_numa_bind(&crew->sites[site], sizeof crew->sites[site],
+    for (int site = 0; site < team->site_count; site++) {
+        if (topology != NULL && team->site_count > 1) /* a wish, before the first touch */
+            (void)odi_numa_bind(&team->sites[site], sizeof team->sites[site],
                                 topology->nodes[site].id, ODI_NUMA_PREFER);
-        crew->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
+        team->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
         if (topology != NULL)
-            rank_sites(topology, site, crew->site_count, order[site], classes[site]);
+            rank_sites(topology, site, team->site_count, order[site], classes[site]);
     }
-    crew->site_order = (const int(*)[ODI_MOST_SITES])order;
-    crew->site_classes = (const uint8_t(*)[ODI_MOST_SITES])classes;
+    team->site_order = (const int(*)[ODI_MOST_SITES])order;
+    team->site_classes = (const uint8_t(*)[ODI_MOST_SITES])classes;
     return true;
 }
 
 static void free_parts(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
-    free((void *)(uintptr_t)crew->site_order);
-    free((void *)(uintptr_t)crew->site_classes);
-    odi_pages_free(crew->sites, (size_t)crew->site_count * sizeof(odi_site));
-    odi_plan_free(crew->plan);
+    free((void *)(uintptr_t)team->site_order);
+    free((void *)(uintptr_t)team->site_classes);
+    odi_pages_free(team->sites, (size_t)team->site_count * sizeof(odi_site));
+    odi_plan_free(team->plan);
     odi_topology_free(pool->topology);
     odi_pages_free(pool, sizeof *pool);
 }
@@ -116,18 +116,18 @@ static const odi_source *live_source(void)
 
 static void set_constants(od_pool *pool, const od_pool_options *options, int workers)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
-    crew->pool = pool;
-    crew->arm_monitor = odi_pool_arm_monitor;
-    crew->stand_by = odi_pool_stand_by;
-    crew->refresh = odi_pool_refresh;
-    crew->target = workers;
-    crew->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
-    crew->capacity = ODI_MOST_WORKERS + crew->spare_cap;
-    crew->stack_bytes = options->stack_bytes != 0 ? options->stack_bytes : DEFAULT_STACK;
-    crew->bench_ns = BENCH_NS;
-    snprintf(crew->name, sizeof crew->name, "%s",
+    team->pool = pool;
+    team->arm_monitor = odi_pool_arm_monitor;
+    team->stand_by = odi_pool_stand_by;
+    team->refresh = odi_pool_refresh;
+    team->target = workers;
+    team->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
+    team->capacity = ODI_MOST_WORKERS + team->spare_cap;
+    team->stack_bytes = options->stack_bytes != 0 ? options->stack_bytes : DEFAULT_STACK;
+    team->bench_ns = BENCH_NS;
+    snprintf(team->name, sizeof team->name, "%s",
              options->name != NULL ? options->name : "overdrive");
 }
 
@@ -162,16 +162,16 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
                          ? world->topology
                          : odi_topology_discover(pool->source, &limits);
     if (pool->topology != NULL)
-        pool->crew.plan = odi_plan_make(pool->topology, &limits, workers, pool->placement);
+        pool->team.plan = odi_plan_make(pool->topology, &limits, workers, pool->placement);
     /* relaxed: nobody else knows the pool yet */
-    odi_store_relaxed(&pool->pins, pool->crew.plan != NULL && pool->crew.plan->pins);
-    pool->crew.first_index = world != NULL ? world->first_index : 0;
+    odi_store_relaxed(&pool->pins, pool->team.plan != NULL && pool->team.plan->pins);
+    pool->team.first_index = world != NULL ? world->first_index : 0;
     set_constants(pool, options, workers);
     /* relaxed: nobody else knows the pool yet */
-    odi_store_relaxed(&pool->crew.may_spin, advice.may_spin);
+    odi_store_relaxed(&pool->team.may_spin, advice.may_spin);
     odi_store_relaxed(&pool->next_refresh_ns, odi_clock_after(ODI_SECOND));
     odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
-    if (!make_sites(pool) || !odi_crew_init(&pool->crew)) {
+    if (!make_sites(pool) || !odi_team_init(&pool->team)) {
         free_parts(pool);
         return out_of_memory(message, capacity);
     }
@@ -188,9 +188,9 @@ od_status od_pool_create(const od_pool_options *options, od_pool **pool, char *m
 
 int od_pool_workers(od_pool *pool)
 {
-    odi_lock_acquire(&pool->crew.lock);
-    int workers = pool->crew.target;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
+    int workers = pool->team.target;
+    odi_lock_release(&pool->team.lock);
     return workers;
 }
 
@@ -201,7 +201,7 @@ od_status od_pool_set_workers(od_pool *pool, int workers)
     odi_store_relaxed(&pool->follows_limits, workers == 0); /* relaxed: looked at on its own */
     if (workers == 0) {
         odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a hint. Now. */
-        odi_pool_refresh(&pool->crew);
+        odi_pool_refresh(&pool->team);
     } else
         odi_pool_resize(pool, workers);
     return OD_OK;
@@ -212,18 +212,18 @@ od_status od_pool_free(od_pool *pool)
     /* What runs a job of the pool goes on with the pool when the job is over. */
     if (odi_pool_is_helped(pool) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
-    if (odi_guests_present(&pool->crew))
+    if (odi_externals_present(&pool->team))
         odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "
                  "fork, of this pool (\"%s\"): the pool must outlive its guests",
-                 pool->crew.name);
+                 pool->team.name);
     odi_pool_await_monitor(pool, ODI_FOREVER); /* a stop with a deadline may not have */
-    odi_lock_acquire(&pool->crew.lock);
-    bool stuck = pool->crew.present > 0;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
+    bool stuck = pool->team.present > 0;
+    odi_lock_release(&pool->team.lock);
     if (stuck)
         return OD_OK; /* its memory stays: a thread is still in it */
     odi_pool_delist(pool);
-    odi_crew_free(&pool->crew);
+    odi_team_free(&pool->team);
     free_parts(pool);
     return OD_OK;
 }

@@ -1,6 +1,6 @@
 /* pool.h — many workers as one: options, limits, monitor, stop.
  *
- * Owns     the crew and what decides its size.
+ * Owns     the team and what decides its size.
  * Never    knows queues beyond an address for reports.
  *
  * States   RUNNING   -> STOPPING    od_pool_stop: workers leave when they find nothing
@@ -26,12 +26,12 @@
 #include "topology/limits.h"
 #include "topology/placement.h"
 #include "topology/topology.h"
-#include "worker/crew.h"
+#include "worker/team.h"
 
 #pragma GCC visibility push(hidden)
 
 struct od_pool {
-    odi_crew crew;
+    odi_team team;
     odi_topology *topology;   /* with the plan's borrower: replaced under plan_lock */
     const odi_source *source; /* where limits are read */
     odi_placement placement;  /* as asked for */
@@ -45,7 +45,7 @@ struct od_pool {
     odi_atomic(bool) refreshing;
 
     odi_atomic(uint32_t) monitor_word; /* the monitor sleeps on it */
-    bool monitor_present;              /* under the crew's lock */
+    bool monitor_present;              /* under the team's lock */
     int64_t still_since;               /* the monitor's own notes: since when nobody goes on; 0: */
     bool still_said;                   /* somebody does. And whether that was said */
 
@@ -77,7 +77,7 @@ od_status odi_pool_begin(od_pool *pool);
 ODI_HOT_INLINE bool odi_pool_is_open(od_pool *pool)
 {
     /* relaxed: a stop that is seen too late discards what is pushed; a thread that was there stays */
-    return !(odi_load_relaxed(&pool->crew.attention) & (ODI_NO_THREADS | ODI_CANCELLING));
+    return !(odi_load_relaxed(&pool->team.attention) & (ODI_NO_THREADS | ODI_CANCELLING));
 }
 
 ODI_HOT_INLINE od_status odi_pool_admit(od_pool *pool)
@@ -112,15 +112,15 @@ void odi_pool_discard(od_pool *pool, odi_entry job);
 /* Whether the calling thread is in the midst of that. */
 bool odi_pool_is_discarded_here(const od_pool *pool);
 
-/* limits.c: follows the machine's limits, at most once a second. The crew's `refresh`. */
-void odi_pool_refresh(odi_crew *crew);
+/* limits.c: follows the machine's limits, at most once a second. The team's `refresh`. */
+void odi_pool_refresh(odi_team *team);
 
 /* limits.c: so many workers, placed for them. */
 void odi_pool_resize(od_pool *pool, int workers);
 
-/* monitor.c: the crew's `arm_monitor`. */
-void odi_pool_arm_monitor(odi_crew *crew);
-void odi_pool_stand_by(odi_crew *crew); /* the crew's `stand_by` */
+/* monitor.c: the team's `arm_monitor`. */
+void odi_pool_arm_monitor(odi_team *team);
+void odi_pool_stand_by(odi_team *team); /* the team's `stand_by` */
 void odi_pool_wake_monitor(od_pool *pool);
 
 /* stop.c: sleeps until the monitor of a stopped pool has left, or until `until`. */

@@ -11,32 +11,32 @@
 #define GRACE_NS (20 * ODI_MILLISECOND)
 #define LOOK_NS (1 * ODI_MILLISECOND)
 
-static void announce(odi_crew *crew, uint32_t attention)
+static void announce(odi_team *team, uint32_t attention)
 {
-    odi_or_seqcst(&crew->attention, attention, S4);
+    odi_or_seqcst(&team->attention, attention, S4);
     odi_fence_heavy(S4); /* from here on submitters see it, or we see what they pushed */
-    for (int site = 0; site < crew->site_count; site++)
-        odi_idle_wake_all(&crew->sites[site].idle);
+    for (int site = 0; site < team->site_count; site++)
+        odi_idle_wake_all(&team->sites[site].idle);
 
-    odi_lock_acquire(&crew->lock);
-    for (odi_worker *worker = crew->bench; worker != NULL; worker = worker->next_benched) {
+    odi_lock_acquire(&team->lock);
+    for (odi_worker *worker = team->bench; worker != NULL; worker = worker->next_benched) {
         odi_store_release(&worker->bench_word, 2, S3); /* leave: it is still on the bench */
         odi_futex_wake(&worker->bench_word, 1);
     }
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
 }
 
 /* Workers that have not left, without the monitor. Lock held. */
 static int workers_present(od_pool *pool)
 {
-    return pool->crew.present - pool->monitor_present;
+    return pool->team.present - pool->monitor_present;
 }
 
 static bool all_have_left(od_pool *pool)
 {
-    odi_lock_acquire(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
     bool gone = workers_present(pool) == 0;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_release(&pool->team.lock);
     return gone;
 }
 
@@ -49,56 +49,56 @@ static void bring_forward(od_pool *pool, int64_t deadline)
 
     while (deadline < before) {
         if (odi_cas_relaxed(&pool->stop_deadline, &before, deadline)) {
-            odi_add_acqrel(&pool->crew.departures, 1, S3);
-            odi_futex_wake(&pool->crew.departures, 1 << 30);
+            odi_add_acqrel(&pool->team.departures, 1, S3);
+            odi_futex_wake(&pool->team.departures, 1 << 30);
             return;
         }
     }
 }
 
 /* Sleeps until every worker has left. False: the deadline came first, or in the grace after it a
- * look is due. Ended by: odi_crew_depart, bring_forward, or the deadline. */
+ * look is due. Ended by: odi_team_depart, bring_forward, or the deadline. */
 static bool await_departures(od_pool *pool, bool in_grace)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     int64_t look = in_grace ? odi_clock_after(LOOK_NS) : 0;
 
     for (;;) {
-        uint32_t seen = odi_load_acquire(&crew->departures, S3);
+        uint32_t seen = odi_load_acquire(&team->departures, S3);
         /* relaxed: as above */
         int64_t deadline = in_grace ? look : odi_load_relaxed(&pool->stop_deadline);
 
         if (all_have_left(pool))
             return true;
-        if (odi_futex_wait(&crew->departures, seen, deadline) == ODI_FUTEX_TIMED_OUT)
+        if (odi_futex_wait(&team->departures, seen, deadline) == ODI_FUTEX_TIMED_OUT)
             return false;
     }
 }
 
 /* Whether all workers that are left are inside a job. */
-static bool only_stuck_left(odi_crew *crew)
+static bool only_stuck_left(odi_team *team)
 {
     bool only = true;
 
-    odi_lock_acquire(&crew->lock);
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+    odi_lock_acquire(&team->lock);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
 
         if (worker != NULL && worker->present)
             only &= odi_worker_activity(worker) & 1;
     }
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
     return only;
 }
 
-static void discard(odi_crew *crew, const odi_entry *jobs, size_t count)
+static void discard(odi_team *team, const odi_entry *jobs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        odi_run_discard(crew, jobs[i]);
+        odi_run_discard(team, jobs[i]);
 }
 
 /* True: there was something. The same below. */
-static bool discard_injector(odi_crew *crew, odi_injector *injector)
+static bool discard_injector(odi_team *team, odi_injector *injector)
 {
     odi_entry batch[ODI_STEAL_BATCH];
     bool found = false;
@@ -108,13 +108,13 @@ static bool discard_injector(odi_crew *crew, odi_injector *injector)
         odi_read_begin();
         count = odi_injector_claim(injector, batch, ODI_STEAL_BATCH);
         odi_read_end();
-        discard(crew, batch, count);
+        discard(team, batch, count);
         found |= count > 0;
     } while (count > 0);
     return found;
 }
 
-static bool discard_deque(odi_crew *crew, odi_deque *deque)
+static bool discard_deque(odi_team *team, odi_deque *deque)
 {
     odi_entry batch[ODI_STEAL_BATCH];
     bool found = false;
@@ -123,33 +123,33 @@ static bool discard_deque(odi_crew *crew, odi_deque *deque)
         odi_read_begin();
         size_t count = odi_deque_steal(deque, batch, ODI_STEAL_BATCH);
         odi_read_end();
-        discard(crew, batch, count);
+        discard(team, batch, count);
         found |= count > 0;
     }
     return found;
 }
 
-static bool discard_injectors(odi_crew *crew)
+static bool discard_injectors(odi_team *team)
 {
     bool found = false;
 
-    for (int site = 0; site < crew->site_count; site++) {
+    for (int site = 0; site < team->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
-            found |= discard_injector(crew, &crew->sites[site].injectors[band]);
+            found |= discard_injector(team, &team->sites[site].injectors[band]);
     }
     return found;
 }
 
 /* Stuck workers do not take part: stealing is anyone's. */
-static bool discard_waiting(odi_crew *crew)
+static bool discard_waiting(odi_team *team)
 {
     odi_reader_join();
-    bool found = discard_injectors(crew);
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+    bool found = discard_injectors(team);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
         for (int band = 0; worker != NULL && band < ODI_BANDS; band++)
-            found |= discard_deque(crew, &worker->deques[band]);
+            found |= discard_deque(team, &worker->deques[band]);
     }
     odi_reader_leave();
     return found;
@@ -190,7 +190,7 @@ static void begin_to_discard(od_pool *pool, discarded *here)
 }
 
 /* True: there was something. */
-static bool discard_late(odi_crew *crew, discarded *here)
+static bool discard_late(odi_team *team, discarded *here)
 {
     late_job *each = here->first;
 
@@ -201,13 +201,13 @@ static bool discard_late(odi_crew *crew, discarded *here)
     if (here->first == NULL)
         here->end = &here->first;
     free(each);
-    odi_run_discard(crew, job);
+    odi_run_discard(team, job);
     return true;
 }
 
 static void end_to_discard(od_pool *pool, discarded *here)
 {
-    while (discard_late(&pool->crew, here)) {
+    while (discard_late(&pool->team, here)) {
     }
     discarded_here = here->outer;
 }
@@ -227,7 +227,7 @@ ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
         return;
     }
     begin_to_discard(pool, &mine);
-    odi_run_discard(&pool->crew, job);
+    odi_run_discard(&pool->team, job);
     end_to_discard(pool, &mine);
 }
 
@@ -242,7 +242,7 @@ static void give_up(od_pool *pool)
     for (int times = 0; times < 2; times++) {
         if (odi_cancel_above != NULL)
             odi_cancel_above(pool);
-        while (discard_waiting(&pool->crew) || discard_late(&pool->crew, &here)) {
+        while (discard_waiting(&pool->team) || discard_late(&pool->team, &here)) {
         }
     }
     end_to_discard(pool, &here);
@@ -250,11 +250,11 @@ static void give_up(od_pool *pool)
 
 /* Nobody adds to it from here on: who comes discards his own. How the wait ends: by who has a place in it already,
  * two stores on, or who has claimed it. */
-static void close_injector(odi_crew *crew, odi_injector *injector)
+static void close_injector(odi_team *team, odi_injector *injector)
 {
     odi_injector_close(injector);
     for (int round = 0; !odi_injector_is_used_up(injector); round++) {
-        if (!discard_injector(crew, injector))
+        if (!discard_injector(team, injector))
             odi_thread_give_way(round);
     }
 }
@@ -262,14 +262,14 @@ static void close_injector(odi_crew *crew, odi_injector *injector)
 /* What came too late for the last worker, or found no thread. The announcement's heavy fence stands before it (S4). */
 static void close_injectors(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     discarded here;
 
     begin_to_discard(pool, &here);
     odi_reader_join();
-    for (int site = 0; site < crew->site_count; site++) {
+    for (int site = 0; site < team->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
-            close_injector(crew, &crew->sites[site].injectors[band]);
+            close_injector(team, &team->sites[site].injectors[band]);
     }
     odi_reader_leave();
     end_to_discard(pool, &here);
@@ -278,11 +278,11 @@ static void close_injectors(od_pool *pool)
 /* One load per worker tells both how many jobs it has done and whether it is in one. */
 static void write_report(od_pool *pool, od_stop_report *report)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
     *report = (od_stop_report){0};
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
         if (worker == NULL)
             continue;
@@ -295,52 +295,52 @@ static void write_report(od_pool *pool, od_stop_report *report)
             report->stuck++;
         }
     }
-    report->ran += odi_load_relaxed(&crew->ran_outside); /* relaxed: counters */
-    report->cancelled = odi_load_relaxed(&crew->cancelled);
+    report->ran += odi_load_relaxed(&team->ran_outside); /* relaxed: counters */
+    report->cancelled = odi_load_relaxed(&team->cancelled);
 }
 
 /* True: nobody has come meanwhile, and nobody will: what is submitted from here on is discarded. What came while
  * the last worker left is another worker's. */
 static bool close_if_empty(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
-    if (odi_crew_has_jobs(crew))
-        (void)odi_crew_start_one(crew, &crew->sites[0]);
-    odi_lock_acquire(&crew->lock); /* workers are recruited under it */
+    if (odi_team_has_jobs(team))
+        (void)odi_team_start_one(team, &team->sites[0]);
+    odi_lock_acquire(&team->lock); /* workers are recruited under it */
     bool empty = workers_present(pool) == 0;
     if (empty)
-        odi_or_seqcst(&crew->attention, ODI_CANCELLING, S4);
-    odi_lock_release(&crew->lock);
+        odi_or_seqcst(&team->attention, ODI_CANCELLING, S4);
+    odi_lock_release(&team->lock);
     return empty;
 }
 
 void odi_pool_await_monitor(od_pool *pool, int64_t until)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
-    odi_lock_acquire(&crew->lock);
+    odi_lock_acquire(&team->lock);
     while (pool->monitor_present && odi_clock_now() < until) {
-        uint32_t seen = odi_load_acquire(&crew->departures, S3);
+        uint32_t seen = odi_load_acquire(&team->departures, S3);
 
-        odi_lock_release(&crew->lock);
-        odi_futex_wait(&crew->departures, seen, odi_clock_after(LOOK_NS)); /* ended by: its leaving */
-        odi_lock_acquire(&crew->lock);
+        odi_lock_release(&team->lock);
+        odi_futex_wait(&team->departures, seen, odi_clock_after(LOOK_NS)); /* ended by: its leaving */
+        odi_lock_acquire(&team->lock);
     }
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
 }
 
 /* Who submits to a queue may have called a drainer for what others have put there, and lost his CPU. False: the
  * deadline came first. How the wait ends: by that thread's next step, which brings a worker. */
 static bool await_what_is_owed(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
-    while (odi_owed_above != NULL && odi_owed_above(pool) && !odi_crew_has_jobs(crew) && all_have_left(pool)) {
+    while (odi_owed_above != NULL && odi_owed_above(pool) && !odi_team_has_jobs(team) && all_have_left(pool)) {
         /* relaxed: as in await_departures */
         if (odi_clock_now() >= odi_load_relaxed(&pool->stop_deadline))
             return false;
-        odi_futex_wait(&crew->departures, odi_load_acquire(&crew->departures, S3), odi_clock_after(LOOK_NS));
+        odi_futex_wait(&team->departures, odi_load_acquire(&team->departures, S3), odi_clock_after(LOOK_NS));
     }
     return true;
 }
@@ -362,17 +362,17 @@ static bool await_the_last(od_pool *pool)
 /* The last has left, or the deadline is over: workers between two jobs leave. What has not started never does. */
 static void cancel_the_rest(od_pool *pool, bool gone, int64_t grace)
 {
-    while (!gone && !only_stuck_left(&pool->crew) && odi_clock_now() < grace)
+    while (!gone && !only_stuck_left(&pool->team) && odi_clock_now() < grace)
         gone = await_departures(pool, true);
     give_up(pool);
 }
 
 static void stop(od_pool *pool)
 {
-    odi_agenda_close(&pool->crew.agenda); /* what is not due yet was never submitted */
-    announce(&pool->crew, ODI_STOPPING);
+    odi_timer_queue_close(&pool->team.timers); /* what is not due yet was never submitted */
+    announce(&pool->team, ODI_STOPPING);
     bool in_time = await_the_last(pool);
-    announce(&pool->crew, ODI_CANCELLING);
+    announce(&pool->team, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
     int64_t grace = odi_clock_after(GRACE_NS);

@@ -34,24 +34,24 @@ ODI_COLD static void run_here(od_pool *pool, odi_entry job)
 
     odi_fence_light(S4); /* who finds an injector closed sees the stop */
     /* relaxed: the fence stands before it */
-    if (odi_load_relaxed(&pool->crew.attention) & ODI_CANCELLING) {
+    if (odi_load_relaxed(&pool->team.attention) & ODI_CANCELLING) {
         odi_pool_discard(pool, job);
         return;
     }
     helping = &here;
-    (void)odi_run_outside(&pool->crew, job);
+    (void)odi_run_outside(&pool->team, job);
     helping = here.outer;
 }
 
 ODI_COLD od_status odi_pool_begin(od_pool *pool)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     int error = 0;
 
     /* relaxed, both: a stop that is seen too late discards what is pushed */
-    if (!(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
-        error = odi_crew_begin(crew);
-    if (odi_load_relaxed(&crew->attention) & ODI_CANCELLING)
+    if (!(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
+        error = odi_team_begin(team);
+    if (odi_load_relaxed(&team->attention) & ODI_CANCELLING)
         return OD_STOPPED;
     return error == 0 ? OD_OK : error == ENOMEM ? OD_NO_MEMORY : OD_NO_THREAD;
 }
@@ -66,7 +66,7 @@ ODI_COLD od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry jo
 void odi_pool_expect(od_pool *pool, od_status status)
 {
     if (ODI_UNLIKELY(status == OD_NO_THREAD || status == OD_NO_MEMORY))
-        odi_trap("pool \"%s\": what was submitted can never run, for %s", pool->crew.name,
+        odi_trap("pool \"%s\": what was submitted can never run, for %s", pool->team.name,
                  status == OD_NO_THREAD ? "not one thread can be started"
                                         : "there is no memory for a first thread");
 }
@@ -84,25 +84,25 @@ ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band,
 /* False: memory is short, and nothing is queued. */
 ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
 
     if (ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
         return false;
-    odi_crew_publish(crew, worker->site); /* whatever happens, this worker is there */
+    odi_team_publish(team, worker->site); /* whatever happens, this worker is there */
     /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
      * sees the stop */
-    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
+    if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
         take_back(pool, worker, band, 1);
     return true;
 }
 
 static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
 {
-    odi_crew *crew = &pool->crew;
-    odi_site *site = odi_crew_site_here(crew);
+    odi_team *team = &pool->team;
+    odi_site *site = odi_team_site_here(team);
 
     if (ODI_LIKELY(odi_site_push(site, band, job)))
-        odi_crew_publish_push(crew, site);
+        odi_team_publish_push(team, site);
     else
         run_here(pool, job);
 }
@@ -111,7 +111,7 @@ ODI_HOT_INLINE bool submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
 
-    if (worker != NULL && worker->crew == &pool->crew)
+    if (worker != NULL && worker->team == &pool->team)
         return submit_inside(pool, worker, band, job);
     submit_outside(pool, band, job);
     return true;
@@ -131,7 +131,7 @@ void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 static void submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t band,
                                   const odi_entry *jobs, size_t count)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     size_t pushed = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -139,20 +139,20 @@ static void submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t ba
             pushed++;
             continue;
         }
-        odi_crew_publish(crew, worker->site); /* what runs here may wait for it */
+        odi_team_publish(team, worker->site); /* what runs here may wait for it */
         run_here(pool, jobs[i]);
     }
-    odi_crew_publish(crew, worker->site); /* as in submit_inside, all of it */
+    odi_team_publish(team, worker->site); /* as in submit_inside, all of it */
     /* relaxed: the publication's fence stands before it (S4) */
-    if (ODI_UNLIKELY(odi_load_relaxed(&crew->attention) & ODI_CANCELLING))
+    if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
         take_back(pool, worker, band, pushed);
 }
 
 static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
                                    size_t count)
 {
-    odi_crew *crew = &pool->crew;
-    odi_site *site = odi_crew_site_here(crew);
+    odi_team *team = &pool->team;
+    odi_site *site = odi_team_site_here(team);
     bool pushed = false;
 
     for (size_t i = 0; i < count; i++) {
@@ -161,12 +161,12 @@ static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry
             continue;
         }
         if (pushed)
-            odi_crew_publish_push(crew, site); /* what runs here may wait for it */
+            odi_team_publish_push(team, site); /* what runs here may wait for it */
         pushed = false;
         run_here(pool, jobs[i]);
     }
     if (pushed)
-        odi_crew_publish_push(crew, site);
+        odi_team_publish_push(team, site);
 }
 
 void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
@@ -175,7 +175,7 @@ void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs
 
     if (count == 0)
         return;
-    if (worker != NULL && worker->crew == &pool->crew)
+    if (worker != NULL && worker->team == &pool->team)
         submit_several_inside(pool, worker, band, jobs, count);
     else
         submit_several_outside(pool, band, jobs, count);
@@ -213,7 +213,7 @@ bool od_pool_is_worker(od_pool *pool)
 {
     odi_worker *worker = odi_worker_self;
 
-    return worker != NULL && (pool == NULL || worker->crew == &pool->crew);
+    return worker != NULL && (pool == NULL || worker->team == &pool->team);
 }
 
 void od_pool_set_owner(od_pool *pool, void *owner)
@@ -227,7 +227,7 @@ void *od_pool_current_owner(void)
 
     if (helping != NULL)
         return helping->pool->owner;
-    return worker != NULL ? ((od_pool *)worker->crew->pool)->owner : NULL;
+    return worker != NULL ? ((od_pool *)worker->team->pool)->owner : NULL;
 }
 
 bool od_thread_is_main(void)

@@ -1,6 +1,6 @@
 /* placement.h — which worker lives where.
  *
- * Owns     the plan: for each worker a home node, perhaps a CPU, perhaps a mask to apply.
+ * Owns     the plan: for each worker a preferred node, perhaps a CPU, perhaps a mask to apply.
  * Never    touches a thread: the worker applies its own mask (os/affinity) and lives with a
  *          refusal.
  * Threads  a plan is immutable; making one is for one thread.
@@ -22,8 +22,8 @@
 #pragma GCC visibility push(hidden)
 
 typedef enum odi_placement {
-    ODI_PLACEMENT_NONE,      /* the kernel decides; the home node is only a hint         */
-    ODI_PLACEMENT_NODE,      /* a worker stays on the usable CPUs of its home node       */
+    ODI_PLACEMENT_NONE,      /* the kernel decides; the preferred node is only a hint         */
+    ODI_PLACEMENT_NODE,      /* a worker stays on the usable CPUs of its preferred node       */
     ODI_PLACEMENT_CORE,      /* a worker stays on one CPU. Threads and processes that a
                                 job starts inherit that mask: by request only            */
     ODI_PLACEMENT_AUTOMATIC, /* node, where there is more than one and the process owns
@@ -32,7 +32,7 @@ typedef enum odi_placement {
 } odi_placement;
 
 typedef struct odi_place {
-    int node; /* index into the topology's nodes: the worker's home           */
+    int node; /* index into the topology's nodes: the worker's preferred node           */
     int cpu;  /* kernel's number, or -1: anywhere on the node or the machine  */
 } odi_place;
 

@@ -1,15 +1,15 @@
 /* bench.c — how a worker leaves: for the bench while it is one too many, for another site when its
- * home is there, or for good.
+ * assigned place is there, or for good.
  */
-#include "worker/crew.h"
+#include "worker/team.h"
 
 #include <limits.h>
 
 #include "base/invariant.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "worker/assignment.h"
 #include "worker/due.h"
-#include "worker/homes.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -41,147 +41,147 @@ static void stop_searching(odi_worker *worker)
     }
 }
 
-void odi_crew_move(odi_worker *worker)
+void odi_team_move(odi_worker *worker)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
 
     if (!odi_load_relaxed(&worker->moves)) /* relaxed: a hint, looked at under the lock */
         return;
     stop_searching(worker);
-    if (odi_home_move(worker))
-        odi_home_settle(worker);
+    if (odi_assignment_move(worker))
+        odi_assignment_settle(worker);
     /* What it was woken for is anybody's now. */
-    if (odi_crew_has_work(crew))
-        odi_crew_publish(crew, worker->site);
+    if (odi_team_has_work(team))
+        odi_team_publish(team, worker->site);
 }
 
-void odi_crew_seat(odi_worker *worker)
+void odi_team_seat(odi_worker *worker)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
 
     odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
-    odi_home_bench(worker, true);
-    worker->next_benched = crew->bench;
-    crew->bench = worker;
+    odi_assignment_bench(worker, true);
+    worker->next_benched = team->bench;
+    team->bench = worker;
 }
 
-void odi_crew_unseat(odi_worker *worker)
+void odi_team_unseat(odi_worker *worker)
 {
-    odi_worker **link = &worker->crew->bench;
+    odi_worker **link = &worker->team->bench;
 
     while (*link != worker)
         link = &(*link)->next_benched;
     *link = worker->next_benched;
-    odi_home_bench(worker, false);
+    odi_assignment_bench(worker, false);
 }
 
-/* Whether a worker is one too many and the crew does not stop. Lock held. */
-static bool is_surplus(odi_crew *crew)
+/* Whether a worker is one too many and the team does not stop. Lock held. */
+static bool is_surplus(odi_team *team)
 {
     /* relaxed: stop walks the bench under the lock after it set the flag */
-    return crew->active > odi_crew_limit(crew) &&
-           !(odi_load_relaxed(&crew->attention) & ODI_STOPPING);
+    return team->active > odi_team_limit(team) &&
+           !(odi_load_relaxed(&team->attention) & ODI_STOPPING);
 }
 
 /* Puts the worker on the bench, if it is still one too many. */
-static bool take_a_seat(odi_crew *crew, odi_worker *worker)
+static bool take_a_seat(odi_team *team, odi_worker *worker)
 {
-    odi_lock_acquire(&crew->lock);
-    bool surplus = is_surplus(crew);
+    odi_lock_acquire(&team->lock);
+    bool surplus = is_surplus(team);
     if (surplus) {
-        crew->active--;
-        odi_home_give(crew, worker->slot);
-        odi_crew_seat(worker);
-        odi_crew_counts_changed(crew);
+        team->active--;
+        odi_assignment_give(team, worker->slot);
+        odi_team_seat(worker);
+        odi_team_counts_changed(team);
     }
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
     return surplus;
 }
 
 /* Its time there is over. True: another one sits there too, or there are to be no spares. Lock held. */
 static bool may_leave(const odi_worker *worker)
 {
-    const odi_crew *crew = worker->crew;
+    const odi_team *team = worker->team;
 
-    return crew->bench != worker || worker->next_benched != NULL || crew->spare_cap == 0;
+    return team->bench != worker || worker->next_benched != NULL || team->spare_cap == 0;
 }
 
-/* Asleep until it is called back, the crew stops, or its time there is over. The last keeps its seat. */
+/* Asleep until it is called back, the team stops, or its time there is over. The last keeps its seat. */
 static void await_call(odi_worker *worker, int64_t deadline)
 {
     odi_futex_result result = ODI_FUTEX_WOKEN;
 
-    /* Ended by: odi_crew_start_one, which calls back; a stop; or the deadline. */
+    /* Ended by: odi_team_start_one, which calls back; a stop; or the deadline. */
     while (odi_load_acquire(&worker->bench_word, S3) == 0 && result != ODI_FUTEX_TIMED_OUT)
         result = odi_futex_wait(&worker->bench_word, 0, deadline);
 }
 
-odi_bench_result odi_crew_sit(odi_worker *worker)
+odi_bench_result odi_team_sit(odi_worker *worker)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
     bool over = false, called_back = false;
 
-    for (int64_t until = odi_clock_after(crew->bench_ns); !over; until = ODI_FOREVER) {
+    for (int64_t until = odi_clock_after(team->bench_ns); !over; until = ODI_FOREVER) {
         await_call(worker, until);
-        odi_lock_acquire(&crew->lock);
+        odi_lock_acquire(&team->lock);
         called_back = !worker->benched;
         /* relaxed: a stop that tells who sits here does so under the lock */
         over = called_back || odi_load_relaxed(&worker->bench_word) != 0 || may_leave(worker);
         if (over && !called_back)
-            odi_crew_unseat(worker);
-        odi_lock_release(&crew->lock);
+            odi_team_unseat(worker);
+        odi_lock_release(&team->lock);
     }
     return called_back ? ODI_BENCH_RETURNS : ODI_BENCH_LEAVES;
 }
 
-odi_bench_result odi_crew_bench(odi_worker *worker)
+odi_bench_result odi_team_bench(odi_worker *worker)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
 
     if (!odi_worker_end_run(worker))
         return ODI_BENCH_LEAVES;
-    odi_lock_acquire(&crew->lock);
-    bool surplus = is_surplus(crew);
-    odi_lock_release(&crew->lock);
+    odi_lock_acquire(&team->lock);
+    bool surplus = is_surplus(team);
+    odi_lock_release(&team->lock);
     if (!surplus || !hand_over_jobs(worker))
-        return ODI_BENCH_STAYS;
+        return ODI_BENCH_GOES_ON;
     /* Before it is on the bench: from there on `searching` is its caller's to write. */
     stop_searching(worker);
-    if (!take_a_seat(crew, worker))
-        return ODI_BENCH_STAYS;
+    if (!take_a_seat(team, worker))
+        return ODI_BENCH_GOES_ON;
     /* What it was woken for is somebody else's now. */
-    if (odi_crew_has_work(crew))
-        odi_crew_publish(crew, worker->site);
-    odi_crew_watch_agenda(crew, worker->site); /* it may have been the keeper */
-    return odi_crew_sit(worker);
+    if (odi_team_has_work(team))
+        odi_team_publish(team, worker->site);
+    odi_team_watch_timers(team, worker->site); /* it may have been the leader */
+    return odi_team_sit(worker);
 }
 
-/* Another may run now. Whoever published meanwhile found the crew full, and its own job may be what the
+/* Another may run now. Whoever published meanwhile found the team full, and its own job may be what the
  * jobs that are left wait for. */
-static void leave_room(odi_crew *crew, odi_site *site)
+static void leave_room(odi_team *team, odi_site *site)
 {
-    odi_lock_acquire(&crew->lock);
-    crew->active--;
-    odi_crew_counts_changed(crew);
-    odi_lock_release(&crew->lock);
+    odi_lock_acquire(&team->lock);
+    team->active--;
+    odi_team_counts_changed(team);
+    odi_lock_release(&team->lock);
     odi_fence_heavy(S4);
-    if (odi_crew_has_work(crew))
-        odi_crew_publish(crew, site);
+    if (odi_team_has_work(team))
+        odi_team_publish(team, site);
 }
 
-void odi_crew_depart(odi_worker *worker, bool from_bench)
+void odi_team_depart(odi_worker *worker, bool from_bench)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
 
     if (!from_bench)
-        leave_room(crew, worker->site);
-    odi_lock_acquire(&crew->lock);
-    odi_home_forget(worker);
+        leave_room(team, worker->site);
+    odi_lock_acquire(&team->lock);
+    odi_assignment_forget(worker);
     worker->present = worker->pinned = false;
-    (void)odi_crew_list_workers(crew); /* an absent worker in the table does no harm */
-    crew->present--;
-    odi_add_release(&crew->departures, 1, S3);
-    odi_futex_wake(&crew->departures, INT_MAX);
-    /* The last touch of the crew, which may be freed from here on. */
-    odi_lock_release(&crew->lock);
+    (void)odi_team_list_workers(team); /* an absent worker in the table does no harm */
+    team->present--;
+    odi_add_release(&team->departures, 1, S3);
+    odi_futex_wake(&team->departures, INT_MAX);
+    /* The last touch of the team, which may be freed from here on. */
+    odi_lock_release(&team->lock);
 }

@@ -1,27 +1,27 @@
 /* blocking.c — a worker that says that it waits hands its place over: until it says that it
- * is back, the crew may run one worker more. The monitor (pool/monitor.c) finds those that
+ * is back, the team may run one worker more. The monitor (pool/monitor.c) finds those that
  * do not say so. */
 #include "base/invariant.h"
 #include "include/od_pool.h"
 #include "os/clock.h"
-#include "worker/guest.h"
+#include "worker/external.h"
 #include "worker/worker.h"
 
-/* The calling thread's place, where it is a guest. */
-static odi_forks *guest_here(void)
+/* The calling thread's place, where it is an external thread. */
+static odi_forks *external_here(void)
 {
     odi_forks *forks = (odi_forks *)od_forks_self;
 
-    return forks != NULL && forks->crew != NULL && forks->worker == NULL ? forks : NULL;
+    return forks != NULL && forks->team != NULL && forks->worker == NULL ? forks : NULL;
 }
 
 void odi_blocking_begin(const char *what, void *queue)
 {
     odi_worker *worker = odi_worker_self;
-    odi_forks *guest = guest_here();
+    odi_forks *external = external_here();
 
-    if (ODI_UNLIKELY(guest != NULL))
-        odi_guest_block(guest);
+    if (ODI_UNLIKELY(external != NULL))
+        odi_external_block(external);
     if (worker == NULL)
         return;
     odi_store_relaxed(&worker->waits_for, what); /* relaxed, both: for reports */
@@ -30,13 +30,13 @@ void odi_blocking_begin(const char *what, void *queue)
         return;
     odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: for reports */
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
-    odi_crew_block(worker->crew);
-    /* What waits now was published when the crew was full: it is published again. Heavy,
+    odi_team_block(worker->team);
+    /* What waits now was published when the team was full: it is published again. Heavy,
      * because who publishes at this moment has a light fence only (S4): without it he may
-     * find the crew full, and this look nothing. */
+     * find the team full, and this look nothing. */
     odi_fence_heavy(S4);
-    if (odi_crew_has_work(worker->crew))
-        odi_crew_publish(worker->crew, worker->site);
+    if (odi_team_has_work(worker->team))
+        odi_team_publish(worker->team, worker->site);
 }
 
 void od_blocking_begin(void)
@@ -47,10 +47,10 @@ void od_blocking_begin(void)
 void od_blocking_end(void)
 {
     odi_worker *worker = odi_worker_self;
-    odi_forks *guest = guest_here();
+    odi_forks *external = external_here();
 
-    if (ODI_UNLIKELY(guest != NULL))
-        odi_guest_unblock(guest);
+    if (ODI_UNLIKELY(external != NULL))
+        odi_external_unblock(external);
     if (worker == NULL)
         return;
     if (worker->blocking_depth == 0)
@@ -65,5 +65,5 @@ void od_blocking_end(void)
     /* relaxed, both: for reports of the jobs that come after this one */
     odi_store_relaxed(&worker->back_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->back_ns, odi_clock_coarse());
-    odi_crew_unblock(worker->crew);
+    odi_team_unblock(worker->team);
 }

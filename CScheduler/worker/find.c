@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "os/clock.h"
 #include "os/thread.h"
-#include "worker/lend.h"
+#include "worker/override.h"
 
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
@@ -17,11 +17,11 @@ enum { MOST_PASSED_OVER = 256 };
 
 /* With work of its own, and a waiter for a lower band's that is not here, a worker looks for it
  * elsewhere at one take of so many. */
-enum { LOOK_FOR_LENT_EVERY = 8 };
+enum { LOOK_FOR_OVERRIDDEN_EVERY = 8 };
 
 enum { BATCH = ODI_STEAL_BATCH };
 
-/* After bringing home less than this, a thief leaves the others alone for a moment: it has
+/* After bringing back less than this, a thief leaves the others alone for a moment: it has
  * caught up with whoever fills their deques, and every further look would take the cache
  * lines from under that worker's hands. Longer jobs never notice, because the moment has
  * passed when they are done. (The same pause before an injector gained nothing.) */
@@ -59,7 +59,7 @@ static void pause_before_stealing(odi_worker *worker)
     if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(jobs_run(worker) - worker->caught_at))
         worker->steal_pause_ns = 0;
     else if (worker->steal_pause_ns > STEAL_PAUSE_NS &&
-             odi_load_relaxed(&worker->crew->may_spin)) /* relaxed: a hint, and below */
+             odi_load_relaxed(&worker->team->may_spin)) /* relaxed: a hint, and below */
         until = now + worker->steal_pause_ns;
     /* relaxed: as above */
     while (odi_spins_on(odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0))
@@ -86,7 +86,7 @@ static void keep_rest(odi_worker *worker, uint32_t band, const odi_entry *batch,
     /* Between the catch and here nobody could see them: who looked, and went to sleep, is
      * woken again. */
     if (count > 1)
-        odi_crew_publish(worker->crew, worker->site);
+        odi_team_publish(worker->team, worker->site);
 }
 
 /* The most jobs that a claim or steal for `band` may bring: one, as long as the deque has no
@@ -137,9 +137,9 @@ static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most
  * this site's work to end, which may never do so. */
 ODI_COLD static bool claim_far(odi_worker *worker, odi_entry *job)
 {
-    odi_crew *crew = worker->crew;
-    int rank = 1 + (int)(worker->far_looks++ % (uint32_t)(crew->site_count - 1));
-    odi_site *site = &crew->sites[crew->site_order[worker->site_index][rank]];
+    odi_team *team = worker->team;
+    int rank = 1 + (int)(worker->far_looks++ % (uint32_t)(team->site_count - 1));
+    odi_site *site = &team->sites[team->site_order[worker->site_index][rank]];
 
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
         if (claim(worker, site, band, 1, job))
@@ -156,7 +156,7 @@ static bool claim_outside(odi_worker *worker, uint32_t band, size_t most, odi_en
 {
     if (ODI_UNLIKELY(++worker->far_tick >= LOOK_FAR_EVERY)) {
         worker->far_tick = 0;
-        if ((worker->crew->site_count > 1 && claim_far(worker, job)) || steal_one(worker, job))
+        if ((worker->team->site_count > 1 && claim_far(worker, job)) || steal_one(worker, job))
             return true;
     }
     return claim(worker, worker->site, band, most, job);
@@ -200,16 +200,16 @@ static bool band_waits(odi_worker *worker, uint32_t band)
 
 /* The band among `bands` that is served first: by what they are served as, and of equals, where
  * they take turns, the one that was passed over most often. */
-static uint32_t first_of(odi_worker *worker, uint32_t bands, bool in_turns)
+static uint32_t first_of(odi_worker *worker, uint32_t bands, bool alternate)
 {
-    uint32_t first = lowest_bit(bands), as = odi_crew_served_as(worker->crew, first);
+    uint32_t first = lowest_bit(bands), as = odi_team_served_as(worker->team, first);
     const uint32_t *passed_over = worker->passed_over;
 
     for (bands &= bands - 1; bands != 0; bands &= bands - 1) {
-        uint32_t band = lowest_bit(bands), served_as = odi_crew_served_as(worker->crew, band);
+        uint32_t band = lowest_bit(bands), served_as = odi_team_served_as(worker->team, band);
 
         if (served_as < as ||
-            (in_turns && served_as == as && passed_over[band] > passed_over[first])) {
+            (alternate && served_as == as && passed_over[band] > passed_over[first])) {
             first = band;
             as = served_as;
         }
@@ -217,9 +217,9 @@ static uint32_t first_of(odi_worker *worker, uint32_t bands, bool in_turns)
     return first;
 }
 
-/* Somebody has lent a band to a lower one: it is served as that, in turns with the one itself. The
+/* Somebody has overridden a lower band: it is served as that, in turns with the one itself. The
  * bound on passing over holds as ever. */
-ODI_COLD static uint32_t choose_among_lent(odi_worker *worker, uint32_t bands)
+ODI_COLD static uint32_t choose_among_overridden(odi_worker *worker, uint32_t bands)
 {
     uint32_t waiting = 0;
 
@@ -246,8 +246,8 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
     uint32_t highest = lowest_bit(bands);
 
     /* relaxed: a hint */
-    if (ODI_UNLIKELY(odi_load_relaxed(&worker->crew->lent) != 0))
-        return choose_among_lent(worker, bands);
+    if (ODI_UNLIKELY(odi_load_relaxed(&worker->team->overridden) != 0))
+        return choose_among_overridden(worker, bands);
     while (!band_waits(worker, highest) && (bands &= bands - 1) != 0)
         highest = lowest_bit(bands);
     if (bands == 0)
@@ -266,7 +266,7 @@ ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
     return highest;
 }
 
-static bool find_lent(odi_worker *worker, uint32_t bands, odi_entry *job);
+static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job);
 
 bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 {
@@ -275,8 +275,8 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
                      odi_load_relaxed(&worker->site->bands);
 
     /* relaxed: a hint */
-    if (ODI_UNLIKELY((bands & (bands - 1)) != 0 && odi_load_relaxed(&worker->crew->lent) != 0) &&
-        find_lent(worker, bands, job))
+    if (ODI_UNLIKELY((bands & (bands - 1)) != 0 && odi_load_relaxed(&worker->team->overridden) != 0) &&
+        find_overridden(worker, bands, job))
         return true;
     while (bands != 0) {
         uint32_t band = ODI_LIKELY((bands & (bands - 1)) == 0) ? lowest_bit(bands)
@@ -296,7 +296,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
 
     /* relaxed, both: hints */
     bands &= odi_load_relaxed(&victim->bands);
-    bool plain = odi_load_relaxed(&worker->crew->lent) == 0;
+    bool plain = odi_load_relaxed(&worker->team->overridden) == 0;
     for (uint32_t band; bands != 0; bands &= ~(1u << band)) {
         band = ODI_LIKELY(plain) ? lowest_bit(bands) : first_of(worker, bands, false);
         size_t count = odi_deque_steal(&victim->deques[band], batch,
@@ -338,7 +338,7 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
 ODI_COLD static bool steal_one(odi_worker *worker, odi_entry *job)
 {
     odi_read_begin();
-    const odi_table *table = odi_load_acquire(&worker->crew->table, W1);
+    const odi_table *table = odi_load_acquire(&worker->team->table, W1);
     bool found = steal_at(worker, table, worker->site_index, 0, 1, ALL_BANDS, job);
     odi_read_end();
     return found;
@@ -347,43 +347,43 @@ ODI_COLD static bool steal_one(odi_worker *worker, odi_entry *job)
 /* One job of `bands` that lies with another worker or at another site. */
 static bool take_far(odi_worker *worker, uint32_t bands, odi_entry *job)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
     bool found = false;
 
     odi_read_begin();
-    const odi_table *table = odi_load_acquire(&crew->table, W1);
-    for (int rank = 0; rank < crew->site_count && !found; rank++) {
-        int site = crew->site_order[worker->site_index][rank];
+    const odi_table *table = odi_load_acquire(&team->table, W1);
+    for (int rank = 0; rank < team->site_count && !found; rank++) {
+        int site = team->site_order[worker->site_index][rank];
 
-        found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank], 1,
+        found = steal_at(worker, table, site, team->site_classes[worker->site_index][rank], 1,
                          bands, job);
         for (uint32_t left = rank > 0 ? bands : 0; left != 0 && !found; left &= left - 1)
-            found = claim(worker, &crew->sites[site], lowest_bit(left), 1, job);
+            found = claim(worker, &team->sites[site], lowest_bit(left), 1, job);
     }
     odi_read_end();
     return found;
 }
 
-/* There is work of several of `bands` at hand. What a waiter has lent more to than any of that is
+/* There is work of several of `bands` at hand. What a waiter has overridden by more than any of that is
  * served as may lie elsewhere: with the waiter, most likely. */
-ODI_COLD static bool find_lent(odi_worker *worker, uint32_t bands, odi_entry *job)
+ODI_COLD static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job)
 {
     uint32_t waiting = 0, wanted = 0, best;
-    uint32_t asides = odi_load_relaxed(&worker->crew->asides); /* relaxed: a hint */
+    uint32_t yields = odi_load_relaxed(&worker->team->yields); /* relaxed: a hint */
 
-    if (ODI_UNLIKELY(asides & 1 && asides != worker->asides_seen)) {
-        worker->asides_seen = asides;
+    if (ODI_UNLIKELY(yields & 1 && yields != worker->yields_seen)) {
+        worker->yields_seen = yields;
         odi_thread_yield(); /* see run.c */
     }
-    if (worker->lent_tick++ % LOOK_FOR_LENT_EVERY != 0)
+    if (worker->override_tick++ % LOOK_FOR_OVERRIDDEN_EVERY != 0)
         return false;
     for (uint32_t left = bands; left != 0; left &= left - 1)
         waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
     if (waiting == 0)
         return false; /* it will look everywhere */
-    best = odi_crew_served_as(worker->crew, first_of(worker, waiting, false));
+    best = odi_team_served_as(worker->team, first_of(worker, waiting, false));
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        uint32_t as = odi_crew_served_as(worker->crew, band);
+        uint32_t as = odi_team_served_as(worker->team, band);
 
         wanted |= as < band && as < best ? 1u << band : 0;
     }
@@ -401,21 +401,21 @@ bool odi_worker_other_bands(odi_worker *worker, uint32_t band)
 
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
     bool found = false;
 
     pause_before_stealing(worker);
     odi_read_begin();
-    const odi_table *table = odi_load_acquire(&crew->table, W1);
-    for (int rank = 0; rank < crew->site_count && !found; rank++) {
-        int site = crew->site_order[worker->site_index][rank];
+    const odi_table *table = odi_load_acquire(&team->table, W1);
+    for (int rank = 0; rank < team->site_count && !found; rank++) {
+        int site = team->site_order[worker->site_index][rank];
 
-        found = steal_at(worker, table, site, crew->site_classes[worker->site_index][rank],
+        found = steal_at(worker, table, site, team->site_classes[worker->site_index][rank],
                          BATCH, ALL_BANDS, job);
         for (uint32_t band = 0; rank > 0 && band < ODI_BANDS && !found; band++)
-            found = claim(worker, &crew->sites[site], band, batch_size(worker, band), job);
+            found = claim(worker, &team->sites[site], band, batch_size(worker, band), job);
     }
-    found = found || odi_worker_hunt(worker, job);
+    found = found || odi_worker_steal_fork(worker, job);
     odi_read_end();
     if (!found)
         odi_count(&worker->counters.failed_steals, 1);

@@ -53,13 +53,13 @@ static bool lies_behind_the_slots(uintptr_t address)
 {
     odi_forks *forks = forks_here();
 
-    return forks != NULL && forks->crew != NULL && address >= (uintptr_t)forks->slots &&
+    return forks != NULL && forks->team != NULL && address >= (uintptr_t)forks->slots &&
            address - (uintptr_t)forks->slots < forks->bytes;
 }
 
-bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes)
+bool odi_forks_make(odi_forks *forks, odi_team *team, odi_worker *worker, size_t stack_bytes)
 {
-    forks->crew = crew;
+    forks->team = team;
     forks->worker = worker;
     size_t bytes = stack_bytes > SLOTS_MINIMUM ? stack_bytes : SLOTS_MINIMUM;
     for (; forks->slots == NULL && bytes >= SLOTS_MINIMUM; bytes /= 2) {
@@ -88,14 +88,14 @@ void odi_forks_free(odi_forks *forks)
 
 static void ring(odi_forks *sleeper)
 {
-    odi_add_release(&sleeper->bell, 1, F5);
-    odi_futex_wake(&sleeper->bell, 1);
+    odi_add_release(&sleeper->wakeup, 1, F5);
+    odi_futex_wake(&sleeper->wakeup, 1);
 }
 
 /* More is shared: tells the joiner that went to sleep wishing for it. */
 static void ring_asker(odi_forks *victim)
 {
-    /* relaxed, both: F2's fence has shown it, and only its bell is touched */
+    /* relaxed, both: F2's fence has shown it, and only its wakeup is touched */
     odi_forks *asker = odi_load_relaxed(&victim->asker);
 
     if (asker != NULL)
@@ -140,7 +140,7 @@ ODI_COLD void od_fork_asked(void)
 {
     odi_forks *forks = forks_here();
 
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
+    if (ODI_UNLIKELY(forks->team == NULL)) {
         /* Nobody may take it: it runs here and now, or when it is joined where it has a number,
          * because there is one slot for all results. */
         uint64_t code = forks->slots[0].code;
@@ -163,7 +163,7 @@ ODI_COLD bool od_fork_is_crowded(void)
     odi_forks *forks = forks_here();
 
     /* relaxed: the owner's */
-    return forks != NULL && forks->crew != NULL &&
+    return forks != NULL && forks->team != NULL &&
            place_of(forks, odi_load_relaxed(&forks->owner.head)) >
                forks->bytes / sizeof(od_fork_slot) / 2;
 }
@@ -178,7 +178,7 @@ static bool note_work(odi_forks *forks, void *work)
     uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
     uint32_t count = odi_load_relaxed(&forks->note_count);
 
-    if (forks->crew == NULL || place == 0 || count == ODI_FORKS_NOTES || forks->notes == NULL)
+    if (forks->team == NULL || place == 0 || count == ODI_FORKS_NOTES || forks->notes == NULL)
         return false;
     if (count == 0 ? odi_load_relaxed(&forks->work) == work /* relaxed, and below: as above */
                    : odi_load_relaxed(&forks->notes[count - 1].work) == work &&
@@ -295,22 +295,22 @@ void odi_forks_want(odi_forks *victim)
     }
 }
 
-void odi_forks_ask(odi_forks *victim, odi_forks_press *press, int64_t now)
+void odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now)
 {
-    if (press->asked == NULL) {
-        if (now < press->again_ns)
+    if (request->asked == NULL) {
+        if (now < request->again_ns)
             return;
-        press->again_ns = now + ASK_AGAIN_NS;
+        request->again_ns = now + ASK_AGAIN_NS;
         odi_forks_want(victim);
         if (holds_private(victim)) {
-            press->asked = victim;
-            press->asked_ns = now;
+            request->asked = victim;
+            request->asked_ns = now;
         }
-    } else if (press->asked == victim) {
+    } else if (request->asked == victim) {
         if (odi_load_relaxed(&victim->owner.limit) != ODI_FORKS_ASKED) /* relaxed: a hint */
-            press->asked = NULL;
-        else if (now - press->asked_ns >= PATIENCE_NS) {
-            press->asked = NULL;
+            request->asked = NULL;
+        else if (now - request->asked_ns >= PATIENCE_NS) {
+            request->asked = NULL;
             if (holds_private(victim))
                 migrate(victim);
         }

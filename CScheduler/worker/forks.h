@@ -40,7 +40,7 @@
  * twice.
  *
  * Threads  fork, pop, join: the owner. Everything else: any thief. An odi_forks is never
- *          unmapped while its crew lives.
+ *          unmapped while its team lives.
  *
  * Edges    F1  fork -> steal          release/acquire     the slot's words are readable
  *          F2  fork, pop <-> claim    light/heavy fence   the owner sees the claim (or the
@@ -53,7 +53,7 @@
  * How the waits end: a claim by the claimer, a few instructions and one membarrier on. A join
  * by the thief's end of the branch, or by its giving back; while it sleeps it has a request
  * standing with its thief, and whoever meets that rings. (Of two joiners that sleep on one thief
- * the later one has; the other sleeps to its end, and a worker that hunts takes what there is.)
+ * the later one has; the other sleeps to its end, and a worker that looks for forks takes what there is.)
  */
 #ifndef ODI_WORKER_FORKS_H
 #define ODI_WORKER_FORKS_H
@@ -78,7 +78,7 @@
 
 #pragma GCC visibility push(hidden)
 
-typedef struct odi_crew odi_crew;
+typedef struct odi_team odi_team;
 typedef struct odi_worker odi_worker;
 typedef struct odi_forks odi_forks;
 
@@ -104,24 +104,24 @@ struct odi_forks {
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
     odi_atomic(void *) work; /* the root's (od_fork_root_work); the notes have what began above it */
-    uint32_t depth;      /* forks and stays under way, where nobody may take them; a guest's
+    uint32_t depth;      /* forks and scopes under way, where nobody may take them; an external thread's
                             roots that it runs itself */
-    odi_crew *crew;      /* NULL: nobody may take them */
-    odi_worker *worker;  /* NULL: a guest */
-    bool leaves_at_root; /* a guest that came by forking */
+    odi_team *team;      /* NULL: nobody may take them */
+    odi_worker *worker;  /* NULL: an external thread */
+    bool leaves_at_root; /* an external thread that came by forking */
 
     ODI_PAIR_ALIGNED odi_atomic(uint64_t) word; /* split (32) | tail (32) */
-    odi_atomic(uint32_t) taken;                 /* a guest's place: see guest.h */
-    odi_atomic(bool) says_blocking;             /* a guest between blocking_begin and _end */
-    odi_atomic(bool) seems_blocked;             /* what the monitor thinks of a guest */
-    odi_atomic(uint64_t) visits;                /* guests that have entered, for the monitor */
-    odi_atomic(int) thread_id, cpu_clock;       /* a guest's, likewise */
+    odi_atomic(uint32_t) taken;                 /* an external thread's place: see external.h */
+    odi_atomic(bool) says_blocking;             /* an external thread between blocking_begin and _end */
+    odi_atomic(bool) seems_blocked;             /* what the monitor thinks of an external thread */
+    odi_atomic(uint64_t) visits;                /* external threads that have entered, for the monitor */
+    odi_atomic(int) thread_id, cpu_clock;       /* an external thread's, likewise */
     uint64_t watched_visits;                    /* the monitor's own notes */
     int64_t watched_cpu;
-    uint32_t blocking_depth;                    /* the guest's */
+    uint32_t blocking_depth;                    /* the external thread's */
     pthread_t thread;                           /* whose stack it is, while it is anybody's */
     odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
-    odi_atomic(uint32_t) bell;                  /* what the owner sleeps on in a join */
+    odi_atomic(uint32_t) wakeup;                /* what the owner sleeps on in a join */
     odi_atomic(uint32_t) note_count;
     odi_forks_note *notes;                      /* NULL: there is no memory for them */
     odi_counter stolen;                         /* forks of others that this thread ran */
@@ -131,11 +131,11 @@ struct odi_forks {
 typedef struct {
     odi_forks *asked;
     int64_t asked_ns, again_ns;
-} odi_forks_press;
+} odi_steal_request;
 
 /* Reserves address space for the slots: as much as a stack of `stack_bytes` could fork, or
  * less. False: there is none. */
-bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes);
+bool odi_forks_make(odi_forks *forks, odi_team *team, odi_worker *worker, size_t stack_bytes);
 void odi_forks_free(odi_forks *forks);
 
 /* Takes the oldest shared fork. NULL: there is none. */
@@ -143,7 +143,7 @@ od_fork_slot *odi_forks_steal(odi_forks *victim);
 
 /* Asks a victim that has nothing shared for more; later, if it has not answered, takes it.
  * `now` is the clock. Never waits. */
-void odi_forks_ask(odi_forks *victim, odi_forks_press *press, int64_t now);
+void odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now);
 
 /* Leaves a standing request, so that the victim's next fork is announced. The caller then
  * puts a heavy fence (F2) and looks once more before it sleeps. */
@@ -165,11 +165,11 @@ void odi_forks_lose(odi_forks *forks);
 /* In a forked child: the stack of a thread that is not there is empty. */
 void odi_forks_drop(odi_forks *forks);
 
-/* hunt.c: forks were exposed; wakes a sleeper if there is one to spare. */
+/* steal_fork.c: forks were exposed; wakes a sleeper if there is one to spare. */
 void odi_forks_published(odi_forks *forks);
 
-/* guest.c: the owner's outermost fork is joined. */
-void odi_guest_leave(odi_forks *forks);
+/* external.c: the owner's outermost fork is joined. */
+void odi_external_leave(odi_forks *forks);
 
 #pragma GCC visibility pop
 

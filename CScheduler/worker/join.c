@@ -17,7 +17,7 @@ static bool is_over(od_fork_slot *slot)
 }
 
 /* Takes one fork back from whoever runs `slot`, and runs it. False: there was none. */
-static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *press)
+static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *request)
 {
     odi_forks *thief = odi_load_acquire(&slot->thief, F4);
 
@@ -25,7 +25,7 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *pres
         return false;
     od_fork_slot *won = odi_forks_steal(thief);
     if (won == NULL) {
-        odi_forks_ask(thief, press, odi_clock_now());
+        odi_forks_ask(thief, request, odi_clock_now());
         return false;
     }
     /* It is a descendant's if the thief was still at it when the fork was exposed. */
@@ -44,7 +44,7 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_forks_press *pres
 ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
 {
     odi_forks *thief = odi_load_acquire(&slot->thief, F4);
-    uint32_t bell = odi_load_acquire(&forks->bell, F5), state = 0;
+    uint32_t wakeup = odi_load_acquire(&forks->wakeup, F5), state = 0;
 
     if (thief != NULL) {
         odi_store_relaxed(&thief->asker, forks); /* relaxed: the heavy fence follows (F2) */
@@ -53,24 +53,24 @@ ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
         if (odi_forks_hold_work(thief))
             return;
     }
-    /* relaxed: the bell was read before, and finish rings after its swap */
+    /* relaxed: the wakeup was read before, and finish rings after its swap */
     if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
         return;
-    /* Of a worker another takes the place, and a guest leaves room for one. */
+    /* Of a worker another takes the place, and an external thread leaves room for one. */
     odi_blocking_begin("for a branch that another thread runs", NULL);
-    odi_futex_wait(&forks->bell, bell, ODI_FOREVER);
+    odi_futex_wait(&forks->wakeup, wakeup, ODI_FOREVER);
     od_blocking_end();
 }
 
 /* Until the slot is over. The joiner's own stack stands above the slot meanwhile. */
 ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
 {
-    odi_forks_press press = {0};
+    odi_steal_request request = {0};
     int64_t until = 0;
 
     odi_store_release(&forks->owner.head, slot + 1, F1);
     for (int looks = 0; !is_over(slot); looks++) {
-        if (leapfrog(forks, slot, &press)) {
+        if (leapfrog(forks, slot, &request)) {
             until = 0;
             looks = 0;
         } else if (odi_spins_on(looks < JOIN_PAUSES)) {
@@ -134,7 +134,7 @@ ODI_COLD bool od_join_back(void)
 {
     odi_forks *forks = forks_here();
 
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
+    if (ODI_UNLIKELY(forks->team == NULL)) {
         /* It ran when it was forked. */
         odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
         if (--forks->depth == 0)
@@ -149,7 +149,7 @@ ODI_COLD bool od_join_back(void)
         return true;
     }
     if (root && forks->depth == 0)
-        odi_guest_leave(forks);
+        odi_external_leave(forks);
     return false;
 }
 
@@ -157,14 +157,14 @@ ODI_COLD bool od_join_numbered_back(void)
 {
     odi_forks *forks = forks_here();
 
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
+    if (ODI_UNLIKELY(forks->team == NULL)) {
         odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
         return true;
     }
     od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
     bool ours = take_back(forks, slot);
 
-    /* A guest stays until its root's result is read: the next one's forks lie where that is. */
+    /* An external thread stays until its root's result is read: the next one's forks lie where that is. */
     forks->depth += slot == forks->slots && forks->leaves_at_root;
     return ours;
 }
@@ -173,7 +173,7 @@ ODI_COLD void od_join_end(void)
 {
     odi_forks *forks = forks_here();
 
-    if (ODI_UNLIKELY(forks->crew == NULL)) {
+    if (ODI_UNLIKELY(forks->team == NULL)) {
         if (--forks->depth == 0)
             od_forks_self = NULL;
         return;
@@ -181,7 +181,7 @@ ODI_COLD void od_join_end(void)
     /* relaxed: the owner's */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots && forks->leaves_at_root &&
         --forks->depth == 0)
-        odi_guest_leave(forks);
+        odi_external_leave(forks);
 }
 
 ODI_COLD void od_join_slow(void)
@@ -210,7 +210,7 @@ void od_fork_give_up(void *captures)
 
 void od_join_owned(void)
 {
-    if (ODI_UNLIKELY(forks_here()->crew == NULL)) {
+    if (ODI_UNLIKELY(forks_here()->team == NULL)) {
         od_join_slow();
         return;
     }

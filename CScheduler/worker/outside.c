@@ -4,11 +4,11 @@
 #include "worker/worker.h"
 
 _Thread_local odi_outside *odi_outsides;
-_Thread_local od_stay *odi_stays;
+_Thread_local od_scope *odi_scopes;
 
 void odi_run_as(odi_record *record, odi_entry job)
 {
-    odi_outside here = {record, odi_stays, odi_outsides};
+    odi_outside here = {record, odi_scopes, odi_outsides};
     odi_worker *worker = odi_worker_self;
     /* relaxed, all: for reports */
     void *below = worker != NULL ? odi_load_relaxed(&worker->queue_running) : NULL;

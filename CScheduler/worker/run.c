@@ -10,9 +10,9 @@
 #define PLACE_SHIFT 40
 #define HELD_MASK ((UINT64_C(1) << PLACE_SHIFT) - HELD_ONE)
 
-/* A run is told to the ledger at the latest after this many jobs: pending counts stay near
+/* A run is told to the job count at the latest after this many jobs: pending counts stay near
  * the truth. */
-enum { LONGEST_RUN = 512, CREDITS = 64, SPINS_BEFORE_YIELD = 100, LOOKS = 8 };
+enum { LONGEST_RUN = 512, RESERVED = 64, SPINS_BEFORE_YIELD = 100, LOOKS = 8 };
 
 /* Orders cancels with the starts and ends that meet them. */
 static odi_lock cancel_lock;
@@ -35,7 +35,7 @@ static bool is_cancelled(odi_record *record)
 
 /* ---- ends ---- */
 
-/* A cancel is under way: it must not see the ledger and the word disagree. */
+/* A cancel is under way: it must not see the job count and the word disagree. */
 ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint64_t word)
 {
     odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
@@ -46,21 +46,21 @@ ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint
     return drained;
 }
 
-/* Somebody who has lent its band was woken by this. A worker has its place meanwhile, so there may
+/* Somebody who overrides a band was woken by this. A worker has its place meanwhile, so there may
  * be one thread too many now; the kernel would let the one that was woken wait for this CPU, or for
  * another worker's, until the jobs there, which may matter less, have had their turn. Each worker
  * yields once. */
 ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_watchers watchers)
 {
-    odi_crew *crew = worker->crew;
+    odi_team *team = worker->team;
     bool woke_before = odi_woke_a_sleeper;
-    bool lent = odi_load_relaxed(&crew->lent) != 0; /* relaxed: a hint. By now, not afterwards. */
+    bool overridden = odi_load_relaxed(&team->overridden) != 0; /* relaxed: a hint. By now, not afterwards. */
 
     odi_woke_a_sleeper = false;
     odi_record_drained(record, watchers);
-    if (odi_woke_a_sleeper && lent) {
-        odi_or_relaxed(&crew->asides, 1); /* relaxed, both: a hint */
-        worker->asides_seen = odi_add_relaxed(&crew->asides, 2) + 2;
+    if (odi_woke_a_sleeper && overridden) {
+        odi_or_relaxed(&team->yields, 1); /* relaxed, both: a hint */
+        worker->yields_seen = odi_add_relaxed(&team->yields, 2) + 2;
         odi_thread_yield();
         odi_woke_a_sleeper = false;
     }
@@ -74,7 +74,7 @@ static void end_this_run(odi_worker *worker)
 
     odi_watchers watchers = odi_record_watchers(record);
     worker->run_record = NULL;
-    worker->credits = 0; /* they are among what the word holds */
+    worker->reserved = 0; /* they are among what the word holds */
     uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
     if (held(word) == 0) {
         odi_store_relaxed(&worker->run, 0); /* relaxed: it says nothing new */
@@ -93,7 +93,7 @@ static void end_this_run(odi_worker *worker)
         tell_drained(worker, record, watchers);
 }
 
-/* What it tells may begin another one: where memory is short, a lane's drainer runs at once. */
+/* What it tells may begin another one: where memory is short, a line's drainer runs at once. */
 bool odi_worker_end_run(odi_worker *worker)
 {
     while (worker->run_record != NULL)
@@ -101,7 +101,7 @@ bool odi_worker_end_run(odi_worker *worker)
     return odi_worker_self == worker;
 }
 
-bool odi_worker_draw_credits(odi_worker *worker)
+bool odi_worker_reserve_counts(odi_worker *worker)
 {
     odi_record *record = worker->run_record;
     uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
@@ -114,10 +114,10 @@ bool odi_worker_draw_credits(odi_worker *worker)
         return false;
     }
     /* L4: acquire, so that no store to the run's word, this one or a later one without an order
-     * of its own, is seen by a cancel whose closing of the ledger comes before this count. */
-    odi_add_acquire(&record->ledger, CREDITS * ODI_LEDGER_ONE, L4);
-    worker->credits = CREDITS;
-    odi_store_release(&worker->run, word + CREDITS * HELD_ONE, L4);
+     * of its own, is seen by a cancel whose closing of the job count comes before this count. */
+    odi_add_acquire(&record->counts, RESERVED * ODI_COUNTS_ONE, L4);
+    worker->reserved = RESERVED;
+    odi_store_release(&worker->run, word + RESERVED * HELD_ONE, L4);
     return true;
 }
 
@@ -222,8 +222,8 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
 
     if (starts) {
         odi_run_as(record, job);
-        /* relaxed, both: L5 has shown the crew to whoever has a job of it; a counter */
-        odi_add_relaxed(&odi_load_relaxed(&record->crew)->ran_outside, 1);
+        /* relaxed, both: L5 has shown the team to whoever has a job of it; a counter */
+        odi_add_relaxed(&odi_load_relaxed(&record->team)->ran_outside, 1);
     } else
         odi_job_discard(job);
 
@@ -243,7 +243,7 @@ uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next)
 
     for (odi_record *record = first; record != NULL; record = next(record)) {
         /* relaxed: a hint. There may be thousands of records without jobs. */
-        if (odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0)
+        if (odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0)
             continue;
         odi_lock_acquire(&cancel_lock);
         running += record->outside;
@@ -252,7 +252,7 @@ uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next)
     return running;
 }
 
-bool odi_run_outside(odi_crew *crew, odi_entry job)
+bool odi_run_outside(odi_team *team, odi_entry job)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
     odi_record *record = odi_record_unlabel(&job);
@@ -260,7 +260,7 @@ bool odi_run_outside(odi_crew *crew, odi_entry job)
     if (record != NULL)
         return odi_run_outside_of(record, job);
     odi_job_run(job);
-    odi_add_relaxed(&crew->ran_outside, counts); /* relaxed: a counter */
+    odi_add_relaxed(&team->ran_outside, counts); /* relaxed: a counter */
     return true;
 }
 
@@ -285,7 +285,7 @@ bool odi_record_withdraw(odi_record *record)
     return !discard_from(record);
 }
 
-void odi_run_discard(odi_crew *crew, odi_entry job)
+void odi_run_discard(odi_team *team, odi_entry job)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
     odi_record *record = odi_record_unlabel(&job);
@@ -302,7 +302,7 @@ void odi_run_discard(odi_crew *crew, odi_entry job)
     bool counted = false; /* by the cancel of its record */
     if (record != NULL)
         counted = discard_from(record);
-    odi_add_relaxed(&crew->cancelled, !counted); /* relaxed: a counter */
+    odi_add_relaxed(&team->cancelled, !counted); /* relaxed: a counter */
 }
 
 /* ---- counting, from outside ---- */
@@ -331,31 +331,31 @@ static uint64_t run_of(odi_worker *worker, const odi_record *record)
     }
 }
 
-static uint64_t executed(odi_crew *crew)
+static uint64_t executed(odi_team *team)
 {
     uint64_t sum = 0;
 
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
         sum += worker != NULL ? odi_worker_executed(worker) : 0;
     }
     return sum;
 }
 
-/* What the runs' words hold of the record and is not running: done, and counted in no ledger yet, or
- * credits. The word before the mark of a job that runs, which its start writes before the word. A
- * credit that is spent when its word has been read may come again, as a job that is done: what has
+/* What the runs' words hold of the record and is not running: done, and counted in no job count yet, or
+ * reserved counts. The word before the mark of a job that runs, which its start writes before the word. A
+ * reserved count that is spent when its word has been read may come again, as a job that is done: what has
  * *ended on all workers meanwhile is to be taken off. Never too many then. Under the cancel lock,
  * because with a flag in sight words and marks go back under it. */
-static uint64_t held_by_runs(odi_crew *crew, const odi_record *record, uint64_t *ended)
+static uint64_t held_by_runs(odi_team *team, const odi_record *record, uint64_t *ended)
 {
     uint64_t sum = 0;
 
     odi_lock_acquire(&cancel_lock);
-    uint64_t before = executed(crew);
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+    uint64_t before = executed(team);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
         if (worker == NULL)
             continue;
@@ -364,18 +364,18 @@ static uint64_t held_by_runs(odi_crew *crew, const odi_record *record, uint64_t 
         if (held(word) > in_job)
             sum += held(word) - in_job;
     }
-    *ended = executed(crew) - before;
+    *ended = executed(team) - before;
     odi_lock_release(&cancel_lock);
     return sum;
 }
 
-/* All that a ledger was ever told of as done, in the bits that it has for submissions. */
-static uint64_t told(uint64_t ledger)
+/* All that a job count was ever told of as done, in the bits that it has for submissions. */
+static uint64_t told(uint64_t counts)
 {
-    uint64_t submitted = ledger >> ODI_LEDGER_SUBMITTED_SHIFT;
+    uint64_t submitted = counts >> ODI_COUNTS_SUBMITTED_SHIFT;
 
-    return (submitted - odi_ledger_outstanding(ledger)) &
-           (UINT64_MAX >> ODI_LEDGER_SUBMITTED_SHIFT);
+    return (submitted - odi_counts_outstanding(counts)) &
+           (UINT64_MAX >> ODI_COUNTS_SUBMITTED_SHIFT);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -388,25 +388,25 @@ static uint64_t less(uint64_t from, uint64_t what)
     return from > what ? from - what : 0;
 }
 
-/* Between two looks at the ledger that differ by submissions alone no run was told. Of several answers
+/* Between two looks at the job count that differ by submissions alone no run was told. Of several answers
  * that are not too low the lowest. */
-uint64_t odi_record_pending(odi_crew *crew, odi_record *record)
+uint64_t odi_record_pending(odi_team *team, odi_record *record)
 {
-    uint64_t ledger = odi_load_acquire(&record->ledger, L1), lowest = UINT64_MAX, ended = 1;
+    uint64_t counts = odi_load_acquire(&record->counts, L1), lowest = UINT64_MAX, ended = 1;
 
     for (int looks = 0; looks < LOOKS && ended != 0; looks++) {
-        uint64_t before = told(ledger), outstanding = odi_ledger_outstanding(ledger), done;
+        uint64_t before = told(counts), outstanding = odi_counts_outstanding(counts), done;
 
         if (outstanding == 0) /* there may be thousands of records without jobs */
             return 0;
-        done = less(held_by_runs(crew, record, &ended), ended);
-        ledger = odi_load_acquire(&record->ledger, L1);
-        if (told(ledger) == before)
-            lowest = least(lowest, less(odi_ledger_outstanding(ledger), done));
+        done = less(held_by_runs(team, record, &ended), ended);
+        counts = odi_load_acquire(&record->counts, L1);
+        if (told(counts) == before)
+            lowest = least(lowest, less(odi_counts_outstanding(counts), done));
         else
             ended = 1;
     }
-    return least(lowest, odi_ledger_outstanding(ledger));
+    return least(lowest, odi_counts_outstanding(counts));
 }
 
 /* ---- cancelling ---- */
@@ -425,7 +425,7 @@ static uint64_t count_started(odi_worker *worker, odi_record *record)
     return held(word);
 }
 
-uint64_t odi_record_cancel(odi_crew *crew, odi_record *record)
+uint64_t odi_record_cancel(odi_team *team, odi_record *record)
 {
     uint64_t started, before;
 
@@ -433,18 +433,18 @@ uint64_t odi_record_cancel(odi_crew *crew, odi_record *record)
     odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L2);
     odi_fence_heavy(L3);
     started = record->outside;
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&crew->slots[slot], W1);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
         if (worker != NULL)
             started += count_started(worker, record);
     }
-    before = odi_or_seqcst(&record->ledger, ODI_LEDGER_CLOSED, L1);
+    before = odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
     odi_lock_release(&cancel_lock);
 
-    odi_invariant(odi_ledger_outstanding(before) >= started);
-    uint64_t never = odi_ledger_outstanding(before) - started;
-    odi_add_relaxed(&crew->cancelled, never); /* relaxed: a counter */
+    odi_invariant(odi_counts_outstanding(before) >= started);
+    uint64_t never = odi_counts_outstanding(before) - started;
+    odi_add_relaxed(&team->cancelled, never); /* relaxed: a counter */
     return never;
 }
 

@@ -1,12 +1,12 @@
 /* run.h — starting jobs, counting them in runs, and cancelling what has not started.
  *
  * A *run* is a worker's uninterrupted sequence of jobs of one record. Their ends are told to
- * the record's ledger once, when the run ends: nobody is kept waiting by that, because while
+ * the record's job count once, when the run ends: nobody is kept waiting by that, because while
  * the run lasts another job of the same record is outstanding anyway. The run's word says
  * how many it holds, so that a cancel can tell what has started from what has not:
  *
- * A worker that submits to the record of its own run draws *credits*: the ledger is told of
- * many submissions at once, and what is not used is given back when the run ends. A credit
+ * A worker that submits to the record of its own run reserves *counts*: the job count is told of
+ * many submissions at once, and what is not used is given back when the run ends. A reserved count
  * is held like a job that has started, until it is spent on a submission.
  *
  *     word     record's tag (24) | held (38) | FLUSHING | COUNTED
@@ -14,21 +14,21 @@
  *              seen: the cancel lock decides: COUNTED there means that the canceller took this
  *              start for one.
  *     end      owner: FLUSHING -> light fence -> flags. CANCELLED seen: under the lock.
- *              Otherwise: ledger - held, then word = 0 (L4).
- *     draw     owner: FLUSHING -> light fence -> flags. Any seen: no credit. Otherwise:
- *              ledger + CREDITS, then held + CREDITS.
+ *              Otherwise: job count - held, then word = 0 (L4).
+ *     draw     owner: FLUSHING -> light fence -> flags. Any seen: no reserved count. Otherwise:
+ *              job count + RESERVED, then held + RESERVED.
  *     spend    owner: FLUSHING -> light fence -> flags. Any seen: not spent. Otherwise:
  *              held - 1, and the job is pushed.
  *     cancel   flag -> heavy fence -> each word: wait while FLUSHING, mark COUNTED and add
- *              its held -> close the ledger. What is outstanding and not held never runs.
- *     pending  ledger -> under the cancel lock each word, while not FLUSHING, then its owner's
- *              mark -> ledger; again if runs were told meanwhile, or jobs have ended. Held and not
- *              in a job is done, or a credit.
+ *              its held -> close the job count. What is outstanding and not held never runs.
+ *     pending  job count -> under the cancel lock each word, while not FLUSHING, then its owner's
+ *              mark -> job count; again if runs were told meanwhile, or jobs have ended. Held and not
+ *              in a job is done, or a reserved count.
  *
  * Edges    L3  start, end <-> cancel   light/heavy fence   the starter sees the flag, or the
  *                                                          canceller the start
  *          L4  start, end -> pending,  release/acquire     who sees a job held sees it begun; who
- *              cancel                                      sees the word gone, the ledger told
+ *              cancel                                      sees the word gone, the job count told
  *
  * How the wait of who cancels or asks ends: by the owner, a few instructions after it set FLUSHING.
  */
@@ -42,19 +42,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Counts a submission to the record of the worker's own run without touching its ledger.
- * False: the record is another, or has flags; the caller counts on the ledger. Owner. */
-bool odi_worker_draw_credits(odi_worker *worker);
+/* Counts a submission to the record of the worker's own run without touching its job count.
+ * False: the record is another, or has flags; the caller counts on the job count. Owner. */
+bool odi_worker_reserve_counts(odi_worker *worker);
 
 #define ODI_RUN_COUNTED UINT64_C(1)
 #define ODI_RUN_FLUSHING UINT64_C(2)
 #define ODI_RUN_HELD_ONE UINT64_C(4)
 
-ODI_HOT_INLINE bool odi_worker_spend_credit(odi_worker *worker, odi_record *record)
+ODI_HOT_INLINE bool odi_worker_use_reserved(odi_worker *worker, odi_record *record)
 {
     if (worker->run_record != record)
         return false;
-    if (ODI_UNLIKELY(worker->credits == 0) && !odi_worker_draw_credits(worker))
+    if (ODI_UNLIKELY(worker->reserved == 0) && !odi_worker_reserve_counts(worker))
         return false;
     uint64_t word = odi_load_relaxed(&worker->run) & ~ODI_RUN_COUNTED; /* relaxed, owner's */
     odi_store_relaxed(&worker->run, word | ODI_RUN_FLUSHING); /* relaxed: L3's fence follows */
@@ -64,12 +64,12 @@ ODI_HOT_INLINE bool odi_worker_spend_credit(odi_worker *worker, odi_record *reco
         odi_store_relaxed(&worker->run, word); /* relaxed: no longer FLUSHING, nothing else */
         return false;
     }
-    worker->credits--;
+    worker->reserved--;
     odi_store_release(&worker->run, word - ODI_RUN_HELD_ONE, L4);
     return true;
 }
 
-/* Ends the worker's run: its record's ledger is up to date afterwards. False: what that told, or what the
+/* Ends the worker's run: its record's job count is up to date afterwards. False: what that told, or what the
  * caller did before, has forked, and this is the child, where the calling thread is no worker. Owner. */
 bool odi_worker_end_run(odi_worker *worker);
 
@@ -78,43 +78,43 @@ odi_record *odi_worker_run_record(odi_worker *worker);
 
 /* Cancels a record: nothing of it starts after this returns. Returns how many of its jobs
  * will never have run. The record accepts no further ones. Anyone. */
-uint64_t odi_record_cancel(odi_crew *crew, odi_record *record);
+uint64_t odi_record_cancel(odi_team *team, odi_record *record);
 
-/* Jobs of the record that are not done: what its ledger says, less what is done and still in a
+/* Jobs of the record that are not done: what its job count says, less what is done and still in a
  * run's word. Never too few; what it counts as done is seen by who asks. Too many: one for each worker
  * that begins a job, and as many as end while it looks; where runs are told each time that it does,
  * what the runs' words hold. Anyone. */
-uint64_t odi_record_pending(odi_crew *crew, odi_record *record);
+uint64_t odi_record_pending(odi_team *team, odi_record *record);
 
 /* Jobs of a chain of records that run outside of runs at this moment. */
 uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next);
 
 /* Runs a labelled job on a thread that is no worker, or nested in a job that a worker runs.
  * False: it was cancelled, and is discarded. */
-bool odi_run_outside(odi_crew *crew, odi_entry job);
+bool odi_run_outside(odi_team *team, odi_entry job);
 
 /* Takes back the count of a job that is not to run for now. False: a cancel has counted it
  * meanwhile, and it is to be discarded. */
 bool odi_record_withdraw(odi_record *record);
 
 /* Discards a labelled job of a pool that stops, and counts it as cancelled unless a cancel of
- * its record has. What the engine submitted to itself is run: a lane's drainer sees
- * odi_discarding and discards what came after the lane was cancelled. */
-void odi_run_discard(odi_crew *crew, odi_entry job);
+ * its record has. What the engine submitted to itself is run: a line's drainer sees
+ * odi_discarding and discards what came after the line was cancelled. */
+void odi_run_discard(odi_team *team, odi_entry job);
 extern _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
-/* The jobs that run outside of a run on the calling thread, innermost first; and the stays in queues,
+/* The jobs that run outside of a run on the calling thread, innermost first; and the scopes in queues,
  * which are between them. */
 typedef struct odi_outside {
     odi_record *record;
-    const od_stay *stays; /* it runs within these */
+    const od_scope *scopes; /* it runs within these */
     struct odi_outside *outer;
 } odi_outside;
 extern _Thread_local odi_outside *odi_outsides;
-extern _Thread_local od_stay *odi_stays;
+extern _Thread_local od_scope *odi_scopes;
 void odi_run_as(odi_record *record, odi_entry job);
 
-/* The same for a lane, which has unlabelled the job and decided that it may run. */
+/* The same for a line, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);
 
 void odi_runs_forked(void);

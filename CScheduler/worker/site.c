@@ -1,5 +1,5 @@
 /* site.c — which site a thread that is no worker submits to. */
-#include "worker/crew.h"
+#include "worker/team.h"
 
 #include "base/rng.h"
 #include "os/affinity.h"
@@ -8,14 +8,14 @@
  * it remembers. */
 enum { SITE_CHECK_EVERY = 64, SITES_REMEMBERED = 8 };
 
-static int site_here(const odi_crew *crew)
+static int site_here(const odi_team *team)
 {
     int node;
 
     if (odi_affinity_here(NULL, &node) != 0)
         return 0;
-    for (int site = 0; site < crew->site_count; site++) {
-        if (crew->sites[site].node == node)
+    for (int site = 0; site < team->site_count; site++) {
+        if (team->sites[site].node == node)
             return site;
     }
     return 0; /* a node that is not among ours */
@@ -30,24 +30,24 @@ static bool all_claimed(odi_site *site)
     return waiting == 0;
 }
 
-odi_site *odi_crew_nearest_site(odi_crew *crew)
+odi_site *odi_team_nearest_site(odi_team *team)
 {
     static _Thread_local struct {
-        const odi_crew *crew; /* compared only: it may be gone */
+        const odi_team *team; /* compared only: it may be gone */
         int site;
         uint32_t looks;
     } memory[SITES_REMEMBERED], *last;
 
-    last = &memory[odi_rng_seed((uintptr_t)crew) % SITES_REMEMBERED];
-    if (last->crew != crew || last->site >= crew->site_count) {
-        last->crew = crew;
-        last->site = site_here(crew);
+    last = &memory[odi_rng_seed((uintptr_t)team) % SITES_REMEMBERED];
+    if (last->team != team || last->site >= team->site_count) {
+        last->team = team;
+        last->site = site_here(team);
     } else if (++last->looks % SITE_CHECK_EVERY == 0) {
-        int site = site_here(crew);
+        int site = site_here(team);
 
         /* What the thread has submitted before starts before what it submits from now on. */
-        if (site != last->site && all_claimed(&crew->sites[last->site]))
+        if (site != last->site && all_claimed(&team->sites[last->site]))
             last->site = site;
     }
-    return &crew->sites[last->site];
+    return &team->sites[last->site];
 }

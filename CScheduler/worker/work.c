@@ -1,21 +1,21 @@
-/* work.c — whether a crew has work, asked of all places where some may lie. */
-#include "worker/crew.h"
+/* work.c — whether a team has work, asked of all places where some may lie. */
+#include "worker/team.h"
 
 #include "worker/due.h"
-#include "worker/guest.h"
+#include "worker/external.h"
 #include "worker/worker.h"
 
-static bool has_jobs(odi_crew *crew)
+static bool has_jobs(odi_team *team)
 {
-    const odi_table *table = odi_load_acquire(&crew->table, W1);
+    const odi_table *table = odi_load_acquire(&team->table, W1);
 
-    for (int site = 0; site < crew->site_count; site++) {
+    for (int site = 0; site < team->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++) {
-            if (odi_injector_has_claimable(&crew->sites[site].injectors[band]))
+            if (odi_injector_has_claimable(&team->sites[site].injectors[band]))
                 return true;
         }
     }
-    for (int i = 0; i < table->first[crew->site_count]; i++) {
+    for (int i = 0; i < table->first[team->site_count]; i++) {
         for (int band = 0; band < ODI_BANDS; band++) {
             if (odi_deque_size(&table->workers[i]->deques[band]) > 0)
                 return true;
@@ -24,24 +24,24 @@ static bool has_jobs(odi_crew *crew)
     return false;
 }
 
-bool odi_crew_has_jobs(odi_crew *crew)
+bool odi_team_has_jobs(odi_team *team)
 {
     odi_reader_join();
     odi_read_begin();
-    bool has = has_jobs(crew);
+    bool has = has_jobs(team);
     odi_read_end();
     odi_reader_leave();
     return has;
 }
 
-bool odi_crew_has_work(odi_crew *crew)
+bool odi_team_has_work(odi_team *team)
 {
     odi_reader_join();
     odi_read_begin();
-    bool has = has_jobs(crew) || odi_crew_holds_forks(crew);
+    bool has = has_jobs(team) || odi_team_holds_forks(team);
     odi_read_end();
     odi_reader_leave();
-    return has || odi_crew_is_due(crew);
+    return has || odi_team_is_due(team);
 }
 
 /* Not by the site's `bands`, whose bits another may have set: a submitter puts nothing but its
@@ -65,17 +65,17 @@ static bool deques_seem_full(odi_worker *worker)
     return false;
 }
 
-bool odi_crew_seems_to_have_work(odi_crew *crew)
+bool odi_team_seems_to_have_work(odi_team *team)
 {
     bool seems = false;
 
-    for (int site = 0; site < crew->site_count && !seems; site++)
-        seems = injectors_seem_full(&crew->sites[site]);
+    for (int site = 0; site < team->site_count && !seems; site++)
+        seems = injectors_seem_full(&team->sites[site]);
     odi_read_begin();
-    const odi_table *table = odi_load_acquire(&crew->table, W1);
-    for (int i = 0; i < table->first[crew->site_count] && !seems; i++)
+    const odi_table *table = odi_load_acquire(&team->table, W1);
+    for (int i = 0; i < table->first[team->site_count] && !seems; i++)
         seems = deques_seem_full(table->workers[i]);
-    seems = seems || odi_crew_wants_hunters(crew);
+    seems = seems || odi_team_wants_fork_thieves(team);
     odi_read_end();
     return seems;
 }

@@ -17,14 +17,14 @@
 #include "job/record.h"
 #include "observe/counters.h"
 #include "queue/deque.h"
-#include "worker/crew.h"
 #include "worker/forks.h"
+#include "worker/team.h"
 
 #pragma GCC visibility push(hidden)
 
 struct odi_worker {
     /* Constant while the worker runs. */
-    odi_crew *crew;
+    odi_team *team;
     int slot;
     odi_atomic(int) thread_id; /* 0 before it has run */
     int cpu_clock;
@@ -36,14 +36,14 @@ struct odi_worker {
 
     /* The owner's, unread by others. */
     ODI_PAIR_ALIGNED odi_record *run_record; /* the record of the present run, or NULL */
-    uint32_t credits;                        /* submissions that its ledger was told of before */
+    uint32_t reserved;                       /* submissions that its job count was told of before */
     uint32_t tick;                           /* takes since the last look outside */
     uint32_t far_tick, far_looks;            /* the same for other sites' injectors */
-    uint32_t due_tick;                       /* jobs since the last look at the agenda */
-    uint32_t lent_tick;                      /* takes while somebody has lent its band */
+    uint32_t due_tick;                       /* jobs since the last look at the timer queue */
+    uint32_t override_tick;                  /* takes while somebody overrides a band */
     uint32_t batch_left;                     /* takes until what came from outside is done */
     uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
-    uint32_t asides_seen;                    /* of the crew's: it has stepped aside for these */
+    uint32_t yields_seen;                    /* of the team's: it has yielded for these */
     uint64_t random;
     int64_t spin_ns;
     int64_t caught_ns;      /* when a small catch was made; 0: no pause before the next */
@@ -53,10 +53,10 @@ struct odi_worker {
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
-    od_fork_slot *loot; /* the stolen fork that it runs next, and whose it is */
-    odi_forks *loot_victim;
-    odi_forks_press press;                /* whom it has asked for forks */
-    int64_t rest_ns, hunt_again_ns;       /* no hunting before this; 0: at once */
+    od_fork_slot *stolen; /* the stolen fork that it runs next, and whose it is */
+    odi_forks *stolen_from;
+    odi_steal_request request;            /* whom it has asked for forks */
+    int64_t rest_ns, steal_again_ns;      /* no looking for forks before this; 0: at once */
 
     /* Written by the owner, read by others. */
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands; /* deques that may hold something */
@@ -77,11 +77,11 @@ struct odi_worker {
 
     /* Written by others. */
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bench_word; /* set when called back */
-    odi_worker *next_benched;                         /* under the crew's lock, like these */
+    odi_worker *next_benched;                         /* under the team's lock, like these */
     bool present, benched;
     bool begins_benched; /* written before its thread begins */
-    odi_atomic(bool) moves; /* its home has changed; a hint for the owner */
-    /* The reports' own notes (lane/report.c). */
+    odi_atomic(bool) moves; /* its assigned place has changed; a hint for the owner */
+    /* The reports' own notes (gate/report.c). */
     uint64_t reported_jobs;
     int64_t reported_ns;
     /* The monitor's own notes. */
@@ -134,7 +134,7 @@ ODI_HOT_INLINE bool odi_worker_push(odi_worker *worker, uint32_t band, odi_entry
 /* ---- run.c ---- */
 
 /* Runs (or discards, or diverts) one job. `heed` are the record's flags that matter: all of
- * them, or CANCELLED alone for a lane that runs its own. */
+ * them, or CANCELLED alone for a line that runs its own. */
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
 
 /* Jobs that ran on the worker to their end. Anyone. */
@@ -158,22 +158,22 @@ static inline void odi_worker_toggle_in_fork(odi_worker *worker)
     odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W2);
 }
 
-/* ---- hunt.c: forks ---- */
+/* ---- steal_fork.c: forks ---- */
 
 /* A fork of somebody else's. Inside a read section. */
-bool odi_worker_hunt(odi_worker *worker, odi_entry *job);
+bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job);
 
 /* Before it sleeps: has everybody's next fork announced. The caller's heavy fence follows. */
 void odi_worker_want_forks(odi_worker *worker);
 
 /* Whether it could come by a fork; exact after that fence. */
-bool odi_worker_could_hunt(odi_worker *worker);
+bool odi_worker_could_steal_fork(odi_worker *worker);
 
 /* Whether anybody holds a fork that could be stolen. Inside a read section. */
-bool odi_crew_holds_forks(odi_crew *crew);
+bool odi_team_holds_forks(odi_team *team);
 
 /* The same, and one more worker would not be one too many. */
-bool odi_crew_wants_hunters(odi_crew *crew);
+bool odi_team_wants_fork_thieves(odi_team *team);
 
 #pragma GCC visibility pop
 

@@ -54,12 +54,12 @@ static void each_branch_is_told_its_number(void **state)
     (void)state;
     for (int workers = 1; workers <= 4; workers *= 2) {
         od_pool *pool = pool_of(workers);
-        od_fork_stay stay;
+        od_fork_scope scope;
 
-        od_forks_enter(pool, &stay);
+        od_forks_enter(pool, &scope);
         for (int round = 0; round < ROUNDS; round++)
             assert_int_equal(sum_below(1, DEPTH), sum_alone(1, DEPTH));
-        od_forks_leave(&stay);
+        od_forks_leave(&scope);
         assert_int_equal(od_pool_free(pool), OD_OK);
     }
 }
@@ -84,18 +84,18 @@ static void a_thief_takes_the_first_number(void **state)
     (void)state;
     od_pool *pool = pool_of(2);
     od_fork_slot *branches[2];
-    od_fork_stay stay;
+    od_fork_scope scope;
 
     memset(&taken, 0, sizeof taken);
     taken.owner = pthread_self();
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     for (uint32_t i = 0; i < 2; i++)
         branches[i] = od_fork_numbered(note_number, NULL, i);
     assert_comes_true(atomic_load(&taken.began[0]) == 1);
     note_number(NULL, 2);
     for (uint32_t i = 2; i-- > 0;)
         od_join_numbered(branches[i], note_number, NULL, i);
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
     for (int i = 0; i < 3; i++)
         assert_int_equal(atomic_load(&taken.began[i]), 1);
     assert_true(atomic_load(&taken.elsewhere) >= 1);
@@ -104,7 +104,7 @@ static void a_thief_takes_the_first_number(void **state)
 
 /* ---- who has no stack of forks ---- */
 
-static void a_thread_that_forks_numbers_becomes_a_guest_of_the_default_pool(void **state)
+static void a_thread_that_forks_numbers_becomes_an_external_thread_of_the_default_pool(void **state)
 {
     (void)state;
     assert_null(od_forks_self);
@@ -112,8 +112,8 @@ static void a_thread_that_forks_numbers_becomes_a_guest_of_the_default_pool(void
     assert_null(od_forks_self); /* it has left */
 }
 
-/* Found by reading: it had left before its root's result was read, and the next guest's forks lay there. */
-static void a_guest_stays_until_its_roots_result_is_read(void **state)
+/* Found by reading: it had left before its root's result was read, and the next external thread's forks lay there. */
+static void an_external_thread_stays_until_its_roots_result_is_read(void **state)
 {
     (void)state;
     memset(&taken, 0, sizeof taken);
@@ -133,12 +133,12 @@ static void branches_that_nobody_may_take_run_when_they_are_joined(void **state)
     (void)state;
     od_pool *pool = pool_of(1);
     od_fork_slot *branches[3];
-    od_fork_stay stay;
+    od_fork_scope scope;
 
-    odi_store_relaxed(&pool->crew.guests_seen, ODI_MOST_GUESTS); /* relaxed: no place is left */
+    odi_store_relaxed(&pool->team.externals_seen, ODI_MOST_EXTERNALS); /* relaxed: no place is left */
     memset(&taken, 0, sizeof taken);
     taken.owner = pthread_self();
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     for (uint32_t i = 0; i < 3; i++)
         branches[i] = od_fork_numbered(note_number, NULL, i);
     for (int i = 0; i < 3; i++)
@@ -148,10 +148,10 @@ static void branches_that_nobody_may_take_run_when_they_are_joined(void **state)
         od_join_numbered(branches[i], note_number, NULL, i);
         assert_int_equal(atomic_load(&taken.began[i]), 1);
     }
-    assert_ptr_equal(od_forks_self, stay.here);
-    od_forks_leave(&stay);
+    assert_ptr_equal(od_forks_self, scope.here);
+    od_forks_leave(&scope);
     assert_null(od_forks_self);
-    odi_store_relaxed(&pool->crew.guests_seen, 0); /* relaxed: as above */
+    odi_store_relaxed(&pool->team.externals_seen, 0); /* relaxed: as above */
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
@@ -160,8 +160,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_branch_is_told_its_number),
         cmocka_unit_test(a_thief_takes_the_first_number),
-        cmocka_unit_test(a_thread_that_forks_numbers_becomes_a_guest_of_the_default_pool),
-        cmocka_unit_test(a_guest_stays_until_its_roots_result_is_read),
+        cmocka_unit_test(a_thread_that_forks_numbers_becomes_an_external_thread_of_the_default_pool),
+        cmocka_unit_test(an_external_thread_stays_until_its_roots_result_is_read),
         cmocka_unit_test(branches_that_nobody_may_take_run_when_they_are_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,18 +10,18 @@ CHILDREN_MAY_START_THREADS
 
 /* ---- answers ---- */
 
-static void guests_and_workers_get_the_right_answer(void **state)
+static void external_threads_and_workers_get_the_right_answer(void **state)
 {
     (void)state;
     for (int workers = 1; workers <= 16; workers *= 2) {
         od_pool *pool = pool_of(workers);
-        od_fork_stay stay;
+        od_fork_scope scope;
         fib_frame frame = {FIB_N, 0};
 
         for (int round = 0; round < 20; round++) {
-            od_forks_enter(pool, &stay);
+            od_forks_enter(pool, &scope);
             assert_int_equal(fib(FIB_N), FIB);
-            od_forks_leave(&stay);
+            od_forks_leave(&scope);
         }
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "fib");
         od_queue_async(queue, NULL, OD_QUEUE_BAND, fib_branch, &frame);
@@ -32,30 +32,30 @@ static void guests_and_workers_get_the_right_answer(void **state)
     }
 }
 
-static void *be_a_guest(void *raw)
+static void *be_an_external(void *raw)
 {
-    od_fork_stay stay;
+    od_fork_scope scope;
     long right = 0;
 
     for (int round = 0; round < 10; round++) {
-        od_forks_enter(raw, &stay);
+        od_forks_enter(raw, &scope);
         right += fib(FIB_N - 4) == (FIB == 196418 ? 28657 : 987);
-        od_forks_leave(&stay);
+        od_forks_leave(&scope);
     }
     return (void *)right;
 }
 
-static void many_guests_share_a_pool(void **state)
+static void many_external_threads_share_a_pool(void **state)
 {
     (void)state;
     od_pool *pool = pool_of(2);
-    pthread_t guests[8];
+    pthread_t externals[8];
     void *right;
 
     for (int i = 0; i < 8; i++)
-        assert_int_equal(pthread_create(&guests[i], NULL, be_a_guest, pool), 0);
+        assert_int_equal(pthread_create(&externals[i], NULL, be_an_external, pool), 0);
     for (int i = 0; i < 8; i++) {
-        pthread_join(guests[i], &right);
+        pthread_join(externals[i], &right);
         assert_int_equal((long)right, 10);
     }
     assert_int_equal(od_pool_free(pool), OD_OK);
@@ -92,32 +92,32 @@ static void watched_branch(void *raw)
     mine->frame.result = watched_fib(mine->frame.n);
 }
 
-static void *be_a_watched_guest(void *pool)
+static void *be_a_watched_external(void *pool)
 {
-    od_fork_stay stay;
+    od_fork_scope scope;
 
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     long result = watched_fib(FIB_N - 4);
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
     return (void *)result;
 }
 
-/* Whoever ran it: a worker that was idle, a joiner that waited, a guest. */
+/* Whoever ran it: a worker that was idle, a joiner that waited, an external thread. */
 static void a_fork_that_ran_elsewhere_is_counted_once(void **state)
 {
     (void)state;
     od_pool *pool = pool_of(4);
-    od_fork_stay stay;
+    od_fork_scope scope;
 
     atomic_store(&moved, 0);
     assert_comes_true(({
         pthread_t other;
         void *result;
 
-        assert_int_equal(pthread_create(&other, NULL, be_a_watched_guest, pool), 0);
-        od_forks_enter(pool, &stay);
+        assert_int_equal(pthread_create(&other, NULL, be_a_watched_external, pool), 0);
+        od_forks_enter(pool, &scope);
         assert_int_equal(watched_fib(FIB_N), FIB);
-        od_forks_leave(&stay);
+        od_forks_leave(&scope);
         pthread_join(other, &result);
         atomic_load(&moved) > 100;
     }));
@@ -311,19 +311,19 @@ static void a_stolen_branch_works_for_its_owners_work(void **state)
 {
     (void)state;
     od_pool *pool = pool_of(2);
-    od_fork_stay stay;
+    od_fork_scope scope;
     int word, rounds = 0;
 
     owner_thread = pthread_self();
     od_thread_set_work(&word);
     while (atomic_load(&elsewhere) == 0 && ++rounds < 100000) {
-        od_forks_enter(pool, &stay);
+        od_forks_enter(pool, &scope);
         od_fork_slot *branch = od_fork(look_at_work, &word);
         for (int i = 0; i < 2000; i++)
             odi_spin_pause();
         odi_thread_yield(); /* there may be one CPU */
         od_join(branch, look_at_work, &word);
-        od_forks_leave(&stay);
+        od_forks_leave(&scope);
     }
     od_thread_set_work(NULL);
     assert_true(atomic_load(&elsewhere) > 0);
@@ -344,14 +344,14 @@ static void a_stolen_branch_inherits_what_began_above_the_root(void **state)
 {
     (void)state;
     od_pool *pool = pool_of(2);
-    od_fork_stay stay;
+    od_fork_scope scope;
     int outer_word, inner_word, rounds = 0;
 
     owner_thread = pthread_self();
     atomic_store(&inherited, 0);
     od_thread_set_work(&outer_word);
     while (atomic_load(&nested_elsewhere) == 0 && ++rounds < 100000) {
-        od_forks_enter(pool, &stay);
+        od_forks_enter(pool, &scope);
         od_fork_slot *root = od_fork(look_at_work, &outer_word);
         void *outer = od_work_enter(&inner_word);
         od_fork_slot *branch = od_fork(look_at_inner_work, &inner_word);
@@ -363,7 +363,7 @@ static void a_stolen_branch_inherits_what_began_above_the_root(void **state)
         od_work_leave(outer);
         assert_ptr_equal(od_thread_work(), &outer_word);
         od_join(root, look_at_work, &outer_word);
-        od_forks_leave(&stay);
+        od_forks_leave(&scope);
     }
     od_thread_set_work(NULL);
     assert_true(atomic_load(&nested_elsewhere) > 0);
@@ -394,16 +394,16 @@ static void a_stolen_branch_inherits_work_however_deep_it_is_nested(void **state
 {
     (void)state;
     od_pool *pool = pool_of(2);
-    od_fork_stay stay;
+    od_fork_scope scope;
 
     owner_thread = pthread_self();
     atomic_store(&nested_inherited, 0);
     atomic_store(&nested_elsewhere, 0);
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     od_fork_slot *root = od_fork(no_job, NULL);
     nest_work(0);
     od_join(root, no_job, NULL);
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
     assert_int_equal(atomic_load(&nested_inherited), NESTED);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
@@ -415,12 +415,12 @@ static void without_membarrier(void *unused)
     (void)unused;
     odi_membarrier_refuse();
     od_pool *pool = pool_of(3);
-    od_fork_stay stay;
+    od_fork_scope scope;
 
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     for (int round = 0; round < 20; round++)
         child_expects(fib(FIB_N - 4) == (FIB == 196418 ? 28657 : 987));
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
@@ -434,18 +434,18 @@ static void ask_whether_wanted(void *unused)
 {
     (void)unused;
     odi_membarrier_refuse();
-    od_pool *pool = pool_of(1); /* the guest counts as its worker: nobody asks */
-    od_fork_stay stay;
+    od_pool *pool = pool_of(1); /* the external thread counts as its worker: nobody asks */
+    od_fork_scope scope;
     atomic_ullong ran = 0;
     int wanted = 0;
 
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     od_fork_slot *root = od_fork(count_job, &ran), *branch = od_fork(count_job, &ran);
     for (int look = 0; look < 1000; look++)
         wanted += od_fork_wanted();
     od_join(branch, count_job, &ran);
     od_join(root, count_job, &ran);
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
     child_expects(wanted == 0);
     child_expects(atomic_load(&ran) == 2);
     child_expects(od_pool_free(pool) == OD_OK);
@@ -465,8 +465,8 @@ int main(void)
         cmocka_unit_test(a_stack_of_forks_that_is_used_up_says_so),
         cmocka_unit_test(forks_need_no_membarrier),
         cmocka_unit_test(without_membarrier_loops_are_divided_only_where_somebody_asks),
-        cmocka_unit_test(guests_and_workers_get_the_right_answer),
-        cmocka_unit_test(many_guests_share_a_pool),
+        cmocka_unit_test(external_threads_and_workers_get_the_right_answer),
+        cmocka_unit_test(many_external_threads_share_a_pool),
         cmocka_unit_test(a_fork_that_ran_elsewhere_is_counted_once),
         cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
         cmocka_unit_test(forks_nest_as_deep_as_the_stack),

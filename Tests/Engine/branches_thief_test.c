@@ -232,10 +232,10 @@ static void workers_with_small_stacks_share_their_forks(void **state)
 /* Until it is wanted, there are no spares. */
 static atomic_bool monitor_wanted;
 
-static void arm_if_wanted(odi_crew *crew)
+static void arm_if_wanted(odi_team *team)
 {
     if (atomic_load(&monitor_wanted))
-        odi_pool_arm_monitor(crew);
+        odi_pool_arm_monitor(team);
 }
 
 /* Both workers are in these, computing, until they are let out one by one. */
@@ -262,11 +262,11 @@ static void have_stolen(od_pool *pool, od_queue *queue, int slot)
     assert_comes_true(atomic_load(&held.here) == 2);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, pool);
     atomic_store(&held.out[1 - slot], 1);
-    odi_worker *worker = odi_load_acquire(&pool->crew.slots[1 - slot], W1);
+    odi_worker *worker = odi_load_acquire(&pool->team.slots[1 - slot], W1);
     assert_comes_true(odi_forks_hold_work(&worker->forks));
     atomic_store(&held.out[slot], 1);
     assert_true(od_queue_wait(queue, 3 * HANG_NS));
-    worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+    worker = odi_load_acquire(&pool->team.slots[slot], W1);
     assert_true(odi_load_acquire(&worker->forks_run, W2) > 1);
 }
 
@@ -280,7 +280,7 @@ static void a_worker_that_has_stolen_forks_is_noticed_when_it_blocks(void **stat
     atomic_ullong ran = 0;
     od_metrics metrics;
 
-    pool->crew.arm_monitor = arm_if_wanted;
+    pool->team.arm_monitor = arm_if_wanted;
     for (int slot = 0; slot < 2; slot++)
         have_stolen(pool, queue, slot);
     atomic_store(&monitor_wanted, true);
@@ -322,14 +322,14 @@ static void an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split(void *
     (void)state;
     od_pool *pool = lone_worker();
     gate door = {0};
-    od_fork_stay stay;
+    od_fork_scope scope;
     pthread_t thief;
 
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door); /* nobody else asks or takes */
     assert_comes_true(atomic_load(&door.waiting) == 1);
     memset(&claim, 0, sizeof claim);
     claim.owner = odi_thread_id();
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     od_fork_slot *branch = od_fork(no_job, NULL);
     claim.forks = (odi_forks *)od_forks_self;
     claim.limit = odi_load_relaxed(&claim.forks->owner.limit); /* relaxed: its owner's, no thief's */
@@ -338,7 +338,7 @@ static void an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split(void *
     atomic_store(&claim.joins, true);
     od_join(branch, no_job, NULL);
     pthread_join(thief, NULL);
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
     gate_open(&door);
     assert_true(atomic_load(&claim.slept));
     assert_int_equal(od_pool_free(pool), OD_OK);

@@ -1,4 +1,4 @@
-/* lane/cycle: syncs of serial queues that wait for each other are named, and others are not. */
+/* gate/cycle: syncs of serial queues that wait for each other are named, and others are not. */
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "lane/cycle.h"
+#include "gate/cycle.h"
 
 CHILDREN_MAY_START_THREADS
 
@@ -22,7 +22,7 @@ static struct {
 static void *sync_onto_the_next(void *raw)
 {
     int i = (int)(intptr_t)raw;
-    od_stay own, next;
+    od_scope own, next;
 
     od_queue_sync_begin(circle.queues[i], &own);
     atomic_fetch_add(&circle.inside, 1);
@@ -74,16 +74,16 @@ static void *climb(void *raw)
     prng random = prng_for(21, (uint64_t)(uintptr_t)raw);
 
     for (int i = 0; i < UNLESS_SANITIZED(CLIMBS, CLIMBS_SANITIZED); i++) {
-        od_stay stays[MOST];
+        od_scope scopes[MOST];
         int depth = 0;
 
         /* Always upwards, so that there is never a circle. */
         for (int step = 0; step < MOST; step++) {
             if (prng_one_in(&random, 2))
-                od_queue_sync_begin(circle.queues[step], &stays[depth++]);
+                od_queue_sync_begin(circle.queues[step], &scopes[depth++]);
         }
         while (depth > 0)
-            od_queue_sync_end(&stays[--depth]);
+            od_queue_sync_end(&scopes[--depth]);
     }
     atomic_fetch_add(&circle.inside, 1);
     return NULL;

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
+#include "gate/queue.h"
 #include "include/od_timer.h"
 #include "job/group.h"
-#include "lane/queue.h"
 
 static od_pool *pool;
 static od_queue *serial, *open_queue;
@@ -17,7 +17,7 @@ static void use_everything(void *unused)
 {
     od_group *group = od_group_create();
     atomic_ullong ran = 0;
-    od_stay stay;
+    od_scope scope;
 
     (void)unused;
     child_expects(group != NULL);
@@ -28,8 +28,8 @@ static void use_everything(void *unused)
     }
     child_expects(od_group_wait(group, HANG_NS));
     child_expects(COMES_TRUE(atomic_load(&ran) == 150));
-    od_queue_sync_begin(serial, &stay);
-    od_queue_sync_end(&stay);
+    od_queue_sync_begin(serial, &scope);
+    od_queue_sync_end(&scope);
     child_expects(od_queue_wait(open_queue, HANG_NS));
     child_expects(od_queue_cancel_all(serial) == 0);
     od_group_release(group);

@@ -1,4 +1,4 @@
-/* gate/state: every state that three gates on each other come to, in every order of their steps: no more
+/* job/gate: every state that three gates on each other come to, in every order of their steps: no more
  * inside than the width, barriers alone and in their place, nobody left behind, and no step without end.
  *
  * The search is depth first over whole values. A state that was seen is known by 128 bits of a hash. A step

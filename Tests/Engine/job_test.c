@@ -1,7 +1,7 @@
-/* job/: what an entry's two words say, the ledger of what is outstanding, groups, watches
+/* job/: what an entry's two words say, the job count of what is outstanding, groups, watches
  * and the memory that serves one kind for ever. */
 #include "Support/clock.h"
-#include "Support/ledger.h"
+#include "Support/job_count.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
@@ -195,23 +195,23 @@ static odi_record *new_record(void *queue, odi_group *group)
 
 static uint64_t outstanding(odi_record *record)
 {
-    return odi_ledger_outstanding(odi_load_relaxed(&record->ledger));
+    return odi_counts_outstanding(odi_load_relaxed(&record->counts));
 }
 
-static void the_ledger_counts_submissions_up_and_down(void **state)
+static void the_count_of_jobs_goes_up_and_down(void **state)
 {
     odi_record *record = new_record(&heard, NULL);
-    uint64_t before = odi_load_relaxed(&record->ledger) >> ODI_LEDGER_SUBMITTED_SHIFT;
+    uint64_t before = odi_load_relaxed(&record->counts) >> ODI_COUNTS_SUBMITTED_SHIFT;
 
     (void)state;
     assert_int_equal(outstanding(record), 0);
     for (int i = 0; i < 10; i++)
-        assert_true(add_to_ledger(record));
+        assert_true(add_to_counts(record));
     assert_int_equal(outstanding(record), 10);
     odi_record_complete(record, 4);
     odi_record_complete(record, 6);
     assert_int_equal(outstanding(record), 0);
-    assert_int_equal((odi_load_relaxed(&record->ledger) >> ODI_LEDGER_SUBMITTED_SHIFT) - before, 10);
+    assert_int_equal((odi_load_relaxed(&record->counts) >> ODI_COUNTS_SUBMITTED_SHIFT) - before, 10);
     odi_record_free(record);
 }
 
@@ -220,15 +220,15 @@ static void a_closed_record_refuses_and_a_refusal_is_taken_back(void **state)
     odi_record *record = new_record(&heard, NULL);
 
     (void)state;
-    assert_true(add_to_ledger(record));
-    odi_or_seqcst(&record->ledger, ODI_LEDGER_CLOSED, L1);
-    assert_false(add_to_ledger(record));
+    assert_true(add_to_counts(record));
+    odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
+    assert_false(add_to_counts(record));
     odi_record_complete(record, 1);
     odi_record_complete(record, 1);
     assert_int_equal(outstanding(record), 0);
     odi_record_free(record);
-    record = new_record(&heard, NULL); /* its next life is open */
-    assert_true(add_to_ledger(record));
+    record = new_record(&heard, NULL); /* its next generation is open */
+    assert_true(add_to_counts(record));
     odi_record_complete(record, 1);
     odi_record_free(record);
 }
@@ -239,17 +239,17 @@ static void the_last_job_of_a_watched_record_calls_its_owner_once(void **state)
 
     (void)state;
     heard.drained = 0;
-    add_to_ledger(record);
+    add_to_counts(record);
     odi_record_complete(record, 1);
     assert_int_equal(heard.drained, 0); /* nobody watched */
-    add_to_ledger(record);
-    add_to_ledger(record);
+    add_to_counts(record);
+    add_to_counts(record);
     assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
     odi_record_complete(record, 1);
     assert_int_equal(heard.drained, 0);
     odi_record_complete(record, 1);
     assert_int_equal(heard.drained, 1);
-    add_to_ledger(record);
+    add_to_counts(record);
     odi_record_complete(record, 1);
     assert_int_equal(heard.drained, 1); /* the watch was for once */
     odi_record_free(record);
@@ -560,7 +560,7 @@ int main(void)
 #ifdef ODI_SWIFT_CLOSURES
         cmocka_unit_test(a_closure_runs_with_its_captures_and_gives_them_up),
 #endif
-        cmocka_unit_test(the_ledger_counts_submissions_up_and_down),
+        cmocka_unit_test(the_count_of_jobs_goes_up_and_down),
         cmocka_unit_test(a_closed_record_refuses_and_a_refusal_is_taken_back),
         cmocka_unit_test(the_last_job_of_a_watched_record_calls_its_owner_once),
         cmocka_unit_test(the_record_behind_a_tag_is_found_again),

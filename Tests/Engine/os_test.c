@@ -190,15 +190,15 @@ static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
 /* Where the kernel has no such thing nothing changes. */
 static void short_turns_end(void **state)
 {
-    uint64_t before = odi_thread_begin_short_turns();
+    uint64_t before = odi_thread_begin_short_slices();
 
     (void)state;
     if (before == 0)
         skip();
-    assert_int_equal(odi_thread_begin_short_turns(), 100000);
-    odi_thread_end_short_turns(before);
-    assert_int_equal(odi_thread_begin_short_turns(), before);
-    odi_thread_end_short_turns(before);
+    assert_int_equal(odi_thread_begin_short_slices(), 100000);
+    odi_thread_end_short_slices(before);
+    assert_int_equal(odi_thread_begin_short_slices(), before);
+    odi_thread_end_short_slices(before);
 }
 
 static void expect_the_first_thread(void *unused)

@@ -2,8 +2,8 @@
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
+#include "gate/queue.h"
 #include "include/od_semaphore.h"
-#include "lane/queue.h"
 #include "os/thread.h"
 
 #include <pthread.h>
@@ -123,7 +123,7 @@ static void waiters_of_what_a_stop_cancels_are_released(void **state)
     od_pool_free(pool);
 }
 
-/* ---- queues with a lane ---- */
+/* ---- queues with a line ---- */
 
 typedef struct {
     od_pool *pool;
@@ -131,15 +131,15 @@ typedef struct {
     od_group *group;
     gate door;
     atomic_ullong ran;
-} lane_scene;
+} line_scene;
 
-static void begin_lane_scene(lane_scene *it)
+static void begin_line_scene(line_scene *it)
 {
-    *it = (lane_scene){.pool = lone_worker(), .group = od_group_create()};
+    *it = (line_scene){.pool = lone_worker(), .group = od_group_create()};
     it->serial = od_queue_create(it->pool, OD_BAND_DEFAULT, 1, "serial");
 }
 
-static void end_lane_scene(lane_scene *it)
+static void end_line_scene(line_scene *it)
 {
     gate_open(&it->door);
     assert_comes_true(nothing_runs(it->pool));
@@ -150,11 +150,11 @@ static void end_lane_scene(lane_scene *it)
 
 static void a_stop_cancels_what_waits_behind_a_stuck_serial_job(void **state)
 {
-    lane_scene it;
+    line_scene it;
     od_stop_report report;
 
     (void)state;
-    begin_lane_scene(&it);
+    begin_line_scene(&it);
     od_queue_async(it.serial, NULL, OD_QUEUE_BAND, gate_job, &it.door);
     assert_comes_true(atomic_load(&it.door.waiting) == 1);
     for (int i = 0; i < 200; i++)
@@ -164,16 +164,16 @@ static void a_stop_cancels_what_waits_behind_a_stuck_serial_job(void **state)
     assert_true(od_group_wait(it.group, HANG_NS)); /* nothing stays accepted for ever */
     assert_int_equal(atomic_load(&it.ran), 0);     /* nothing starts after the deadline */
     assert_report(&report, 0, 200, 1);
-    end_lane_scene(&it);
+    end_line_scene(&it);
 }
 
 static void a_stop_cancels_what_waits_in_a_serial_queue(void **state)
 {
-    lane_scene it;
+    line_scene it;
     od_stop_report report;
 
     (void)state;
-    begin_lane_scene(&it);
+    begin_line_scene(&it);
     od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &it.door);
     assert_comes_true(atomic_load(&it.door.waiting) == 1);
     for (int i = 0; i < 200; i++)
@@ -182,16 +182,16 @@ static void a_stop_cancels_what_waits_in_a_serial_queue(void **state)
     assert_true(od_group_wait(it.group, HANG_NS));
     assert_int_equal(atomic_load(&it.ran), 0);
     assert_report(&report, 0, 200, 1);
-    end_lane_scene(&it);
+    end_line_scene(&it);
 }
 
 static void a_serial_queue_discards_after_a_stop(void **state)
 {
-    lane_scene it;
+    line_scene it;
     od_stop_report report;
 
     (void)state;
-    begin_lane_scene(&it);
+    begin_line_scene(&it);
     od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &it.door);
     assert_comes_true(atomic_load(&it.door.waiting) == 1);
     od_queue_async(it.serial, NULL, OD_QUEUE_BAND, no_job, NULL);
@@ -199,11 +199,11 @@ static void a_serial_queue_discards_after_a_stop(void **state)
     for (int i = 0; i < 10; i++)
         assert_int_equal(od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran), OD_STOPPED);
     assert_int_equal(atomic_load(&it.ran), 0);
-    od_stay stay;
-    od_queue_sync_begin(it.serial, &stay); /* does not wait for anybody */
-    od_queue_sync_end(&stay);
+    od_scope scope;
+    od_queue_sync_begin(it.serial, &scope); /* does not wait for anybody */
+    od_queue_sync_end(&scope);
     assert_true(od_group_wait(it.group, HANG_NS));
-    end_lane_scene(&it);
+    end_line_scene(&it);
 }
 
 /* It had jobs, so that submissions to it did not ask the pool any more. */
@@ -235,13 +235,13 @@ static void a_queue_that_had_jobs_discards_after_a_stop_in_time(void **state)
     }
 }
 
-static void jobs_that_ran_through_a_lane_are_counted_once_each(void **state)
+static void jobs_that_ran_through_a_line_are_counted_once_each(void **state)
 {
-    lane_scene it;
+    line_scene it;
     od_stop_report report;
 
     (void)state;
-    begin_lane_scene(&it);
+    begin_line_scene(&it);
     for (int i = 0; i < 500; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
     od_pool_stop(it.pool, INT64_MAX, &report);
@@ -252,16 +252,16 @@ static void jobs_that_ran_through_a_lane_are_counted_once_each(void **state)
     assert_int_equal(atomic_load(&it.ran), 500);
     assert_int_equal(metrics_of(it.pool).executed, 500);
     assert_int_equal(metrics_of(it.pool).cancelled, 7);
-    end_lane_scene(&it);
+    end_line_scene(&it);
 }
 
 static void what_a_suspended_queue_holds_is_cancelled_by_a_stop(void **state)
 {
-    lane_scene it;
+    line_scene it;
     od_stop_report report;
 
     (void)state;
-    begin_lane_scene(&it);
+    begin_line_scene(&it);
     od_queue_suspend(it.serial);
     for (int i = 0; i < 10; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
@@ -273,7 +273,7 @@ static void what_a_suspended_queue_holds_is_cancelled_by_a_stop(void **state)
     od_queue_resume(it.serial);
     assert_int_equal(atomic_load(&it.ran), 0);
     assert_int_equal(metrics_of(it.pool).cancelled, 11);
-    end_lane_scene(&it);
+    end_line_scene(&it);
 }
 
 /* ---- after the deadline, from inside ---- */
@@ -443,14 +443,14 @@ static void a_stop_waits_for_a_drainer_that_its_caller_has_in_hand(void **state)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.suspensions = 0;
-    odi_settlement called = odi_lane_settle(queue);
+    odi_settlement called = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
     assert_int_equal(called.passes, 1);
     pthread_create(&thread, NULL, stop_and_report, &it);
     assert_comes_true(all_have_gone(it.pool));
     odi_clock_sleep(20 * ODI_MILLISECOND); /* a stop that does not wait is over */
     assert_false(atomic_load(&it.over));
-    odi_lane_carry_out(queue, called);
+    odi_queue_carry_out(queue, called);
     pthread_join(thread, NULL);
     assert_report(&it.report, 3, 0, 0);
     assert_int_equal(atomic_load(&ran), 3);
@@ -471,11 +471,11 @@ static void a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline(void **s
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.suspensions = 0;
-    odi_settlement called = odi_lane_settle(queue);
+    odi_settlement called = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
     od_pool_stop(pool, 5 * ODI_MILLISECOND, &report);
     assert_report(&report, 0, 1, 0);
-    odi_lane_carry_out(queue, called);
+    odi_queue_carry_out(queue, called);
     assert_int_equal(atomic_load(&ran), 0);
     od_queue_release(queue);
     od_pool_free(pool);
@@ -488,12 +488,12 @@ static struct {
 
 static void sync_onto_a(void *unused)
 {
-    od_stay stay;
+    od_scope scope;
 
     (void)unused;
     atomic_fetch_add(&crossed.begun, 1);
-    od_queue_sync_begin(crossed.a, &stay);
-    od_queue_sync_end(&stay);
+    od_queue_sync_begin(crossed.a, &scope);
+    od_queue_sync_end(&scope);
 }
 
 static void submit_to_b(void *unused)
@@ -531,10 +531,10 @@ static void a_stopped_pool_starts_no_thread(void **state)
     (void)state;
     od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
     od_pool_stop(pool, INT64_MAX, NULL);
-    odi_or_seqcst(&pool->crew.attention, ODI_MONITOR_OFF, S4); /* as the monitor leaves it */
+    odi_or_seqcst(&pool->team.attention, ODI_MONITOR_OFF, S4); /* as the monitor leaves it */
     for (int i = 0; i < 3; i++)
         od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
-    assert_true(odi_load_relaxed(&pool->crew.attention) & ODI_MONITOR_OFF);
+    assert_true(odi_load_relaxed(&pool->team.attention) & ODI_MONITOR_OFF);
     od_pool_free(pool);
 }
 
@@ -635,7 +635,7 @@ static void wait_for_another(void *unused)
 }
 
 /* A worker more was there while the job blocked. It leaves, as the pool stops, when the job submits and waits:
- * it had looked already, and the crew was full for as long as it had not left. */
+ * it had looked already, and the team was full for as long as it had not left. */
 static void what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool(void **state)
 {
     (void)state;
@@ -671,7 +671,7 @@ int main(void)
         cmocka_unit_test(a_serial_queue_discards_after_a_stop),
         cmocka_unit_test(a_flood_that_respawns_itself_ends_at_the_deadline),
         cmocka_unit_test(a_queue_that_had_jobs_discards_after_a_stop_in_time),
-        cmocka_unit_test(jobs_that_ran_through_a_lane_are_counted_once_each),
+        cmocka_unit_test(jobs_that_ran_through_a_line_are_counted_once_each),
         cmocka_unit_test(what_a_suspended_queue_holds_is_cancelled_by_a_stop),
         cmocka_unit_test(a_stopped_pool_discards_what_is_submitted),
         cmocka_unit_test(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded),

@@ -417,14 +417,14 @@ static void with_fewer_threads_than_asked_for_nothing_is_lost(void **state)
 
 /* A start that fails holds the search token meanwhile: what is submitted then relies on it. */
 static struct {
-    odi_crew *crew;
+    odi_team *team;
     atomic_bool attempting, may_fail;
 } slow_failure;
 
 static int fail_slowly(void)
 {
-    /* Under the crew's lock it is the reclaimer that is started: not our business. */
-    if (odi_load_relaxed(&slow_failure.crew->lock.word) != ODI_LOCK_FREE)
+    /* Under the team's lock it is the reclaimer that is started: not our business. */
+    if (odi_load_relaxed(&slow_failure.team->lock.word) != ODI_LOCK_FREE)
         return 0;
     atomic_store(&slow_failure.attempting, true);
     while (!atomic_load(&slow_failure.may_fail))
@@ -462,13 +462,13 @@ static void a_job_that_relied_on_a_start_that_failed_is_not_forgotten(void **sta
     assert_comes_true(atomic_load(&it.start.waiting) == 1); /* a sanitizer asks for attributes too */
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1); /* the first worker is busy … */
-    slow_failure.crew = &pool->crew;
+    slow_failure.team = &pool->team;
     atomic_store(&before_thread, fail_slowly);
     gate_open(&it.start); /* … so this starts the second */
     assert_comes_true(atomic_load(&slow_failure.attempting));
     gate_open(&door);
     assert_comes_true(atomic_load(&ran) == 1);
-    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+    assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) == 1);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran); /* a search is under way, it sees */
     atomic_store(&slow_failure.may_fail, true);
     pthread_join(submitter, NULL);

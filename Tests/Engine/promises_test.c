@@ -10,7 +10,7 @@
 
 #include "include/od_fork.h"
 #include "include/od_machine.h"
-#include "include/od_roster.h"
+#include "include/od_registry.h"
 #include "include/od_semaphore.h"
 
 /* ---- what cannot be made ---- */
@@ -55,16 +55,16 @@ static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
     (void)state;
     if (SANITIZED)
         skip();
-    od_roster *roster = od_roster_create();
+    od_registry *registry = od_registry_create();
     atomic_store(&of_every_kind, true);
     atomic_store(&grants, 0);
     od_status status = od_pool_create(&options, &none, message, sizeof message);
     bool queues = queues_run_out((od_queue **)made, NULL) && queues_run_out((od_queue **)made, &limited);
     bool groups = groups_run_out((od_group **)made);
-    bool others = od_semaphore_create(1) != NULL || od_roster_create() != NULL ||
+    bool others = od_semaphore_create(1) != NULL || od_registry_create() != NULL ||
                   od_semaphore_waiter_create(no_job, NULL) != NULL || od_timer_create(queue, &timer) != NULL;
     size_t there = 0;
-    while (there < MORE_THAN_IS_AT_HAND && od_roster_add(roster, &none) != 0)
+    while (there < MORE_THAN_IS_AT_HAND && od_registry_add(registry, &none) != 0)
         there++;
     atomic_store(&grants, -1);
     assert_int_equal(status, OD_NO_MEMORY);
@@ -74,8 +74,8 @@ static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
     assert_true(groups);
     assert_false(others);
     assert_true(there < MORE_THAN_IS_AT_HAND);
-    assert_int_equal(od_roster_count(roster), there);
-    od_roster_release(roster);
+    assert_int_equal(od_registry_count(registry), there);
+    od_registry_release(registry);
 }
 
 static int memory_again_and_tear_down(void **state)
@@ -198,7 +198,7 @@ static void a_thread_knows_whether_it_is_the_first_and_where_it_is(void **state)
 
 /* ---- blocking ---- */
 
-static void make_up_for_nothing(odi_crew *unused)
+static void make_up_for_nothing(odi_team *unused)
 {
     (void)unused;
 }
@@ -223,7 +223,7 @@ static void pairs_of_blocking_nest(void **state)
 {
     (void)state;
     memset(&nested, 0, sizeof nested);
-    pool->crew.arm_monitor = make_up_for_nothing;
+    pool->team.arm_monitor = make_up_for_nothing;
     od_pool_submit(pool, OD_BAND_DEFAULT, end_the_inner_of_two, pool);
     assert_comes_true(all_done(pool) == 2);
     assert_true(nested.came);
@@ -251,10 +251,10 @@ static void options_of_zero_make_a_queue_as_create_does(void **state)
 
 static void *sync_once(void *onto)
 {
-    od_stay stay;
+    od_scope scope;
 
-    od_queue_sync_begin(onto, &stay);
-    od_queue_sync_end(&stay);
+    od_queue_sync_begin(onto, &scope);
+    od_queue_sync_end(&scope);
     return onto;
 }
 

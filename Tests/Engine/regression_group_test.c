@@ -1,8 +1,8 @@
 /* Groups and queues that went wrong once when they were used again at once, by many queues, or a great
  * many times: waits that missed the moment at which their set was empty, notifications that came one use
  * late, and a search that took a step for each queue. */
-#include "Support/ledger.h"
-#include "Support/lanes.h"
+#include "Support/job_count.h"
+#include "Support/queues.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
@@ -176,7 +176,7 @@ static void a_wait_that_gives_up_is_gone(void **state)
 }
 
 /* Of a queue's records all but one are unknown to it when it has been found empty: whoever submits to one
- * of them, on credit or not, makes it known before. */
+ * of them, in advance or not, makes it known before. */
 static void what_is_submitted_to_an_unknown_record_is_waited_for(void **state)
 {
     static const int32_t bands[] = {OD_BAND_USER_INTERACTIVE, OD_BAND_DEFAULT};
@@ -264,7 +264,7 @@ static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **s
 
     (void)state;
     for (int i = 0; i < LIVE; i++)
-        records[i] = odi_record_new(&pool->crew, &their_queue, NULL, 0, &nobody);
+        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody);
     od_queue_suspend(queue);
     add(queue, count_job, &ran);
     assert_int_equal(atomic_load(&ran), 0);
@@ -292,7 +292,7 @@ static void a_thousand_million_enters_are_a_thousand_million(void **state)
 
     (void)state;
     od_group_enter(group);
-    odi_add_relaxed(&group->own.ledger, (many - 1) * ODI_LEDGER_ONE); /* relaxed: one thread */
+    odi_add_relaxed(&group->own.counts, (many - 1) * ODI_COUNTS_ONE); /* relaxed: one thread */
     assert_false(od_group_wait(group, 0));
     assert_int_equal(od_group_pending(group), many);
     od_group_leave(group);
@@ -308,7 +308,7 @@ static void enter_too_often(void *unused)
 
     (void)unused;
     od_group_enter(group);
-    odi_add_relaxed(&group->own.ledger, ODI_LEDGER_OUTSTANDING >> 1); /* relaxed: one thread */
+    odi_add_relaxed(&group->own.counts, ODI_COUNTS_OUTSTANDING >> 1); /* relaxed: one thread */
     od_group_enter(group);
 }
 
@@ -321,16 +321,16 @@ static void a_count_that_would_overflow_traps_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LANE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited),
-        LANE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited),
-        LANE_TEST(a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited),
-        LANE_TEST(each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification),
-        LANE_TEST(a_wait_that_gives_up_is_gone),
-        LANE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for),
-        LANE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps),
-        LANE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller),
-        LANE_TEST(a_thousand_million_enters_are_a_thousand_million),
-        LANE_TEST(a_count_that_would_overflow_traps_by_name),
+        QUEUE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited),
+        QUEUE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited),
+        QUEUE_TEST(a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited),
+        QUEUE_TEST(each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification),
+        QUEUE_TEST(a_wait_that_gives_up_is_gone),
+        QUEUE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for),
+        QUEUE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps),
+        QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller),
+        QUEUE_TEST(a_thousand_million_enters_are_a_thousand_million),
+        QUEUE_TEST(a_count_that_would_overflow_traps_by_name),
     };
 
     return run_guarded(tests);

@@ -43,22 +43,22 @@ static int workers_at(od_pool *pool, int site)
 {
     int count = 0;
 
-    odi_lock_acquire(&pool->crew.lock);
-    for (int slot = 0; slot < pool->crew.capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&pool->crew.slots[slot]);
+    odi_lock_acquire(&pool->team.lock);
+    for (int slot = 0; slot < pool->team.capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&pool->team.slots[slot]);
 
         count += worker != NULL && worker->present && !worker->benched &&
                  worker->site_index == site;
     }
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_release(&pool->team.lock);
     return count;
 }
 
 static int still_to_move(od_pool *pool)
 {
-    odi_lock_acquire(&pool->crew.lock);
-    int moving = pool->crew.moving;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
+    int moving = pool->team.moving;
+    odi_lock_release(&pool->team.lock);
     return moving;
 }
 
@@ -255,12 +255,12 @@ static void each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own(void **state)
     assert_comes_true(still_to_move(pool) == 0);
     hold_workers(pool, 2);
     for (int slot = 0; slot < 2; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W1);
         odi_cpu_mask mask;
 
-        odi_lock_acquire(&pool->crew.lock);
-        assert_true(odi_plan_mask(pool->crew.plan, pool->crew.homes[worker->slot], &mask));
-        odi_lock_release(&pool->crew.lock);
+        odi_lock_acquire(&pool->team.lock);
+        assert_true(odi_plan_mask(pool->team.plan, pool->team.assigned[worker->slot], &mask));
+        odi_lock_release(&pool->team.lock);
         seen[slot] = odi_cpu_mask_next(&mask, 0);
     }
     assert_int_not_equal(seen[0], seen[1]);
@@ -270,7 +270,7 @@ static void each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own(void **state)
 
 static int site_here(od_pool *pool)
 {
-    return (int)(odi_crew_site_here(&pool->crew) - pool->crew.sites);
+    return (int)(odi_team_site_here(&pool->team) - pool->team.sites);
 }
 
 /* A changed condition showed that nobody asked: slot 0 is of this site, and so is enough. */
@@ -298,7 +298,7 @@ static void no_two_nodes_share_a_page_of_their_meeting_places(void **state)
 
     (void)state;
     for (int site = 0; site < 4; site++)
-        assert_int_equal((uintptr_t)&pool->crew.sites[site] % page, 0);
+        assert_int_equal((uintptr_t)&pool->team.sites[site] % page, 0);
     od_pool_free(pool);
 }
 

@@ -16,9 +16,9 @@ static void stop_pool(void *pool)
 
 static int blocked_in(od_pool *pool)
 {
-    odi_lock_acquire(&pool->crew.lock);
-    int blocked = pool->crew.blocked;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
+    int blocked = pool->team.blocked;
+    odi_lock_release(&pool->team.lock);
     return blocked;
 }
 
@@ -66,7 +66,7 @@ int open(const char *path, int flags, ...)
         atomic_fetch_add(&watched.asked, 1);
         while (atomic_load(&watched.held))
             odi_clock_sleep(MILLISECONDS(1));
-        if (!COMES_TRUE(is_free(&pool->crew.lock)))
+        if (!COMES_TRUE(is_free(&pool->team.lock)))
             atomic_fetch_add(&watched.locked, 1);
     }
     return openat(AT_FDCWD, path, flags, 0);
@@ -199,7 +199,7 @@ static atomic_int slow_attempts;
 
 static int refuse_the_second(void)
 {
-    return odi_load_acquire(&refused->crew.slots[1], W1) != NULL ? EAGAIN : 0;
+    return odi_load_acquire(&refused->team.slots[1], W1) != NULL ? EAGAIN : 0;
 }
 
 /* It sat down on the bench and held the token there, so that whatever came was left to its search. */
@@ -210,14 +210,14 @@ static void a_worker_in_the_place_of_a_first_spare_that_was_refused_works(void *
 
     (void)state;
     refused = pool_of(2);
-    refused->crew.bench_ns = 10 * HANG_NS;
+    refused->team.bench_ns = 10 * HANG_NS;
     atomic_store(&before_thread, refuse_the_second);
     od_pool_submit(refused, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     atomic_store(&before_thread, NULL);
-    odi_lock_acquire(&refused->crew.lock);
-    refused->crew.next_start_ns = 0;
-    odi_lock_release(&refused->crew.lock);
+    odi_lock_acquire(&refused->team.lock);
+    refused->team.next_start_ns = 0;
+    odi_lock_release(&refused->team.lock);
     od_pool_submit(refused, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
     gate_open(&door);
@@ -253,7 +253,7 @@ static void of_two_that_begin_a_pool_without_threads_both_are_refused(void **sta
     pthread_join(second, NULL);
     atomic_store(&before_thread, NULL);
     assert_int_equal(said, OD_NO_THREAD);
-    assert_false(odi_crew_has_work(&refused->crew));
+    assert_false(odi_team_has_work(&refused->team));
     od_pool_free(refused);
 }
 

@@ -36,7 +36,7 @@ static void jobs_behind_a_batch_wake_a_sleeper(void **state)
     (void)state;
     for (int round = 0; round < 20; round++) {
         od_pool *pool = pool_of(2);
-        odi_site *site = &pool->crew.sites[0];
+        odi_site *site = &pool->team.sites[0];
         gate doors[2] = {0};
 
         memset(&meeting, 0, sizeof meeting);
@@ -149,12 +149,12 @@ static void a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each(v
 static void submit_on_the_other_node(void *unused)
 {
     odi_worker *self = odi_worker_self;
-    odi_crew *crew = self->crew;
-    odi_site *other = &crew->sites[1 - self->site_index];
+    odi_team *team = self->team;
+    odi_site *other = &team->sites[1 - self->site_index];
 
     (void)unused;
     (void)odi_site_push(other, OD_BAND_DEFAULT, odi_job_plain(watched_job, NULL, 0));
-    odi_crew_publish(crew, other);
+    odi_team_publish(team, other);
 }
 
 static void a_node_without_a_worker_is_served_while_another_is_flooded(void **state)
@@ -265,7 +265,7 @@ static void a_negative_width_is_refused_and_not_a_queue_that_never_runs(void **s
 
 static struct {
     od_queue *queue;
-    od_stay stay;
+    od_scope scope;
     crowd jobs;
 } forked;
 
@@ -280,14 +280,14 @@ static void stay_a_moment(void *unused)
 static void end_the_stay_and_go_on(void *unused)
 {
     (void)unused;
-    od_queue_sync_end(&forked.stay);
+    od_queue_sync_end(&forked.scope);
     for (int i = 0; i < 64; i++) /* more than one drainer takes at once */
         od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
     child_expects(od_queue_wait(forked.queue, HANG_NS));
     child_expects(atomic_load(&forked.jobs.most) == 1);
 }
 
-static void a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial(void **state)
+static void a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial(void **state)
 {
     od_pool *pool = pool_of(2);
 
@@ -295,7 +295,7 @@ static void a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial(void **st
     forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, no_job, NULL);
     assert_true(od_queue_wait(forked.queue, HANG_NS));
-    od_queue_sync_begin(forked.queue, &forked.stay);
+    od_queue_sync_begin(forked.queue, &forked.scope);
     assert_child_succeeds(end_the_stay_and_go_on, NULL);
     end_the_stay_and_go_on(NULL); /* and so is the parent's */
     od_queue_release(forked.queue);
@@ -331,17 +331,17 @@ static void a_forked_child_gives_up_no_permit_that_a_task_held_before(void **sta
 static struct {
     od_queue *serial;
     long visits; /* under the turn */
-} turns;
+} rounds;
 
 static void visit_the_serial_queue(void *unused)
 {
-    od_stay stay = {0};
+    od_scope scope = {0};
 
     (void)unused;
-    od_queue_sync_begin(turns.serial, &stay);
-    if (turns.visits++ % 16 == 0)
+    od_queue_sync_begin(rounds.serial, &scope);
+    if (rounds.visits++ % 16 == 0)
         sched_yield(); /* the others come meanwhile, and have to wait */
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
 }
 
 /* The place went back to the pool after each turn, as a drainer; when all workers waited for
@@ -355,12 +355,12 @@ static void a_turn_passes_to_the_next_although_all_workers_wait_for_theirs(void 
     od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
 
     (void)state;
-    turns.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
+    rounds.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     for (int i = 0; i < VISITS; i++)
         od_queue_async(open, NULL, OD_QUEUE_BAND, visit_the_serial_queue, NULL);
     assert_true(od_queue_wait(open, HANG_NS));
-    assert_int_equal(turns.visits, VISITS);
-    od_queue_release(turns.serial);
+    assert_int_equal(rounds.visits, VISITS);
+    od_queue_release(rounds.serial);
     od_queue_release(open);
     od_pool_free(pool);
 }
@@ -377,7 +377,7 @@ int main(void)
         cmocka_unit_test(jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood),
         cmocka_unit_test(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand),
         cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
-        cmocka_unit_test(a_fork_inside_a_stay_leaves_the_childs_serial_queue_serial),
+        cmocka_unit_test(a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial),
         cmocka_unit_test(a_forked_child_gives_up_no_permit_that_a_task_held_before),
         cmocka_unit_test(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs),
     };

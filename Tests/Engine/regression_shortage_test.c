@@ -18,7 +18,7 @@ static void begin_pool(od_pool *pool)
 
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
-    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) > 0);
+    assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) > 0);
 }
 
 static void note_owner(void *owner)
@@ -206,7 +206,7 @@ static void note_depth(void *unused)
 }
 
 /* Each turn of its drainer used to lie on top of the one before. */
-static void a_long_lane_without_memory_needs_no_deep_stack(void **state)
+static void a_long_line_without_memory_needs_no_deep_stack(void **state)
 {
     enum { TURNS = 400, JOBS = TURNS * 64 };
 
@@ -226,7 +226,7 @@ static void a_long_lane_without_memory_needs_no_deep_stack(void **state)
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &others);
     atomic_store(&grants, 0); /* the worker has no ring of this band yet */
     gate_open(&door);
-    assert_comes_true(atomic_load(&others) == 10); /* who waits for the queue would lend it a band */
+    assert_comes_true(atomic_load(&others) == 10); /* who waits for the queue would override its band */
     atomic_store(&grants, -1);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(depth.jobs, JOBS);
@@ -252,10 +252,10 @@ static void *submit_to_the_tree(void *unused)
 
 static bool has_all_places(od_queue *queue)
 {
-    return LOOK(queue, queue->gate.held == 0 && queue->gate.coming == 0 && !odi_lane_has_passes(queue));
+    return LOOK(queue, queue->gate.held == 0 && queue->gate.coming == 0 && !odi_queue_has_passes(queue));
 }
 
-/* A pass that its target's lane has no memory for waits in its queue; there is one place for that. */
+/* A pass that its target's line has no memory for waits in its queue; there is one place for that. */
 static void queues_on_a_queue_without_memory_run_everything(void **state)
 {
     pthread_t threads[THREADS];
@@ -342,7 +342,7 @@ static void a_worker_that_was_missed_comes_when_threads_are_to_be_had_again(void
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_pool_submit(inside.pool, OD_BAND_DEFAULT, count_job, &ran); /* arms the monitor */
     gate_open(&door);
-    assert_comes_true(odi_load_relaxed(&inside.pool->crew.attention) & ODI_MONITOR_OFF);
+    assert_comes_true(odi_load_relaxed(&inside.pool->team.attention) & ODI_MONITOR_OFF);
     od_pool_set_workers(inside.pool, 2);
     atomic_store(&before_thread, no_thread);
     od_pool_submit(inside.pool, OD_BAND_DEFAULT, submit_the_opener_and_wait, NULL);
@@ -366,7 +366,7 @@ int main(void)
         MEMORY_TEST(a_job_that_memory_is_too_short_for_knows_its_pool_and_cannot_free_it),
         MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
         MEMORY_TEST(a_serial_queues_job_that_submits_to_it_without_memory_does_not_wait_for_itself),
-        MEMORY_TEST(a_long_lane_without_memory_needs_no_deep_stack),
+        MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack),
         MEMORY_TEST(queues_on_a_queue_without_memory_run_everything),
         THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
         THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),

@@ -14,7 +14,7 @@
  * queue any more, and still in the account. */
 static void a_stop_counts_what_a_drainer_has_in_hand(void **state)
 {
-    enum { BEHIND = 50 }; /* some in the drainer's hand, some in the queue */
+    enum { BEHIND = 50 }; /* some in the drain batch, some in the queue */
     od_pool *pool = lone_worker();
     od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_group *group = od_group_create();
@@ -48,7 +48,7 @@ static void take_a_moment(void *counter)
 }
 
 /* The deadline finds drainers between two jobs, or in one, that have many left. */
-static void a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it(
+static void a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_after_it(
     void **state)
 {
     enum { JOBS = 200 };
@@ -76,7 +76,7 @@ static void a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_star
 }
 
 /* Queues are cancelled one after the other. Where a barrier goes, what stood behind it in the target's
- * lane gets a drainer, also for a queue that is not cancelled yet: a job that waits for the stuck one
+ * line gets a drainer, also for a queue that is not cancelled yet: a job that waits for the stuck one
  * would keep the stop for ever. */
 static void a_stop_past_its_deadline_begins_no_job_itself(void **state)
 {
@@ -250,7 +250,7 @@ static void a_stop_with_a_deadline_does_not_wait_for_one_without(void **state)
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, no_job, NULL);
     assert_int_equal(pthread_create(&thread, NULL, stop_without_a_deadline, &first), 0);
-    assert_comes_true(odi_load_relaxed(&second_stop.pool->crew.attention) & ODI_STOPPING);
+    assert_comes_true(odi_load_relaxed(&second_stop.pool->team.attention) & ODI_STOPPING);
     assert_int_equal(od_pool_stop(second_stop.pool, MILLISECONDS(2), &second), OD_STOPPED);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_report(&first, 0, 1, 1);
@@ -275,7 +275,7 @@ static void submit_and_wait_for_it(void *unused)
 {
     (void)unused;
     atomic_store(&waits.begun, true);
-    if (!COMES_TRUE(odi_load_relaxed(&waits.pool->crew.attention) & ODI_STOPPING))
+    if (!COMES_TRUE(odi_load_relaxed(&waits.pool->team.attention) & ODI_STOPPING))
         return;
     od_queue_async(waits.queue, waits.group, OD_QUEUE_BAND, count_job, &waits.inner);
     atomic_store(&waits.waited, od_group_wait(waits.group, HANG_NS));
@@ -417,10 +417,10 @@ static void what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counte
 static gate late_start;
 static _Thread_local od_pool *first_pool;
 
-/* A worker's, which the submitter starts: the reclaimer is started under the crew's lock. */
+/* A worker's, which the submitter starts: the reclaimer is started under the team's lock. */
 static int thread_comes_late(void)
 {
-    if (first_pool != NULL && odi_load_relaxed(&first_pool->crew.lock.word) == 0)
+    if (first_pool != NULL && odi_load_relaxed(&first_pool->team.lock.word) == 0)
         gate_job(&late_start);
     return 0;
 }
@@ -518,7 +518,7 @@ int main(void)
         cmocka_unit_test(a_stop_counts_what_a_drainer_has_in_hand),
         cmocka_unit_test(a_stop_runs_nothing_itself_while_a_worker_is_to_be_had),
         cmocka_unit_test(
-            a_stop_in_the_midst_of_lanes_accounts_for_every_job_and_nothing_starts_after_it),
+            a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_after_it),
         cmocka_unit_test(a_stop_past_its_deadline_begins_no_job_itself),
         cmocka_unit_test(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop),
         cmocka_unit_test(a_notification_that_stops_the_pool_during_its_stop_does_not_hang),

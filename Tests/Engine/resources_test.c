@@ -228,7 +228,7 @@ static void hints_of_several_bands_do_not_keep_a_worker_awake(void **state)
         od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 100);
     assert_comes_true(metrics_of(pool).parks > 0);
-    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+    assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) == 1);
     od_pool_free(pool);
 }
 

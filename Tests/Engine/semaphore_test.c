@@ -1,4 +1,4 @@
-/* job/semaphore, lane/semaphore: permits in line, deadlines, cancelling, and workers. */
+/* job/semaphore, gate/semaphore: permits in line, deadlines, cancelling, and workers. */
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"

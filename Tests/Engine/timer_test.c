@@ -34,8 +34,8 @@ static void no_delay_is_at_once_but_not_on_the_caller(void **state)
     od_timer_release(past.timer);
 }
 
-/* The keeper sleeps until the later one. */
-static void what_is_due_sooner_wakes_the_keeper(void **state)
+/* The leader sleeps until the later one. */
+static void what_is_due_sooner_wakes_the_leader(void **state)
 {
     (void)state;
     probe later = {0}, sooner = {0};
@@ -414,7 +414,7 @@ static void come_to_be_due(void *unused)
     od_timer_start(due_before.timer);
     odi_clock_sleep(MILLISECONDS(3));
     /* relaxed: a hint. The worker looks between this job and the next. */
-    odi_store_relaxed(&due_before.pool->crew.agenda.overdue, true);
+    odi_store_relaxed(&due_before.pool->team.timers.overdue, true);
 }
 
 static void hold_the_other(void *door)
@@ -584,7 +584,7 @@ static void far_timers_wake_nobody(void **state)
         timers[i] = od_timer_create(queue, &options);
         od_timer_start(timers[i]);
     }
-    start(&near, MILLISECONDS(1), 0); /* the keeper gets work: the monitor stands by */
+    start(&near, MILLISECONDS(1), 0); /* the leader gets work: the monitor stands by */
     assert_comes_true(atomic_load(&near.overs) == 1);
     odi_clock_sleep(MILLISECONDS(300)); /* the bench's and the monitor's own deadlines */
     bool idle = false;
@@ -598,27 +598,27 @@ static void far_timers_wake_nobody(void **state)
     od_timer_release(near.timer);
 }
 
-/* Of an hour, of more than the keeper's word holds (146 years), and for ever. */
-static void a_keeper_is_roused_for_what_comes_before_it_looks_and_for_nothing_else(void **state)
+/* Of an hour, of more than the leader's word holds (146 years), and for ever. */
+static void a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else(void **state)
 {
     (void)state;
     enum { KEEPER = 3 };
     const int64_t later[] = {INT64_MAX, INT64_MAX - SECONDS(1), INT64_MAX / 3 * 2};
-    odi_alarm alarms[3] = {{.state = ODI_ALARM_IDLE}}, soon = {.state = ODI_ALARM_IDLE};
-    odi_agenda agenda = {0};
+    odi_timer_entry timer_entries[3] = {{.state = ODI_TIMER_ENTRY_IDLE}}, soon = {.state = ODI_TIMER_ENTRY_IDLE};
+    odi_timer_queue timers = {0};
     int slot = -1;
 
-    assert_true(odi_agenda_init(&agenda, 1));
-    assert_true(odi_agenda_keep(&agenda, KEEPER) == ODI_FOREVER);
+    assert_true(odi_timer_queue_init(&timers, 1));
+    assert_true(odi_timer_queue_lead(&timers, KEEPER) == ODI_FOREVER);
     for (int i = 0; i < 3; i++) {
-        assert_int_not_equal(odi_agenda_arm(&agenda, &alarms[i], later[i], SECONDS(1)),
+        assert_int_not_equal(odi_timer_queue_arm(&timers, &timer_entries[i], later[i], SECONDS(1)),
                              ODI_ARM_REFUSED);
-        assert_int_equal(odi_agenda_watch(&agenda, &slot), ODI_WATCHED);
+        assert_int_equal(odi_timer_queue_watch(&timers, &slot), ODI_WATCHED);
     }
-    assert_int_equal(odi_agenda_arm(&agenda, &soon, SECONDS(3600), SECONDS(1)), ODI_ARM_FIRST);
-    assert_int_equal(odi_agenda_watch(&agenda, &slot), ODI_KEEPER_LATE);
+    assert_int_equal(odi_timer_queue_arm(&timers, &soon, SECONDS(3600), SECONDS(1)), ODI_ARM_FIRST);
+    assert_int_equal(odi_timer_queue_watch(&timers, &slot), ODI_LEADER_LATE);
     assert_int_equal(slot, KEEPER);
-    odi_agenda_free(&agenda);
+    odi_timer_queue_free(&timers);
 }
 
 int main(void)
@@ -627,8 +627,8 @@ int main(void)
         ON_TWO(a_timer_starts_the_first_worker_and_is_never_early),
         ON_TWO(no_delay_is_at_once_but_not_on_the_caller),
         ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band),
-        ON_ONE(what_is_due_sooner_wakes_the_keeper),
-        ON_TWO(what_is_due_sooner_wakes_the_keeper),
+        ON_ONE(what_is_due_sooner_wakes_the_leader),
+        ON_TWO(what_is_due_sooner_wakes_the_leader),
         ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times),
         ON_TWO(a_time_is_not_counted_from_the_start),
         ON_TWO(a_time_before_the_clocks_beginning_is_that_beginning),
@@ -644,7 +644,7 @@ int main(void)
         ON_ONE(timers_that_are_armed_anew_let_jobs_come_between),
         ON_TWO(a_million_come_once_each_and_never_early),
         ON_TWO(far_timers_wake_nobody),
-        cmocka_unit_test(a_keeper_is_roused_for_what_comes_before_it_looks_and_for_nothing_else),
+        cmocka_unit_test(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else),
     };
     return run_guarded(tests);
 }

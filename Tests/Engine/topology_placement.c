@@ -53,7 +53,7 @@ static const char *spread(const odi_plan *plan)
     static char text[256];
     int counts[ODI_NODE_LIMIT] = {0};
     size_t used = 0;
-    int changes = 0, homes = 0;
+    int changes = 0, assigned = 0;
 
     for (int i = 0; i < plan->worker_count; i++) {
         counts[plan->places[i].node]++;
@@ -61,11 +61,11 @@ static const char *spread(const odi_plan *plan)
             changes++;
     }
     for (int n = 0; n < plan->topology->node_count; n++) {
-        homes += counts[n] > 0;
+        assigned += counts[n] > 0;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", n > 0 ? " " : "",
                                  counts[n]);
     }
-    assert_int_equal(changes, homes - 1);
+    assert_int_equal(changes, assigned - 1);
     return text;
 }
 

@@ -2,9 +2,9 @@
  * kept waiting when a stranger's job ran on top of a waiter. */
 #include "Support/branches.h"
 #include "Support/crowd.h"
-#include "Support/lanes.h"
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/queues.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
@@ -42,9 +42,9 @@ static void end(void)
 /* Workers that are known to wait. */
 static int blocked_in(od_pool *pool)
 {
-    odi_lock_acquire(&pool->crew.lock);
-    int blocked = pool->crew.blocked;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
+    int blocked = pool->team.blocked;
+    odi_lock_release(&pool->team.lock);
     return blocked;
 }
 
@@ -89,11 +89,11 @@ static od_queue *queues[QUEUES];
 
 static void sync_onto(void *queue)
 {
-    od_stay stay;
+    od_scope scope;
 
-    od_queue_sync_begin(queue, &stay);
+    od_queue_sync_begin(queue, &scope);
     crowd_visit(&scene.inside);
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
 }
 
 static void wait_in_queue(void *queue)
@@ -331,14 +331,14 @@ static void who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it(void
 
 static void look_around(void *unused)
 {
-    od_stay stay;
+    od_scope scope;
 
     (void)unused;
     atomic_fetch_add(&scene.nested, od_queue_is_current(scene.queue));
     atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
-    od_queue_sync_begin(scene.queue, &stay); /* of width two: there is another place */
+    od_queue_sync_begin(scene.queue, &scope); /* of width two: there is another place */
     atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
     atomic_fetch_add(&scene.ended, 1);
 }
 
@@ -384,7 +384,7 @@ static void look_outwards(void *unused)
 
 static void fill_up_and_look_outwards(void *unused)
 {
-    od_stay of_full, within;
+    od_scope of_full, within;
 
     (void)unused;
     od_queue_sync_begin(full, &of_full);
@@ -509,8 +509,8 @@ static void what_a_worker_slept_is_no_part_of_its_next_jobs_time(void **state)
     begin(lone_worker());
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, crowd_visit, &scene.inside);
     assert_comes_true(atomic_load(&scene.inside.visits) == 1);
-    assert_comes_true(odi_idle_sleepers(&scene.pool->crew.sites[0].idle) == 1);
-    odi_worker *worker = odi_load_acquire(&scene.pool->crew.slots[0], W1);
+    assert_comes_true(odi_idle_sleepers(&scene.pool->team.sites[0].idle) == 1);
+    odi_worker *worker = odi_load_acquire(&scene.pool->team.slots[0], W1);
     odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->noted_ns, odi_clock_coarse() - 1000 * ODI_SECOND);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &held);
@@ -529,8 +529,8 @@ static void expect_the_hand_to_be_held(void *unused)
     int held = 0;
 
     (void)unused;
-    for (int each = 0; each < odi_lane_hands(scene.queue); each++)
-        held += scene.queue->hands[each].owner != NULL;
+    for (int each = 0; each < odi_queue_drain_batches(scene.queue); each++)
+        held += scene.queue->batches[each].owner != NULL;
     child_expects(held == 1);
 }
 
@@ -557,7 +557,7 @@ static void a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
     od_queue_suspend(scene.queue);
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_for_one_that_forks, NULL);
-    for (int i = 0; i < 8; i++) /* in the same hand */
+    for (int i = 0; i < 8; i++) /* in the same drain batch */
         od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, crowd_visit, &scene.inside);
     od_queue_resume(scene.queue);
     assert_comes_true(atomic_load(&scene.inside.visits) == 8);
@@ -610,32 +610,32 @@ static gate door;
 
 static void leave_a_stranger_and_sync(void *unused)
 {
-    od_stay stay;
+    od_scope scope;
 
     (void)unused;
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &door);
     atomic_store(&scene.holds, 1);
-    od_queue_sync_begin(scene.queue, &stay);
+    od_queue_sync_begin(scene.queue, &scope);
     note_order((void *)1);
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
 }
 
 /* It lost it every 20 ms, to come back at the end of the line if a stranger on top of it lasted. */
 static void a_sync_caller_keeps_its_place_in_line(void **state)
 {
-    od_stay stay;
+    od_scope scope;
 
     (void)state;
     begin(lone_worker());
     memset(&door, 0, sizeof door);
     atomic_store(&next_in_order, 0);
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "in line");
-    od_queue_sync_begin(scene.queue, &stay);
+    od_queue_sync_begin(scene.queue, &scope);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, leave_a_stranger_and_sync, NULL);
     assert_comes_true(waiting_in(scene.queue) == 1);
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, note_order, (void *)2);
     usleep(60000);
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
     gate_open(&door);
     assert_comes_true(atomic_load(&next_in_order) == 2);
     assert_int_equal(atomic_load(&order[0]), 1);
@@ -802,7 +802,7 @@ static void a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had(v
 {
     (void)state;
     begin(pool_of(1));
-    scene.pool->crew.bench_ns = MILLISECONDS(1);
+    scene.pool->team.bench_ns = MILLISECONDS(1);
     for (int round = 0; round < 2; round++) {
         atomic_store(&scene.ended, 0);
         atomic_store(&scene.holds, 0);

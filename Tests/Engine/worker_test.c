@@ -283,7 +283,7 @@ static void on_four_nodes_everything_runs_and_distances_are_told_apart(void **st
     (void)state;
     memset(&theft, 0, sizeof theft);
     theft.pool = pool;
-    assert_int_equal(pool->crew.site_count, 4);
+    assert_int_equal(pool->team.site_count, 4);
     /* Where other programs have the CPUs the neighbour takes all, round after round. */
     for (round = 0; round < ROUNDS || (far == 0 && round < MOST_ROUNDS); round++) {
         atomic_store(&theft.on_others, 0);
@@ -431,12 +431,12 @@ static void a_wake_is_counted_once_whether_it_finds_work_or_not(void **state)
     (void)state;
     for (unsigned long long round = 1; round <= ROUNDS; round++) {
         if (round % 256 == 0)
-            assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+            assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) == 1);
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
         for (int look = 1; atomic_load(&ran) < round; look++)
             yield_now_and_then(look);
     }
-    assert_comes_true(odi_idle_sleepers(&pool->crew.sites[0].idle) == 1);
+    assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) == 1);
     od_metrics metrics = metrics_of(pool);
     assert_true(metrics.useful_wakes > 0);
     assert_true(metrics.useful_wakes + metrics.spurious_wakes <= metrics.parks);

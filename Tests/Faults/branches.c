@@ -3,7 +3,7 @@
 
 #include "include/od_fork.h"
 
-/* ---- whose guests ---- */
+/* ---- whose external threads ---- */
 
 static od_pool *_Atomic owner;
 
@@ -115,11 +115,11 @@ void fork_branches(prng *random)
         fork_fan(1 + prng_below(random, 4));
 }
 
-void fork_branches_as_guest(od_pool *pool, prng *random)
+void fork_branches_as_external(od_pool *pool, prng *random)
 {
-    od_fork_stay stay;
+    od_fork_scope scope;
 
-    od_forks_enter(pool, &stay);
+    od_forks_enter(pool, &scope);
     fork_branches(random);
-    od_forks_leave(&stay);
+    od_forks_leave(&scope);
 }

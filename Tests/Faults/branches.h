@@ -7,10 +7,10 @@
 /* Forks a tree, joins it and compares its result. On any thread. */
 void fork_branches(prng *random);
 
-/* The same on a thread that is no worker, as a guest of the pool. */
-void fork_branches_as_guest(od_pool *pool, prng *random);
+/* The same on a thread that is no worker, as an external thread of the pool. */
+void fork_branches_as_external(od_pool *pool, prng *random);
 
-/* Whose guests threads become that fork and are no workers. NULL: nobody's. */
+/* Whose external threads threads become that fork and are no workers. NULL: nobody's. */
 void forks_belong_to(od_pool *pool);
 
 #endif

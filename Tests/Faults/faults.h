@@ -80,7 +80,7 @@ struct run {
 
     int64_t least_ns;      /* waves go on for this long */
     int waves;             /* and are at least this many */
-    bool never_waits;      /* nobody but closures of "lanes" waits: the pool is stopped in its midst */
+    bool never_waits;      /* nobody but closures of "queues" waits: the pool is stopped in its midst */
     atomic_bool over;      /* for whoever runs beside the workload */
     atomic_bool busy;      /* who runs beside the workload is not done */
     atomic_ullong events;  /* how often the fault struck: the driver wants to know */
@@ -223,7 +223,7 @@ void cgroup_make(const char *controller, pid_t pid);
  * doing, not the engine's. */
 int64_t waited_for_cpus(void);
 
-/* How long a crew may take to follow the limits. Where FAULT_PATIENT is set, as where a run gates a change,
+/* How long a team may take to follow the limits. Where FAULT_PATIENT is set, as where a run gates a change,
  * that is long enough for hangs alone to be seen; a stop's deadline is never loosened. */
 int64_t time_limit(int64_t ns);
 

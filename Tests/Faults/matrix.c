@@ -3,7 +3,7 @@
  *
  * "Completes" means: every pool that could be made ended its waves, with every accepted job
  * run exactly once or cancelled and reported as cancelled, no queue's width exceeded, and
- * the stop's report in agreement with the ledger. In "lanes" it means too that no target runs
+ * the stop's report in agreement with the ledger. In "queues" it means too that no target runs
  * more than it has places, barriers run alone, branches have the serial answer, and no timer is
  * early, late after its cancel, or without an end. Where a fault `starves`, closures wait
  * for nobody but their own children: threads for all who wait cannot be had, and nobody is run on
@@ -11,7 +11,7 @@
  * cannot be kept waits on its worker for the queue's turn, and no thread comes in that one's place.
  *
  * Where it `lacks_records`, there may be no memory for the table of records, without which there is no
- * timer whose calls are barriers: "lanes" has no timers. */
+ * timer whose calls are barriers: "queues" has no timers. */
 #include "Faults/strikes.h"
 
 const fault faults[] = {

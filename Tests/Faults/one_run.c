@@ -215,7 +215,7 @@ static bool make_pool(run *it)
  * was there before, and refuses it. */
 static bool begin_pool(run *it)
 {
-    if (odi_crew_begin(&it->pool->crew) == 0)
+    if (odi_team_begin(&it->pool->team) == 0)
         return true;
     run_expects(it->fault->starves || it->fault->may_refuse, "the pool has no thread to begin with");
     it->fault->disarm(it);

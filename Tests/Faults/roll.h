@@ -1,4 +1,4 @@
-/* roll.h — a roster, which three threads fill and empty at once. */
+/* roll.h — a registry, which three threads fill and empty at once. */
 #ifndef FAULTS_ROLL_H
 #define FAULTS_ROLL_H
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "lane/queue.h"
+#include "gate/queue.h"
 
 /* ---- a stop with a stuck job ---- */
 
@@ -54,7 +54,7 @@ static bool names(const od_stop_report *report, const od_queue *queue)
 
 static uint64_t waiting_in(od_queue *queue)
 {
-    return queue->lane.count + odi_load_relaxed(&queue->inbox.waiting);
+    return queue->line.count + odi_load_relaxed(&queue->inbox.waiting);
 }
 
 /* For whoever looks into a failure: which jobs never began. */

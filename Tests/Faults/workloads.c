@@ -2,7 +2,7 @@
  * with a ledger in which every job is counted before it is submitted, when it begins and
  * when it ends. */
 #include "Faults/faults.h"
-#include "Faults/lanes.h"
+#include "Faults/queues.h"
 #include "Faults/roll.h"
 
 #include <stdlib.h>
@@ -283,11 +283,11 @@ static void mix_launch(run *it)
     it->book.told_cancelled += od_queue_cancel_all(it->other);
     od_queue_resume(it->limited);
     if (!it->never_waits) {
-        od_stay stay;
+        od_scope scope;
 
-        od_queue_sync_begin(it->serial, &stay);
+        od_queue_sync_begin(it->serial, &scope);
         within(&it->book.running_serial, 1, &it->book);
-        od_queue_sync_end(&stay);
+        od_queue_sync_end(&scope);
     }
     od_queue_set_width(it->limited, 1);
     od_queue_set_width(it->limited, 2);
@@ -313,9 +313,9 @@ const workload workloads[WORKLOADS] = {
      .launch = tree_launch, .await = tree_await},
     {"mix", "jobs that block or wait for jobs; cancel, suspend, resume, sync, set width",
      .launch = mix_launch, .await = mix_await},
-    {"lanes", "queues on a limited queue that lends its places, barriers, timers, forked branches",
-     .launch = lanes_launch, .await = lanes_await, .stopped = lanes_stopped, .open = lanes_open,
-     .close = lanes_close},
+    {"queues", "queues on a limited queue that lends its places, barriers, timers, forked branches",
+     .launch = queues_launch, .await = queues_await, .stopped = queues_stopped, .open = queues_open,
+     .close = queues_close},
 };
 
 /* ---- queues and groups ---- */

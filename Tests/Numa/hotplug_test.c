@@ -148,16 +148,16 @@ static bool mask_of(odi_worker *worker, odi_cpu_mask *mask)
  * its node, or anywhere. */
 static bool all_are_in_place(od_pool *pool, const odi_cpu_mask *online)
 {
-    odi_crew *crew = &pool->crew;
+    odi_team *team = &pool->team;
     odi_cpu_mask taken, mask, home;
     bool in_place = true;
     int working = 0;
 
     odi_cpu_mask_clear(&taken);
-    odi_lock_acquire(&crew->lock);
-    odi_placement policy = crew->plan->policy;
-    for (int slot = 0; slot < crew->capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&crew->slots[slot]); /* relaxed: locked */
+    odi_lock_acquire(&team->lock);
+    odi_placement policy = team->plan->policy;
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
 
         if (worker == NULL || !worker->present || worker->benched)
             continue;
@@ -177,7 +177,7 @@ static bool all_are_in_place(od_pool *pool, const odi_cpu_mask *online)
         } else
             in_place &= odi_cpu_mask_equal(&mask, &home);
     }
-    odi_lock_release(&crew->lock);
+    odi_lock_release(&team->lock);
     return in_place && working == odi_cpu_mask_count(online);
 }
 

@@ -125,7 +125,7 @@ static inline void visit(int node, void (*body)(void *), void *argument)
 
 static inline odi_worker *worker_at(od_pool *pool, int slot)
 {
-    return odi_load_acquire(&pool->crew.slots[slot], W1);
+    return odi_load_acquire(&pool->team.slots[slot], W1);
 }
 
 /* The node (the kernel's number) that a worker is at home on. */
@@ -136,8 +136,8 @@ static inline int home_of(odi_worker *worker)
 
 static inline int site_of_node(od_pool *pool, int node)
 {
-    for (int site = 0; site < pool->crew.site_count; site++) {
-        if (pool->crew.sites[site].node == node)
+    for (int site = 0; site < pool->team.site_count; site++) {
+        if (pool->team.sites[site].node == node)
             return site;
     }
     return -1;
@@ -147,8 +147,8 @@ static inline int sleepers(od_pool *pool)
 {
     uint32_t count = 0;
 
-    for (int site = 0; site < pool->crew.site_count; site++)
-        count += odi_idle_sleepers(&pool->crew.sites[site].idle);
+    for (int site = 0; site < pool->team.site_count; site++)
+        count += odi_idle_sleepers(&pool->team.sites[site].idle);
     return (int)count;
 }
 

@@ -101,12 +101,12 @@ static void automatic_means_node_where_the_nodes_are_ours(void **state)
 
     (void)state;
     if (built.compute_nodes < 2) {
-        assert_int_equal(pool->crew.plan->policy, ODI_PLACEMENT_NONE);
-        assert_false(pool->crew.plan->pins);
+        assert_int_equal(pool->team.plan->policy, ODI_PLACEMENT_NONE);
+        assert_false(pool->team.plan->pins);
         od_pool_free(pool);
         return;
     }
-    assert_int_equal(pool->crew.plan->policy, ODI_PLACEMENT_NODE);
+    assert_int_equal(pool->team.plan->policy, ODI_PLACEMENT_NODE);
     check_whereabouts(pool, false);
 }
 
@@ -138,7 +138,7 @@ static void only_what_the_affinity_mask_leaves_is_used(void **state)
         assert_int_equal(notes.nodes[slot], home_of(worker_at(placed, slot)));
     }
     hold_release_all(&everybody);
-    assert_false(pool->crew.plan->pins || built.cpus == built.compute_nodes);
+    assert_false(pool->team.plan->pins || built.cpus == built.compute_nodes);
     od_pool_free(placed);
     od_pool_free(pool);
 }
@@ -267,7 +267,7 @@ static void submitters_use_the_injector_of_their_node(void **state)
     for (int i = 0; i < built.compute_nodes; i++) {
         int node = built.home_nodes[i];
         odi_injector *injector =
-            &pool->crew.sites[site_of_node(pool, node)].injectors[OD_BAND_DEFAULT];
+            &pool->team.sites[site_of_node(pool, node)].injectors[OD_BAND_DEFAULT];
         submission it = {pool, SUBMITTED, count_job, &ran};
 
         assert_int_equal(odi_injector_size(injector), 0);
@@ -293,7 +293,7 @@ static void the_first_worker_starts_on_the_submitters_node(void **state)
 
         visit(built.home_nodes[i], submit_all, &it);
         assert_comes_true(atomic_load(&ran) == 1);
-        for (int slot = 0; slot < pool->crew.capacity; slot++) {
+        for (int slot = 0; slot < pool->team.capacity; slot++) {
             odi_worker *worker = worker_at(pool, slot);
 
             if (worker != NULL && odi_worker_executed(worker) > 0)
@@ -482,11 +482,11 @@ typedef struct {
  * search, and the monitor has gone to rest. */
 static bool all_sleep(caller *it)
 {
-    const odi_crew *crew = &it->everybody->pool->crew;
+    const odi_team *team = &it->everybody->pool->team;
     bool awake = false;
 
-    for (int site = 0; site < crew->site_count; site++)
-        awake |= odi_idle_searching(&crew->sites[site].idle);
+    for (int site = 0; site < team->site_count; site++)
+        awake |= odi_idle_searching(&team->sites[site].idle);
     for (int place = 0; place < it->everybody->count; place++) {
         odi_worker *worker = it->everybody->workers[place];
 
@@ -494,13 +494,13 @@ static bool all_sleep(caller *it)
                  odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) == 0;
     }
     return sleepers(it->everybody->pool) == it->asleep && !awake &&
-           odi_load_acquire(&crew->attention, S4) & ODI_MONITOR_OFF;
+           odi_load_acquire(&team->attention, S4) & ODI_MONITOR_OFF;
 }
 
 static void note_epochs(const od_pool *pool, uint32_t epochs[MOST_NODES])
 {
-    for (int site = 0; site < pool->crew.site_count; site++) /* relaxed: our own wakes */
-        epochs[site] = odi_load_relaxed(&pool->crew.sites[site].idle.epoch);
+    for (int site = 0; site < pool->team.site_count; site++) /* relaxed: our own wakes */
+        epochs[site] = odi_load_relaxed(&pool->team.sites[site].idle.epoch);
 }
 
 /* A wake changes the epoch of the site whose sleeper it is meant for. */
@@ -511,8 +511,8 @@ static bool woke_one_at_the_distance(const caller *it, const uint32_t before[MOS
     const od_pool *pool = it->everybody->pool;
 
     note_epochs(pool, now);
-    for (int site = 0; site < pool->crew.site_count; site++) {
-        bool there = built.distance[it->node][pool->crew.sites[site].node] == it->distance;
+    for (int site = 0; site < pool->team.site_count; site++) {
+        bool there = built.distance[it->node][pool->team.sites[site].node] == it->distance;
 
         *(there ? &right : &wrong) += now[site] - before[site];
     }
@@ -633,7 +633,7 @@ static void work_of_another_node_is_not_starved_by_the_workers_own(void **state)
     assert_comes_true(atomic_load(&first) == 1);
     int home = home_of(worker_at(pool, 0)), site = worker_at(pool, 0)->site_index;
     feeder it = {.pool = pool, .far = &far,
-                 .injector = &pool->crew.sites[site].injectors[OD_BAND_DEFAULT]};
+                 .injector = &pool->team.sites[site].injectors[OD_BAND_DEFAULT]};
     submission lonely = {pool, 1, count_job, &far};
     visit_begin(&feeding, home, feed, &it);
     assert_comes_true(odi_injector_size(it.injector) > 1000);

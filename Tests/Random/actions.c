@@ -299,20 +299,20 @@ static void sync_with(int op)
 {
     const struct op *of = &w.program.op[op];
     od_queue *queue = w.queue[of->queue].queue;
-    od_stay stay;
+    od_scope scope;
     synced it;
 
     feature_met(of->barrier ? BARRIER_SYNC : is_job() ? SYNC_BY_JOB : SYNC_BY_OUTSIDER);
     note_submission(of);
     sync_waits(&it, of);
     if (of->barrier)
-        od_queue_sync_barrier_begin(queue, &stay);
+        od_queue_sync_barrier_begin(queue, &scope);
     else
-        od_queue_sync_begin(queue, &stay);
+        od_queue_sync_begin(queue, &scope);
     sync_begins(&it, of);
     run_body(of->first);
     sync_ends(&it, of);
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
 }
 
 static void suspended(int op)

@@ -244,13 +244,13 @@ void sync_waits(synced *it, const op *of)
     uint32_t chain = chain_of(&w.program, of->queue), held = self.top != NULL ? self.top->held : 0;
 
     it->entered = chain & ~held;
-    it->lent = it->entered & bit(of->queue) ? chain & held : 0;
+    it->overridden = it->entered & bit(of->queue) ? chain & held : 0;
     it->before = ticket();
     for (int i = 0; i < QUEUES; i++) {
-        if (it->lent & bit(i))
+        if (it->overridden & bit(i))
             atomic_fetch_sub(&w.queue[i].running, 1);
     }
-    if (it->lent)
+    if (it->overridden)
         feature_met(SYNC_IN_TREE);
     it->waiter = waits(FOR_ELSE, NULL, NONE);
 }
@@ -262,7 +262,7 @@ void sync_begins(synced *it, const op *of)
     waited(it->waiter);
     it->frame = (frame){.outer = self.top, .held = it->entered | (self.top != NULL ? self.top->held : 0)};
     for (int i = 0; i < QUEUES; i++) {
-        if (it->lent & bit(i))
+        if (it->overridden & bit(i))
             take_place(i, number);
     }
     if (it->entered & bit(of->queue)) {

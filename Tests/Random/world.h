@@ -106,7 +106,7 @@ void closure_ends(began *it, int op);
 /* Around od_queue_sync_begin and before od_queue_sync_end. */
 typedef struct synced {
     frame frame;
-    uint32_t entered, lent;
+    uint32_t entered, overridden;
     unsigned long long before;
     thread waiter;
 } synced;

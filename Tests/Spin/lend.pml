@@ -1,4 +1,4 @@
-/* lend.pml — places that their holders lend while they wait: lane/borrow.c, and as much of lane/lane.c, lend.c,
+/* lend.pml — places that their holders lend while they wait: gate/earmark.c, and as much of gate/divert.c, override.c,
  * drain.c and target.c as it takes part in, as states.
  *
  * The names are the code's: running, coming, in_line, passes, passed_over, stranded, away, borrowed, awaited; settle,
@@ -70,7 +70,7 @@ bool second_is_back, one_waits_for_it;
 hidden byte who; /* within one step */
 hidden byte comes, is_up;
 
-/* ---- lane/borrow.c, lock held ---- */
+/* ---- gate/earmark.c, lock held ---- */
 
 #define may_begin(l) \
     (len(first_back[l]) == 0 && \
@@ -157,7 +157,7 @@ inline borrow_settle(l)
     fi
 }
 
-/* ---- lane/lane.c and lend.c, lock held ---- */
+/* ---- gate/divert.c and override.c, lock held ---- */
 
 inline give_passes(l)
 {
@@ -204,7 +204,7 @@ inline carry_out(l)
     :: gives == 0 -> break
     :: gives > 0 && at == 0 -> d_step { pool = pool + gives; gives = 0 }
     :: gives > 0 && at > 0 ->
-        d_step { /* lane/target.c: send */
+        d_step { /* gate/target.c: send */
             do
             :: gives > 0 ->
                 gives--;
@@ -338,7 +338,7 @@ after_a_job:
     :: cur == 0 || !(is_wanted_by(0) || (target(cur) == 1 && is_wanted_by(1))) -> goto takes
     :: true /* its turn is over */
     fi;
-    TOGETHER { d_step { /* lane/lend.c: line_up */
+    TOGETHER { d_step { /* gate/override.c: line_up */
         in_line[cur]++;
 #ifndef MUTANT_KEEPS_ITS_PLACE
         if
@@ -360,7 +360,7 @@ leaves:
 
 #define may_enter(l) (running[l] < width[l] && len(lane[l]) == 0)
 
-/* lane/borrow.c: lend, with begin_waiting */
+/* gate/earmark.c: lend, with begin_waiting */
 inline lend(below, l)
 {
     TOGETHER { d_step {
@@ -391,7 +391,7 @@ inline lend(below, l)
     TOGETHER { d_step { settle(below) }; carry_out(below) }
 }
 
-/* lane/borrow.c: take_back, with end_waiting */
+/* gate/earmark.c: take_back, with end_waiting */
 inline take_back(below, l)
 {
     TOGETHER { d_step {
@@ -422,7 +422,7 @@ inline take_back(below, l)
     atomic { is_back || granted[me] -> granted[me] = false; is_back = false }
 }
 
-/* lane/drain.c: take_turn */
+/* gate/drain.c: take_turn */
 inline take_turn(l, by)
 {
     TOGETHER { d_step {
@@ -462,7 +462,7 @@ inline end_turn(l)
     carry_out(l) }
 }
 
-/* lane/control.c: wait_for_turn. `mine`: the lane that the thread is in already, or -1; what it is in is on that
+/* gate/control.c: wait_for_turn. `mine`: the lane that the thread is in already, or -1; what it is in is on that
  * one's way down. */
 inline wait_for_turn(l, by)
 {

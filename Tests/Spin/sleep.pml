@@ -1,4 +1,4 @@
-/* sleep.pml — how idleness begins and ends: sleep/idle.c under worker/day.c, as states.
+/* sleep.pml — how idleness begins and ends: sleep/idle.c under worker/run_loop.c, as states.
  *
  * Three workers and a submitter from outside. The names are the code's: the idle word with its
  * token (NONE, FLYING, HELD), sleepers and an epoch that rolls over; WORKING, SEARCHING,
@@ -196,7 +196,7 @@ inline signal(who)
     }
 }
 
-/* worker/crew.h: odi_crew_publish. Nobody: who works looks again before it sleeps. */
+/* worker/team.h: odi_crew_publish. Nobody: who works looks again before it sleeps. */
 inline publish(who)
 {
     fence_light(who);
@@ -269,7 +269,7 @@ inline seems_to_have_work()
     fi
 }
 
-/* ---- worker/day.c ---- */
+/* ---- worker/run_loop.c ---- */
 
 proctype worker(byte w)
 {

@@ -1,4 +1,4 @@
-/* stop.pml — submit against stop: pool/stop.c, pool/submit.c, worker/day.c.
+/* stop.pml — submit against stop: pool/stop.c, pool/submit.c, worker/run_loop.c.
  *
  * A pool of two workers (WORKERS), one submitter outside, one job that submits another from inside, and
  * a job that may be stuck for ever. The stopper announces STOPPING, waits for the workers to

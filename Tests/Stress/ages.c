@@ -185,9 +185,9 @@ static _Thread_local struct {
     unsigned oldest;
 } stealing;
 
-static void spin(uint32_t turns)
+static void spin(uint32_t rounds)
 {
-    while (turns-- > 0)
+    while (rounds-- > 0)
         odi_spin_pause();
 }
 

@@ -1,4 +1,4 @@
-/* Trees of forks, of random shapes and leaves, from workers and from guests, on a pool whose
+/* Trees of forks, of random shapes and leaves, from workers and from external threads, on a pool whose
  * size changes, beside spawned jobs: each branch runs once, and each sum is right. */
 #include "Support/pools.h"
 #include "Support/stress.h"
@@ -82,16 +82,16 @@ typedef struct {
     bool blocks;
 } grower;
 
-static void *be_a_guest(void *raw)
+static void *be_an_external(void *raw)
 {
     const grower *it = raw;
-    od_fork_stay stay;
+    od_fork_scope scope;
     bool more = true;
 
     for (uint64_t round = 0; more; round++) {
-        od_forks_enter(world.pool, &stay);
+        od_forks_enter(world.pool, &scope);
         more = grow_one(it->stream + round * 64, it->blocks);
-        od_forks_leave(&stay);
+        od_forks_leave(&scope);
     }
     return NULL;
 }
@@ -122,7 +122,7 @@ static void *disturb(void *unused)
 
 static void grow(uint32_t branches, bool blocks, bool disturbed)
 {
-    pthread_t guests[GUESTS], disturber;
+    pthread_t externals[GUESTS], disturber;
     grower growers[GUESTS + ROOTS_OF_WORKERS];
 
     ledger_open(&world.ledger, branches);
@@ -133,12 +133,12 @@ static void grow(uint32_t branches, bool blocks, bool disturbed)
     for (uint64_t i = 0; i < GUESTS + ROOTS_OF_WORKERS; i++) {
         growers[i] = (grower){i, blocks};
         if (i < GUESTS)
-            pthread_create(&guests[i], NULL, be_a_guest, &growers[i]);
+            pthread_create(&externals[i], NULL, be_an_external, &growers[i]);
         else
             od_pool_submit(world.pool, OD_BAND_DEFAULT, be_a_job, &growers[i]);
     }
     for (int i = 0; i < GUESTS; i++)
-        pthread_join(guests[i], NULL);
+        pthread_join(externals[i], NULL);
     child_expects(COMES_TRUE(atomic_load(&world.roots) == 0));
     atomic_store(&world.over, true);
     if (disturbed)

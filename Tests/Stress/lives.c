@@ -67,10 +67,10 @@ static bool live(prng *random, bool cancels)
     if (!suspended && prng_one_in(random, 3))
         child_expects(od_queue_wait(queue, SECONDS(60)));
     if (!suspended && prng_one_in(random, 5)) {
-        od_stay stay;
+        od_scope scope;
 
-        od_queue_sync_begin(queue, &stay);
-        od_queue_sync_end(&stay);
+        od_queue_sync_begin(queue, &scope);
+        od_queue_sync_end(&scope);
     }
     if (prng_one_in(random, 2))
         od_group_release(group), group = NULL;

@@ -1,7 +1,7 @@
 /* Queues on queues: every job runs exactly once or is counted by the cancel that kept it from running, no target
  * runs more than it has places for, barriers run alone and every wait ends, while closures of targets sync onto
  * queues on them, queues come and go, and targets are suspended, resized and cancelled. */
-#include "Support/lanes.h"
+#include "Support/queues.h"
 #include "Support/stress.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static struct {
     const scenario *scenario;
     od_queue *queues[QUEUES];
     ledger ledger;
-    atomic_int running[QUEUES]; /* who waits for a turn elsewhere does not run */
+    atomic_int running[QUEUES]; /* who waits for a permit elsewhere does not run */
     atomic_int inside[QUEUES];  /* also who waits */
     atomic_int alone[QUEUES];   /* barriers */
     atomic_int too_many, not_alone;
@@ -122,7 +122,7 @@ static void step_back(void)
 static void sync_behind(int last)
 {
     int rest = QUEUES - 1 - last;
-    od_stay stay;
+    od_scope scope;
 
     if (rest == 0)
         return;
@@ -134,16 +134,16 @@ static void sync_behind(int last)
         return; /* it would wait for itself */
     step_aside();
     if (as_barrier)
-        od_queue_sync_barrier_begin(queue, &stay);
+        od_queue_sync_barrier_begin(queue, &scope);
     else
-        od_queue_sync_begin(queue, &stay);
+        od_queue_sync_begin(queue, &scope);
     step_back();
     enter(which, as_barrier);
     atomic_fetch_add(&world.synced, 1);
     if (prng_one_in(mine(), 3))
         sync_behind(which);
     leave(which, as_barrier);
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
 }
 
 /* ---- jobs ---- */

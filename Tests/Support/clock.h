@@ -27,7 +27,7 @@
 
 #define assert_comes_true(condition) assert_holds(COMES_TRUE(condition), #condition)
 
-/* In a loop that takes a lock again and again: whoever waits for it has its turn, on a machine whose CPUs
+/* In a loop that takes a lock again and again: whoever waits for it has its permit, on a machine whose CPUs
  * are busy with something else too. */
 static inline void yield_now_and_then(int turn)
 {

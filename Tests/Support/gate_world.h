@@ -1,5 +1,5 @@
 /* gate_world.h — three gates, each the next one's child, and who comes to them: a world that is one plain
- * value, so that all its states can be visited. Who may enter is decided by the engine's own gate/state.h;
+ * value, so that all its states can be visited. Who may enter is decided by the engine's own job/gate.h;
  * this is what an owner does beside: its lines, and who sleeps.
  *
  * Gate 0 is on gate 1, and that on gate 2, whose drainers come from a pool that has threads enough. An
@@ -11,7 +11,7 @@
 
 #include "Support/check.h"
 
-#include "gate/state.h"
+#include "job/gate.h"
 
 enum { GATES = 3, ROOT = GATES - 1, ACTORS = 6, LINE = 12, DRAINERS = 6, NOBODY = -1 };
 
@@ -36,9 +36,9 @@ typedef enum { NEW, IN_LINE, LENDS, ASKS, SLEEPS, TAKES_BACK, RETURNS, RUNS, LEA
 
 typedef struct {
     uint8_t stage;
-    int8_t wants;   /* the gate whose permit it wants next, or gives up next */
-    int8_t level;   /* the gate that it looks at while it lends and takes back */
-    uint8_t lent;   /* a bit for each gate whose permit it holds and has brought an earmark for */
+    int8_t wants;       /* the gate whose permit it wants next, or gives up next */
+    int8_t level;       /* the gate that it looks at while it lends and takes back */
+    uint8_t overridden; /* a bit for each gate whose permit it holds and has brought an earmark for */
     uint8_t entered; /* gates that it has entered itself; a closure is in its drainer's, too */
     bool called;    /* the permit, or its own one, is the actor's: it may go on */
 } actor;
@@ -52,9 +52,9 @@ typedef struct {
     odi_gate gate;
     line line, ahead; /* what a permit, and what an earmarked one is for */
     line returning;
-    int8_t in_line;   /* drainers that no worker runs */
-    int8_t unsent;    /* activations that an earlier step has called for */
-    int8_t awaited;   /* holders of the parent's that wait for a turn in it */
+    int8_t drainers_waiting; /* drainers that no worker runs */
+    int8_t unsent;           /* activations that an earlier step has called for */
+    int8_t awaited;          /* holders of the parent's that wait for a permit in it */
 } owner;
 
 typedef struct {
@@ -144,8 +144,8 @@ static inline void settle(world *now, int gate)
         while (it->returning.count > 0 && comes) {
             bool gave_up;
 
-            comes = odi_gate_return(&it->gate, it->in_line > 0, &gave_up);
-            it->in_line -= gave_up;
+            comes = odi_gate_return(&it->gate, it->drainers_waiting > 0, &gave_up);
+            it->drainers_waiting -= gave_up;
             if (comes) {
                 it->gate.returning--;
                 now->actors[take_at(&it->returning, 0)].called = true;
@@ -165,7 +165,7 @@ static inline void settle(world *now, int gate)
         activations |= it->ahead.at[place] == ACTIVATION;
     bool starts = odi_gate_call_drainer(
         &it->gate, it->line.count > 0 && front_of(now, gate, 0) != ODI_FRONT_HELD, activations);
-    it->in_line += starts;
+    it->drainers_waiting += starts;
     it->unsent += starts;
 }
 
@@ -222,7 +222,7 @@ static inline void up(drainer *it)
 
 static inline void line_up(world *now, drainer *it)
 {
-    now->owners[it->gate].in_line++;
+    now->owners[it->gate].drainers_waiting++;
     now->owners[it->gate].unsent++;
     up(it);
 }
@@ -234,11 +234,11 @@ static inline void serve(world *now, drainer *it)
 
     if (it->comes_up) {
         it->comes_up = false;
-        if (own->in_line == 0) { /* its permit was given up */
+        if (own->drainers_waiting == 0) { /* its permit was given up */
             up(it);
             return;
         }
-        own->in_line--;
+        own->drainers_waiting--;
         begins = own->gate.coming > 0;
         own->gate.coming -= begins;
     }
@@ -314,14 +314,14 @@ static inline void goes_on(world *now, int who)
     it->level = it->wants;
 }
 
-static inline void lend(world *now, actor *it)
+static inline void override_set(world *now, actor *it)
 {
     owner *child = &now->owners[it->level - 1], *parent = &now->owners[it->level];
 
     if (child->awaited++ == 0)
         move_childs(now, it->level, &parent->line, &parent->ahead);
     parent->gate.earmarks++;
-    it->lent |= (uint8_t)(1u << it->level);
+    it->overridden |= (uint8_t)(1u << it->level);
     settle(now, it->level);
     settle(now, it->level - 1);
 }
@@ -334,10 +334,10 @@ static inline bool take_back(world *now, int who)
 
     if (--child->awaited == 0)
         move_childs(now, it->level, &parent->ahead, &parent->line);
-    bool comes = odi_gate_return(&parent->gate, parent->in_line > 0, &gave_up);
-    parent->in_line -= gave_up;
+    bool comes = odi_gate_return(&parent->gate, parent->drainers_waiting > 0, &gave_up);
+    parent->drainers_waiting -= gave_up;
     if (comes)
-        it->lent &= (uint8_t)~(1u << it->level);
+        it->overridden &= (uint8_t)~(1u << it->level);
     else {
         append(&parent->returning, who);
         parent->gate.returning++;
@@ -347,7 +347,7 @@ static inline bool take_back(world *now, int who)
     return comes;
 }
 
-/* One section of odi_lane_wait_for_turn and what is around it. */
+/* One section of odi_queue_wait_for_permit and what is around it. */
 static inline bool sync_step(world *now, int who)
 {
     actor *it = &now->actors[who];
@@ -376,7 +376,7 @@ static inline bool sync_step(world *now, int who)
         while (it->level < GATES && !holds(now, who, it->level))
             it->level++;
         if (it->level < GATES) {
-            lend(now, it);
+            override_set(now, it);
             it->level++;
             return true;
         }
@@ -399,11 +399,11 @@ static inline bool sync_step(world *now, int who)
             return false;
         it->called = false;
         if (it->stage == RETURNS)
-            it->lent &= (uint8_t)~(1u << it->level);
+            it->overridden &= (uint8_t)~(1u << it->level);
         it->stage = TAKES_BACK;
         return true;
     case TAKES_BACK:
-        while (it->level < GATES && !(it->lent & 1u << it->level))
+        while (it->level < GATES && !(it->overridden & 1u << it->level))
             it->level++;
         if (it->level == GATES)
             goes_on(now, who);
@@ -507,7 +507,7 @@ static inline void world_begin(world *now)
             plan->width[gate] != 0 ? plan->width[gate] : ODI_GATE_UNLIMITED;
         now->owners[gate].gate.most = 2;
         now->owners[gate].gate.complete = gate < ROOT || !plan->outside;
-        now->owners[gate].gate.stays_closed = true;
+        now->owners[gate].gate.never_reopens = true;
     }
     now->outside = plan->outside;
     for (int each = 0; each < DRAINERS; each++)
@@ -573,7 +573,7 @@ static inline unsigned inside(const world *now, int gate, bool *barrier)
 
         if (!of_gate && !entered)
             continue;
-        if (!(now->actors[who].lent & 1u << gate))
+        if (!(now->actors[who].overridden & 1u << gate))
             all |= 1u << who;
         *barrier |= (it->deed == BARRIER && it->home == gate) ||
                     (entered && exclusive_at(who, gate));
@@ -584,7 +584,7 @@ static inline unsigned inside(const world *now, int gate, bool *barrier)
 /* Who has a permit. */
 static inline int holders(const world *now, int gate)
 {
-    int count = now->owners[gate].in_line;
+    int count = now->owners[gate].drainers_waiting;
 
     for (int each = 0; each < DRAINERS; each++) {
         const drainer *it = &now->drainers[each];
@@ -611,7 +611,7 @@ static inline const char *fault_between(const world *before, const world *now)
         unsigned was = inside(before, gate, &barrier), is = inside(now, gate, &barrier), came = is & ~was;
 
         for (int who = 0; who < plan->actors; who++)
-            came &= ~(before->actors[who].lent & 1u << gate ? 1u << who : 0); /* it was inside */
+            came &= ~(before->actors[who].overridden & 1u << gate ? 1u << who : 0); /* it was inside */
         for (int who = 0; came != 0 && who < plan->actors; who++) {
             stage at = (stage)before->actors[who].stage;
             bool waits = false;
@@ -665,7 +665,7 @@ static inline const char *fault_of(const world *now, bool last)
             it->gate.suspensions == 0 && it->gate.coming == 0 && it->gate.held < it->gate.width &&
             plan->width[gate] != 0)
             return "the line's front waits for a permit that is there";
-        if (it->gate.coming > 1 || it->gate.coming > it->in_line)
+        if (it->gate.coming > 1 || it->gate.coming > it->drainers_waiting)
             return "more than one drainer is coming";
         for (int who = 0; who < plan->actors; who++)
             widens |= plan->plan[who].deed == WIDENS && plan->plan[who].onto == gate;
@@ -683,7 +683,7 @@ static inline const char *fault_of(const world *now, bool last)
             return "a permit is lost";
         if (it->gate.earmarks != 0 || it->gate.used != 0 || it->gate.returning != 0)
             return "an earmarked permit is lost";
-        if (it->gate.barriers != 0 || it->in_line != 0 || it->awaited != 0)
+        if (it->gate.barriers != 0 || it->drainers_waiting != 0 || it->awaited != 0)
             return "the owner's counts are wrong at the end";
     }
     for (int who = 0; last && who < plan->actors; who++) {

@@ -77,7 +77,7 @@ static inline void assert_order(od_queue *queue, const char *order, size_t befor
 static inline bool a_pass_waits(void)
 {
     return odi_injector_size(
-               &scene.pool->crew.sites[0].injectors[OD_BAND_USER_INTERACTIVE]) > 0;
+               &scene.pool->team.sites[0].injectors[OD_BAND_USER_INTERACTIVE]) > 0;
 }
 
 #endif

@@ -3,10 +3,10 @@
 #define SUPPORT_LOOKS_H
 
 #include "Support/check.h"
-#include "lane/queue.h"
+#include "gate/queue.h"
 #include "os/thread.h"
 
-/* The value of `expression` while nobody changes the queue's lane. */
+/* The value of `expression` while nobody changes the queue's line. */
 #define LOOK(queue, expression)                                                           \
     __extension__({                                                                       \
         odi_lock_acquire(&(queue)->watch.lock);                                           \
@@ -20,10 +20,10 @@ static inline int32_t running_in(od_queue *queue)
     return LOOK(queue, queue->gate.held);
 }
 
-/* Entries of the lane, callers too; the inbox's are a hint. */
+/* Entries of the line, callers too; the inbox's are a hint. */
 static inline uint32_t waiting_in(od_queue *queue)
 {
-    return LOOK(queue, odi_lane_waiting(queue));
+    return LOOK(queue, odi_queue_waiting(queue));
 }
 
 static inline uint32_t barriers_in(od_queue *queue)
@@ -49,7 +49,7 @@ static inline bool sleeps_at(odi_watch *watch, int id)
 
 static inline bool has_passes(od_queue *queue)
 {
-    return LOOK(queue, odi_lane_has_passes(queue));
+    return LOOK(queue, odi_queue_has_passes(queue));
 }
 
 #endif

@@ -75,8 +75,8 @@ static inline bool nothing_runs(od_pool *pool)
 {
     bool nothing = true;
 
-    for (int slot = 0; slot < pool->crew.capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+    for (int slot = 0; slot < pool->team.capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W1);
 
         nothing &= worker == NULL || !(odi_load_acquire(&worker->jobs, W2) & 1);
     }
@@ -87,9 +87,9 @@ static inline bool nothing_runs(od_pool *pool)
  * lost its CPU between taking a job and beginning it is in no job, and may begin it after the stop. */
 static inline bool all_have_gone(od_pool *pool)
 {
-    odi_lock_acquire(&pool->crew.lock);
-    bool gone = pool->crew.present == 0;
-    odi_lock_release(&pool->crew.lock);
+    odi_lock_acquire(&pool->team.lock);
+    bool gone = pool->team.present == 0;
+    odi_lock_release(&pool->team.lock);
     return gone;
 }
 
@@ -99,10 +99,10 @@ static inline bool idle_ones_sleep(od_pool *pool, int workers)
 {
     int sleepers = 0, in_kernel = 0;
 
-    for (int site = 0; site < pool->crew.site_count; site++)
-        sleepers += (int)odi_idle_sleepers(&pool->crew.sites[site].idle);
-    for (int slot = 0; slot < pool->crew.capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->crew.slots[slot], W1);
+    for (int site = 0; site < pool->team.site_count; site++)
+        sleepers += (int)odi_idle_sleepers(&pool->team.sites[site].idle);
+    for (int slot = 0; slot < pool->team.capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W1);
 
         in_kernel += worker != NULL && !(odi_worker_activity(worker) & 1) &&
                      odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) != 0;

@@ -85,7 +85,7 @@ public struct Policy: Sendable {
     /// What a join does that has to wait.
     public let joins: Joins
 
-    /// What the engine does with forks (worker/hunt.c, sleep/idle.h, worker/join.c).
+    /// What the engine does with forks (worker/steal_fork.c, sleep/idle.h, worker/join.c).
     public static let engine = Policy(name: "as the engine", victims: .sweep, waking: .token, joins: .leapfrog)
 
     /// The engine's, and others that differ from it in one thing each.

@@ -8,7 +8,7 @@ extension TaskQueue {
 
 /// The unfinished tasks of one queue, and its delegate. The queue keeps its tasks by this.
 final class QueueTasks: TaskKeeping {
-    private let roster = Roster()
+    private let registry = Registry()
     private let waiters = Locked<[@Sendable () -> Void]>([])
     private let hasWaiters = Atomic(false)
 
@@ -45,7 +45,7 @@ final class QueueTasks: TaskKeeping {
 
     // MARK: - Coming and going
 
-    // A task's place is 0 until it has one. Then it is the roster's, to whose bits two are added:
+    // A task's place is 0 until it has one. Then it is the registry's, to whose bits two are added:
 
     /// The delegate is being told that the task is added; whoever tells it gives the place out afterwards.
     private static let announcing = UInt64.max - 1
@@ -68,7 +68,7 @@ final class QueueTasks: TaskKeeping {
             task.makeExtras().locked { $0.delegate = delegate }
         }
         let kept = unsafe Unmanaged.passRetained(task)
-        let place = unsafe roster.add(kept.toOpaque())
+        let place = unsafe registry.add(kept.toOpaque())
         if let delegate { task.tell(delegate, of: .didAdd, in: queue) }
         // Releases the place to whoever takes it from the task.
         let isKept = task.place.compareExchange(
@@ -108,15 +108,15 @@ final class QueueTasks: TaskKeeping {
     }
 
     private func leave(_ place: UInt64, _ task: Unmanaged<AnyTask>) {
-        let mayBeEmpty = roster.remove(place)
+        let mayBeEmpty = registry.remove(place)
         unsafe task.release()
-        // A waiter announces itself before it looks into the roster, whose locks order the two.
+        // A waiter announces itself before it looks into the registry, whose locks order the two.
         if mayBeEmpty, hasWaiters.load(ordering: .relaxed) { wakeIfEmpty() }
     }
 
     /// The tasks that have no outcome yet, in no particular order.
     var all: [AnyTask] {
-        roster.all(of: AnyTask.self).filter { !$0.isFinished }
+        registry.all(of: AnyTask.self).filter { !$0.isFinished }
     }
 
     // MARK: - TaskKeeping
@@ -129,12 +129,12 @@ final class QueueTasks: TaskKeeping {
         }
     }
 
-    var isEmpty: Bool { roster.isEmpty }
+    var isEmpty: Bool { registry.isEmpty }
 
     private func whenEmpty(_ body: @escaping @Sendable () -> Void) {
         waiters.withLock {
             $0.append(body)
-            hasWaiters.store(true, ordering: .relaxed)  // ordered by the roster's locks
+            hasWaiters.store(true, ordering: .relaxed)  // ordered by the registry's locks
         }
         wakeIfEmpty()
     }

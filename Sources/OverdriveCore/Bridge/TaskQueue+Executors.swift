@@ -217,11 +217,11 @@ struct QueueExecutors {
 
     /// Calls `body` in the queue's order, on the calling thread.
     fileprivate func inTurn(_ body: () -> Void) {
-        var stay = unsafe od_stay()
-        unsafe withUnsafeMutablePointer(to: &stay) { stay in
-            unsafe od_queue_sync_begin(own, stay)
+        var scope = unsafe od_scope()
+        unsafe withUnsafeMutablePointer(to: &scope) { scope in
+            unsafe od_queue_sync_begin(own, scope)
             body()
-            unsafe od_queue_sync_end(stay)
+            unsafe od_queue_sync_end(scope)
         }
     }
 }

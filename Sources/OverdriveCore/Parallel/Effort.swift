@@ -148,15 +148,15 @@ extension Parallel {
         }
     }
 
-    /// Runs `body` with the calling thread as a guest of `scheduler`, unless it is one of its workers; where it
+    /// Runs `body` with the calling thread as an external thread of `scheduler`, unless it is one of its workers; where it
     /// is, for nil.
     @usableFromInline
     static func staying<R, E: Error>(on scheduler: Scheduler?, _ body: () throws(E) -> R) throws(E) -> R {
         guard let scheduler else { return try body() }
-        var stay = unsafe od_fork_stay()
-        unsafe od_forks_enter(scheduler.handle, &stay)
+        var scope = unsafe od_fork_scope()
+        unsafe od_forks_enter(scheduler.handle, &scope)
         defer {
-            unsafe od_forks_leave(&stay)
+            unsafe od_forks_leave(&scope)
             withExtendedLifetime(scheduler) {}
         }
         return try body()

@@ -18,7 +18,7 @@ extension Parallel {
     /// - Returns: What both returned.
     /// - Ordering: What happened before the call is visible to both closures; what they wrote is visible after
     ///   it. Between the two there is no order.
-    /// - Threading: Any thread. One that is no worker takes part as a guest of ``Scheduler/shared`` and counts
+    /// - Threading: Any thread. One that is no worker takes part as an external thread of ``Scheduler/shared`` and counts
     ///   as one of its workers meanwhile. While it waits for `b`, the caller runs only what `b` itself forked.
     /// - Cost: A few nanoseconds when nobody takes `b`: no allocation, no locked instruction, no call. A level
     ///   of nesting takes some 100 bytes of stack.
@@ -81,7 +81,7 @@ extension Parallel {
     /// - Throws: What `a` threw, else what `b` threw, after both have ended.
     /// - Ordering: Between the two there is no order. What they wrote is visible afterwards.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: Becoming a guest of another scheduler takes some 100 ns, a token one allocation.
+    /// - Cost: Becoming an external thread of another scheduler takes some 100 ns, a token one allocation.
     @inlinable
     @inline(__always)
     public func join<A: Sendable, B: Sendable, E: Error>(

@@ -34,7 +34,7 @@ extension Parallel {
     /// - Throws: What `body` throws, after all children are done.
     /// - Ordering: Children start in any order. What they wrote is visible afterwards.
     /// - Threading: Any thread, which takes part.
-    /// - Cost: Becoming a guest of another scheduler takes some 100 ns, a token one allocation.
+    /// - Cost: Becoming an external thread of another scheduler takes some 100 ns, a token one allocation.
     @inlinable
     public func scope<R, E: Error>(_ body: (inout Scope) throws(E) -> R) throws(E) -> R {
         try forking { () throws(E) in try Parallel.scope(body) }

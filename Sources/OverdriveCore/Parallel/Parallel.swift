@@ -11,7 +11,7 @@
 /// not begin, ``Cancellation/isRequested`` turns true in what runs, and when all of that has ended the error is thrown, with
 /// its own type. (In a search nobody is told: what comes before an error may still be found.)
 ///
-/// - Threading: Operations are called from any thread, which takes part as a guest of the scheduler unless it is one of its
+/// - Threading: Operations are called from any thread, which takes part as an external thread of the scheduler unless it is one of its
 ///   workers. A task calls them through ``run(_:)``, and suspends meanwhile.
 ///
 /// ## Topics

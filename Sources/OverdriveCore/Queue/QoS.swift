@@ -9,7 +9,7 @@ extension TaskQueue {
     ///   by each worker at most 255 times, then it is served once: one start of 256 is its, however much
     ///   waits above it. (Where all four lower bands are due at once they follow each other: 258.) So the
     ///   n-th closure of the lowest band waits for 258 n closures of others per worker at most; how long
-    ///   that is, is for those closures to say. What a worker has taken of a queue with a lane is not
+    ///   that is, is for those closures to say. What a worker has taken of a queue with a line is not
     ///   interrupted: 15 more closures at most, which lasted some microseconds together the last time.
     ///
     /// Nothing overtakes in a serial or suspended queue, and in a limited one only where a closure that has

@@ -22,22 +22,22 @@ extension TaskQueue {
     ///   closure is specialised where it is written.
     @inlinable
     public func sync<R, E: Error>(flags: Flags = [], execute body: () throws(E) -> R) throws(E) -> R {
-        var stay = unsafe od_stay()
-        return try unsafe withUnsafeMutablePointer(to: &stay) { stay throws(E) in
-            guard unsafe beginSync(stay, flags) else { return try syncOnDispatchQueue(flags: flags, body) }
-            defer { unsafe od_queue_sync_end(stay) }
+        var scope = unsafe od_scope()
+        return try unsafe withUnsafeMutablePointer(to: &scope) { scope throws(E) in
+            guard unsafe beginSync(scope, flags) else { return try syncOnDispatchQueue(flags: flags, body) }
+            defer { unsafe od_queue_sync_end(scope) }
             return try body()
         }
     }
 
     /// Waits for the caller's turn; false when the queue is a dispatch queue, which has no such wait.
     @usableFromInline
-    func beginSync(_ stay: UnsafeMutablePointer<od_stay>, _ flags: Flags) -> Bool {
+    func beginSync(_ scope: UnsafeMutablePointer<od_scope>, _ flags: Flags) -> Bool {
         guard case .engine(let queue, _) = route else { return false }
         if flags.contains(.barrier), !isGlobal {
-            unsafe od_queue_sync_barrier_begin(queue, stay)
+            unsafe od_queue_sync_barrier_begin(queue, scope)
         } else {
-            unsafe od_queue_sync_begin(queue, stay)
+            unsafe od_queue_sync_begin(queue, scope)
         }
         return true
     }

@@ -1,5 +1,5 @@
 /* fork_stacks.h — what worker/forks.c needs below it: pages for a few slots, whose work a thread does,
- * and waits that are cut. Nobody becomes a guest by forking. */
+ * and waits that are cut. Nobody becomes an external thread by forking. */
 #ifndef DOUBLES_FORK_STACKS_H
 #define DOUBLES_FORK_STACKS_H
 

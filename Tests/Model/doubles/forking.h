@@ -10,7 +10,7 @@
 static odi_forks forks[MODEL_ROWS];
 static odi_atomic(uint32_t) published;
 
-/* ---- guests, and who is told of forks ---- */
+/* ---- external threads, and who is told of forks ---- */
 
 void odi_forks_published(odi_forks *whose)
 {
@@ -18,7 +18,7 @@ void odi_forks_published(odi_forks *whose)
     odi_add_release(&published, 1, none);
 }
 
-void odi_guest_leave(odi_forks *whose)
+void odi_external_leave(odi_forks *whose)
 {
     (void)whose;
 }
@@ -44,10 +44,10 @@ static void be(unsigned row)
 /* Makes a stack for thread `row`. */
 static void own(unsigned row)
 {
-    model_check(odi_forks_make(&forks[row], (odi_crew *)&forks, NULL, SLOTS_MINIMUM));
-    model_hint(&forks[row].word, sizeof forks[row].word);   /* rechecked by a CAS */
-    model_hint(&forks[row].asker, sizeof forks[row].asker); /* rechecked by a swap */
-    model_hint(&forks[row].bell, sizeof forks[row].bell);   /* the kernel compares it, locked */
+    model_check(odi_forks_make(&forks[row], (odi_team *)&forks, NULL, SLOTS_MINIMUM));
+    model_hint(&forks[row].word, sizeof forks[row].word);     /* rechecked by a CAS */
+    model_hint(&forks[row].asker, sizeof forks[row].asker);   /* rechecked by a swap */
+    model_hint(&forks[row].wakeup, sizeof forks[row].wakeup); /* the kernel compares it, locked */
     model_hint(&forks[row].owner.limit, sizeof forks[row].owner.limit); /* CAS, or F2 */
     model_hint(&published, sizeof published); /* only counted */
 }

@@ -1,4 +1,4 @@
-/* ledger.h — who got which entry: each exactly once, whole, and in order per taker.
+/* job_count.h — who got which entry: each exactly once, whole, and in order per taker.
  *
  * Entry `n` carries code n + 1 and context ~n. Every thread notes in its own row, so that the
  * ledger itself orders nothing.

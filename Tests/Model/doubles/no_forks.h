@@ -1,7 +1,7 @@
-/* no_forks.h — worker/forks.c, guest.c and hunt.c for scenarios in which nobody forks. */
+/* no_forks.h — worker/forks.c, external.c and steal_fork.c for scenarios in which nobody forks. */
 #include "model/check.h"
+#include "worker/external.h"
 #include "worker/forks.h"
-#include "worker/guest.h"
 #include "worker/worker.h"
 
 _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
@@ -18,10 +18,10 @@ void od_fork_asked(void)
     model_fail("a scenario without forks was asked for one");
 }
 
-bool odi_forks_make(odi_forks *forks, odi_crew *crew, odi_worker *worker, size_t stack_bytes)
+bool odi_forks_make(odi_forks *forks, odi_team *team, odi_worker *worker, size_t stack_bytes)
 {
     (void)forks;
-    (void)crew;
+    (void)team;
     (void)worker;
     (void)stack_bytes;
     return false;
@@ -32,14 +32,14 @@ void odi_forks_free(odi_forks *forks)
     (void)forks;
 }
 
-void odi_guests_free(odi_crew *crew)
+void odi_externals_free(odi_team *team)
 {
-    (void)crew;
+    (void)team;
 }
 
-void odi_guests_forked(odi_crew *crew)
+void odi_externals_forked(odi_team *team)
 {
-    (void)crew;
+    (void)team;
 }
 
 void odi_forks_lose(odi_forks *forks)
@@ -48,19 +48,19 @@ void odi_forks_lose(odi_forks *forks)
     model_fail("a scenario without forks lost one");
 }
 
-void odi_guest_block(odi_forks *guest)
+void odi_external_block(odi_forks *external)
 {
-    (void)guest;
+    (void)external;
     model_fail("a scenario without forks has a guest");
 }
 
-void odi_guest_unblock(odi_forks *guest)
+void odi_external_unblock(odi_forks *external)
 {
-    (void)guest;
+    (void)external;
     model_fail("a scenario without forks has a guest");
 }
 
-bool odi_worker_hunt(odi_worker *worker, odi_entry *job)
+bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
 {
     (void)worker;
     (void)job;
@@ -76,7 +76,7 @@ void odi_worker_want_forks(odi_worker *worker)
 }
 
 /* The last look for forks says nothing, unless they were asked for before. */
-bool odi_worker_could_hunt(odi_worker *worker)
+bool odi_worker_could_steal_fork(odi_worker *worker)
 {
     (void)worker;
     model_check(no_forks_wanted);
@@ -84,14 +84,14 @@ bool odi_worker_could_hunt(odi_worker *worker)
     return false;
 }
 
-bool odi_crew_holds_forks(odi_crew *crew)
+bool odi_team_holds_forks(odi_team *team)
 {
-    (void)crew;
+    (void)team;
     return false;
 }
 
-bool odi_crew_wants_hunters(odi_crew *crew)
+bool odi_team_wants_fork_thieves(odi_team *team)
 {
-    (void)crew;
+    (void)team;
     return false;
 }

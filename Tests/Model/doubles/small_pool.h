@@ -1,5 +1,5 @@
 /* small_pool.h — a whole pool of the engine's own files, small enough to be explored: the day of
- * a worker, the crew, runs, submission and stop as they are. In their place stand the injector
+ * a worker, the team, runs, submission and stop as they are. In their place stand the injector
  * (one word of waiting jobs), where a worker looks (its deque, then that word), locks that are
  * never fought for, and a machine without CPUs. Only band 0 is used.
  */
@@ -15,7 +15,7 @@
 
 #include "job/record.c"
 
-#include "worker/crew.c"
+#include "worker/team.c"
 
 #include "worker/recruit.c"
 
@@ -25,9 +25,9 @@
 
 #include "worker/bench.c"
 
-#include "doubles/no_loans.h"
+#include "doubles/no_overrides.h"
 
-#include "worker/homes.c"
+#include "worker/assignment.c"
 
 #include "worker/outside.c"
 
@@ -37,11 +37,11 @@
 
 #include "pool/stop.c"
 
-#include "worker/day.c"
+#include "worker/run_loop.c"
 
 #include "worker/blocking.c"
 
-#include "doubles/no_agenda.h"
+#include "doubles/no_timers.h"
 #include "doubles/clock.h"
 #include "doubles/futex_now.h"
 #include "doubles/keep.h"
@@ -165,49 +165,49 @@ bool odi_thread_is_first(void)
     return false;
 }
 
-static void refresh(odi_crew *crew)
+static void refresh(odi_team *team)
 {
-    (void)crew;
+    (void)team;
 }
 
-static void arm_monitor(odi_crew *crew)
+static void arm_monitor(odi_team *team)
 {
-    (void)crew;
+    (void)team;
 }
 
 /* What every scenario of the pool begins with: `capacity` slots, none of them taken. */
 static void make_pool(int capacity)
 {
-    odi_crew *crew = &pool.crew;
+    odi_team *team = &pool.team;
 
-    crew->sites = &site;
-    crew->site_count = 1;
-    crew->site_order = order;
-    crew->site_classes = classes;
-    crew->capacity = capacity;
-    crew->target = 1;
-    crew->first_index = INT64_MAX - 1;
-    crew->refresh = refresh;
-    crew->arm_monitor = arm_monitor;
-    crew->pool = &pool;
-    model_check(odi_crew_init(crew));
-    odi_store_relaxed(&crew->attention, 0);
+    team->sites = &site;
+    team->site_count = 1;
+    team->site_order = order;
+    team->site_classes = classes;
+    team->capacity = capacity;
+    team->target = 1;
+    team->first_index = INT64_MAX - 1;
+    team->refresh = refresh;
+    team->arm_monitor = arm_monitor;
+    team->pool = &pool;
+    model_check(odi_team_init(team));
+    odi_store_relaxed(&team->attention, 0);
     odi_store_relaxed(&pool.stop_deadline, ODI_FOREVER);
     model_hint(&WAITING, sizeof WAITING); /* rechecked by the CAS of who takes a job */
     model_hint(&site.idle.state, sizeof site.idle.state);
     model_hint(&site.idle.asleep, sizeof site.idle.asleep);
     model_hint(&site.bands, sizeof site.bands);
-    model_hint(&crew->attention, sizeof crew->attention);
+    model_hint(&team->attention, sizeof team->attention);
 }
 
 /* A worker that is there. */
 static odi_worker *make_present(void)
 {
-    odi_worker *worker = odi_crew_make_worker(&pool.crew, 0);
+    odi_worker *worker = odi_team_make_worker(&pool.team, 0);
 
     worker->present = true;
-    pool.crew.active = pool.crew.present = 1;
-    model_check(odi_crew_list_workers(&pool.crew));
+    pool.team.active = pool.team.present = 1;
+    model_check(odi_team_list_workers(&pool.team));
     model_hint(&worker->bands, sizeof worker->bands);
     return worker;
 }

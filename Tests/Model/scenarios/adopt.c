@@ -1,7 +1,7 @@
-/* adopt.c — two threads give a queue what its user keeps with it (lane/current.c): one of them
+/* adopt.c — two threads give a queue what its user keeps with it (gate/current.c): one of them
  * wins, and whoever reads it finds it as it was made (Q5).
  */
-#include "lane/current.c"
+#include "gate/current.c"
 
 #include "doubles/never.h"
 #include "model/scenario.h"
@@ -10,7 +10,7 @@ NEVER(od_pool_current_band)
 NEVER(od_queue_is_current)
 NEVER(od_queue_width)
 
-_Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
+_Thread_local od_scope *odi_scopes __attribute__((tls_model("initial-exec")));
 _Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local odi_outside *odi_outsides __attribute__((tls_model("initial-exec")));

@@ -1,5 +1,5 @@
 /* blocking.c — a worker hands its place over while somebody submits (worker/blocking.c and
- * worker/crew.c as they are): the job that it waits for finds a worker, whichever comes first,
+ * worker/team.c as they are): the job that it waits for finds a worker, whichever comes first,
  * the submission or the blocking (S4).
  */
 #include "doubles/small_pool.h"
@@ -24,7 +24,7 @@ static odi_entry job(unsigned n)
 static void prepare(void)
 {
     make_pool(2);
-    pool.crew.spare_cap = 1;
+    pool.team.spare_cap = 1;
     waiting_worker = make_present();
 }
 
@@ -47,7 +47,7 @@ static void verify(void)
 {
     model_check(total() == 1);
     model_check(odi_load_relaxed(&WAITING) == 0);
-    model_check(pool.crew.blocked == 0);
+    model_check(pool.team.blocked == 0);
 }
 
 /* The worker that is started in its place, up to its first job. (That it may look too early,
@@ -67,8 +67,8 @@ MODEL_SCENARIO(blocking_against_submit, prepare, verify, wait_for_it, submitter,
 /* A worker is one too many at first: the number of workers grows instead. */
 static void more_workers(void)
 {
-    (void)odi_crew_set_target(&pool.crew, 2, NULL);
-    odi_crew_publish_waiting(&pool.crew);
+    (void)odi_team_set_target(&pool.team, 2, NULL);
+    odi_team_publish_waiting(&pool.team);
     while (odi_load_acquire(&done, none) == 0)
         odi_futex_wait(&done, 0, ODI_FOREVER);
 }

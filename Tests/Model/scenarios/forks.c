@@ -426,12 +426,12 @@ static void sleep_or_leapfrog(void)
 {
     od_fork_slot *slot = branch[0];
 
-    odi_forks_press press = {0};
+    odi_steal_request request = {0};
 
     be(0);
     odi_store_release(&forks[0].owner.head, slot + 1, F1);
     for (int turn = 0; turn < 2 && !is_over(slot); turn++) {
-        if (!leapfrog(&forks[0], slot, &press))
+        if (!leapfrog(&forks[0], slot, &request))
             sleep_in_join(&forks[0], slot);
     }
     model_assume(is_over(slot)); /* no more turns than these */
@@ -449,11 +449,11 @@ static void run_taken_then_another(void)
 }
 static void leapfrog_once(void)
 {
-    odi_forks_press press = {0};
+    odi_steal_request request = {0};
 
     be(0);
     odi_store_release(&forks[0].owner.head, branch[0] + 1, F1);
-    (void)leapfrog(&forks[0], branch[0], &press);
+    (void)leapfrog(&forks[0], branch[0], &request);
 }
 static void verify_no_stranger(void)
 {

@@ -1,12 +1,12 @@
 /* found.c — who submits to a queue finds the record that another thread has just made for it
- * (lane/queue.c over job/record.c): its fields are readable (L5).
+ * (gate/queue.c over job/record.c): its fields are readable (L5).
  */
 #include "doubles/lock.h"
 #include "doubles/machine.h"
 
 #include "job/record.c"
 
-#include "lane/queue.c"
+#include "gate/queue.c"
 
 #include "doubles/never.h"
 #include "doubles/records.h"
@@ -16,30 +16,30 @@ NEVER(odi_arena_forked)
 NEVER(odi_arena_give)
 NEVER(odi_arena_take)
 NEVER(odi_arena_visit)
-NEVER(odi_borrow_forget)
+NEVER(odi_earmark_forget)
 NEVER(odi_cycles_forked)
 NEVER(odi_fifo_free)
 NEVER(odi_group_drained)
 NEVER(odi_group_forget)
 NEVER(odi_group_know)
 NEVER(odi_group_record)
-NEVER(odi_lane_carry_out)
-NEVER(odi_lane_divert)
-NEVER(odi_lane_drop_hands)
-NEVER(odi_lane_forget_line)
-NEVER(odi_lane_free_hands)
-NEVER(odi_lane_has_passes)
-NEVER(odi_lane_is_clear)
-NEVER(odi_lane_keep)
-NEVER(odi_lane_keep_in)
-NEVER(odi_lane_push)
-NEVER(odi_lane_push_if_room)
-NEVER(odi_lane_raise_all)
-NEVER(odi_lane_run_if_open)
-NEVER(odi_lane_run_uncounted)
-NEVER(odi_lane_settle)
-NEVER(odi_lane_settle_and_release)
-NEVER(odi_lane_submit)
+NEVER(odi_queue_carry_out)
+NEVER(odi_queue_divert)
+NEVER(odi_queue_drop_batches)
+NEVER(odi_queue_forget_drainers)
+NEVER(odi_queue_free_batches)
+NEVER(odi_queue_has_passes)
+NEVER(odi_queue_is_clear)
+NEVER(odi_queue_keep_line)
+NEVER(odi_queue_keep_in)
+NEVER(odi_queue_push)
+NEVER(odi_queue_push_if_room)
+NEVER(odi_queue_raise_all)
+NEVER(odi_queue_run_if_open)
+NEVER(odi_queue_run_uncounted)
+NEVER(odi_queue_settle)
+NEVER(odi_queue_settle_and_release)
+NEVER(odi_queue_submit_to_line)
 NEVER(odi_limit_submit)
 NEVER(odi_pool_begin)
 NEVER(odi_pool_expect)
@@ -52,16 +52,18 @@ NEVER(odi_run_outside_of)
 NEVER(odi_target_adopt)
 NEVER(odi_target_forget)
 NEVER(odi_target_forget_need)
+NEVER(odi_target_has_deferred)
 NEVER(odi_target_is_suspended)
 NEVER(odi_targets_forked)
 NEVER(odi_watch_changed)
-NEVER(odi_worker_draw_credits)
+NEVER(odi_worker_reserve_counts)
 
-_Thread_local od_stay *odi_stays __attribute__((tls_model("initial-exec")));
+_Thread_local od_scope *odi_scopes __attribute__((tls_model("initial-exec")));
 _Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 void (*odi_fork_above)(void);
 void (*odi_cancel_above)(od_pool *pool);
+bool (*odi_owed_above)(od_pool *pool);
 
 static od_pool pool;
 static od_queue queue;
@@ -74,7 +76,7 @@ void odi_pool_submit(od_pool *whose, uint32_t band, odi_entry job)
 }
 
 /* The queue is closed until its first job, whose record this opens it for. */
-void odi_lane_open_if_clear(od_queue *whose)
+void odi_queue_open_if_clear(od_queue *whose)
 {
     odi_store_relaxed(&whose->inbox.diverted, false); /* relaxed: the lock is held */
 }
@@ -102,7 +104,7 @@ static void verify(void)
     odi_record *record = odi_load_relaxed(&queue.current[2]);
 
     model_check(record != NULL && queue.records == record && record->next_of_queue == NULL);
-    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 2);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 2);
     model_check(odi_job_tag(submitted[0]) == record->tag);
     model_check(odi_job_tag(submitted[1]) == record->tag);
 }

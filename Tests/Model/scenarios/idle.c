@@ -1,6 +1,6 @@
 /* idle.c — submit against park: no job waits while the one who could run it sleeps.
  *
- * A worker's loop is the engine's (worker/day.c): take the search token, look, announce, heavy
+ * A worker's loop is the engine's (worker/run_loop.c): take the search token, look, announce, heavy
  * fence, look again, sleep, leave. Where work waits is one counter here. A worker that got a
  * job ends, as if it ran for ever; a lost wake-up is a worker that sleeps at the end.
  */

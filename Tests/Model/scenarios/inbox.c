@@ -1,11 +1,11 @@
-/* inbox.c — who pushes and who leaves an empty lane: one of them sees to a drainer.
+/* inbox.c — who pushes and who leaves an empty line: one of them sees to a drainer.
  *
- * The steps are those of lane.c's odi_lane_push and odi_lane_settle for one place. */
+ * The steps are those of divert.c's odi_queue_push and odi_queue_settle for one place. */
 #define ODI_LOCK_SPINS 0
 
-#include "lane/inbox.h"
+#include "gate/inbox.h"
 
-#include "lane/fifo.c"
+#include "queue/fifo.c"
 #include "sleep/lock.c"
 
 #include "doubles/futex.h"
@@ -13,14 +13,14 @@
 
 static odi_lock queue_lock;
 static odi_inbox inbox;
-static odi_fifo lane;
+static odi_fifo line;
 static int running, started, ran;
 
 /* Queue's lock held. True: a drainer is to be started, and holds the place. */
 static bool settle(void)
 {
     odi_lock_acquire(&inbox.lock);
-    bool starts = running == 0 && lane.count + inbox.fifo.count > 0;
+    bool starts = running == 0 && line.count + inbox.fifo.count > 0;
     running += starts;
     inbox.wants = running == 0;
     odi_lock_release(&inbox.lock);
@@ -41,14 +41,14 @@ static void submit(void)
     odi_lock_release(&queue_lock);
 }
 
-/* A drainer whose lane is empty: it takes the inbox's, or leaves. */
+/* A drainer whose line is empty: it takes the inbox's, or leaves. */
 static void leave(void)
 {
     odi_entry job;
 
     odi_lock_acquire(&queue_lock);
-    if (odi_inbox_empty_into(&inbox, &lane)) {
-        while (odi_fifo_pop(&lane, &job))
+    if (odi_inbox_empty_into(&inbox, &line)) {
+        while (odi_fifo_pop(&line, &job))
             ran++;
     } else {
         running--;
@@ -66,11 +66,11 @@ static void one_drains(void)
 /* What was pushed ran, or somebody holds the place and comes for it. */
 static void nothing_is_forgotten(void)
 {
-    uint64_t waiting = lane.count + inbox.fifo.count;
+    uint64_t waiting = line.count + inbox.fifo.count;
 
     model_check(waiting == 0 || running == 1);
     model_check(running == 1 || inbox.wants);
-    odi_fifo_free(&lane);
+    odi_fifo_free(&line);
     odi_fifo_free(&inbox.fifo);
 }
 

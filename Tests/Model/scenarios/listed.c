@@ -1,5 +1,5 @@
-/* listed.c — a barrier that the lane had no memory for is next, and something comes into the inbox
- * (lane/line.c, hands.c): what has come meanwhile is not taken for the barrier.
+/* listed.c — a barrier that the line had no memory for is next, and something comes into the inbox
+ * (gate/line.c, drain_batches.c): what has come meanwhile is not taken for the barrier.
  *
  * The barrier is a sync caller's, in its frame. Who takes what is next looks at the front and then takes, both
  * under the queue's lock; who submits has the inbox's.
@@ -7,24 +7,24 @@
 #include "doubles/lock.h"
 #include "doubles/machine.h"
 
-#include "lane/fifo.c"
+#include "queue/fifo.c"
 
-#include "lane/hands.c"
+#include "gate/drain_batches.c"
 
-#include "lane/line.c"
+#include "gate/line.c"
 
 #include "doubles/clock.h"
 #include "doubles/futex.h"
 #include "doubles/never.h"
 #include "model/scenario.h"
 
-NEVER(odi_lane_is_pass)
-NEVER(odi_lane_pass_raised)
+NEVER(odi_is_pass)
+NEVER(odi_queue_pass_raised)
 
-_Thread_local od_stay *odi_stays;
+_Thread_local od_scope *odi_scopes;
 _Thread_local odi_set_apart *odi_apart;
 
-void odi_lane_turn(void *unused)
+void odi_wait_node_mark(void *unused)
 {
     (void)unused;
 }
@@ -37,13 +37,13 @@ odi_record *odi_record_of_job(odi_entry entry)
 }
 
 static od_queue queue;
-static odi_turn barrier, other;
+static odi_wait_node barrier, other;
 static odi_entry what_comes, taken[2];
 static int taken_count;
 
-static odi_entry turn_of(odi_turn *whose)
+static odi_entry turn_of(odi_wait_node *whose)
 {
-    return odi_job_plain(odi_lane_turn, whose, ODI_TAG_INTERNAL);
+    return odi_job_plain(odi_wait_node_mark, whose, ODI_TAG_INTERNAL);
 }
 
 /* The barrier is listed, and one thread holds the only place. */
@@ -53,7 +53,7 @@ static void prepare(odi_entry comes)
     queue.gate = (odi_gate){.width = 1, .most = 1, .held = 1, .complete = true, .barriers = 1};
     barrier.exclusive = true;
     barrier.entry = turn_of(&barrier);
-    queue.first_turn = queue.last_turn = &barrier;
+    queue.first_node = queue.last_node = &barrier;
     model_hint(&queue.inbox.waiting, sizeof queue.inbox.waiting); /* as its lock says */
 }
 
@@ -90,7 +90,7 @@ static void takes_all(void)
     odi_entry entry;
 
     odi_lock_acquire(&queue.watch.lock);
-    while (taken_count < 2 && odi_lane_take(&queue, &entry, false)) {
+    while (taken_count < 2 && odi_queue_take(&queue, &entry, false)) {
         model_check(queue.gate.exclusive == is_the_barrier(entry));
         model_check(queue.gate.barriers == 1 || queue.gate.exclusive || taken_count == 1);
         queue.gate.exclusive = false;
@@ -105,7 +105,7 @@ static void ends_its_turn(void)
     odi_entry next;
 
     odi_lock_acquire(&queue.watch.lock);
-    if (odi_lane_take(&queue, &next, true)) {
+    if (odi_queue_take(&queue, &next, true)) {
         model_check(!is_the_barrier(next) && !queue.gate.exclusive && queue.gate.barriers == 1);
         taken[taken_count++] = next;
     }
@@ -120,7 +120,7 @@ static void each_once(void)
     for (int each = 0; each < taken_count; each++)
         barriers += is_the_barrier(taken[each]);
     model_check(taken_count == 2 && barriers == 1 && queue.gate.barriers == 0);
-    odi_fifo_free(&queue.lane);
+    odi_fifo_free(&queue.line);
     odi_fifo_free(&queue.inbox.fifo);
 }
 

@@ -22,7 +22,7 @@ static void hold(void)
     odi_lock_acquire(&lock);
 }
 
-static void stay(void)
+static void scope(void)
 {
     model_check(inside == 0);
     inside = 1;
@@ -34,7 +34,7 @@ static void section(int bears)
 {
     patience = bears;
     odi_lock_acquire(&lock);
-    stay();
+    scope();
     odi_lock_release(&lock);
 }
 
@@ -55,14 +55,14 @@ static void bears_one(void)
 static void release_and_come_again(void)
 {
     patience = INT32_MAX;
-    stay();
+    scope();
     bool starves = odi_load_relaxed(&lock.word) == ODI_LOCK_STARVED; /* relaxed: it stays so */
     int before = entered;
     odi_lock_release(&lock);
 
     odi_lock_acquire(&lock);
     model_check(!starves || entered > before || model_returned_for_nothing());
-    stay();
+    scope();
     odi_lock_release(&lock);
 }
 
@@ -85,7 +85,7 @@ static void starve(void)
     patience = 0;
     odi_lock_acquire(&lock);
     has_starved = true;
-    stay();
+    scope();
     odi_lock_release(&lock);
 }
 
@@ -96,7 +96,7 @@ static void patient_between(void)
     odi_lock_acquire(&lock);
     /* relaxed: it stays so */
     model_check(!one_starves || has_starved || odi_load_relaxed(&lock.word) == ODI_LOCK_STARVED);
-    stay();
+    scope();
     odi_lock_release(&lock);
 }
 

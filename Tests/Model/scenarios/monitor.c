@@ -1,5 +1,5 @@
 /* monitor.c — who submits while nobody is free arms the monitor, against its sleep (pool/monitor.c
- * as it is; the crew that it looks at has no workers): work that waits is seen by somebody, and a
+ * as it is; the team that it looks at has no workers): work that waits is seen by somebody, and a
  * stop finds the monitor (S3, S4).
  */
 #include "doubles/lock.h"
@@ -22,30 +22,30 @@ static bool seen;
 
 /* ---- the rest of the engine ---- */
 
-bool odi_crew_has_work(odi_crew *crew)
+bool odi_team_has_work(odi_team *team)
 {
-    (void)crew;
+    (void)team;
     return odi_load_relaxed(&work);
 }
 
 /* Somebody has seen it: the monitor may go. */
-static void see(odi_crew *crew)
+static void see(odi_team *team)
 {
     seen = true;
-    odi_or_seqcst(&crew->attention, ODI_CANCELLING, none);
-    odi_pool_wake_monitor(crew->pool);
+    odi_or_seqcst(&team->attention, ODI_CANCELLING, none);
+    odi_pool_wake_monitor(team->pool);
 }
 
 /* The monitor's: the submitter has its own below. */
-void odi_crew_publish_slow(odi_crew *crew, odi_site *from)
+void odi_team_publish_slow(odi_team *team, odi_site *from)
 {
     (void)from;
-    see(crew);
+    see(team);
 }
 
-static void refresh(odi_crew *crew)
+static void refresh(odi_team *team)
 {
-    (void)crew;
+    (void)team;
 }
 
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
@@ -58,20 +58,20 @@ odi_signal odi_idle_signal(odi_idle *idle)
     model_fail("nobody sleeps here");
 }
 
-void odi_crew_counts_changed(odi_crew *crew)
+void odi_team_counts_changed(odi_team *team)
 {
-    (void)crew;
+    (void)team;
 }
 
-bool odi_crew_is_due(odi_crew *crew)
+bool odi_team_is_due(odi_team *team)
 {
-    (void)crew;
+    (void)team;
     return false;
 }
 
-int64_t odi_agenda_stand_by(odi_agenda *agenda)
+int64_t odi_timer_queue_stand_by(odi_timer_queue *timers)
 {
-    (void)agenda;
+    (void)timers;
     return ODI_FOREVER;
 }
 
@@ -104,15 +104,15 @@ void odi_reader_leave(void)
 
 static void prepare(void)
 {
-    odi_crew *crew = &pool.crew;
+    odi_team *team = &pool.team;
 
-    crew->pool = &pool;
-    crew->sites = &site; /* one that nobody sleeps at */
-    crew->refresh = refresh;
-    crew->present = 1;
+    team->pool = &pool;
+    team->sites = &site; /* one that nobody sleeps at */
+    team->refresh = refresh;
+    team->present = 1;
     pool.monitor_present = true;
-    odi_store_relaxed(&crew->attention, ODI_MONITOR_OFF);
-    model_hint(&crew->attention, sizeof crew->attention);
+    odi_store_relaxed(&team->attention, ODI_MONITOR_OFF);
+    model_hint(&team->attention, sizeof team->attention);
 }
 
 static void monitor(void)
@@ -120,18 +120,18 @@ static void monitor(void)
     monitor_main(&pool);
 }
 
-/* As odi_crew_publish does it where nobody is free. */
+/* As odi_team_publish does it where nobody is free. */
 static void submitter(void)
 {
     odi_store_relaxed(&work, true);
     odi_fence_light(S1);
-    if (odi_load_relaxed(&pool.crew.attention) & ODI_MONITOR_OFF)
-        odi_pool_arm_monitor(&pool.crew);
+    if (odi_load_relaxed(&pool.team.attention) & ODI_MONITOR_OFF)
+        odi_pool_arm_monitor(&pool.team);
 }
 
 static void stopper(void)
 {
-    odi_or_seqcst(&pool.crew.attention, ODI_CANCELLING, S4);
+    odi_or_seqcst(&pool.team.attention, ODI_CANCELLING, S4);
     odi_fence_heavy(S4);
     odi_pool_wake_monitor(&pool);
 }
@@ -139,13 +139,13 @@ static void stopper(void)
 static void verify_seen(void)
 {
     model_check(seen);
-    model_check(pool.crew.present == 0 && !pool.monitor_present);
+    model_check(pool.team.present == 0 && !pool.monitor_present);
 }
 /* Where it has found the work by itself and gone, a new one is started. */
 MODEL_SCENARIO(monitor_is_armed, prepare, verify_seen, monitor, submitter, model_started_thread)
 
 static void verify_gone(void)
 {
-    model_check(pool.crew.present == 0 && odi_load_relaxed(&pool.crew.departures) == 1);
+    model_check(pool.team.present == 0 && odi_load_relaxed(&pool.team.departures) == 1);
 }
 MODEL_SCENARIO(monitor_is_stopped, prepare, verify_gone, monitor, stopper)

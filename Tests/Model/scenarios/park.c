@@ -1,22 +1,22 @@
-/* park.c — submit against park, through the worker's own search (worker/day.c) and the
- * engine's own publication (worker/crew.h): idle.c has them in miniature.
+/* park.c — submit against park, through the worker's own search (worker/run_loop.c) and the
+ * engine's own publication (worker/team.h): idle.c has them in miniature.
  *
  * Where work waits is one counter. A worker that got a job ends, as if it ran for ever; a lost
  * wake-up is a worker that sleeps at the end.
  */
 #include "sleep/idle.c"
 
-#include "worker/day.c"
+#include "worker/run_loop.c"
 
 #include "doubles/clock.h"
-#include "doubles/day.h"
 #include "doubles/no_forks.h"
+#include "doubles/run_loop.h"
 #include "doubles/tally.h"
 
 NEVER(odi_thread_yield)
 
 static odi_site site;
-static odi_crew crew;
+static odi_team team;
 static odi_worker workers[2];
 static odi_atomic(uint32_t) waiting; /* jobs */
 
@@ -27,13 +27,13 @@ static bool has_work(void)
     return odi_load_relaxed(&waiting) > 0;
 }
 
-bool odi_crew_has_jobs(odi_crew *whose)
+bool odi_team_has_jobs(odi_team *whose)
 {
     (void)whose;
     return has_work();
 }
 
-bool odi_crew_seems_to_have_work(odi_crew *whose)
+bool odi_team_seems_to_have_work(odi_team *whose)
 {
     (void)whose;
     return has_work();
@@ -63,11 +63,11 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
 static void prepare(void)
 {
     odi_idle_init(&site.idle, UINT32_MAX); /* the epoch rolls over with the first signal */
-    crew.sites = &site;
-    crew.site_count = 1;
-    crew.refresh = refresh;
+    team.sites = &site;
+    team.site_count = 1;
+    team.refresh = refresh;
     for (int slot = 0; slot < 2; slot++) {
-        workers[slot].crew = &crew;
+        workers[slot].team = &team;
         workers[slot].site = &site;
         workers[slot].slot = slot;
     }
@@ -79,7 +79,7 @@ static void prepare(void)
 static void submit(void)
 {
     odi_add_release(&waiting, 1, none);
-    odi_crew_publish(&crew, &site);
+    odi_team_publish(&team, &site);
 }
 
 static void work(odi_worker *worker)

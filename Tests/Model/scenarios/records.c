@@ -1,4 +1,4 @@
-/* records.c — a record begins a new life while somebody still has it by its old name
+/* records.c — a record begins a new generation while somebody still has it by its old name
  * (job/record.c), and who waits for records is woken by the last job (job/watch.c).
  */
 #include "doubles/lock.h"
@@ -10,13 +10,13 @@
 
 #include "doubles/futex.h"
 #include "doubles/records.h"
-#include "../Support/ledger.h"
+#include "../Support/job_count.h"
 #include "os/membarrier.h"
 #include "model/scenario.h"
 
 _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
-static struct odi_crew *const no_crew;
+static struct odi_team *const no_team;
 static odi_record *record;
 static odi_watch watch;
 static int old_queue, new_queue; /* addresses */
@@ -34,7 +34,7 @@ void odi_group_know(odi_group *group, odi_record *of)
     model_check(false);
 }
 
-static const odi_set set = {&watch, &record, odi_record_next_of_queue, ODI_LEDGER_KNOWN_TO_QUEUE, NULL};
+static const odi_set set = {&watch, &record, odi_record_next_of_queue, ODI_COUNTS_KNOWN_TO_QUEUE, NULL};
 
 static void drained(void *whose, odi_record *of)
 {
@@ -43,11 +43,11 @@ static void drained(void *whose, odi_record *of)
     odi_watch_changed(&set);
 }
 
-/* lane/queue.c's */
+/* gate/queue.c's */
 static void know(odi_record *of)
 {
     odi_lock_acquire(&watch.lock);
-    (void)odi_or_seqcst(&of->ledger, ODI_LEDGER_KNOWN_TO_QUEUE, L1);
+    (void)odi_or_seqcst(&of->counts, ODI_COUNTS_KNOWN_TO_QUEUE, L1);
     odi_lock_release(&watch.lock);
 }
 
@@ -60,7 +60,7 @@ static void count(odi_record *on)
 
 static odi_record *make(void *queue)
 {
-    odi_record *made = odi_record_new(no_crew, queue, NULL, 2, &owner);
+    odi_record *made = odi_record_new(no_team, queue, NULL, 2, &owner);
 
     model_check(made != NULL);
     model_hint(&made->flags, sizeof made->flags); /* asked again behind the count */
@@ -76,14 +76,14 @@ static void prepare(void)
 static void prepare_free(void)
 {
     prepare();
-    (void)odi_or_seqcst(&record->ledger, ODI_LEDGER_CLOSED, L1);
+    (void)odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
     odi_record_free(record);
 }
 
-/* lane/queue.c, with a name that is no longer right (L5). */
+/* gate/queue.c, with a name that is no longer right (L5). */
 static void late_submitter(void)
 {
-    bool open = add_to_ledger(record);
+    bool open = add_to_counts(record);
 
     odi_fence_light(L2);
     if (open)
@@ -96,12 +96,12 @@ static void next_life(void)
     odi_record *reborn = make(&new_queue);
 
     model_check(reborn == record);
-    model_check(add_to_ledger(reborn));
+    model_check(add_to_counts(reborn));
 }
 
 static void verify(void)
 {
-    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 1);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 1);
     model_check(odi_record_is(record, &new_queue, NULL));
 }
 
@@ -153,7 +153,7 @@ static void job_of_other(void)
 static void job_of_first(void)
 {
     /* relaxed: it runs once it has been submitted, and what it writes is its own */
-    while (odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) != 1)
+    while (odi_counts_outstanding(odi_load_relaxed(&record->counts)) != 1)
         odi_spin_pause();
     results[1] = 1;
     odi_record_complete(record, 1);
@@ -188,7 +188,7 @@ static bool again;
 static void leave_and_enter(void)
 {
     /* relaxed: it begins when somebody watches, which says nothing about what was written */
-    while ((odi_load_relaxed(&record->ledger) & ODI_LEDGER_WATCHED) == 0)
+    while ((odi_load_relaxed(&record->counts) & ODI_COUNTS_WATCHED) == 0)
         odi_spin_pause();
     results[0] = 1;
     odi_record_complete(record, 1);

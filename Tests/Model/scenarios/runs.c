@@ -1,6 +1,6 @@
-/* runs.c — starts, ends, credits and counts against a cancel (worker/run.c over
+/* runs.c — starts, ends, reserved counts and counts against a cancel (worker/run.c over
  * job/record.c): each job that was accepted runs, or is one of those that the cancel counted;
- * none is both, and the ledger is empty in the end.
+ * none is both, and the job count is empty in the end.
  */
 
 #include "doubles/lock.h"
@@ -18,7 +18,7 @@
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
-static odi_crew crew;
+static odi_team team;
 static odi_worker workers[2];
 static odi_atomic(odi_worker *) slots[2];
 static odi_record *record;
@@ -67,7 +67,7 @@ static odi_entry job(unsigned n)
     return odi_job_plain(body, (void *)(uintptr_t)n, record->tag);
 }
 
-/* What lane/queue.c does from a thread that has no credits. */
+/* What gate/queue.c does from a thread that has no reserved counts. */
 static bool count_one(void)
 {
     bool open = odi_record_count(record, &queue, NULL, 1);
@@ -78,14 +78,14 @@ static bool count_one(void)
 
 static void prepare(void)
 {
-    crew.capacity = 2;
-    crew.slots = slots;
+    team.capacity = 2;
+    team.slots = slots;
     for (int slot = 0; slot < 2; slot++) {
-        workers[slot].crew = &crew;
+        workers[slot].team = &team;
         workers[slot].slot = slot;
         odi_store_relaxed(&slots[slot], &workers[slot]);
     }
-    record = odi_record_new(&crew, &queue, NULL, 2, &owner);
+    record = odi_record_new(&team, &queue, NULL, 2, &owner);
     model_check(record != NULL);
     model_hint(&record->flags, sizeof record->flags); /* looked at again under the cancel lock */
 }
@@ -112,8 +112,8 @@ static unsigned sum(const unsigned *rows)
 static void verify(void)
 {
     model_check(sum(ran) + never == sum(accepted));
-    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0);
-    model_check(odi_load_relaxed(&crew.cancelled) == never);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
+    model_check(odi_load_relaxed(&team.cancelled) == never);
     for (int slot = 0; slot < 2; slot++)
         model_check(workers[slot].run_record == NULL && odi_load_relaxed(&workers[slot].run) == 0);
 }
@@ -163,7 +163,7 @@ static void second_starts(void)
 }
 static void cancel(void)
 {
-    never = odi_record_cancel(&crew, record);
+    never = odi_record_cancel(&team, record);
 }
 
 /* The start of one job; of two in one run; of two in two runs (L3, L4). */
@@ -181,7 +181,7 @@ static void verify_after_the_ends(void)
 MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts,
                cancel)
 
-/* A job that submits another to its own record, on credit if it may. */
+/* A job that submits another to its own record, in advance if it may. */
 static bool followed;
 
 static void submitting_body(void *context)
@@ -189,7 +189,7 @@ static void submitting_body(void *context)
     odi_worker *worker = context;
 
     ran[model_thread()]++;
-    if (odi_worker_spend_credit(worker, record)) {
+    if (odi_worker_use_reserved(worker, record)) {
         accepted[model_thread()]++;
         followed = true;
     } else
@@ -204,27 +204,27 @@ static void first_submits(void)
         run_job(&workers[0], 1);
     end_run(&workers[0]);
 }
-MODEL_SCENARIO(runs_credits, prepare_one, verify, first_submits, cancel)
+MODEL_SCENARIO(runs_reserved_counts, prepare_one, verify, first_submits, cancel)
 
-/* The credit was drawn before. */
+/* The reserved count was drawn before. */
 static void prepare_drawn(void)
 {
     prepare_one();
     workers[0].run_record = record;
     odi_store_relaxed(&workers[0].run, place_of(record));
-    model_check(odi_worker_draw_credits(&workers[0]));
+    model_check(odi_worker_reserve_counts(&workers[0]));
 }
-MODEL_SCENARIO(runs_credits_drawn, prepare_drawn, verify, first_submits, cancel)
+MODEL_SCENARIO(runs_reserved_counts_drawn, prepare_drawn, verify, first_submits, cancel)
 
 /* A thread that is no worker runs one (K1), and one that submits meanwhile. */
 static void outside_runs(void)
 {
-    (void)odi_run_outside(&crew, job(0));
+    (void)odi_run_outside(&team, job(0));
 }
 static void outside_submits(void)
 {
     if (count_one())
-        (void)odi_run_outside(&crew, job(1));
+        (void)odi_run_outside(&team, job(1));
 }
 MODEL_SCENARIO(runs_outside, prepare_one, verify, outside_runs, cancel)
 MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_starts,
@@ -233,17 +233,17 @@ MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_s
 /* A stop discards a job that a cancel counts, or does not. */
 static void discard(void)
 {
-    odi_run_discard(&crew, job(0));
+    odi_run_discard(&team, job(0));
 }
 static void verify_discard(void)
 {
     model_check(sum(ran) == 0);
-    model_check(odi_load_relaxed(&crew.cancelled) == 1); /* by one of the two, not by both */
-    model_check(odi_ledger_outstanding(odi_load_relaxed(&record->ledger)) == 0);
+    model_check(odi_load_relaxed(&team.cancelled) == 1); /* by one of the two, not by both */
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0);
 }
 MODEL_SCENARIO(runs_discard, prepare_one, verify_discard, discard, cancel)
 
-/* What the bodies wrote is readable by whoever saw the ledger empty (L1), and by whoever saw
+/* What the bodies wrote is readable by whoever saw the job count empty (L1), and by whoever saw
  * them counted as done (W2). */
 static void prepare_watched(void)
 {
@@ -274,7 +274,7 @@ MODEL_SCENARIO(runs_are_reported, prepare_one, NULL, first_runs_one, report)
  * seen (L6, W2). */
 static void ask(void)
 {
-    uint64_t done = odi_worker_executed(&workers[0]), pending = odi_record_pending(&crew, record);
+    uint64_t done = odi_worker_executed(&workers[0]), pending = odi_record_pending(&team, record);
 
     model_check(done < 2 || pending == 0);
     if (pending == 0)
@@ -282,7 +282,7 @@ static void ask(void)
 }
 static void ask_with_one_left(void)
 {
-    model_check(odi_record_pending(&crew, record) >= 1);
+    model_check(odi_record_pending(&team, record) >= 1);
 }
 static void verify_after_the_second(void)
 {
@@ -294,7 +294,7 @@ MODEL_SCENARIO(runs_pending_apart, prepare_two, verify, first_runs_two_apart, as
 MODEL_SCENARIO(runs_pending_rest, prepare_two, verify_after_the_second, first_runs_one,
                ask_with_one_left)
 
-/* Job 0 runs on worker 0 all the time and spends credits, which are held there; what it submits on them
+/* Job 0 runs on worker 0 all the time and spends reserved counts, which are held there; what it submits on them
  * runs on worker 1: nothing is taken for done twice. */
 static void prepare_running(void)
 {
@@ -304,20 +304,20 @@ static void prepare_running(void)
 }
 static void spends_and_the_other_runs(void)
 {
-    if (odi_worker_spend_credit(&workers[0], record))
+    if (odi_worker_use_reserved(&workers[0], record))
         run_job(&workers[1], 1);
 }
 static void spends_two_and_the_other_runs(void)
 {
     spends_and_the_other_runs();
-    if (odi_worker_spend_credit(&workers[0], record))
+    if (odi_worker_use_reserved(&workers[0], record))
         run_job(&workers[1], 0);
 }
-MODEL_SCENARIO(runs_pending_credit, prepare_running, NULL, spends_and_the_other_runs, ask_with_one_left)
-MODEL_SCENARIO(runs_pending_credits, prepare_running, NULL, spends_two_and_the_other_runs,
+MODEL_SCENARIO(runs_pending_reserved_count, prepare_running, NULL, spends_and_the_other_runs, ask_with_one_left)
+MODEL_SCENARIO(runs_pending_reserved_counts, prepare_running, NULL, spends_two_and_the_other_runs,
                ask_with_one_left)
 
-/* The only job is diverted: it waits in the lane all the time. */
+/* The only job is diverted: it waits in the line all the time. */
 static void diverts(odi_record *of, odi_entry entry)
 {
     (void)of;

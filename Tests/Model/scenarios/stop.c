@@ -1,5 +1,5 @@
-/* stop.c — a pool stops while somebody submits (pool/stop.c, pool/submit.c, worker/crew.c,
- * worker/day.c, worker/run.c as they are; where a worker looks is short): every accepted job runs exactly once, or is counted
+/* stop.c — a pool stops while somebody submits (pool/stop.c, pool/submit.c, worker/team.c,
+ * worker/run_loop.c, worker/run.c as they are; where a worker looks is short): every accepted job runs exactly once, or is counted
  * by the stop that came too late for it; and everybody leaves (S4, P2, W2).
  * There is one worker at most. A deadline is either never or now.
  */
@@ -99,18 +99,18 @@ static void stop_to_its_end(void)
 }
 static void stop_from_its_flag(void)
 {
-    announce(&pool.crew, ODI_STOPPING);
+    announce(&pool.team, ODI_STOPPING);
     stop_to_its_end();
 }
 static void stop_at_its_deadline(void)
 {
-    announce(&pool.crew, ODI_CANCELLING);
+    announce(&pool.team, ODI_CANCELLING);
     cancel_the_rest(&pool, false, odi_clock_after(GRACE_NS));
     close_injectors(&pool);
 }
 static void stop_now_from_its_flag(void)
 {
-    announce(&pool.crew, ODI_STOPPING);
+    announce(&pool.team, ODI_STOPPING);
     stop_at_its_deadline();
 }
 
@@ -120,8 +120,8 @@ static void verify_all_ran(void)
     for (unsigned n = 0; n < JOBS; n++)
         model_check(sum(ran, n) == sum(submitted, n));
     model_check((odi_load_relaxed(&WAITING) & ~CLOSED) == 0);
-    model_check(odi_load_relaxed(&pool.crew.cancelled) == 0);
-    model_check(pool.crew.present == 0);
+    model_check(odi_load_relaxed(&pool.team.cancelled) == 0);
+    model_check(pool.team.present == 0);
 }
 
 /* What has not started when the deadline is over, or came after the stop, is counted, once, and nothing else is. */
@@ -134,20 +134,20 @@ static void verify_counted(void)
         all += sum(submitted, n);
         done += sum(ran, n);
     }
-    model_check(done + odi_load_relaxed(&pool.crew.cancelled) == all);
+    model_check(done + odi_load_relaxed(&pool.team.cancelled) == all);
     model_check((odi_load_relaxed(&WAITING) & ~CLOSED) == 0);
-    model_check(pool.crew.present == 0);
+    model_check(pool.team.present == 0);
 }
 /* Not one thread is to be had, for what could not be refused: it is discarded where the stop finds it, or by its
  * submitter. */
 static void no_thread_is_to_be_had(void)
 {
-    pool.crew.next_start_ns = INT64_MAX;
+    pool.team.next_start_ns = INT64_MAX;
 }
 static void prepare_nobody(void)
 {
     prepare();
-    odi_store_relaxed(&pool.crew.attention, ODI_NO_THREADS);
+    odi_store_relaxed(&pool.team.attention, ODI_NO_THREADS);
     no_thread_is_to_be_had();
 }
 MODEL_SCENARIO(stop_without_workers, prepare_nobody, verify_counted, submitter, stopper)
@@ -160,7 +160,7 @@ MODEL_SCENARIO(stop_against_park, prepare_worker, verify_all_ran, stopper, worke
 static void prepare_stopping(void)
 {
     prepare_worker();
-    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
+    odi_store_relaxed(&pool.team.attention, ODI_STOPPING);
     no_thread_is_to_be_had();
 }
 MODEL_SCENARIO(stop_against_submit, prepare_stopping, verify_counted, submitter, stop_to_its_end, worker)
@@ -179,7 +179,7 @@ MODEL_SCENARIO(stop_against_a_job_that_submits, prepare_waiting, verify_all_ran,
 static void prepare_left_behind(void)
 {
     prepare();
-    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
+    odi_store_relaxed(&pool.team.attention, ODI_STOPPING);
     submitted[MODEL_ROWS - 1][0]++;
     (void)odi_site_push(&site, 0, job(0));
 }
@@ -187,19 +187,19 @@ MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran
                model_started_thread)
 /* One that is submitted then runs on a worker that the stop has started, or is discarded: of the two
  * threads that both may want only one is to be had, and the one that comes leaves room for another before its
- * submitter looks. Where there was room for one in the crew, on one that its submitter has started. */
+ * submitter looks. Where there was room for one in the team, on one that its submitter has started. */
 static void prepare_left(void)
 {
     prepare();
     threads_to_be_had = 1;
-    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING);
-    model_hint(&pool.crew.starts, sizeof pool.crew.starts); /* for reports */
+    odi_store_relaxed(&pool.team.attention, ODI_STOPPING);
+    model_hint(&pool.team.starts, sizeof pool.team.starts); /* for reports */
 }
 static void prepare_left_with_room(void)
 {
     prepare_left();
     threads_to_be_had = 2;
-    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CAN_START);
+    odi_store_relaxed(&pool.team.attention, ODI_STOPPING | ODI_CAN_START);
 }
 MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_counted, stop_to_its_end, submitter,
                model_started_thread)
@@ -242,7 +242,7 @@ MODEL_SCENARIO(stop_now_with_a_late_worker, prepare_called, verify_after_the_lat
 static void prepare_leaving(void)
 {
     prepare_called();
-    odi_store_relaxed(&pool.crew.attention, ODI_STOPPING | ODI_CANCELLING);
+    odi_store_relaxed(&pool.team.attention, ODI_STOPPING | ODI_CANCELLING);
     odi_injector_close(&site.injectors[0]);
 }
 MODEL_SCENARIO(stop_is_over_with_a_late_worker, prepare_leaving, verify_counted, submitter, worker)
@@ -256,7 +256,7 @@ static void prepare_stuck(void)
 }
 static void verify_counted_beside_a_stuck_one(void)
 {
-    pool.crew.present = 0;
+    pool.team.present = 0;
     verify_counted();
 }
 MODEL_SCENARIO(stop_now_of_a_stuck_pool_against_submit, prepare_stuck, verify_counted_beside_a_stuck_one,
@@ -269,7 +269,7 @@ static od_status statuses[2];
 static void prepare_two_stops(void)
 {
     prepare_nobody();
-    odi_store_relaxed(&pool.crew.ran_outside, 3);
+    odi_store_relaxed(&pool.team.ran_outside, 3);
 }
 static void stop_first(void)
 {
@@ -310,7 +310,7 @@ static void prepare_worker_alone(void)
 }
 static void worker_that_sees_it(void)
 {
-    while (!(odi_load_relaxed(&pool.crew.attention) & ODI_STOPPING))
+    while (!(odi_load_relaxed(&pool.team.attention) & ODI_STOPPING))
         odi_spin_pause();
     leaving_worker();
 }

@@ -1,4 +1,4 @@
-/* table.c — the crew's table changes while a thief walks it (worker/crew.c, worker/find.c,
+/* table.c — the team's table changes while a thief walks it (worker/team.c, worker/find.c,
  * reclaim/reclaim.c): who it finds there can be stolen from, and the old table goes when the
  * last thief has left it (W1).
  */
@@ -14,8 +14,8 @@
 
 #include "sleep/idle.c"
 
-#define start_failed crew_start_failed /* reclaim.c has a word of that name */
-#include "worker/crew.c"
+#define start_failed team_start_failed /* reclaim.c has a word of that name */
+#include "worker/team.c"
 
 #include "worker/recruit.c"
 
@@ -25,9 +25,9 @@
 
 #include "worker/bench.c"
 
-#include "doubles/no_loans.h"
+#include "doubles/no_overrides.h"
 
-#include "worker/homes.c"
+#include "worker/assignment.c"
 #undef start_failed
 
 #include "worker/find.c"
@@ -35,7 +35,7 @@
 #include "pool/metrics.c"
 
 #include "doubles/clock.h"
-#include "doubles/no_agenda.h"
+#include "doubles/no_timers.h"
 #include "doubles/futex.h"
 #include "doubles/no_forks.h"
 #include "doubles/grace.h"
@@ -44,7 +44,7 @@
 #include "doubles/pages.h"
 #include "doubles/thread.h"
 
-NEVER(odi_thread_yield) /* nobody lends here */
+NEVER(odi_thread_yield) /* nobody overrides a band here */
 
 _Thread_local odi_worker *odi_worker_self;
 
@@ -91,9 +91,9 @@ void odi_injector_free(odi_injector *injector)
     (void)injector;
 }
 
-bool odi_run_outside(odi_crew *crew, odi_entry job)
+bool odi_run_outside(odi_team *team, odi_entry job)
 {
-    (void)crew;
+    (void)team;
     (void)job;
     model_check(false);
     return false;
@@ -116,29 +116,29 @@ void odi_worker_main(void *raw)
 
 static void prepare(void)
 {
-    odi_crew *crew = &pool.crew;
+    odi_team *team = &pool.team;
 
-    crew->sites = &site;
-    crew->site_count = 1;
-    crew->site_order = order;
-    crew->site_classes = classes;
-    crew->capacity = crew->target = 2;
-    crew->first_index = INT64_MAX - 2;
-    model_check(odi_crew_init(crew));
-    odi_store_relaxed(&crew->attention, ODI_CAN_START);
-    thief_itself = odi_crew_make_worker(crew, 0);
+    team->sites = &site;
+    team->site_count = 1;
+    team->site_order = order;
+    team->site_classes = classes;
+    team->capacity = team->target = 2;
+    team->first_index = INT64_MAX - 2;
+    model_check(odi_team_init(team));
+    odi_store_relaxed(&team->attention, ODI_CAN_START);
+    thief_itself = odi_team_make_worker(team, 0);
     thief_itself->present = true;
-    crew->active = crew->present = 1;
-    model_free(odi_load_relaxed(&crew->table)); /* as if it always had been so */
-    odi_store_relaxed(&crew->table, (odi_table *)NULL);
-    model_check(odi_crew_list_workers(crew));
-    model_hint(&crew->attention, sizeof crew->attention); /* bits that are changed one by one */
+    team->active = team->present = 1;
+    model_free(odi_load_relaxed(&team->table)); /* as if it always had been so */
+    odi_store_relaxed(&team->table, (odi_table *)NULL);
+    model_check(odi_team_list_workers(team));
+    model_hint(&team->attention, sizeof team->attention); /* bits that are changed one by one */
     grace_readers = 1u << 1;
 }
 
 static void start_worker(void)
 {
-    model_check(odi_crew_start_one(&pool.crew, &site));
+    model_check(odi_team_start_one(&pool.team, &site));
 }
 
 static void thief(void)
@@ -151,15 +151,15 @@ static void thief(void)
 
 static void looker(void)
 {
-    (void)odi_crew_seems_to_have_work(&pool.crew); /* whatever it sees, it may look at */
+    (void)odi_team_seems_to_have_work(&pool.team); /* whatever it sees, it may look at */
 }
 
 static void verify(void)
 {
     odi_entry job;
 
-    victim = odi_load_relaxed(&pool.crew.slots[1]);
-    model_check(victim != NULL && odi_load_relaxed(&pool.crew.table)->first[1] == 2);
+    victim = odi_load_relaxed(&pool.team.slots[1]);
+    model_check(victim != NULL && odi_load_relaxed(&pool.team.table)->first[1] == 2);
     while (odi_deque_take(&victim->deques[0], &job))
         ledger_note(job);
     ledger_settle(pushed);
@@ -187,9 +187,9 @@ static void reader_of_slots(void)
 }
 static void make_second(void)
 {
-    odi_lock_acquire(&pool.crew.lock);
-    model_check(take_slot(&pool.crew, 0) != NULL);
-    odi_lock_release(&pool.crew.lock);
+    odi_lock_acquire(&pool.team.lock);
+    model_check(take_slot(&pool.team, 0) != NULL);
+    odi_lock_release(&pool.team.lock);
 }
 MODEL_SCENARIO(table_slots, prepare, NULL, make_second, reader_of_slots)
 
@@ -197,24 +197,24 @@ MODEL_SCENARIO(table_slots, prepare, NULL, make_second, reader_of_slots)
 static void prepare_two(void)
 {
     prepare();
-    victim = odi_crew_make_worker(&pool.crew, 1);
+    victim = odi_team_make_worker(&pool.team, 1);
     victim->present = true;
-    pool.crew.active = pool.crew.present = 2;
-    model_free(odi_load_relaxed(&pool.crew.table));
-    odi_store_relaxed(&pool.crew.table, (odi_table *)NULL);
-    model_check(odi_crew_list_workers(&pool.crew));
+    pool.team.active = pool.team.present = 2;
+    model_free(odi_load_relaxed(&pool.team.table));
+    odi_store_relaxed(&pool.team.table, (odi_table *)NULL);
+    model_check(odi_team_list_workers(&pool.team));
     model_check(odi_worker_push(victim, 0, ledger_entry(pushed)));
     pushed++;
 }
 static void depart(void)
 {
-    odi_crew_depart(victim, false);
+    odi_team_depart(victim, false);
 }
 static void verify_departed(void)
 {
     odi_entry job;
 
-    model_check(odi_load_relaxed(&pool.crew.table)->first[1] == 1);
+    model_check(odi_load_relaxed(&pool.team.table)->first[1] == 1);
     while (odi_deque_take(&victim->deques[0], &job))
         ledger_note(job);
     ledger_settle(pushed);

@@ -3,7 +3,7 @@
  * Swift's atomics do not compile here, so this is their C form: the same words, orders and steps, for the
  * events that meet without a lock. The rules themselves are a pure function, which StateMachineTests explores
  * over all its states; here is explored what its exchanges order: who owns the outcome, the handler's slot, the
- * dependents' list and the place on the roster, and that each is handed over once.
+ * dependents' list and the place on the registry, and that each is handed over once.
  *
  * transcribes: Sources/Overdrive/Task/TaskState.swift:after f0700e17
  * transcribes: Sources/Overdrive/Task/TaskState.swift:take 3259bcbb
@@ -16,7 +16,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 326023e1
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 93d98342
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 4a3c0b30
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 4e611d15
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister a5f6c0ac
  * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
  */
@@ -271,32 +271,32 @@ static void each_was_fired_once(void)
 MODEL_SCENARIO(task_releases_each_dependent_once, executing, each_was_fired_once, ends,
                first_dependent, second_dependent)
 
-/* ---- the place on the queue's roster ---- */
+/* ---- the place on the queue's registry ---- */
 
 enum { NOWHERE, GONE = 99 };
 
-static odi_atomic(int) home, place, on_roster, next_place;
+static odi_atomic(int) home, place, on_registry, next_place;
 
-/* QueueTasks.register; the roster itself has a lock, whose order the counts have */
-static void enter_roster(void)
+/* QueueTasks.register; the registry itself has a lock, whose order the counts have */
+static void enter_registry(void)
 {
     int nowhere = NOWHERE, mine;
 
     if (odi_load_relaxed(&place) != NOWHERE)
         return;
     mine = odi_add_acqrel(&next_place, 1, none) + 1;
-    odi_add_acqrel(&on_roster, 1, none);
+    odi_add_acqrel(&on_registry, 1, none);
     if (!odi_cas_release(&place, &nowhere, mine, none))
-        odi_add_acqrel(&on_roster, -1, none);
+        odi_add_acqrel(&on_registry, -1, none);
 }
 
 /* QueueTasks.unregister */
-static void leave_roster(void)
+static void leave_registry(void)
 {
     int mine = odi_swap_acquire(&place, GONE, none);
 
     if (mine != NOWHERE && mine != GONE)
-        odi_add_acqrel(&on_roster, -1, none);
+        odi_add_acqrel(&on_registry, -1, none);
 }
 
 /* AnyTask.enqueue */
@@ -305,24 +305,24 @@ static void add(void)
     int nobody = 0, actions;
 
     (void)odi_cas_acqrel_acquire(&home, &nobody, 1, none);
-    enter_roster();
+    enter_registry();
     actions = step(ADD);
     /* standingInFull: a read-modify-write that changes nothing */
     if (actions == 0 && (odi_add_seqcst(&word, 0, none) & PHASE) == FINISHED)
-        leave_roster();
+        leave_registry();
 }
 
 static void finishes_while_it_is_added(void)
 {
     finish(2);
     if (odi_load_acquire(&home, none) != 0)
-        leave_roster();
+        leave_registry();
 }
 
-static void roster_is_empty(void)
+static void registry_is_empty(void)
 {
     model_check((odi_load_relaxed(&word) & PHASE) == FINISHED);
-    model_check(odi_load_relaxed(&on_roster) == 0);
+    model_check(odi_load_relaxed(&on_registry) == 0);
 }
 
-MODEL_SCENARIO(task_leaves_its_roster, NULL, roster_is_empty, add, add, finishes_while_it_is_added)
+MODEL_SCENARIO(task_leaves_its_registry, NULL, registry_is_empty, add, add, finishes_while_it_is_added)

@@ -18,10 +18,10 @@
 #include "doubles/never.h"
 #include "doubles/pages.h"
 
-NEVER(odi_thread_yield) /* nobody lends here */
+NEVER(odi_thread_yield) /* nobody overrides a band here */
 
 static odi_site site;
-static odi_crew crew;
+static odi_team team;
 static odi_worker owner_of_all, thief_itself;
 static const int order[1][ODI_MOST_SITES];
 static const uint8_t classes[1][ODI_MOST_SITES];
@@ -35,7 +35,7 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
     return 0;
 }
 
-void odi_crew_publish_slow(odi_crew *whose, odi_site *where)
+void odi_team_publish_slow(odi_team *whose, odi_site *where)
 {
     (void)whose;
     (void)where;
@@ -43,7 +43,7 @@ void odi_crew_publish_slow(odi_crew *whose, odi_site *where)
 
 static void make_worker(odi_worker *worker, int slot)
 {
-    worker->crew = &crew;
+    worker->team = &team;
     worker->site = &site;
     worker->slot = slot;
     worker->random = odi_rng_seed((uint64_t)slot);
@@ -63,16 +63,16 @@ static void prepare(void)
     odi_table *table = model_calloc(1, sizeof *table + 2 * sizeof(odi_worker *));
 
     odi_idle_init(&site.idle, 0);
-    crew.sites = &site;
-    crew.site_count = 1;
-    crew.site_order = order;
-    crew.site_classes = classes;
+    team.sites = &site;
+    team.site_count = 1;
+    team.site_order = order;
+    team.site_classes = classes;
     make_worker(&owner_of_all, 0);
     make_worker(&thief_itself, 1);
     table->workers[0] = &owner_of_all;
     table->workers[1] = &thief_itself;
     table->first[1] = 2;
-    odi_store_relaxed(&crew.table, table);
+    odi_store_relaxed(&team.table, table);
     model_hint(&owner_of_all.bands, sizeof owner_of_all.bands);
     push();
 }

@@ -1,14 +1,14 @@
-/* timer.c — who looks at the agenda: arming against the keeper on its way to sleep, against its
- * leaving, and against the monitor (timer/agenda.c, timer/wheel.c, worker/due.c, sleep/idle.c).
+/* timer.c — who looks at the timer queue: arming against the leader on its way to sleep, against its
+ * leaving, and against the monitor (timer/timer_queue.c, timer/wheel.c, worker/due.c, sleep/idle.c).
  *
- * An alarm is near or far. A sleep until a near one ends by itself; a sleep that lasts longer
+ * A timer entry is near or far. A sleep until a near one ends by itself; a sleep that lasts longer
  * while a near one is armed is a lost wake-up, and is seen as a thread asleep at the end.
  */
 #include "doubles/lock.h"
 
 #include "sleep/idle.c"
 
-#include "timer/agenda.c"
+#include "timer/timer_queue.c"
 #include "timer/wheel.c"
 
 #include "doubles/never.h"
@@ -20,14 +20,14 @@
 enum { NEAR = 2048, FAR = 1 << 30, LATE_FOR_NEAR = NEAR + ODI_STAND_BY_LATE_NS };
 
 _Thread_local odi_worker *odi_worker_self;
-static odi_crew crew;
+static odi_team team;
 static odi_site site;
-static odi_agenda_wheel wheel;
+static odi_timer_wheel wheel;
 static odi_worker worker;
 static odi_atomic(odi_worker *) slots[1];
 static const int order[1][ODI_MOST_SITES];
 static odi_atomic(uint32_t) monitor_word;
-static odi_alarm near_alarm, far_alarm;
+static odi_timer_entry near_timer, far_timer;
 
 /* ---- the machine ---- */
 
@@ -63,10 +63,10 @@ bool odi_worker_end_run(odi_worker *of)
     return true;
 }
 
-NEVER(odi_crew_nearest_site)
-NEVER(odi_crew_start_one)
+NEVER(odi_team_nearest_site)
+NEVER(odi_team_start_one)
 
-static void stand_by(odi_crew *whose)
+static void stand_by(odi_team *whose)
 {
     (void)whose;
     odi_add_release(&monitor_word, 1, none);
@@ -75,39 +75,39 @@ static void stand_by(odi_crew *whose)
 
 /* ---- threads ---- */
 
-static const odi_alarm_kind kind;
+static const odi_timer_entry_kind kind;
 
 static void prepare(void)
 {
     odi_idle_init(&site.idle, UINT32_MAX); /* the epoch rolls over with the first change */
-    crew.sites = &site;
-    crew.site_count = 1;
-    crew.site_order = order;
-    crew.active = 1;
-    crew.slots = slots;
-    crew.stand_by = stand_by;
-    worker.crew = &crew;
+    team.sites = &site;
+    team.site_count = 1;
+    team.site_order = order;
+    team.active = 1;
+    team.slots = slots;
+    team.stand_by = stand_by;
+    worker.team = &team;
     worker.site = &site;
     odi_store_relaxed(&slots[0], &worker);
-    crew.agenda.wheels = &wheel;
-    crew.agenda.count = 1;
+    team.timers.wheels = &wheel;
+    team.timers.count = 1;
     odi_store_relaxed(&wheel.earliest, ODI_FOREVER);
-    odi_store_relaxed(&crew.agenda.standing_until, ODI_FOREVER);
-    near_alarm.kind = far_alarm.kind = &kind;
+    odi_store_relaxed(&team.timers.standing_until, ODI_FOREVER);
+    near_timer.kind = far_timer.kind = &kind;
     model_hint(&site.idle.state, sizeof site.idle.state); /* rechecked by a CAS */
     model_hint(&site.idle.asleep, sizeof site.idle.asleep);
     model_hint(&wheel.earliest, sizeof wheel.earliest);   /* rechecked behind T1 */
-    model_hint(&crew.agenda.keeper, sizeof crew.agenda.keeper);
-    model_hint(&crew.agenda.standing_until, sizeof crew.agenda.standing_until);
-    model_hint(&crew.agenda.used, sizeof crew.agenda.used);
+    model_hint(&team.timers.leader, sizeof team.timers.leader);
+    model_hint(&team.timers.standing_until, sizeof team.timers.standing_until);
+    model_hint(&team.timers.used, sizeof team.timers.used);
 }
 
 static void arm_near(void)
 {
-    (void)odi_crew_arm(&crew, &near_alarm, NEAR, 0);
+    (void)odi_team_arm(&team, &near_timer, NEAR, 0);
 }
 
-/* As worker/day.c parks. */
+/* As worker/run_loop.c parks. */
 static void sleep_once(void)
 {
     uint32_t epoch = odi_idle_announce(&site.idle, false);
@@ -119,24 +119,24 @@ static void sleep_once(void)
 
 MODEL_SCENARIO(arm_against_keep, prepare, NULL, arm_near, sleep_once)
 
-/* The keeper sleeps until something far, or is about to. */
+/* The leader sleeps until something far, or is about to. */
 static void prepare_far(void)
 {
     prepare();
-    (void)odi_agenda_arm(&crew.agenda, &far_alarm, FAR, 0);
+    (void)odi_timer_queue_arm(&team.timers, &far_timer, FAR, 0);
 }
 MODEL_SCENARIO(arm_sooner_against_keep, prepare_far, NULL, arm_near, sleep_once)
 
-/* The keeper has got work and leaves. From then on it is the monitor's to look. */
+/* The leader has got work and leaves. From then on it is the monitor's to look. */
 static void prepare_kept(void)
 {
     prepare_far();
-    (void)odi_agenda_keep(&crew.agenda, worker.slot);
+    (void)odi_timer_queue_lead(&team.timers, worker.slot);
 }
-static void keeper_gets_work(void)
+static void leader_gets_work(void)
 {
-    odi_agenda_leave(&crew.agenda, worker.slot);
-    odi_crew_mind_agenda(&crew);
+    odi_timer_queue_leave(&team.timers, worker.slot);
+    odi_team_mind_timers(&team);
 }
 static void monitor(void)
 {
@@ -145,13 +145,13 @@ static void monitor(void)
     do {
         uint32_t word = odi_load_acquire(&monitor_word, none);
 
-        until = odi_agenda_stand_by(&crew.agenda);
+        until = odi_timer_queue_stand_by(&team.timers);
         odi_futex_wait_as(&monitor_word, word, until, UINT32_MAX);
     } while (until > LATE_FOR_NEAR);
 }
-MODEL_SCENARIO(arm_against_leave, prepare_kept, NULL, arm_near, keeper_gets_work, monitor)
+MODEL_SCENARIO(arm_against_leave, prepare_kept, NULL, arm_near, leader_gets_work, monitor)
 
-/* Nobody keeps, and the only worker is in a job. */
+/* Nobody leads, and the only worker is in a job. */
 MODEL_SCENARIO(arm_against_stand_by, prepare_far, NULL, arm_near, monitor)
 
 /* Who looked in time for something near that somebody else took sleeps on, for longer: who arms
@@ -159,28 +159,28 @@ MODEL_SCENARIO(arm_against_stand_by, prepare_far, NULL, arm_near, monitor)
 static void prepare_again(void)
 {
     prepare_far();
-    odi_store_relaxed(&crew.agenda.keeper, kept(NEAR, worker.slot));
-    odi_store_relaxed(&crew.agenda.standing_until, LATE_FOR_NEAR);
+    odi_store_relaxed(&team.timers.leader, kept(NEAR, worker.slot));
+    odi_store_relaxed(&team.timers.standing_until, LATE_FOR_NEAR);
 }
 MODEL_SCENARIO(arm_against_keep_again, prepare_again, NULL, arm_near, sleep_once)
 
 static void prepare_stand_again(void)
 {
     prepare_again();
-    odi_store_relaxed(&crew.agenda.keeper, NOBODY);
+    odi_store_relaxed(&team.timers.leader, NOBODY);
 }
 MODEL_SCENARIO(arm_against_stand_again, prepare_stand_again, NULL, arm_near, monitor)
 
 /* Two threads arm. */
-static odi_alarm nearer_alarm;
+static odi_timer_entry nearer_timer;
 static void arm_nearer(void)
 {
-    nearer_alarm.kind = &kind;
-    (void)odi_crew_arm(&crew, &nearer_alarm, NEAR / 2, 0);
+    nearer_timer.kind = &kind;
+    (void)odi_team_arm(&team, &nearer_timer, NEAR / 2, 0);
 }
 static void verify_two(void)
 {
-    model_check(odi_agenda_earliest(&crew.agenda) == NEAR / 2);
-    model_check(odi_agenda_count(&crew.agenda) == 2);
+    model_check(odi_timer_queue_earliest(&team.timers) == NEAR / 2);
+    model_check(odi_timer_queue_count(&team.timers) == 2);
 }
 MODEL_SCENARIO(two_arm_against_keep, prepare, verify_two, arm_near, arm_nearer, sleep_once)

@@ -31,10 +31,10 @@ static void a_group_begins_its_life_under_its_lock(void **state)
     pthread_create(&worker, NULL, late_worker, NULL);
     assert_comes_true(atomic_load(&looks) > 0);
     odi_group_give_up(group);
-    for (int life = 0; life < LIVES; life++) {
+    for (int generation = 0; generation < LIVES; generation++) {
         int seen = atomic_load(&looks);
 
-        /* One look at least since the last life ended. */
+        /* One look at least since the last generation ended. */
         while (atomic_load(&looks) < seen + 2)
             sched_yield();
         odi_group *next = odi_group_new();

@@ -17,27 +17,27 @@ static void stranger(void *unused)
 
 static void wait_for_a_turn(void *unused)
 {
-    od_stay stay;
+    od_scope scope;
 
     (void)unused;
     inside = true;
     od_pool_submit(pool, OD_BAND_DEFAULT, stranger, NULL);
-    od_queue_sync_begin(queue, &stay);
-    od_queue_sync_end(&stay);
+    od_queue_sync_begin(queue, &scope);
+    od_queue_sync_end(&scope);
     inside = false;
 }
 
 static void who_waits_runs_no_strangers_job(void **state)
 {
-    od_stay stay;
+    od_scope scope;
 
     (void)state;
     pool = pool_of(1);
     queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "taken");
-    od_queue_sync_begin(queue, &stay);
+    od_queue_sync_begin(queue, &scope);
     od_pool_submit(pool, OD_BAND_DEFAULT, wait_for_a_turn, NULL);
     assert_comes_true(atomic_load(&ran) == 1); /* although the job before it waits */
-    od_queue_sync_end(&stay);
+    od_queue_sync_end(&scope);
     assert_comes_true(all_done(pool) == 2);
     assert_int_equal(atomic_load(&nested), 0);
     od_queue_release(queue);

@@ -1,0 +1,118 @@
+/* batch.c — jobs that are submitted together: one count on their record, one critical section
+ * of their line, one publication to the pool.
+ *
+ * Owned    by the thread that fills it.
+ */
+#include "gate/queue.h"
+#include "job/group.h"
+#include "os/membarrier.h"
+
+enum { JOBS = 256 };
+
+struct od_batch {
+    od_queue *queue;
+    od_group *group;
+    uint32_t key, count;
+    _Alignas(16) odi_entry jobs[JOBS];
+};
+
+_Static_assert(sizeof(od_batch) <= OD_BATCH_BYTES, "a batch fits its storage");
+
+od_batch *od_batch_begin(void *storage, od_queue *queue, od_group *group, int32_t band)
+{
+    od_batch *batch = storage;
+
+    batch->queue = queue;
+    batch->group = group;
+    batch->key = odi_queue_key(queue, band, 0);
+    batch->count = 0;
+    return batch;
+}
+
+static void add(od_batch *batch, odi_entry job)
+{
+    if (ODI_UNLIKELY(batch->count == JOBS))
+        od_batch_submit(batch);
+    batch->jobs[batch->count++] = job;
+}
+
+void od_batch_add(od_batch *batch, void (*function)(void *), void *context)
+{
+    add(batch, odi_job_plain(function, context, 0));
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+__attribute__((swiftcall)) void od_batch_add_closure(void *code, void *captures, od_batch *batch);
+
+__attribute__((swiftcall)) void od_batch_add_closure(void *code, void *captures, od_batch *batch)
+{
+    add(batch, odi_job_closure(code, captures, 0));
+}
+#endif
+
+/* Counts so many jobs on the record for them. NULL: memory is short, nothing is counted. */
+static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t key,
+                                   uint32_t jobs)
+{
+    for (;;) {
+        odi_record *record = odi_queue_find_record(queue, group, key);
+
+        if (record == NULL)
+            return NULL;
+        if (ODI_LIKELY(odi_record_count(record, queue, group, jobs)))
+            return record;
+    }
+}
+
+/* Into the line, as far as it is one and has memory. Returns how many. */
+static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs, uint32_t many)
+{
+    uint32_t pushed = 0;
+
+    odi_lock_acquire(&queue->inbox.lock);
+    /* relaxed, both: written under the lock, or asked again for what is not pushed */
+    if (odi_load_relaxed(&queue->inbox.diverted) &&
+        !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))) {
+        while (pushed < many && odi_inbox_push(&queue->inbox, jobs[pushed]))
+            pushed++;
+    }
+    bool wants = queue->inbox.wants;
+    odi_lock_release(&queue->inbox.lock);
+    if (pushed > 0 && wants)
+        odi_queue_see_to_drainers(queue);
+    return pushed;
+}
+
+void od_batch_submit(od_batch *batch)
+{
+    od_queue *queue = batch->queue;
+    uint32_t jobs = batch->count, kept = 0, pushed = 0;
+    bool together = queue->pending_limit == 0 && jobs > 0;
+    bool urgent = batch->key < queue->band; /* asked first, both: the last job may be the queue's last */
+    od_pool *pool = queue->pool;
+    odi_record *record =
+        together ? count_on_record(queue, batch->group, batch->key, jobs) : NULL;
+
+    batch->count = 0;
+    if (record == NULL) { /* a limit judges each; or memory is short */
+        for (uint32_t i = 0; i < jobs; i++)
+            odi_pool_expect(pool, odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]));
+        return;
+    }
+    for (uint32_t i = 0; i < jobs; i++) {
+        if (ODI_LIKELY(odi_record_label(record, batch->jobs[i], &batch->jobs[kept])))
+            kept++;
+        else
+            (void)odi_run_outside_of(record, batch->jobs[i]);
+    }
+    /* relaxed: L2's fence stands before it */
+    if (odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+        pushed = push(queue, record, batch->jobs, kept);
+        while (pushed < kept && odi_queue_push(queue, batch->jobs[pushed]))
+            pushed++;
+        if (urgent)
+            odi_queue_raise_all(queue, batch->key);
+    }
+    odi_pool_submit_several(pool, odi_record_band(record), batch->jobs + pushed,
+                            kept - pushed);
+}

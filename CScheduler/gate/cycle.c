@@ -1,0 +1,87 @@
+#include "gate/cycle.h"
+
+#include "gate/earmark.h"
+
+#include <stdio.h>
+
+#include "sleep/lock.h"
+
+static odi_lock waits_lock;
+static odi_sync_wait *waits;
+
+enum { SENTENCE_BYTES = 1024 };
+
+/* Who holds the serial queue's place and waits, or NULL: whoever holds it goes on. Lock held. */
+static odi_sync_wait *holder_of(od_queue *queue)
+{
+    odi_sync_wait *wait = waits;
+
+    if (od_queue_width(queue) != 1)
+        return NULL;
+    while (wait != NULL && !odi_scopes_hold(wait->scopes, queue))
+        wait = wait->after;
+    return wait;
+}
+
+/* Whether the waits lead from `mine` back to it. Lock held. */
+static bool is_cycle(odi_sync_wait *mine)
+{
+    odi_sync_wait *wait = mine;
+    size_t steps = 0, listed = 0;
+
+    for (odi_sync_wait *each = waits; each != NULL; each = each->after)
+        listed++;
+    do {
+        wait = holder_of(wait->wanted);
+    } while (wait != NULL && wait != mine && ++steps < listed);
+    return wait == mine;
+}
+
+/* Lock held. */
+ODI_COLD static void report(odi_sync_wait *mine)
+{
+    char sentence[SENTENCE_BYTES] = "";
+    odi_sync_wait *wait;
+    int length = 0;
+
+    for (od_queue *wanted = mine->wanted; (wait = holder_of(wanted)) != mine; wanted = wait->wanted) {
+        length += snprintf(sentence + length, sizeof sentence - (size_t)length, "%s\"%s\"",
+                           length > 0 ? ", that of which waits for " : "", wait->wanted->label);
+        if (length >= (int)sizeof sentence)
+            break;
+    }
+    odi_lock_release(&waits_lock);
+    odi_trap("TaskQueue.sync on the serial queue \"%s\" would wait for ever: its closure waits for %s, "
+             "whose closure is the caller", mine->wanted->label, sentence);
+}
+
+void odi_cycle_enter(odi_sync_wait *wait, od_queue *wanted)
+{
+    *wait = (odi_sync_wait){wanted, odi_scopes, NULL, NULL};
+    odi_lock_acquire(&waits_lock);
+    wait->after = waits;
+    if (waits != NULL)
+        waits->before = wait;
+    waits = wait;
+    if (is_cycle(wait))
+        report(wait);
+    odi_lock_release(&waits_lock);
+}
+
+void odi_cycle_leave(odi_sync_wait *wait)
+{
+    odi_lock_acquire(&waits_lock);
+    if (wait->before != NULL)
+        wait->before->after = wait->after;
+    else
+        waits = wait->after;
+    if (wait->after != NULL)
+        wait->after->before = wait->before;
+    odi_lock_release(&waits_lock);
+}
+
+void odi_cycles_forked(void)
+{
+    waits_lock = (odi_lock){0};
+    waits = NULL;
+}

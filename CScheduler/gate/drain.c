@@ -1,0 +1,333 @@
+/* drain.c — who serves a line: drainers. (Sync callers whose turn has come: callers.c.) */
+#include "gate/earmark.h"
+#include "gate/limit.h"
+#include "gate/queue.h"
+#include "gate/target.h"
+#include "gate/wait.h"
+
+#include "worker/worker.h"
+
+/* How many jobs a drainer runs before it goes back in line behind the pool's other work, if
+ * there is any. Where other bands may have work it is one, so that the bound on passing a
+ * band over counts the line's jobs too. */
+enum { JOBS_PER_SLICE = 64 };
+
+enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
+
+/* A wait that brought fewer is not repeated the next so many times: they come one at a time. */
+enum { WORTH_LINGERING = 4, NOT_LINGERING = 64 };
+
+/* The next for a drainer: first of what those wait for who earmark their places. Lock held. */
+static bool take_next(od_queue *queue, odi_entry *entry)
+{
+    if (ODI_UNLIKELY(queue->gate.earmarks > 0) && odi_earmark_pop(queue, entry))
+        return true;
+    return odi_queue_take(queue, entry, false);
+}
+
+/* What a drainer that holds a place does next. */
+typedef struct {
+    odi_taken taken;           /* none: the place is given up or passed on */
+    bool barrier;              /* the job, or the sync caller, runs alone */
+    odi_entry granted;         /* a sync caller who has the place now */
+    odi_settlement settlement; /* what giving the place up leads to */
+} step;
+
+/* Lock held. The place is given up because there is nothing to do or too many run. `drainer`:
+ * NULL where it takes one job. */
+static step take(od_queue *queue, const od_scope *drainer)
+{
+    step next = {0};
+    odi_entry entry;
+
+    while (!take_next(queue, &entry)) {
+        odi_gate_leave(&queue->gate);
+        odi_queue_open_if_clear(queue);
+        next.settlement = odi_queue_settle(queue);
+        if (next.settlement.passes != 1)
+            return next;
+        odi_queue_keep_drainer(queue, &next.settlement); /* somebody has pushed meanwhile */
+    }
+    next.barrier = queue->gate.exclusive;
+    if (odi_is_wait_node(entry))
+        next.granted = entry;
+    else {
+        next.taken.first = entry;
+        if (ODI_UNLIKELY(queue->first_node != NULL))
+            odi_limit_admit(queue);
+        if (drainer != NULL)
+            odi_queue_fill_batch(queue, &next.taken, drainer);
+    }
+    return next;
+}
+
+/* Whether the calling thread is a worker of the queue's pool. */
+static bool on_worker(const od_queue *queue)
+{
+    odi_worker *worker = odi_worker_self;
+
+    return worker != NULL && worker->team == &queue->pool->team;
+}
+
+/* The same, between two jobs. */
+static bool on_free_worker(const od_queue *queue)
+{
+    return on_worker(queue) && !(odi_worker_activity(odi_worker_self) & 1);
+}
+
+/* relaxed: a hint, the stop's cancel counts what it finds */
+static bool past_deadline(const od_queue *queue)
+{
+    return odi_load_relaxed(&queue->pool->team.attention) & ODI_CANCELLING;
+}
+
+static void run_one(od_queue *queue, odi_entry job)
+{
+    if (odi_discarding || (on_worker(queue) && past_deadline(queue)))
+        odi_run_discard(&queue->pool->team, job); /* a stop that was too early to count it */
+    else if (on_free_worker(queue))
+        odi_worker_run(odi_worker_self, job, ODI_RECORD_CANCELLED);
+    else
+        (void)odi_run_outside(&queue->pool->team, job);
+}
+
+/* What drainers of queues on this one have run on this thread: it counts for the drainer that
+ * runs them, whose slice would be as many jobs per job otherwise. */
+static _Thread_local size_t run_beyond;
+
+/* Runs what a drainer has taken. Returns how many jobs that were. */
+static size_t run_taken(od_queue *queue, const odi_taken *taken)
+{
+    odi_entry job;
+    size_t count = 1;
+
+    run_beyond = 0;
+    run_one(queue, taken->first);
+    if (taken->batch != NULL) {
+        for (; odi_drain_batch_claim(taken->batch, taken->batch_end, &job); count++)
+            run_one(queue, job);
+    }
+    return count + run_beyond;
+}
+
+/* Whether this worker, which runs a drainer, has anything else to do. A hint. */
+static bool others_wait(od_queue *queue)
+{
+    odi_worker *worker = odi_worker_self;
+    uint32_t band = queue->band;
+
+    /* relaxed, both: hints. What is overdue is fired between two jobs of the worker, none of which is a
+     * line's. */
+    return odi_load_relaxed(&worker->team->attention) & (ODI_SURPLUS | ODI_STOPPING) ||
+           odi_load_relaxed(&worker->team->timers.overdue) ||
+           odi_worker_other_bands(worker, band) || odi_deque_size(&worker->deques[band]) > 0 ||
+           odi_injector_size(&worker->site->injectors[band]) > 0;
+}
+
+/* The line is empty for now. A submitter that is in the middle of many jobs would meet an idle
+ * line with each of them, and start a drainer each time; and taking them one by one costs
+ * both sides a cache line's way. Where this worker has nothing else to do it lingers.
+ * Ended by: the count of looks. Returns whether it was worth it. */
+static bool linger(od_queue *queue)
+{
+    odi_worker *worker = odi_worker_self;
+    uint32_t before = odi_load_relaxed(&queue->inbox.waiting); /* relaxed, all: hints */
+
+    if (before >= WORTH_TAKING || !odi_load_relaxed(&worker->team->may_spin) ||
+        others_wait(queue))
+        return true;
+    for (int looks = 0; odi_spins_on(looks < LINGER_LOOKS); looks++) {
+        for (int i = 0; i < PAUSES_PER_LOOK; i++)
+            odi_spin_pause();
+        uint32_t now = odi_load_relaxed(&queue->inbox.waiting); /* relaxed: a hint */
+        if (now >= WORTH_TAKING || (now > 0 && now == before))
+            return now >= WORTH_LINGERING;
+        before = now;
+    }
+    return before >= WORTH_LINGERING;
+}
+
+/* Another drainer is at jobs that are not worth two of them, and the lock between. This one
+ * begins when that comes on no more, or when it has come for a while. */
+static void let_the_other(od_queue *queue)
+{
+    /* relaxed, all: hints */
+    uint32_t before = odi_load_relaxed(&queue->takes), now;
+
+    if (odi_load_relaxed(&queue->reach) < ODI_DRAIN_BATCH_MOST - 1 ||
+        !odi_load_relaxed(&odi_worker_self->team->may_spin) || others_wait(queue))
+        return;
+    for (int looks = 0; odi_spins_on(looks < LINGER_LOOKS); looks++, before = now) {
+        for (int i = 0; i < PAUSES_PER_LOOK; i++)
+            odi_spin_pause();
+        now = odi_load_relaxed(&queue->takes); /* relaxed: a hint */
+        if (now == before)
+            return;
+    }
+}
+
+/* How many jobs this drainer may run before it goes back in line. */
+static size_t jobs_per_slice(od_queue *queue, uint32_t band)
+{
+    odi_worker *worker = odi_worker_self;
+
+    /* Who waits asks after each job whether its wait is over: what comes then is a stranger's. */
+    if (ODI_UNLIKELY(odi_apart != NULL) && on_worker(queue) && !past_deadline(queue))
+        return 1;
+    /* Elsewhere nobody else would come; and after a stop nobody would take it back. */
+    if (!on_free_worker(queue) || past_deadline(queue))
+        return SIZE_MAX;
+    return odi_worker_other_bands(worker, band) ? 1 : JOBS_PER_SLICE;
+}
+
+/* A pass is a job that names its queue and, in the address's free bits, its band. */
+enum { PASS_BAND = 7 };
+
+_Static_assert(_Alignof(od_queue) > PASS_BAND, "a queue's address leaves room for a band");
+
+static void drain(void *pass);
+
+odi_entry odi_queue_pass(od_queue *queue, uint32_t band)
+{
+    return odi_job_plain(drain, (void *)((uintptr_t)queue | band), ODI_TAG_INTERNAL);
+}
+
+/* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. *band
+ * is the one that its pass lay in. False: its slice of the worker is over, but memory is too
+ * short for the next pass, of *band. */
+static bool serve_line(od_queue *queue, uint32_t *band)
+{
+    od_queue *target = odi_target_gate(queue); /* its place is held around this */
+    od_scope scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true,
+                      .drains = true};
+    size_t done = 0, most;
+    bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
+    bool begins = false, up = false, held_up = false, wide = false;
+    int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
+    step next = {0};
+    uint64_t ticks = UINT64_MAX;
+
+    odi_scopes = &scope;
+    if (ODI_UNLIKELY(target != NULL))
+        odi_target_came_up(queue);
+    do {
+        most = jobs_per_slice(queue, *band);
+        /* relaxed, plain: hints; this drainer has just emptied the line */
+        if (done > 0 && most == JOBS_PER_SLICE && seems_empty && target == NULL)
+            lingers = linger(queue) ? 0 : NOT_LINGERING;
+        if (!up && most == JOBS_PER_SLICE && target == NULL)
+            let_the_other(queue);
+        odi_lock_acquire(&queue->watch.lock);
+        if (lingers >= 0)
+            queue->lingers_in = (uint8_t)lingers;
+        odi_queue_put_down(&next.taken);
+        if (wide && ticks != UINT64_MAX)
+            odi_queue_measure(queue, ticks);
+        wide = queue->gate.width != 1;
+        /* In a target's line a pass is in the target's band, and keeps its place there. */
+        if (!up && !(up = odi_queue_begin_drainer(queue, *band, &begins,
+                                                  most != SIZE_MAX && target == NULL ? &next.settlement
+                                                                              : NULL))) {
+            over = queue->released;
+            odi_lock_release(&queue->watch.lock);
+            break;
+        }
+        held_up = (ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue)) || odi_wait_is_over(queue);
+        if (ODI_LIKELY(!held_up))
+            next = take(queue, most > 1 && target == NULL ? &scope : NULL);
+        else
+            next = (step){0};
+        if (ODI_UNLIKELY(target != NULL))
+            odi_target_unlock(queue);
+        if (begins && (held_up || next.taken.first.code != 0 || next.granted.code != 0))
+            next.settlement = odi_queue_settle(queue); /* another one may come */
+        begins = false;
+        over = queue->released;
+        lingers = -1;
+        seems_empty = queue->gate.width == 1 && queue->line.count + queue->early.count == 0;
+        if (seems_empty && queue->lingers_in > 0) {
+            queue->lingers_in--;
+            seems_empty = false;
+        }
+        waits_for_before = queue->gate.barriers > 0 && !queue->gate.complete;
+        odi_lock_release(&queue->watch.lock);
+        scope.exclusive = next.barrier;
+        if (held_up || next.taken.first.code != 0)
+            odi_queue_carry_out(queue, next.settlement);
+        if (next.taken.first.code != 0) {
+            uint64_t began = wide ? od_loop_ticks() : 0;
+            done += run_taken(queue, &next.taken);
+            ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
+        }
+        if (ODI_UNLIKELY(next.barrier && next.taken.first.code != 0))
+            odi_queue_end_barrier(queue);
+        if (ODI_UNLIKELY(target != NULL) && next.taken.first.code != 0 && odi_target_wants_back(queue))
+            break;
+        if (done >= most && most == JOBS_PER_SLICE && !others_wait(queue))
+            done = 0;
+    } while (next.taken.first.code != 0 && done < most);
+    odi_scopes = scope.outer;
+    run_beyond = target != NULL ? done : 0;
+
+    if (!up) {
+        odi_queue_carry_out(queue, next.settlement);
+        if (over)
+            odi_queue_reap(queue);
+    } else if (next.granted.code != 0) {
+        odi_queue_carry_out(queue, next.settlement); /* while the caller's place is held */
+        odi_wait_node_grant(odi_wait_node_of(next.granted)); /* the place passes to it */
+    } else if (held_up || next.taken.first.code != 0) {
+        if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
+            odi_queue_return_reserved(queue);
+        bool sends = odi_queue_requeue_drainer(queue, band, &next.taken);
+
+        if (ODI_LIKELY(target == NULL))
+            return !sends ||
+                   odi_pool_submit_if_kept(queue->pool, *band, odi_queue_pass(queue, *band));
+        if (sends)
+            odi_target_send(queue, *band);
+        /* There it may stay for as long as the target is suspended, with nothing to run. */
+        if (odi_load_relaxed(&queue->inbox.waiting) == 0) /* relaxed: a hint */
+            odi_queue_return_reserved(queue);
+    } else {
+        /* What this worker's run has not told may be all that a barrier waits for. */
+        if (ODI_UNLIKELY(waits_for_before) && free_worker)
+            odi_worker_end_run(odi_worker_self);
+        odi_queue_carry_out(queue, next.settlement);
+        if (over)
+            odi_queue_reap(queue);
+    }
+    return true;
+}
+
+/* What memory is too short for is the drainer's next slice at once, and not one on top of this: a
+ * long line would need a deep stack. */
+static void drain(void *pass)
+{
+    uintptr_t word = (uintptr_t)pass;
+    od_queue *queue = (od_queue *)(word & ~(uintptr_t)PASS_BAND);
+    uint32_t band = (uint32_t)(word & PASS_BAND);
+
+    while (!serve_line(queue, &band)) {
+    }
+}
+
+od_queue *odi_queue_of_pass(odi_entry pass)
+{
+    return (od_queue *)(uintptr_t)(pass.context & ~(uint64_t)PASS_BAND);
+}
+
+bool odi_is_pass(odi_entry entry)
+{
+    return entry.code == odi_job_plain(drain, NULL, ODI_TAG_INTERNAL).code;
+}
+
+void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
+{
+    for (; passes > 0; passes--) {
+        if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
+            odi_target_send(queue, band);
+        else
+            odi_pool_submit(queue->pool, band, odi_queue_pass(queue, band));
+    }
+}

@@ -1,0 +1,221 @@
+/* drain_batches.c — how many jobs a drainer takes at once, and what becomes of those that it has not begun.
+ *
+ * A serial line's drainer takes as many as a drain batch holds: nobody else may run them. Drainers of a
+ * wider one take one job, and more and more of them as long as all together last a few
+ * microseconds (`reach`): the lock is not worth such jobs, and so much later another worker may
+ * begin them. If one of them lasts long after all, the others come back to the line
+ * - when a drainer finds nothing else, or a barrier in front: what is in drain batches is before it;
+ * - when others have taken often enough since they left it.
+ *
+ * Locks    the queue's, all of it.
+ * Invariant  what is not claimed of a drain batch counts as waiting: somebody is coming for it.
+ */
+#include "gate/queue.h"
+#include "gate/wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/forks.h"
+
+enum {
+    PASSED_OVER = 16, /* takes by others, while a drain batch's jobs wait for the one that runs */
+    LONG_UNITS = 4    /* of od_loop_unit: a take that lasts longer was too large */
+};
+
+static bool is_among(const od_scope *scope, const od_scope *scopes)
+{
+    while (scopes != NULL && scopes != scope)
+        scopes = scopes->outer;
+    return scopes != NULL;
+}
+
+/* Whether the calling thread is in the middle of it, perhaps below what it runs set apart. */
+static bool is_here(const od_scope *scope)
+{
+    bool here = is_among(scope, odi_scopes);
+
+    for (const odi_set_apart *below = odi_apart; below != NULL && !here; below = below->outer)
+        here = is_among(scope, below->scopes);
+    return here;
+}
+
+void odi_queue_drop_batches(od_queue *queue)
+{
+    for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
+        odi_drain_batch *batch = &queue->batches[each];
+
+        if (!is_here(batch->owner)) /* in a forked child it may be */
+            batch->owner = NULL;
+        batch->next = batch->end = 0;
+        odi_store_relaxed(&batch->left, 0); /* relaxed: nobody else is there */
+    }
+    queue->back = 0;
+}
+
+/* Where memory is short a drainer takes one job at a time. */
+static void have_batches(od_queue *queue)
+{
+    size_t size = ODI_DRAIN_BATCHES * sizeof(odi_drain_batch);
+
+    if (queue->batches == NULL && queue->line.count > 0 &&
+        (queue->batches = aligned_alloc(ODI_CACHE_LINE, size)) != NULL)
+        memset(queue->batches, 0, size);
+}
+
+void odi_queue_free_batches(od_queue *queue)
+{
+    odi_drain_batch *batches = queue->batches;
+
+    queue->batches = NULL;
+    odi_fence_compiler(); /* a fork in between: the child finds nothing that is freed */
+    free(batches);
+}
+
+int32_t odi_queue_offered(const od_queue *queue)
+{
+    int32_t offered = 0;
+
+    for (int each = 0; each < odi_queue_drain_batches(queue); each++)
+        offered += odi_drain_batch_offered(&queue->batches[each]);
+    return offered;
+}
+
+static void take_back(od_queue *queue, odi_drain_batch *batch)
+{
+    queue->back += (uint32_t)odi_drain_batch_take_back(batch);
+}
+
+void odi_queue_take_back(od_queue *queue)
+{
+    for (int each = 0; each < odi_queue_drain_batches(queue); each++)
+        take_back(queue, &queue->batches[each]);
+}
+
+bool odi_queue_pop_batch(od_queue *queue, odi_entry *entry)
+{
+    if (queue->back == 0)
+        return false;
+    for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
+        if (odi_drain_batch_pop(&queue->batches[each], entry)) {
+            queue->back--;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool odi_queue_peek(od_queue *queue, odi_entry *entry)
+{
+    return odi_fifo_peek(&queue->line, entry) ||
+           (odi_inbox_empty_into(&queue->inbox, &queue->line) &&
+            odi_fifo_peek(&queue->line, entry));
+}
+
+/* relaxed, all: written under the lock, or by the drainer alone (Q3) */
+void odi_queue_call_in(od_queue *queue)
+{
+    uint32_t takes = odi_load_relaxed(&queue->takes) + 1;
+    odi_entry next;
+
+    odi_store_relaxed(&queue->takes, takes);
+    if (queue->gate.held < 2 || queue->early.count > 0 || queue->back > 0)
+        return;
+    for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
+        odi_drain_batch *batch = &queue->batches[each];
+
+        if (ODI_UNLIKELY(batch->owner != NULL && takes - batch->since > PASSED_OVER))
+            take_back(queue, batch);
+    }
+    if (queue->back == 0 && (!odi_queue_peek(queue, &next) || odi_entry_is_barrier(next)))
+        odi_queue_take_back(queue);
+}
+
+/* ---- by the drainer ---- */
+
+static odi_drain_batch *free_batch(od_queue *queue)
+{
+    odi_drain_batch *empty = NULL;
+
+    for (int each = odi_queue_drain_batches(queue) - 1; each >= 0; each--) {
+        odi_drain_batch *batch = &queue->batches[each];
+
+        if (batch->owner != NULL)
+            continue;
+        if (odi_drain_batch_count(batch) > 0)
+            return batch;
+        empty = batch;
+    }
+    return empty;
+}
+
+/* Sync callers, which have no record, and barriers leave the line by themselves. */
+static bool belongs(const od_queue *queue, odi_entry entry)
+{
+    odi_record *record = odi_record_of_job(entry);
+
+    return record != NULL &&
+           (queue->gate.barriers == 0 || !(odi_record_key(record) & ODI_KEY_BARRIER));
+}
+
+static void fill(od_queue *queue, odi_drain_batch *batch, int32_t most)
+{
+    odi_entry next;
+
+    batch->next = batch->end = 0;
+    while (batch->end < most && queue->early.count == 0 && odi_fifo_peek(&queue->line, &next) &&
+           belongs(queue, next))
+        (void)odi_fifo_pop(&queue->line, &batch->entries[batch->end++]);
+}
+
+void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *drainer)
+{
+    int32_t most = ODI_DRAIN_BATCH_MOST;
+
+    if (queue->gate.width != 1) {
+        int32_t half = queue->line.count > 2 * ODI_DRAIN_BATCH_MOST ? ODI_DRAIN_BATCH_MOST
+                                                             : (int32_t)queue->line.count / 2;
+
+        most = odi_load_relaxed(&queue->reach); /* relaxed: written under the lock */
+        most = most < half ? most : half;
+    }
+    if (most == 0 || queue->raised != 0 || queue->pending_limit != 0 || queue->gate.exclusive ||
+        queue->children > 0)
+        return;
+    have_batches(queue);
+    odi_drain_batch *batch = free_batch(queue);
+    if (batch == NULL)
+        return;
+    if (odi_drain_batch_count(batch) == 0) {
+        if (queue->back > 0)
+            return; /* another drain batch's are older */
+        fill(queue, batch, most);
+        if (batch->end == 0)
+            return;
+    } else
+        queue->back -= (uint32_t)odi_drain_batch_count(batch);
+    batch->owner = drainer;
+    batch->since = odi_load_relaxed(&queue->takes); /* relaxed: written under the lock */
+    taken->batch = batch;
+    taken->batch_end = odi_drain_batch_offer(batch);
+}
+
+void odi_queue_put_down(odi_taken *taken)
+{
+    if (taken->batch != NULL)
+        taken->batch->owner = NULL;
+    taken->batch = NULL;
+}
+
+/* relaxed, both: written under the lock */
+void odi_queue_measure(od_queue *queue, uint64_t ticks)
+{
+    int32_t reach = odi_load_relaxed(&queue->reach), before = reach;
+
+    if (ticks < od_loop_unit())
+        reach = reach >= ODI_DRAIN_BATCH_MOST / 2 ? ODI_DRAIN_BATCH_MOST - 1 : 2 * reach + 1;
+    else if (ticks > LONG_UNITS * od_loop_unit())
+        reach = 0;
+    if (reach != before)
+        odi_store_relaxed(&queue->reach, reach);
+}

@@ -1,0 +1,259 @@
+#include "gate/earmark.h"
+
+#include "gate/target.h"
+#include "include/od_pool.h"
+
+/* ---- what a thread holds ---- */
+
+bool odi_scopes_hold(const od_scope *scope, const od_queue *queue)
+{
+    for (; scope != NULL; scope = scope->outer) {
+        for (od_queue *each = scope->queue; scope->holds_place && each != NULL && each != scope->beyond;
+             each = odi_target_gate(each)) {
+            if (each == queue)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- who may go on: lock held ---- */
+
+/* A drainer that no worker runs at this moment gives its permit up, if there is one: nobody needs a
+ * worker to go on. */
+static bool come_back(od_queue *queue)
+{
+    bool gave_up, comes = odi_gate_return(&queue->gate, queue->drainers_waiting > 0, &gave_up);
+
+    queue->drainers_waiting -= gave_up;
+    return comes;
+}
+
+static void let_callers_in(od_queue *queue, od_queue *awaited)
+{
+    while (awaited->first_caller != NULL && odi_gate_enter_earmarked(&queue->gate)) {
+        odi_wait_node *caller = awaited->first_caller;
+
+        awaited->first_caller = caller->next;
+        odi_wait_node_grant(caller);
+    }
+}
+
+ODI_COLD void odi_earmark_settle(od_queue *queue)
+{
+    odi_gate_recount(&queue->gate);
+    while (queue->first_back != NULL && come_back(queue)) {
+        odi_wait_node *holder_back = queue->first_back;
+
+        queue->first_back = holder_back->next;
+        queue->gate.returning--;
+        odi_wait_node_grant(holder_back);
+    }
+    for (od_queue *each = queue->first_awaited; each != NULL; each = each->next_awaited)
+        let_callers_in(queue, each);
+}
+
+static odi_entry take_deferred(od_queue *awaited)
+{
+    uint32_t band = 0;
+
+    while (awaited->deferred[band] == 0)
+        band++;
+    awaited->deferred[band]--;
+    return odi_queue_pass(awaited, band);
+}
+
+ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
+{
+    od_queue **link = &queue->first_awaited, *awaited;
+
+    if (queue->awaited_passes == 0 || !odi_gate_may_take_earmarked(&queue->gate))
+        return false;
+    while (!odi_target_has_deferred(*link))
+        link = &(*link)->next_awaited;
+    awaited = *link;
+    queue->awaited_passes--;
+    *pass = take_deferred(awaited);
+    *link = awaited->next_awaited; /* to the end: each of them in turn */
+    awaited->next_awaited = NULL;
+    while (*link != NULL)
+        link = &(*link)->next_awaited;
+    *link = awaited;
+    return true;
+}
+
+/* ---- whom is waited for: both locks held ---- */
+
+void odi_earmark_list(odi_wait_node *caller)
+{
+    od_queue *awaited = caller->through;
+
+    caller->next = NULL;
+    if (awaited->first_caller == NULL)
+        awaited->first_caller = caller;
+    else
+        awaited->last_caller->next = caller;
+    awaited->last_caller = caller;
+}
+
+/* Takes its callers out of the target's line. Without memory for that they stay there. */
+static void take_out(od_queue *awaited, odi_fifo *line)
+{
+    odi_entry entry;
+
+    if (!odi_fifo_reserve(line))
+        return;
+    for (uint64_t left = line->count; left > 0; left--) {
+        (void)odi_fifo_pop(line, &entry);
+        odi_wait_node *caller = odi_is_wait_node(entry) ? odi_wait_node_of(entry) : NULL;
+
+        if (caller == NULL || caller->through != awaited) {
+            (void)odi_fifo_push(line, entry); /* into the reserve, or what popping freed */
+            continue;
+        }
+        awaited->callers_in_line--;
+        odi_earmark_list(caller);
+    }
+}
+
+static void begin_waiting(od_queue *queue, od_queue *awaited)
+{
+    od_queue **link = &queue->first_awaited;
+
+    if (awaited->awaited++ > 0)
+        return;
+    while (*link != NULL)
+        link = &(*link)->next_awaited;
+    *link = awaited;
+    awaited->next_awaited = NULL;
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        queue->awaited_passes += awaited->deferred[band];
+        awaited->passed_over[band] = awaited->passes[band];
+        awaited->passes[band] = 0;
+    }
+    if (awaited->callers_in_line > 0) {
+        take_out(awaited, &queue->line);
+        odi_lock_acquire(&queue->inbox.lock);
+        take_out(awaited, &queue->inbox.fifo);
+        /* relaxed: locked */
+        odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
+        odi_lock_release(&queue->inbox.lock);
+    }
+}
+
+/* What is left of it goes into the target's line. Returns whether callers do. */
+static bool end_waiting(od_queue *queue, od_queue *awaited)
+{
+    od_queue **link = &queue->first_awaited;
+    odi_wait_node *caller;
+
+    if (awaited->awaited == 0 || --awaited->awaited > 0) /* 0: in a forked child */
+        return false;
+    while (*link != awaited)
+        link = &(*link)->next_awaited;
+    *link = awaited->next_awaited;
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        queue->awaited_passes -= awaited->deferred[band];
+        awaited->passes[band] += awaited->passed_over[band];
+        awaited->passed_over[band] = 0;
+    }
+    odi_target_line_up_deferred(awaited, queue);
+    bool has_callers = awaited->first_caller != NULL;
+    while ((caller = awaited->first_caller) != NULL) {
+        awaited->first_caller = caller->next;
+        odi_queue_line_up_caller(queue, caller);
+    }
+    return has_callers;
+}
+
+/* ---- earmarking and taking back ---- */
+
+/* Both locks held; releases them. */
+static void settle_both(od_queue *awaited, od_queue *queue)
+{
+    odi_settlement settlement = odi_queue_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_settlement passes = odi_queue_settle(awaited);
+    odi_lock_release(&awaited->watch.lock);
+    odi_queue_carry_out(queue, settlement);
+    odi_queue_carry_out(awaited, passes);
+}
+
+/* What lies in the target's line for it counts no more: its drainers get further passes, and one that
+ * comes up late finds nobody. */
+static void give(od_queue *awaited, od_queue *queue)
+{
+    odi_lock_acquire(&awaited->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    begin_waiting(queue, awaited);
+    queue->gate.earmarks++;
+    odi_queue_take_back(queue); /* the drainer that is here goes on no further */
+    settle_both(awaited, queue);
+}
+
+static void want_back(od_queue *queue, odi_wait_node *holder_back)
+{
+    odi_store_relaxed(&holder_back->granted, 0); /* relaxed: the lock carries it */
+    holder_back->next = NULL;
+    if (queue->first_back == NULL)
+        queue->first_back = holder_back;
+    else
+        queue->last_back->next = holder_back;
+    queue->last_back = holder_back;
+    queue->gate.returning++;
+}
+
+static void take_back(od_queue *awaited, od_queue *queue)
+{
+    odi_wait_node mine = {0};
+
+    odi_lock_acquire(&awaited->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    bool has_callers = end_waiting(queue, awaited);
+    bool at_once = come_back(queue);
+    if (!at_once)
+        want_back(queue, &mine);
+    settle_both(awaited, queue);
+    if (has_callers) /* as above */
+        odi_queue_return_reserved(queue);
+    if (at_once)
+        return;
+    odi_queue_await_grant(queue, &mine, "for its place of"); /* ended by: odi_earmark_settle */
+}
+
+/* A bit for each line of the chain says which of its places was earmarked. */
+void odi_earmark_give(odi_earmarks *earmarks)
+{
+    uint32_t place = 1;
+
+    earmarks->given = 0;
+    for (od_queue *below = earmarks->awaited, *each; place != 0 && od_queue_is_active(below);
+         below = each, place <<= 1) {
+        each = odi_target_gate(below);
+        if (each == NULL)
+            break;
+        if (!odi_scopes_hold(odi_scopes, each))
+            continue;
+        give(below, each);
+        earmarks->given |= place;
+    }
+}
+
+/* In the order in which all who need several take them: outwards. */
+void odi_earmark_take_back(odi_earmarks *earmarks)
+{
+    od_queue *below = earmarks->awaited, *each;
+
+    for (uint32_t given = earmarks->given; given != 0; below = each, given >>= 1) {
+        each = odi_target_gate(below);
+        if (given & 1)
+            take_back(below, each);
+    }
+}
+
+void odi_earmark_forget(od_queue *queue)
+{
+    queue->first_back = queue->first_caller = NULL;
+    queue->first_awaited = NULL;
+    queue->awaited_passes = queue->awaited = queue->callers_in_line = 0;
+}

@@ -1,0 +1,57 @@
+/* earmark.h — places that their holders earmark while they wait.
+ *
+ * A closure of a target may sync onto a queue on it, and keeps its place of the target. What it
+ * waits for there needs such a place too, and where all of them are held by callers like it,
+ * nobody would go on. So who waits for a permit earmarks the places that its thread holds of the
+ * queue's targets: for the drainers of the queue that it waits for and for the sync callers that
+ * hold a place of that queue already, and for nobody else: an earmarked permit of the target's gate
+ * (job/gate.h), so that of a target of width n no more than n run at any moment, and none that is new
+ * takes a holder's place. How the holder's wait to go on ends: by a drainer or sync caller that gives a
+ * permit up, whoever it is; a drainer looks after each of its jobs.
+ *
+ * Passes and callers of a queue that is waited for do not stand in the target's line, where a
+ * barrier might be before them that waits for the holder.
+ *
+ * A queue that is not active yet has nothing earmarked for it: its target may change. Who waits for its
+ * activation inside of its target waits for whoever activates it.
+ *
+ * Locks    the target's, all of it; where passes are counted anew the queue's too.
+ */
+#ifndef ODI_GATE_EARMARK_H
+#define ODI_GATE_EARMARK_H
+
+#include "gate/queue.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What a thread earmarks while it waits for a permit; on its stack. */
+typedef struct {
+    od_queue *awaited; /* the queue whose permit it waits for */
+    uint32_t given;    /* a bit for each of its targets, outwards */
+} odi_earmarks;
+
+/* Around a wait for a permit in `awaited`: earmarks what the calling thread holds of its targets, and
+ * takes it back. Not held. */
+void odi_earmark_give(odi_earmarks *earmarks);
+void odi_earmark_take_back(odi_earmarks *earmarks);
+
+/* Whether a thread that has these scopes holds a permit of the queue. Not held. */
+bool odi_scopes_hold(const od_scope *scope, const od_queue *queue);
+
+/* ---- lock held ---- */
+
+/* Lets holders and callers go on that can. */
+void odi_earmark_settle(od_queue *queue);
+
+/* The next pass of what they wait for, for a drainer that holds a place. */
+bool odi_earmark_pop(od_queue *queue, odi_entry *pass);
+
+/* A sync caller through a queue that is waited for. */
+void odi_earmark_list(odi_wait_node *caller);
+
+/* In a forked child. */
+void odi_earmark_forget(od_queue *queue);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,106 @@
+/* inbox.h — where a line's submissions arrive: a fifo under a lock of its own, so that who
+ * submits and who drains meet once in many jobs.
+ *
+ * Submitters push here; when the line has nothing left, its drainer takes the whole fifo in
+ * exchange for the line's empty one. The inbox also reserves *counts*: its record's job count is
+ * told of many submissions at once, and of what is not used when the line is empty. Only
+ * records without a group have reserved counts, because a group must not wait for a line's others.
+ *
+ * `wants` spares the submitter the queue's lock while drainers enough are at work, or none
+ * may: it is false only where somebody will look at the inbox again under that lock.
+ *
+ * Never    knows places, suspensions or wait nodes.
+ * Locks    its own, inside the queue's. What is written under both may be read under either.
+ */
+#ifndef ODI_GATE_INBOX_H
+#define ODI_GATE_INBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "job/record.h"
+#include "queue/fifo.h"
+#include "sleep/lock.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Reserved counts that were taken off: whom their record's last job has to wake, if they were it. */
+typedef struct {
+    odi_record *record; /* NULL: nobody */
+    odi_watchers watchers;
+} odi_reserved;
+
+/* One cache line, which a submitter keeps as long as the drainer has enough: nothing that a
+ * drainer writes or looks at with each job belongs into it. */
+typedef struct {
+    odi_lock lock;
+    odi_atomic(uint32_t) waiting; /* what the fifo holds: a hint, exact under the lock */
+    odi_fifo fifo;
+    odi_record *reserved_for; /* the record of the reserved counts, if there are any */
+    uint32_t reserved;
+    bool wants; /* written under both locks: after a push, see whether to start a drainer */
+    odi_atomic(bool) diverted; /* jobs pass through the line; written under both locks */
+} odi_inbox;
+
+_Static_assert(sizeof(odi_inbox) <= ODI_CACHE_LINE, "an inbox is one cache line");
+
+/* Under the inbox's lock. False: memory is short. */
+static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry)
+{
+    if (ODI_UNLIKELY(!odi_fifo_push(&inbox->fifo, entry)))
+        return false;
+    odi_store_relaxed(&inbox->waiting, (uint32_t)inbox->fifo.count); /* relaxed: locked */
+    return true;
+}
+
+/* The same for who has not the lock. */
+static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry)
+{
+    odi_lock_acquire(&inbox->lock);
+    bool pushed = odi_inbox_push(inbox, entry);
+    odi_lock_release(&inbox->lock);
+    return pushed;
+}
+
+/* Exchanges the inbox's fifo for an empty one. Under the queue's lock. False: it was empty. */
+static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
+{
+    odi_fifo empty = *fifo;
+
+    /* relaxed: who pushes after this look sees to it that somebody looks again (`wants`) */
+    if (odi_load_relaxed(&inbox->waiting) == 0)
+        return false;
+    odi_lock_acquire(&inbox->lock);
+    *fifo = inbox->fifo;
+    inbox->fifo = empty;
+    odi_store_relaxed(&inbox->waiting, 0); /* relaxed: locked */
+    odi_lock_release(&inbox->lock);
+    return true;
+}
+
+/* Takes the reserved counts off and tells the job count, under the inbox's lock: a cancel, which holds it
+ * too, would count as cancelled what the job count says too much. The caller wakes (give_back). */
+static inline odi_reserved odi_inbox_take_reserved(odi_inbox *inbox)
+{
+    odi_reserved reserved = {0};
+
+    if (inbox->reserved > 0) {
+        reserved.watchers = odi_record_watchers(inbox->reserved_for);
+        if (odi_record_subtract(inbox->reserved_for, inbox->reserved))
+            reserved.record = inbox->reserved_for;
+    }
+    inbox->reserved_for = NULL;
+    inbox->reserved = 0;
+    return reserved;
+}
+
+/* Wakes whom reserved counts that were taken off kept waiting. Without locks. */
+static inline void odi_reserved_give_back(odi_reserved reserved)
+{
+    if (ODI_UNLIKELY(reserved.record != NULL))
+        odi_record_drained(reserved.record, reserved.watchers);
+}
+
+#pragma GCC visibility pop
+
+#endif

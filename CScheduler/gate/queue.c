@@ -1,0 +1,746 @@
+#include "gate/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "gate/cycle.h"
+#include "gate/earmark.h"
+#include "gate/limit.h"
+#include "gate/target.h"
+#include "gate/wait.h"
+#include "job/arena.h"
+#include "job/group.h"
+#include "os/clock.h"
+#include "worker/worker.h"
+
+static odi_arena queues = ODI_ARENA_FOR(od_queue);
+
+/* ---- records ---- */
+
+/* The chain: those in use in front, behind them those that a cancel has closed, of which there
+ * may be thousands. Lock held, both. */
+static void put_in_front(od_queue *queue, odi_record *record)
+{
+    record->next_of_queue = queue->records;
+    record->link_of_queue = &queue->records;
+    if (record->next_of_queue != NULL)
+        record->next_of_queue->link_of_queue = &record->next_of_queue;
+    queue->records = record;
+}
+
+static void take_off(odi_record *record)
+{
+    *record->link_of_queue = record->next_of_queue;
+    if (record->next_of_queue != NULL)
+        record->next_of_queue->link_of_queue = record->link_of_queue;
+    record->link_of_queue = NULL;
+}
+
+/* Takes a record of the chain off it if it is orphaned and empty, or empty and the queue is
+ * over. Lock held. False: it has begun a new generation, or is not yet to go; whoever drains it comes
+ * again. */
+static bool take_off_if_dead(od_queue *queue, odi_record *record, bool over)
+{
+    uint64_t counts;
+
+    /* relaxed: a new generation begins with other flags under this very lock */
+    if (!(over || odi_load_relaxed(&record->flags) & ODI_RECORD_ORPHANED))
+        return false;
+    /* relaxed: whoever drains a watched record comes here again. There may be thousands. */
+    counts = odi_load_relaxed(&record->counts);
+    if (counts & ODI_COUNTS_WATCHED && odi_counts_outstanding(counts) > 0)
+        return false;
+    /* The watch comes before the look, so that the last job calls when this look is early. */
+    counts = odi_or_seqcst(&record->counts, ODI_COUNTS_WATCHED, L1);
+    if (odi_counts_outstanding(counts) > 0)
+        return false;
+    if (queue->before == record)
+        queue->before = record->next_of_queue;
+    take_off(record);
+    odi_store_relaxed(&record->queue, NULL); /* relaxed: asked under the lock, or after a count */
+    return true;
+}
+
+/* Takes a record off and frees it if it is orphaned and empty. It may be in another generation by
+ * now, or be taken off already: then its queue is another one. */
+static void reap_one_of(od_queue *queue, odi_record *record)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    /* relaxed: written under this lock when it is ours. L5: its group has done with it. */
+    bool dead = odi_load_relaxed(&record->queue) == queue &&
+                odi_load_acquire(&record->group, L5) == NULL &&
+                take_off_if_dead(queue, record, false);
+    odi_lock_release(&queue->watch.lock);
+    if (dead)
+        odi_record_free(record);
+}
+
+static void reap_one(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
+
+    if (queue != NULL)
+        reap_one_of(queue, record);
+}
+
+static void drained(void *raw, odi_record *record)
+{
+    od_queue *queue = raw;
+
+    odi_set set = odi_queue_set(queue);
+
+    odi_watch_changed(&set);
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
+        odi_queue_before_drained(queue);
+    reap_one_of(queue, record);
+    odi_queue_reap(queue);
+}
+
+/* Lock held: a stop's last cancel, which takes it, comes later, or the stop is seen. */
+static bool is_past_deadline(const od_queue *queue)
+{
+    return odi_load_relaxed(&queue->pool->team.attention) & ODI_CANCELLING; /* relaxed: the lock */
+}
+
+/* Lock held. */
+static bool renew(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
+    /* relaxed: written under the lock, or before its group went */
+    uint32_t flags = odi_load_relaxed(&record->flags);
+    bool diverted = odi_load_relaxed(&queue->inbox.diverted);
+
+    if (!(flags & ODI_RECORD_CANCELLED) || flags & ODI_RECORD_ORPHANED ||
+        queue->before != NULL || /* what a barrier waits for gets no further jobs */
+        is_past_deadline(queue) ||
+        !odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0))
+        return false;
+    take_off(record);
+    put_in_front(queue, record);
+    return true;
+}
+
+static bool renew_of_group(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool renewed = renew(record);
+    odi_lock_release(&queue->watch.lock);
+    return renewed;
+}
+
+/* Whoever looks holds the lock, and finds the record known and not empty when this is over. */
+ODI_COLD static void know(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: the count keeps it */
+
+    odi_lock_acquire(&queue->watch.lock);
+    (void)odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN_TO_QUEUE, L1);
+    odi_lock_release(&queue->watch.lock);
+}
+
+const odi_record_owner odi_queue_owner = {odi_queue_divert, drained, reap_one,
+                                          renew_of_group, know};
+
+odi_set odi_queue_set(od_queue *queue)
+{
+    return (odi_set){&queue->watch, &queue->records, odi_record_next_of_queue,
+                     ODI_COUNTS_KNOWN_TO_QUEUE, NULL};
+}
+
+/* A new record of the queue. Lock held. */
+static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
+{
+    if (is_past_deadline(queue))
+        return NULL;
+    odi_queue_open_if_clear(queue); /* its first job */
+    odi_record *record =
+        odi_record_new(&queue->pool->team, queue, group, key, &odi_queue_owner);
+
+    if (record == NULL)
+        return NULL;
+    put_in_front(queue, record);
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
+        odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
+    return record;
+}
+
+odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
+{
+    od_queue *queue = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    odi_record *record = make_record(queue, group, key);
+    odi_lock_release(&queue->watch.lock);
+    return record;
+}
+
+/* The record without a group; made when it is first needed, and after a cancel. It is linked
+ * and named under one lock, so that a cancel closes both or neither. */
+ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    odi_record *newest = queue->newest[key];
+    odi_record *record = odi_load_relaxed(&queue->current[key]); /* relaxed: locked */
+    if (record == NULL && newest != NULL)
+        record = odi_record_serve_again(newest, renew);
+    if (record == NULL && (record = make_record(queue, NULL, key)) != NULL && newest != NULL)
+        odi_record_succeed(record, newest);
+    if (record != NULL) {
+        queue->newest[key] = record;
+        odi_store_release(&queue->current[key], record, L5);
+    }
+    odi_lock_release(&queue->watch.lock);
+    return record;
+}
+
+/* NULL: the pool is not open, or memory is short. A pool that has admitted a job does so until its stop, or a
+ * fork, after both of which a queue's records are made anew: only then is it looked at. */
+ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
+{
+    if (group != NULL) {
+        odi_record *last = odi_load_acquire(&group->last, L5);
+
+        /* relaxed: a record that changes hands was stale or closed before; asked again */
+        if (ODI_LIKELY(last != NULL && odi_record_is(last, queue, group) &&
+                       odi_record_key(last) == key &&
+                       !(odi_load_relaxed(&last->flags) & ODI_RECORD_STALE)))
+            return last;
+        return odi_pool_is_open(queue->pool)
+                   ? odi_group_record(group, queue, key, odi_queue_make_record)
+                   : NULL;
+    }
+    odi_record *record = odi_load_acquire(&queue->current[key], L5);
+    if (ODI_LIKELY(record != NULL))
+        return record;
+    return odi_pool_is_open(queue->pool) ? make_current(queue, key) : NULL;
+}
+
+odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t key)
+{
+    return find_record(queue, group, key);
+}
+
+/* ---- submitting ---- */
+
+ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, od_status *status)
+{
+    odi_record *record = NULL;
+
+    do { /* twice only where it stops meanwhile */
+        *status = odi_pool_admit(queue->pool);
+        if (*status == OD_OK)
+            record = find_record(queue, group, key);
+    } while (*status == OD_OK && record == NULL && !odi_pool_is_open(queue->pool));
+    return record;
+}
+
+/* There was no record for the job. */
+ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key,
+                                                odi_entry job)
+{
+    od_status status;
+
+    if (odi_queue_admit(queue, group, key, &status) != NULL)
+        return odi_queue_submit(queue, group, key, job);
+    if (status != OD_OK)
+        return odi_pool_refuse(queue->pool, status, job);
+    odi_queue_run_uncounted(queue, group, key, job);
+    return OD_OK;
+}
+
+ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    odi_worker *worker = odi_worker_self;
+    odi_record *record;
+    odi_entry labelled;
+
+    for (;;) {
+        record = find_record(queue, group, key);
+        if (ODI_UNLIKELY(record == NULL))
+            return submit_without_record(queue, group, key, job);
+        if (worker != NULL && odi_worker_use_reserved(worker, record))
+            break;
+        /* relaxed: a hint, the inbox's lock decides */
+        if (group == NULL && !(key & ODI_KEY_BARRIER) &&
+            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+            bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
+
+            if (odi_queue_submit_to_line(queue, record, job)) {
+                if (ODI_UNLIKELY(urgent))
+                    odi_queue_raise_all(queue, key);
+                return OD_OK;
+            }
+        }
+        if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
+            break;
+    }
+    if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled))) {
+        (void)odi_run_outside_of(record, job);
+        return OD_OK;
+    }
+    /* relaxed: L2's fence stands before it */
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
+        bool urgent = (key & ODI_KEY_BAND) < queue->band; /* as above */
+
+        if (odi_queue_push(queue, labelled)) {
+            if (ODI_UNLIKELY(urgent))
+                odi_queue_raise_all(queue, key & ODI_KEY_BAND);
+            return OD_OK;
+        }
+    }
+    odi_pool_submit(queue->pool, odi_record_band(record), labelled);
+    return OD_OK;
+}
+
+od_status odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    return submit(queue, group, key, job);
+}
+
+/* Its record counts the job. False: there is no room for it. */
+static bool keep(od_queue *queue, uint32_t band, odi_entry labelled, odi_wait_node *room)
+{
+    /* relaxed: L2's fence stands before it */
+    if (odi_load_relaxed(&odi_record_of_job(labelled)->flags) & ODI_RECORD_DIVERTED) {
+        bool urgent = band < queue->band; /* as in submit */
+        odi_pushed pushed = odi_queue_push_if_room(queue, labelled);
+
+        if (pushed == ODI_NO_ROOM)
+            return odi_queue_keep_in(queue, room, labelled);
+        if (ODI_UNLIKELY(pushed == ODI_PUSHED && urgent))
+            odi_queue_raise_all(queue, band);
+        if (ODI_LIKELY(pushed == ODI_PUSHED))
+            return true;
+    }
+    return odi_pool_submit_if_kept(queue->pool, band, labelled);
+}
+
+bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_wait_node *room)
+{
+    uint32_t band = key & ODI_KEY_BAND;
+    odi_record *record;
+    odi_entry labelled;
+
+    for (;;) {
+        record = find_record(queue, NULL, key);
+        if (ODI_UNLIKELY(record == NULL)) { /* without one it could not be known for a barrier */
+            if (odi_pool_refuse(queue->pool, odi_pool_admit(queue->pool), job) == OD_STOPPED)
+                return true;
+            return !(key & ODI_KEY_BARRIER) &&
+                   (odi_queue_keep_in(queue, room, job) || odi_queue_run_if_open(queue, job));
+        }
+        /* relaxed: as in submit */
+        if (!(key & ODI_KEY_BARRIER) &&
+            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+            bool urgent = band < queue->band; /* as in submit */
+
+            if (odi_queue_submit_to_line(queue, record, job)) {
+                if (ODI_UNLIKELY(urgent))
+                    odi_queue_raise_all(queue, band);
+                return true;
+            }
+        }
+        if (ODI_LIKELY(odi_record_count(record, queue, NULL, 1)))
+            break;
+    }
+    if (ODI_LIKELY(odi_record_label(record, job, &labelled))) {
+        if (ODI_LIKELY(keep(queue, band, labelled, room)))
+            return true;
+        (void)odi_record_unlabel(&labelled);
+    }
+    if (odi_record_withdraw(record))
+        return false;
+    odi_job_discard(job); /* a cancel has counted it */
+    return true;
+}
+
+bool odi_queue_has_record(od_queue *queue, uint32_t key)
+{
+    od_status status = odi_pool_admit(queue->pool);
+
+    return status == OD_STOPPED || (status == OD_OK && find_record(queue, NULL, key) != NULL);
+}
+
+/* The users' door: a queue with a limit looks first. */
+ODI_HOT_INLINE od_status enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    if (ODI_UNLIKELY(queue->pending_limit > 0))
+        return odi_limit_submit(queue, group, key, job);
+    return submit(queue, group, key, job);
+}
+
+od_status odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    return enter(queue, group, key, job);
+}
+
+static uint32_t band_of(const od_queue *queue, int32_t band)
+{
+    uint32_t own = queue->band;
+
+    return band >= 0 && (uint32_t)band < own ? (uint32_t)band : own;
+}
+
+/* What the flags make of the band. Sees to it that a barrier finds a line. */
+ODI_COLD uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags)
+{
+    uint32_t key = band_of(queue, band);
+
+    if (flags & OD_ENFORCE_BAND && (uint32_t)band < ODI_BANDS)
+        key = (uint32_t)band;
+    if (flags & OD_BARRIER) {
+        odi_queue_keep_line(queue);
+        key |= ODI_KEY_BARRIER;
+    }
+    return key;
+}
+
+od_status od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
+                         void *context)
+{
+    return enter(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
+}
+
+od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                              void (*function)(void *), void *context)
+{
+    return enter(queue, group, odi_queue_key(queue, band, flags), odi_job_plain(function, context, 0));
+}
+
+void od_queue_async_task(od_queue *queue, int32_t band, void *task)
+{
+    od_pool *pool = queue->pool; /* here and below: asked first, the job may be the queue's last */
+
+    odi_pool_expect(pool, od_queue_async(queue, NULL, band, od_task_run, task));
+}
+
+void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0)));
+}
+
+void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0)));
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+/* The doors for Swift closures: a closure parameter is two words, and `__owned` gives us its
+ * context's reference. See Sources/OverdriveCore/Queue/ClosureDoor.swift for the other side. */
+__attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
+                                                       od_queue *queue, od_group *group,
+                                                       int32_t band);
+__attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
+                                                           od_queue *queue, od_group *group,
+                                                           int32_t band);
+__attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
+                                                            od_queue *queue, od_group *group,
+                                                            int32_t band, uint32_t flags);
+
+__attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
+                                                       od_queue *queue, od_group *group,
+                                                       int32_t band)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
+}
+
+__attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
+                                                           od_queue *queue, od_group *group,
+                                                           int32_t band)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
+}
+
+__attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
+                                                            od_queue *queue, od_group *group,
+                                                            int32_t band, uint32_t flags)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, enter(queue, group, odi_queue_key(queue, band, flags),
+                                odi_job_closure(code, captures, 0)));
+}
+#endif
+
+/* ---- life ---- */
+
+od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label)
+{
+    od_queue_options options = {.band = band, .width = width, .label = label};
+
+    return od_queue_create_with(pool, &options);
+}
+
+od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
+{
+    int32_t width = options->width;
+    const char *label = options->label != NULL ? options->label : "";
+    bool limited = options->pending_limit > 0; /* its jobs are counted in the line */
+    /* One that has had no job yet is closed too: a first barrier need not look outside. */
+    bool diverted = width != OD_UNLIMITED || options->inactive || limited ||
+                    options->target != NULL || !options->shared;
+
+    if ((uint32_t)options->band >= ODI_BANDS)
+        odi_trap("od_queue_create: there is no band %d; choose one of od_band",
+                 (int)options->band);
+    if (width < 0)
+        odi_trap("od_queue_create: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
+    od_queue *queue = odi_arena_take(&queues);
+
+    if (queue == NULL)
+        return NULL;
+    odi_lock_acquire(&queue->watch.lock); /* who looks at its last generation holds this */
+    queue->pool = pool;
+    queue->band = (uint32_t)options->band;
+    snprintf(queue->label, sizeof queue->label, "%s", label);
+    odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
+    for (uint32_t each = 0; each < ODI_KEYS; each++) {
+        odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
+        queue->newest[each] = NULL;
+    }
+    queue->records = NULL;
+    queue->line = queue->early = (odi_fifo){0};
+    queue->child_passes = 0;
+    odi_earmark_forget(queue);
+    queue->first_node = NULL;
+    queue->gate = (odi_gate){
+        .width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED,
+        .most = (int32_t)pool->team.capacity,
+        .suspensions = options->inactive,
+        .inactive = options->inactive,
+        .complete = diverted, /* nothing is given to the pool directly */
+        .never_reopens = limited,
+    };
+    odi_queue_forget_drainers(queue);
+    queue->released = false;
+    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
+    odi_queue_drop_batches(queue);
+    odi_store_relaxed(&queue->takes, 0);
+    odi_store_relaxed(&queue->reach, 0);
+    queue->inbox.fifo = (odi_fifo){0};
+    odi_store_relaxed(&queue->inbox.waiting, 0);
+    queue->inbox.reserved_for = NULL;
+    queue->inbox.reserved = 0;
+    queue->inbox.wants = true;
+    queue->pending_limit = options->pending_limit;
+    queue->overflow = options->overflow;
+    queue->refused = 0;
+    queue->shared = options->shared;
+    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
+    queue->children = 0;
+    odi_target_forget_need(queue);
+    queue->before = NULL;
+    odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
+    odi_lock_release(&queue->watch.lock);
+    if (options->target != NULL)
+        odi_target_adopt(queue, options->target);
+    return queue;
+}
+
+/* Whether nothing is left that could touch a released queue. Lock held. */
+static bool is_over(od_queue *queue)
+{
+    if (!queue->released || queue->gate.held > 0 || queue->children > 0 ||
+        odi_queue_has_passes(queue) || !odi_queue_is_clear(queue) ||
+        queue->watch.notifications != NULL) /* who owes these comes here again */
+        return false;
+    return odi_records_empty_or_watched(queue->records, odi_record_next_of_queue);
+}
+
+/* Takes the records of a queue that is over off the chain. Lock held. */
+static odi_record *take_dead(od_queue *queue)
+{
+    odi_record *dead = NULL, *next;
+
+    for (odi_record *record = queue->records; record != NULL; record = next) {
+        next = record->next_of_queue;
+        if (take_off_if_dead(queue, record, true)) {
+            record->next_of_queue = dead;
+            dead = record;
+        }
+    }
+    return dead;
+}
+
+void odi_queue_reap(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool over = is_over(queue);
+    odi_record *dead = over ? take_dead(queue) : NULL;
+    over = over && queue->records == NULL;
+    if (over) {
+        queue->released = false; /* whoever comes late finds nothing to do */
+        odi_fifo_free(&queue->line);
+        odi_fifo_free(&queue->early);
+        odi_fifo_free(&queue->inbox.fifo);
+        odi_queue_free_batches(queue);
+    }
+    odi_lock_release(&queue->watch.lock);
+
+    while (dead != NULL) {
+        odi_record *next = dead->next_of_queue;
+        odi_group *group = odi_load_acquire(&dead->group, L5);
+
+        if (group != NULL) {
+            odi_group_forget(group, dead);
+            /* A count that came too late may have had it watched for the group meanwhile. */
+            odi_group_drained(group);
+        }
+        odi_record_free(dead);
+        dead = next;
+    }
+    if (over) {
+        od_queue *target = odi_target_gate(queue);
+
+        odi_arena_give(&queues, queue);
+        if (target != NULL)
+            odi_target_forget(target);
+    }
+}
+
+void od_queue_release(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->released = true;
+    queue->gate.inactive = false;
+    queue->gate.suspensions = 0;
+    odi_queue_open_if_clear(queue);
+    odi_queue_settle_and_release(queue);
+    odi_queue_reap(queue);
+}
+
+static void forget_what_waits(void *object)
+{
+    od_queue *queue = object;
+
+    queue->watch.lock = (odi_lock){0};
+    queue->watch.notifications = NULL; /* the parent makes them */
+    queue->watch.waiters = NULL;       /* and wakes these */
+    odi_store_relaxed(&queue->watch.interested, 0); /* relaxed: one thread exists */
+    queue->inbox.lock = (odi_lock){0};
+    queue->inbox.fifo = (odi_fifo){0}; /* the parent's fifos; their memory stays */
+    odi_store_relaxed(&queue->inbox.waiting, 0); /* relaxed: one thread exists */
+    queue->inbox.reserved_for = NULL;
+    queue->inbox.reserved = 0;
+    queue->inbox.wants = true;
+    for (uint32_t key = 0; key < ODI_KEYS; key++) {
+        odi_store_relaxed(&queue->current[key], (odi_record *)NULL); /* relaxed: one thread exists */
+        queue->newest[key] = NULL;
+    }
+    queue->records = NULL;
+    queue->line = queue->early = (odi_fifo){0};
+    odi_queue_drop_batches(queue);
+    queue->child_passes = 0;
+    queue->first_node = NULL;
+    odi_gate_forked(&queue->gate);
+    odi_queue_forget_drainers(queue);
+    odi_target_forget_need(queue);
+    odi_earmark_forget(queue);
+    queue->before = NULL;
+    odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
+}
+
+static void hold_again(const od_scope *scope)
+{
+    for (; scope != NULL; scope = scope->outer) {
+        od_queue *each = scope->queue;
+
+        do {
+            each->gate.held += scope->holds_place;
+            each = odi_target_gate(each);
+        } while (each != NULL && each != scope->beyond);
+        scope->queue->gate.exclusive |= scope->exclusive;
+        odi_add_relaxed(&scope->queue->visitors, scope->visits); /* relaxed: one thread exists */
+    }
+}
+
+/* The places that the surviving thread holds, in a sync or a drainer, are still held. It earmarks none of
+ * them: who earmarks waits, and does not fork. */
+static void forked(void)
+{
+    odi_arena_forked(&queues, forget_what_waits);
+    odi_cycles_forked();
+    odi_targets_forked();
+    hold_again(odi_scopes);
+    for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)
+        hold_again(below->scopes);
+}
+
+/* ---- stop, and reports ---- */
+
+void odi_queues_visit(void (*visit)(void *queue, void *context), void *context)
+{
+    odi_arena_visit(&queues, visit, context);
+}
+
+static void cancel_if_of(void *object, void *pool)
+{
+    od_queue *queue = object;
+
+    odi_lock_acquire(&queue->watch.lock);
+    if (queue->pool == pool && queue->records != NULL)
+        (void)odi_queue_cancel(queue);
+    else
+        odi_lock_release(&queue->watch.lock);
+}
+
+/* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
+static bool is_owed(od_queue *queue)
+{
+    od_queue *target = odi_target_gate(queue);
+    bool owed = queue->gate.coming > 0;
+
+    if (owed && target != NULL) {
+        odi_lock_acquire(&target->watch.lock);
+        owed = target->child_passes == 0 && !odi_target_has_deferred(queue);
+        odi_lock_release(&target->watch.lock);
+    }
+    return owed;
+}
+
+typedef struct {
+    const od_pool *pool;
+    bool found;
+} debt;
+
+static void find_debt(void *object, void *raw)
+{
+    od_queue *queue = object;
+    debt *it = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    it->found = it->found || (queue->pool == it->pool && is_owed(queue));
+    odi_lock_release(&queue->watch.lock);
+}
+
+static bool is_any_owed(od_pool *pool)
+{
+    debt it = {pool, false};
+
+    odi_arena_visit(&queues, find_debt, &it);
+    return it.found;
+}
+
+/* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
+static void cancel_all_of(od_pool *pool)
+{
+    odi_arena_visit(&queues, cancel_if_of, pool);
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    odi_fork_above = forked;
+    odi_cancel_above = cancel_all_of;
+    odi_owed_above = is_any_owed;
+}

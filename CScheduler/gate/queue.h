@@ -1,0 +1,325 @@
+/* queue.h — a queue's order and limits, between its submitters and the pool.
+ *
+ * An *open* queue (unlimited, not suspended) has no line: its jobs go straight to the pool.
+ * A *diverted* one keeps them in its line and gives the pool drainers instead: plain jobs
+ * that take the line's jobs one after the other. Each drainer, and each sync caller whose
+ * turn has come, holds one of the permits of the queue's gate (job/gate.h), which decides who may; of a suspended
+ * queue, where memory is short, shortage.c.
+ *
+ * States   (new)    -> diverted   but for a shared one; so it stays while it has had no job
+ *          open     -> diverted   suspend, set_width: the records' flag, then under the lock
+ *          diverted -> open       unlimited, not suspended, line empty: under the lock
+ *
+ * What a worker meets of a queue that was diverted after the push comes back to the line
+ * (`early`, which is served first). A sync caller waits in the line like a job, as a *wait node*:
+ * the drainer that meets it passes its place on. How that wait ends: by that drainer.
+ *
+ * What is submitted arrives in the inbox, under a lock of its own; a drainer takes several
+ * short jobs into its drain batch. A job is served in this order: early, drain batches (what was taken back),
+ * line, inbox, listed wait nodes.
+ *
+ * Owns     its records, its line, its waiters. A queue's memory is never unmapped or reused
+ *          as anything else.
+ * Locks    watch.lock guards everything below it; order: group, queue, inbox, cancel.
+ *
+ * Edges    L2  submit <-> divert   light/heavy fence   as in job/record.h
+ *          Q1  grant -> sync caller       release/acquire     what ran before in the line
+ *          Q3  claim <-> take back   see drain_batch.h
+ *          Q5  adopt -> context      acq_rel/acquire   what the queue's user keeps with it
+ */
+#ifndef ODI_GATE_QUEUE_H
+#define ODI_GATE_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "gate/drain_batch.h"
+#include "gate/inbox.h"
+#include "include/od_queue.h"
+#include "job/gate.h"
+#include "job/job.h"
+#include "job/record.h"
+#include "job/watch.h"
+#include "os/clock.h"
+#include "pool/pool.h"
+#include "queue/fifo.h"
+#include "worker/override.h"
+#include "worker/run.h"
+
+#pragma GCC visibility push(hidden)
+
+#define ODI_KEYS (ODI_KEY_BARRIER + ODI_BANDS)
+
+/* So many drainers of one line take several jobs at a time; further ones take one. */
+enum { ODI_DRAIN_BATCHES = 2 };
+
+/* A sync caller in the line; or, in the frame of its submitter or its timer, a job that the line
+ * had no memory for. */
+typedef struct odi_wait_node {
+    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
+    bool exclusive;               /* a sync caller's barrier */
+    od_queue *through;   /* the queue on this one whose place it holds already, or for which its
+                          * thread earmarks a place of this one, or NULL */
+    odi_entry entry;
+    struct odi_wait_node *next; /* of those that the line had no memory for */
+} odi_wait_node;
+
+struct od_queue {
+    /* Constant. */
+    od_pool *pool;
+    uint32_t band;
+    uint32_t pending_limit; /* 0: none; see limit.h */
+    od_overflow overflow;
+    bool shared;
+    odi_atomic(od_queue *) target; /* or NULL; changes while the queue is inactive: see target.h */
+    char label[OD_LABEL_BYTES];
+
+    odi_atomic(void *) context; /* its user's, adopted once */
+
+    odi_atomic(odi_record *) current[ODI_KEYS]; /* the record without a group, per key */
+
+    ODI_LINE_ALIGNED odi_watch watch;
+    odi_record *records; /* all of them; cancelled ones, behind the others, serve again */
+    odi_record *newest[ODI_KEYS]; /* without a group: it serves, or did last */
+    odi_fifo line, early;
+    struct odi_wait_node *first_node, *last_node; /* what the line had no memory for: served after it */
+    odi_gate gate; /* its permits: drainers, sync callers and tasks hold them */
+    /* See drain_batches.c. */
+    odi_atomic(uint32_t) takes; /* by drainers; written under the lock */
+    uint32_t back;              /* what drain batches hold that was taken back */
+    odi_atomic(int32_t) reach;  /* a drainer takes so many jobs more than one; written as above */
+    /* See override.c. */
+    uint32_t drainers_waiting;      /* drainers among them that wait in the pool */
+    uint32_t passes[ODI_BANDS];     /* what waits there for drainers' sake, by band */
+    uint32_t overridden[ODI_BANDS]; /* so many of the next entries are served in that band */
+    uint32_t raised;                /* the bands of which some are */
+    bool released;
+    uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
+    uint64_t refused;   /* see limit.c */
+    /* Under the target's lock. See target.h. */
+    odi_wait_node pass_in_need;
+    uint32_t deferred[ODI_BANDS];
+    uint32_t children;     /* queues that have this one as their target */
+    uint32_t child_passes; /* passes of theirs in the line, which a limit does not count */
+    /* See earmark.h. */
+    odi_wait_node *first_back, *last_back; /* holders that want it back */
+    od_queue *first_awaited;               /* the queues whose permit they wait for */
+    uint32_t awaited_passes;               /* deferred ones of these */
+    uint32_t passed_over[ODI_BANDS];       /* passes in the target's line since before it was awaited */
+    uint32_t awaited; /* so many wait for a permit in this queue; written under both locks */
+    od_queue *next_awaited; /* the rest under the target's lock */
+    odi_wait_node *first_caller, *last_caller; /* sync callers through this one, while it is awaited */
+    uint32_t callers_in_line;                  /* the same in the target's line */
+    odi_record *before; /* from here on the chain's jobs may be outside of the line */
+    odi_drain_batch *batches; /* ODI_DRAIN_BATCHES of them while the line is in use; NULL: none was needed yet */
+    odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
+    ODI_LINE_ALIGNED odi_inbox inbox;
+    ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
+};
+
+/* Waits in the line for a place; a checked build looks for a circle of waits. `through`: the queue
+ * on this one whose place the caller holds, or NULL. Not held. */
+void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through);
+
+/* What a drainer that holds a place has taken. */
+typedef struct {
+    odi_entry first;        /* a job; code 0: none */
+    odi_drain_batch *batch; /* further jobs, to be claimed; NULL: none */
+    int32_t batch_end;      /* where those end */
+} odi_taken;
+
+/* What follows from a change of places, width or suspension, to be done without the lock. */
+typedef struct {
+    uint32_t passes, band; /* for drainers, which hold places already: to be given to the pool */
+    odi_reserved reserved; /* of a line in which nothing of its own waits */
+} odi_settlement;
+
+/* queue.c */
+extern const odi_record_owner odi_queue_owner;
+odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
+/* Nothing was accepted where these return anything but OD_OK: see odi_pool_admit. */
+od_status odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+/* Without a group or a limit, and for who can neither wait nor run the job here. What the line has
+ * no memory for is kept in `room` until it is taken, before it runs. False: memory is short all the
+ * same, and the job is still the caller's. */
+bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_wait_node *room);
+/* The record for such a job is there, or is made now, with the pool's first thread. False: memory is short, or no
+ * thread is to be had. */
+bool odi_queue_has_record(od_queue *queue, uint32_t key);
+/* The same through the limit of a queue that has one. */
+od_status odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+
+/* The queue as a set to be waited for. */
+odi_set odi_queue_set(od_queue *queue);
+
+/* The record to count such a job on: NULL when memory is short, or the pool admits none. It is asked again after the
+ * count (odi_record_is). */
+odi_record *odi_queue_find_record(od_queue *queue, struct odi_group *group, uint32_t key);
+/* The same where there was none: begins the pool, or another thread has done so since. NULL with OD_OK: memory is
+ * short. */
+odi_record *odi_queue_admit(od_queue *queue, struct odi_group *group, uint32_t key, od_status *status);
+uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags);
+void odi_queue_reap(od_queue *queue);
+
+/* Lock held; releases it. */
+uint64_t odi_queue_cancel(od_queue *queue);
+
+/* Calls `visit` for every queue there ever was; one that is over has no records. */
+void odi_queues_visit(void (*visit)(void *queue, void *context), void *context);
+
+/* divert.c, drain.c. The lock is held where it says so. */
+bool odi_queue_push(od_queue *queue, odi_entry labelled);
+/* The same, not held; a cancelled job has no room. */
+typedef enum { ODI_PUSHED, ODI_NO_LINE, ODI_NO_ROOM } odi_pushed;
+odi_pushed odi_queue_push_if_room(od_queue *queue, odi_entry labelled);
+void odi_queue_divert(odi_record *record, odi_entry job);
+void odi_queue_set_diverted(od_queue *queue, bool diverted); /* held */
+void odi_queue_open_if_clear(od_queue *queue);               /* held */
+odi_settlement odi_queue_settle(od_queue *queue);            /* held: see below */
+void odi_queue_carry_out(od_queue *queue, odi_settlement settlement); /* not held */
+void odi_queue_settle_and_release(od_queue *queue); /* held; releases it, and does what follows */
+bool odi_entry_is_cancelled(odi_entry entry);                /* held */
+void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band); /* not held */
+bool odi_queue_is_clear(const od_queue *queue);              /* held */
+void odi_queue_purge(od_queue *queue);                       /* not held */
+
+/* Counts and queues a job of a record without a group in one critical section. False: it has
+ * to be counted and pushed as usual (not diverted any more, cancelled, memory is short). */
+bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job);
+
+/* Sees to a drainer after a push, where the inbox wants one. Not held. */
+void odi_queue_see_to_drainers(od_queue *queue);
+
+/* shortage.c: memory is short for a job. Both run or discard it, perhaps after a wait. Not held.
+ * The line has no memory for it: */
+void odi_queue_push_without_memory(od_queue *queue, odi_entry labelled);
+/* The same for who must not wait: what is in the line is kept in `room`. False: there is no line, or
+ * nothing may keep the job waiting, or it is cancelled. */
+bool odi_queue_keep_in(od_queue *queue, odi_wait_node *room, odi_entry entry);
+bool odi_queue_run_if_open(od_queue *queue, odi_entry job); /* uncounted; false: there is a line */
+/* There is no record: it is counted nowhere, but by its group. */
+void odi_queue_run_uncounted(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
+
+/* Takes back the reserved counts of the queue's inbox, whichever generation it is in. Not held. */
+void odi_queue_return_reserved(od_queue *queue);
+
+/* barrier.c. From here on the queue keeps its line, so that a barrier can be pushed: it waits
+ * for what is outside. Not held. */
+void odi_queue_keep_line(od_queue *queue);
+bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled); /* not held; false: not kept */
+void odi_queue_end_barrier(od_queue *queue); /* not held: the place is kept */
+void odi_queue_before_drained(od_queue *queue);
+
+/* A sync caller on an open queue is counted, because a barrier waits for it. False: the queue
+ * is diverted. Not held. */
+bool odi_queue_visit(od_queue *queue);
+void odi_queue_end_visit(od_queue *queue);
+
+/* drain_batches.c. The lock is held. */
+static inline int odi_queue_drain_batches(const od_queue *queue) /* so many there are */
+{
+    return queue->batches != NULL ? ODI_DRAIN_BATCHES : 0;
+}
+void odi_queue_free_batches(od_queue *queue); /* nothing is in them, and nobody at them */
+void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *drainer);
+void odi_queue_put_down(odi_taken *taken); /* its drainer claims no more of it */
+void odi_queue_take_back(od_queue *queue); /* whatever is not claimed of any drain batch */
+void odi_queue_call_in(od_queue *queue); /* the same, if a drainer's next job is among it */
+bool odi_queue_pop_batch(od_queue *queue, odi_entry *entry);
+bool odi_queue_peek(od_queue *queue, odi_entry *entry); /* the line's next, without the drain batches' */
+int32_t odi_queue_offered(const od_queue *queue); /* what is not claimed: it becomes less */
+void odi_queue_measure(od_queue *queue, uint64_t ticks); /* what the last take took */
+void odi_queue_drop_batches(od_queue *queue); /* nobody else is there */
+
+/* override.c. The lock is held where nothing else is said. */
+uint32_t odi_queue_waiting(od_queue *queue); /* entries of the line; the inbox's are a hint */
+/* The next so many entries are served in this band, if it is higher. odi_queue_settle follows. */
+void odi_queue_raise(od_queue *queue, uint32_t band, uint32_t entries);
+void odi_queue_raise_waiting(od_queue *queue, uint32_t band); /* all that waits now */
+void odi_queue_raise_all(od_queue *queue, uint32_t band); /* the same; not held */
+/* Of a raised line: so many entries came in front, or (below 0) have left. */
+void odi_queue_pass_raised(od_queue *queue, int32_t entries);
+void odi_queue_limit_raised(od_queue *queue, uint64_t waiting);
+void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement);
+/* The drainer's slice of its worker is over: it waits in the pool. True: it needs a pass of this
+ * band; false: one lies there already. Not held. */
+bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken);
+/* A pass of this band has come up. False: nobody waits for it; or the line is not in so
+ * high a band any more, and the settlement (may be NULL: then it serves) says what follows. */
+bool odi_queue_begin_drainer(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement);
+/* The drainer takes the place that the settlement gives to another one. */
+void odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement);
+/* A pass for the queue's drainers, of this band. */
+odi_entry odi_queue_pass(od_queue *queue, uint32_t band);
+bool odi_is_pass(odi_entry entry);
+od_queue *odi_queue_of_pass(odi_entry pass);
+bool odi_queue_has_passes(const od_queue *queue);
+void odi_queue_forget_drainers(od_queue *queue);
+
+/* Names what the records of a set that have jobs outstanding are served in, and begins the override.
+ * The set's lock is not held. */
+void odi_queue_override(odi_override *override, odi_watch *watch, odi_record **first, odi_record_walk *next);
+
+/* The band of what the calling thread does: its job's; outside of jobs the highest on the main
+ * thread, and the middle one elsewhere. */
+uint32_t odi_band_of_thread(void);
+
+/* line.c. The lock is held. What may be taken by who holds so many permits itself: */
+odi_front odi_queue_front(od_queue *queue, int32_t own);
+/* Takes what is next, if a permit that the caller holds may be used for it; of the sync callers alone,
+ * who have it then. */
+bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers);
+
+/* callers.c: what marks a line's entry as a sync caller; it is never called. */
+void odi_wait_node_mark(void *unused);
+
+/* The drainers of queues on this one are the engine's own entries too. */
+static inline bool odi_is_wait_node(odi_entry entry)
+{
+    return entry.code == odi_job_plain(odi_wait_node_mark, NULL, ODI_TAG_INTERNAL).code;
+}
+
+static inline odi_wait_node *odi_wait_node_of(odi_entry entry)
+{
+    return (odi_wait_node *)(uintptr_t)entry.context;
+}
+
+static inline bool odi_entry_is_barrier(odi_entry entry)
+{
+    odi_record *record = odi_record_of_job(entry);
+
+    if (record != NULL)
+        return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
+    return odi_is_wait_node(entry) && odi_wait_node_of(entry)->exclusive;
+}
+
+/* Waits in the line for a place on behalf of the calling thread. Not held. */
+void odi_queue_take_permit(od_queue *queue, bool exclusive, od_queue *through);
+void odi_queue_give_permit(od_queue *queue, bool exclusive); /* gives it up. Not held */
+
+/* The same in two steps, for who gives up several: where there are no workers, what follows runs on
+ * the calling thread, and may wait for any of them. Not held, both. */
+typedef struct {
+    odi_settlement settlement;
+    bool over;
+} odi_left;
+odi_left odi_queue_leave(od_queue *queue, bool exclusive);
+void odi_queue_follow_up(od_queue *queue, odi_left left);
+/* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
+void odi_wait_node_grant(odi_wait_node *waiting);
+/* A sync caller goes into the line, from the list of its own queue. Held. */
+void odi_queue_line_up_caller(od_queue *queue, odi_wait_node *caller);
+
+/* Keeps what the line has no memory for in its caller's frame. Held. */
+void odi_queue_list(od_queue *queue, odi_wait_node *listed, odi_entry entry);
+/* The oldest of those. Held: a job is in the drainer's hands from here on. */
+bool odi_queue_take_listed(od_queue *queue, odi_entry *entry);
+
+/* Gives the calling worker's place over and sleeps until it is granted; `what` the wait is, for reports. Not
+ * held. */
+void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,214 @@
+/* report.c — what a pool's workers do, and what waits where: a look at a moment, for people. */
+#include "include/od_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "gate/queue.h"
+#include "os/clock.h"
+#include "worker/worker.h"
+
+/* The label changes under the queue's lock, when its memory serves another queue. */
+static void copy_label(od_queue *queue, char *label)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    memcpy(label, queue->label, OD_LABEL_BYTES);
+    odi_lock_release(&queue->watch.lock);
+}
+
+/* How long the worker's job has run: at least since somebody first met it, a look or the monitor; at
+ * most since the worker noted the time before, or came back from a wait in a job before, and just so if
+ * the first was before this job. Under the team's lock. */
+static void tell_times(odi_worker *worker, uint64_t activity, od_worker_report *report)
+{
+    int64_t now = odi_clock_coarse();
+    /* relaxed, both: hints, written by the owner one after the other */
+    int64_t noted_ns = odi_load_relaxed(&worker->noted_ns);
+    bool is_first = odi_load_relaxed(&worker->noted_jobs) + 1 == activity;
+    int64_t back_ns = odi_load_relaxed(&worker->back_ns);
+
+    if (back_ns > noted_ns && odi_load_relaxed(&worker->back_jobs) < activity) /* relaxed: as above */
+        noted_ns = back_ns;
+
+    if (worker->reported_jobs != activity || worker->reported_ns == 0) {
+        worker->reported_jobs = activity;
+        worker->reported_ns = now;
+    }
+    int64_t met = worker->reported_ns;
+    if (worker->watched_jobs == activity && worker->watched_ns != 0 && worker->watched_ns < met)
+        met = worker->watched_ns;
+    int64_t most = noted_ns != 0 && noted_ns < met ? noted_ns : met;
+    report->running_ns = now - (is_first ? most : met);
+    report->running_at_most_ns = now - most;
+}
+
+/* What the worker's job has said that it waits for. */
+static void tell_wait(odi_worker *worker, od_worker_report *report)
+{
+    /* relaxed, all: for reports. A queue's memory stays one. */
+    od_queue *at = odi_load_relaxed(&worker->waits_at);
+
+    report->waits_for = odi_load_relaxed(&worker->waits_for);
+    report->waiting_ns = odi_clock_coarse() - odi_load_relaxed(&worker->waits_ns);
+    if (report->waits_for != NULL && at != NULL)
+        copy_label(at, report->waits_at);
+}
+
+static void look_at(odi_worker *worker, od_worker_report *report)
+{
+    uint64_t activity = odi_worker_activity(worker);
+    od_queue *queue = odi_load_relaxed(&worker->queue_running); /* relaxed: for reports */
+
+    report->thread_id = odi_load_relaxed(&worker->thread_id); /* relaxed: likewise */
+    report->node = worker->site->node;
+    report->executed = odi_worker_executed(worker);
+    for (int band = 0; band < ODI_BANDS; band++)
+        report->waiting += odi_deque_size(&worker->deques[band]);
+    if (worker->benched) {
+        report->doing = OD_WORKER_SPARE;
+    } else if (activity & 1) {
+        /* relaxed: a hint */
+        report->doing = odi_load_relaxed(&worker->says_blocking) ? OD_WORKER_BLOCKS
+                                                                 : OD_WORKER_RUNS;
+        tell_times(worker, activity, report);
+        if (report->doing == OD_WORKER_BLOCKS)
+            tell_wait(worker, report);
+        if (queue != NULL)
+            copy_label(queue, report->queue);
+    }
+}
+
+int od_pool_report_workers(od_pool *pool, od_worker_report *reports, int room)
+{
+    odi_team *team = &pool->team;
+    int count = 0;
+
+    odi_lock_acquire(&team->lock);
+    for (int slot = 0; slot < team->capacity && count < room; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
+
+        if (worker == NULL || !worker->present)
+            continue;
+        reports[count] = (od_worker_report){.index = slot};
+        look_at(worker, &reports[count++]);
+    }
+    odi_lock_release(&team->lock);
+    return count;
+}
+
+uint64_t od_pool_waiting(od_pool *pool)
+{
+    odi_team *team = &pool->team;
+    uint64_t waiting = 0;
+
+    for (int site = 0; site < team->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            waiting += odi_injector_size(&team->sites[site].injectors[band]);
+    }
+    return waiting;
+}
+
+typedef struct {
+    od_pool *pool;
+    od_queue_report *reports;
+    int room, count;
+} gathering;
+
+static void gather(void *object, void *raw)
+{
+    od_queue *queue = object;
+    gathering *all = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    bool is_of = queue->pool == all->pool && queue->records != NULL;
+    od_band band = (od_band)queue->band; /* with the lock: another generation may begin */
+    odi_lock_release(&queue->watch.lock);
+    if (!is_of)
+        return;
+    uint64_t pending = od_queue_pending(queue);
+    bool suspended = od_queue_is_suspended(queue), active = od_queue_is_active(queue);
+    if (pending == 0 && !suspended && active)
+        return;
+    if (all->count < all->room) {
+        od_queue_report *report = &all->reports[all->count];
+
+        *report = (od_queue_report){.pending = pending, .running = od_queue_running(queue),
+                                    .width = od_queue_width(queue),
+                                    .suspended = suspended, .active = active};
+        copy_label(queue, report->label);
+        report->band = band;
+    }
+    all->count++;
+}
+
+int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)
+{
+    gathering all = {pool, reports, room, 0};
+
+    odi_queues_visit(gather, &all);
+    return all.count;
+}
+
+void od_warnings_to(void (*take)(const char *sentence))
+{
+    odi_warn_to(take);
+}
+
+/* ---- why nothing goes on ---- */
+
+enum { WAITS_NAMED = 4 };
+
+/* Adds one worker's wait. */
+static int describe(odi_worker *worker, char *text, size_t size)
+{
+    char own[OD_LABEL_BYTES] = "", other[OD_LABEL_BYTES] = "";
+    /* relaxed, all: for reports. A queue's memory stays one. */
+    od_queue *queue = odi_load_relaxed(&worker->queue_running);
+    od_queue *at = odi_load_relaxed(&worker->waits_at);
+    const char *what = odi_load_relaxed(&worker->waits_for);
+    bool says = odi_load_relaxed(&worker->says_blocking);
+
+    if (queue != NULL)
+        copy_label(queue, own);
+    if (at != NULL && says)
+        copy_label(at, other);
+    int length = own[0] != 0 ? snprintf(text, size, "a closure of \"%s\"", own)
+                             : snprintf(text, size, "a closure");
+    if (length < 0 || (size_t)length >= size)
+        return length;
+    if (!says || what == NULL)
+        return length + snprintf(text + length, size - (size_t)length, " blocks");
+    length += snprintf(text + length, size - (size_t)length, " waits %s", what);
+    if (at == NULL || (size_t)length >= size)
+        return length;
+    return length + snprintf(text + length, size - (size_t)length, " \"%s\"", other);
+}
+
+static void describe_waits(od_pool *pool, char *text, size_t size)
+{
+    odi_team *team = &pool->team;
+    size_t length = 0;
+    int waits = 0;
+
+    odi_lock_acquire(&team->lock);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
+
+        if (worker == NULL || !worker->present || !(odi_worker_activity(worker) & 1))
+            continue;
+        if (waits++ >= WAITS_NAMED || length + 2 >= size)
+            continue;
+        memcpy(text + length, waits == 1 ? ": " : "; ", 3);
+        length += 2;
+        length += (size_t)describe(worker, text + length, size - length);
+    }
+    odi_lock_release(&team->lock);
+    if (waits > WAITS_NAMED && length < size)
+        (void)snprintf(text + length, size - length, "; and %d more", waits - WAITS_NAMED);
+}
+
+__attribute__((constructor)) static void register_above(void)
+{
+    odi_describe_waits_above = describe_waits;
+}

@@ -1,0 +1,317 @@
+#include "gate/target.h"
+
+#include <stdio.h>
+
+#include "base/invariant.h"
+#include "gate/earmark.h"
+
+static odi_lock targets;
+
+enum { SENTENCE_BYTES = 1024 };
+
+/* ---- who is on whom ---- */
+
+/* Under the lock of the targets. */
+ODI_COLD static void refuse(od_queue *queue, od_queue *target)
+{
+    char path[SENTENCE_BYTES] = "";
+    int length = 0;
+
+    for (od_queue *each = target; each != queue && length < (int)sizeof path;
+         each = odi_target_next(each))
+        length += snprintf(path + length, sizeof path - (size_t)length, "\"%s\" -> ", each->label);
+    odi_trap("TaskQueue.setTarget of \"%s\" would put it on itself: \"%s\" -> %s\"%s\"",
+             queue->label, queue->label, path, queue->label);
+}
+
+static void refuse_circle(od_queue *queue, od_queue *target)
+{
+    for (od_queue *each = target; each != NULL; each = odi_target_next(each)) {
+        if (each == queue)
+            refuse(queue, target);
+    }
+}
+
+/* The target has to know who runs on it from now on. */
+static void count_child(od_queue *target)
+{
+    if (target->shared)
+        return;
+    odi_lock_acquire(&target->watch.lock);
+    target->children++;
+    odi_lock_release(&target->watch.lock);
+}
+
+void odi_target_forget(od_queue *target)
+{
+    odi_lock_acquire(&target->watch.lock);
+    target->children--;
+    odi_lock_release(&target->watch.lock);
+    odi_queue_reap(target);
+}
+
+/* From here on all that runs on the target passes its line. May call notifications: no locks. */
+static void prepare(od_queue *target)
+{
+    if (!target->shared)
+        odi_queue_keep_line(target);
+}
+
+/* The queue's lock is held, or nobody else knows it. It is diverted since it was made. */
+static void adopt(od_queue *queue, od_queue *target)
+{
+    odi_invariant(odi_target_next(queue) == NULL);
+    if (target->pool != queue->pool)
+        odi_trap("TaskQueue \"%s\" cannot be on \"%s\", which is another scheduler's",
+                 queue->label, target->label);
+    count_child(target);
+    queue->gate.never_reopens = true;
+    odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_gate */
+}
+
+void odi_target_adopt(od_queue *queue, od_queue *target)
+{
+    prepare(target);
+    odi_lock_acquire(&queue->watch.lock);
+    adopt(queue, target);
+    odi_lock_release(&queue->watch.lock);
+}
+
+/* In one critical section with the look at `inactive`: a drainer that has begun without a place of
+ * the target could not be called back. */
+void od_queue_set_target(od_queue *queue, od_queue *target)
+{
+    if (target != NULL)
+        prepare(target);
+    odi_lock_acquire(&targets);
+    odi_lock_acquire(&queue->watch.lock);
+    if (!queue->gate.inactive)
+        odi_trap("TaskQueue.setTarget of \"%s\", which is active: make it with initiallyInactive, "
+                 "and set its target before activate()",
+                 queue->label);
+    od_queue *before = odi_target_gate(queue);
+    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */
+    refuse_circle(queue, target);
+    if (target != NULL)
+        adopt(queue, target);
+    odi_lock_release(&queue->watch.lock);
+    odi_lock_release(&targets);
+    if (before != NULL)
+        odi_target_forget(before);
+}
+
+/* ---- drainers ---- */
+
+/* Target's lock held, both. */
+
+static void line_up(od_queue *queue, od_queue *target, uint32_t band)
+{
+    odi_wait_node *need = &queue->pass_in_need;
+    odi_entry pass = odi_queue_pass(queue, band);
+
+    if (ODI_UNLIKELY(!odi_inbox_add(&target->inbox, pass))) {
+        if (odi_load_acquire(&need->granted, Q1) == 0) {
+            queue->deferred[band]++;
+            return;
+        }
+        odi_queue_list(target, need, pass);
+    }
+    target->child_passes++;
+    odi_queue_raise_waiting(target, band); /* what is before it is waited for */
+}
+
+/* The target is settled in one critical section with the push, because whoever runs the pass may
+ * end the queue's life, and with it the target's. */
+static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
+{
+    if (ODI_UNLIKELY(queue->awaited > 0)) {
+        queue->deferred[band]++;
+        target->awaited_passes++;
+    } else
+        line_up(queue, target, band);
+    return odi_queue_settle(target);
+}
+
+bool odi_target_has_deferred(const od_queue *queue)
+{
+    uint32_t passes = 0;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        passes |= queue->deferred[band];
+    return passes != 0;
+}
+
+void odi_target_line_up_deferred(od_queue *queue, od_queue *target)
+{
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        uint32_t passes = queue->deferred[band];
+
+        queue->deferred[band] = 0;
+        while (passes-- > 0)
+            line_up(queue, target, band);
+    }
+}
+
+void odi_target_send(od_queue *queue, uint32_t band)
+{
+    od_queue *target = odi_target_gate(queue);
+
+    odi_lock_acquire(&target->watch.lock);
+    odi_settlement settlement = send(queue, target, band);
+    odi_lock_release(&target->watch.lock);
+    odi_queue_carry_out(target, settlement);
+}
+
+/* One at a time: the next follows when this one comes up. */
+void odi_target_came_up(od_queue *queue)
+{
+    od_queue *target = odi_target_gate(queue);
+    odi_settlement settlement = {0};
+    uint32_t band = 0;
+
+    odi_lock_acquire(&target->watch.lock);
+    while (band < ODI_BANDS && queue->deferred[band] == 0)
+        band++;
+    if (ODI_UNLIKELY(band < ODI_BANDS && queue->awaited == 0)) {
+        queue->deferred[band]--;
+        settlement = send(queue, target, band);
+    }
+    odi_lock_release(&target->watch.lock);
+    odi_queue_carry_out(target, settlement);
+}
+
+void odi_target_forget_need(od_queue *queue)
+{
+    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: not shared, or one thread exists */
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        queue->deferred[band] = 0;
+}
+
+bool odi_target_wants_back(od_queue *queue)
+{
+    bool wants = false;
+
+    for (od_queue *each = odi_target_gate(queue); each != NULL && !wants;
+         each = odi_target_gate(each)) {
+        odi_lock_acquire(&each->watch.lock);
+        wants = !odi_gate_may_take(&each->gate) || !odi_queue_is_clear(each);
+        odi_lock_release(&each->watch.lock);
+    }
+    return wants;
+}
+
+bool odi_target_lock(od_queue *queue)
+{
+    bool may = true;
+
+    for (od_queue *each = odi_target_gate(queue); each != NULL; each = odi_target_gate(each)) {
+        odi_lock_acquire(&each->watch.lock);
+        may = may && each->gate.suspensions == 0;
+    }
+    return may;
+}
+
+void odi_target_unlock(od_queue *queue)
+{
+    od_queue *each = odi_target_gate(queue);
+
+    while (each != NULL) {
+        od_queue *next = odi_target_gate(each); /* its lock is what keeps that */
+
+        odi_lock_release(&each->watch.lock);
+        each = next;
+    }
+}
+
+bool odi_target_is_held(od_queue *queue)
+{
+    od_queue *each = odi_target_gate(queue);
+
+    while (each != NULL && !od_queue_is_current(each))
+        each = odi_target_gate(each);
+    return each != NULL;
+}
+
+bool odi_target_is_suspended(od_queue *queue)
+{
+    bool suspended = false;
+
+    for (od_queue *each = odi_target_gate(queue); each != NULL && !suspended;
+         each = odi_target_gate(each)) {
+        odi_lock_acquire(&each->watch.lock);
+        suspended = each->gate.suspensions > 0;
+        odi_lock_release(&each->watch.lock);
+    }
+    return suspended;
+}
+
+/* ---- sync callers ---- */
+
+/* The calling thread runs a barrier of the queue's. */
+static bool is_in_barrier(const od_queue *queue)
+{
+    const od_scope *scope = odi_scopes;
+
+    while (scope != NULL && !(scope->queue == queue && scope->exclusive))
+        scope = scope->outer;
+    return scope != NULL;
+}
+
+od_queue *od_queue_blocked_target(od_queue *queue)
+{
+    for (od_queue *each = odi_target_gate(queue); each != NULL; each = odi_target_gate(each)) {
+        if ((od_queue_width(each) == 1 && od_queue_is_current(each)) || is_in_barrier(each))
+            return each;
+    }
+    return NULL;
+}
+
+void odi_target_check(od_queue *queue)
+{
+    od_queue *blocked = od_queue_blocked_target(queue);
+
+    if (blocked != NULL && !od_queue_is_current(queue))
+        odi_trap("TaskQueue.sync on \"%s\" from a %s of \"%s\", the queue that it is on, would wait "
+                 "for itself: call the function directly instead",
+                 queue->label, is_in_barrier(blocked) ? "barrier" : "closure", blocked->label);
+}
+
+void odi_target_enter(od_scope *scope)
+{
+    od_queue *each = odi_target_gate(scope->queue);
+
+    scope->beyond = each;
+    odi_scopes = scope; /* from here on the caller is on what it holds places of */
+    od_queue *through = scope->queue;
+    while (each != NULL && !od_queue_is_current(each)) {
+        odi_queue_wait_for_permit(each, false, through);
+        through = each;
+        each = odi_target_gate(each);
+        scope->beyond = each;
+    }
+}
+
+/* All of them before anything follows from it. The queue's own place last: it is what keeps its
+ * target. */
+static void leave(const od_scope *scope, od_queue *each)
+{
+    if (each == scope->beyond) {
+        odi_queue_give_permit(scope->queue, scope->exclusive);
+        return;
+    }
+    od_queue *next = odi_target_gate(each);
+    odi_left left = odi_queue_leave(each, false);
+
+    leave(scope, next);
+    odi_queue_follow_up(each, left);
+}
+
+void odi_target_leave(od_scope *scope)
+{
+    leave(scope, odi_target_gate(scope->queue));
+}
+
+void odi_targets_forked(void)
+{
+    targets = (odi_lock){0};
+}

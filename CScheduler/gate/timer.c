@@ -1,0 +1,275 @@
+/* timer.c — a timer entry that submits a job to a queue when it is due (include/od_timer.h).
+ *
+ * One word says where the timer is and whether it is cancelled. Whoever moves it on owns it:
+ * who takes the timer entry off the wheel, then the queue's job, then the wheel again. A cancel
+ * only sets its bit, and owns the timer if it also finds the timer entry armed; otherwise the owner
+ * meets the bit before the next call. So the end comes once.
+ *
+ * Edges    T2  call -> cancel, over   acq_rel   what the calls wrote is readable by who finds
+ *                                               the timer over, and by the next call
+ *          T3  release -> free        acq_rel   the last reference sees all uses
+ */
+#include <stdlib.h>
+
+#include "base/invariant.h"
+#include "gate/queue.h"
+#include "include/od_timer.h"
+#include "os/clock.h"
+#include "worker/due.h"
+
+enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4 };
+
+/* So much later a call is tried again that memory was too short for. */
+#define AGAIN_NS ODI_MILLISECOND
+
+struct od_timer {
+    odi_timer_entry entry; /* first */
+    odi_owned owned;       /* the queue's job */
+    odi_wait_node room;    /* where it waits if the queue has no memory for it */
+    odi_atomic(uint32_t) state;
+    odi_atomic(uint32_t) references; /* the creator's, and the engine's until it is over */
+    od_pool *pool;
+    od_queue *queue; /* or NULL: it is delivered */
+    uint32_t key;    /* there */
+    void (*deliver)(void *context, od_timer *timer);
+    void (*call)(void *context, uint64_t missed);
+    void (*over)(void *context);
+    void *context;
+    int64_t due, interval; /* the owner's: when the next call is, or was, to come. Before the
+                              start: the delay, unless it */
+    bool absolute;         /* is set */
+};
+
+static od_timer *timer_of(odi_timer_entry *entry)
+{
+    return (od_timer *)entry;
+}
+
+static od_timer *timer_of_job(odi_owned *owned)
+{
+    return (od_timer *)((char *)owned - offsetof(od_timer, owned));
+}
+
+/* ---- the end ---- */
+
+void od_timer_release(od_timer *timer)
+{
+    if (odi_add_acqrel(&timer->references, (uint32_t)-1, T3) == 1)
+        free(timer);
+}
+
+/* By the owner, who owns it no longer. */
+static void end(od_timer *timer, uint32_t cancelled)
+{
+    (void)odi_or_acqrel(&timer->state, OVER | cancelled, T2);
+    if (timer->over != NULL)
+        timer->over(timer->context);
+    od_timer_release(timer);
+}
+
+/* Moves the timer on. False: it is cancelled, and over. Owner. */
+static bool move(od_timer *timer, uint32_t from, uint32_t to)
+{
+    uint32_t state = from;
+
+    if (ODI_LIKELY(odi_cas_acqrel(&timer->state, &state, to, T2)))
+        return true;
+    odi_invariant(state == (from | CANCELLED));
+    end(timer, CANCELLED);
+    return false;
+}
+
+/* ---- when it is due ---- */
+
+/* Memory is short even for the room of its own: a cancel has closed the record, or the worker's
+ * deque is full. To wait for the queue's turn here could be to wait for this very worker;
+ * so the call comes late, as on a machine that is busy. */
+ODI_COLD static void try_again_later(od_timer *timer)
+{
+    int64_t now = odi_clock_now();
+
+    if (move(timer, QUEUED, ARMED) &&
+        !odi_team_arm(&timer->pool->team, &timer->entry, now + AGAIN_NS, now))
+        end(timer, CANCELLED);
+}
+
+static void due(odi_timer_entry *entry)
+{
+    od_timer *timer = timer_of(entry);
+
+    if (!move(timer, ARMED, QUEUED))
+        return;
+    if (timer->queue == NULL)
+        timer->deliver(timer->context, timer);
+    else if (ODI_UNLIKELY(!odi_queue_submit_if_room(timer->queue, timer->key,
+                                                    odi_job_owned(&timer->owned), &timer->room)))
+        try_again_later(timer);
+}
+
+static void dropped(odi_timer_entry *entry)
+{
+    end(timer_of(entry), CANCELLED);
+}
+
+static const odi_timer_entry_kind timer_kind = {due, dropped};
+
+/* Owner, until the timer entry is armed. */
+static void arm(od_timer *timer, int64_t now)
+{
+    if (!odi_team_arm(&timer->pool->team, &timer->entry, timer->due, now))
+        end(timer, CANCELLED);
+}
+
+/* The number of intervals between the last call that was due and now. */
+static uint64_t intervals_missed(const od_timer *timer, int64_t now)
+{
+    return timer->interval > 0 && now > timer->due
+               ? (uint64_t)(now - timer->due) / (uint64_t)timer->interval
+               : 0;
+}
+
+static void arm_next(od_timer *timer)
+{
+    timer->due = timer->interval < ODI_FOREVER - timer->due ? timer->due + timer->interval
+                                                            : ODI_FOREVER;
+    arm(timer, odi_clock_now());
+}
+
+/* ---- the call ---- */
+
+/* False: it was cancelled while it waited, and is over. */
+static bool begin_call(od_timer *timer)
+{
+    uint32_t queued = QUEUED;
+
+    return odi_cas_acqrel(&timer->state, &queued, RUNNING, T2);
+}
+
+static void call(odi_owned *owned)
+{
+    od_timer *timer = timer_of_job(owned);
+
+    if (!begin_call(timer))
+        return; /* after_call ends it */
+    uint64_t missed = intervals_missed(timer, timer->interval > 0 ? odi_clock_now() : 0);
+
+    timer->due += (int64_t)missed * timer->interval;
+    timer->call(timer->context, missed);
+}
+
+/* It has run, or was discarded. */
+static void after_call(odi_owned *owned)
+{
+    od_timer *timer = timer_of_job(owned);
+    uint32_t state = odi_load_acquire(&timer->state, T2);
+    bool ran = (state & WHERE) == RUNNING;
+
+    if (timer->interval == 0)
+        end(timer, ran ? 0 : CANCELLED);
+    else if (move(timer, state & WHERE, ARMED))
+        arm_next(timer);
+}
+
+static const odi_owned_kind job_kind = {call, after_call};
+
+void od_timer_perform(od_timer *timer)
+{
+    call(&timer->owned);
+    after_call(&timer->owned);
+}
+
+/* ---- cancelling ---- */
+
+od_timer_cancelled od_timer_cancel(od_timer *timer)
+{
+    uint32_t state = odi_load_acquire(&timer->state, T2);
+
+    if ((state & WHERE) == OVER) /* its pool may be gone */
+        return OD_TIMER_WAS_OVER;
+    state = odi_or_acqrel(&timer->state, CANCELLED, T2);
+    if ((state & WHERE) == OVER)
+        return OD_TIMER_WAS_OVER;
+    if (odi_timer_queue_cancel(&timer->pool->team.timers, &timer->entry))
+        end(timer, CANCELLED);
+    if ((state & WHERE) == RUNNING)
+        return OD_TIMER_RUNS;
+    return state & CANCELLED ? OD_TIMER_WAS_OVER : OD_TIMER_PREVENTED;
+}
+
+bool od_timer_is_cancelled(od_timer *timer)
+{
+    return odi_load_acquire(&timer->state, T2) & CANCELLED;
+}
+
+/* ---- creating ---- */
+
+static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
+                        const od_timer_options *options, void (*deliver)(void *context, od_timer *timer))
+{
+    if (ODI_UNLIKELY(options->interval_ns < 0))
+        odi_trap("od_timer_create: the interval is %lld ns; choose more than 0, or 0 for one call",
+                 (long long)options->interval_ns);
+    od_timer *timer = malloc(sizeof *timer);
+
+    if (timer == NULL)
+        return NULL;
+    /* Memory for the call's record is best asked for now; a barrier's could never come without one. */
+    if (queue != NULL && !odi_queue_has_record(queue, key) && key & ODI_KEY_BARRIER) {
+        free(timer);
+        return NULL;
+    }
+    *timer = (od_timer){
+        .entry = {.kind = &timer_kind, .site = odi_team_timer_site(&pool->team)},
+        .owned = {.kind = &job_kind},
+        .pool = pool,
+        .queue = queue,
+        .key = key,
+        .deliver = deliver,
+        .call = options->call,
+        .over = options->over,
+        .context = options->context,
+        .due = options->due_ns != 0 ? options->due_ns : options->delay_ns,
+        .absolute = options->due_ns != 0,
+        .interval = options->interval_ns,
+    };
+    odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */
+    odi_store_relaxed(&timer->references, 2);
+    return timer;
+}
+
+void od_timer_start(od_timer *timer)
+{
+    int64_t now = odi_clock_now(), base = timer->absolute ? 0 : now;
+
+    if (timer->due < 0)
+        timer->due = 0;
+    timer->due = timer->due < ODI_FOREVER - base ? base + timer->due : ODI_FOREVER;
+    arm(timer, now);
+}
+
+int64_t od_timer_now(void)
+{
+    return odi_clock_now();
+}
+
+od_timer *od_timer_create(od_queue *queue, const od_timer_options *options)
+{
+    return create(queue->pool, queue, queue->band, options, NULL);
+}
+
+od_timer *od_timer_create_with(od_queue *queue, int32_t band, uint32_t flags,
+                               const od_timer_options *options)
+{
+    return create(queue->pool, queue, odi_queue_key(queue, band, flags), options, NULL);
+}
+
+od_timer *od_timer_create_elsewhere(od_pool *pool, const od_timer_options *options,
+                                    void (*deliver)(void *context, od_timer *timer))
+{
+    return create(pool, NULL, 0, options, deliver);
+}
+
+uint64_t od_pool_timers_armed(od_pool *pool)
+{
+    return odi_timer_queue_count(&pool->team.timers);
+}

@@ -1,0 +1,162 @@
+#include "gate/wait.h"
+
+#include "os/clock.h"
+#include "os/thread.h"
+#include "worker/worker.h"
+
+/* Who overrides looks again after this whether more has joined the set; each time after twice as long. */
+#define OVERRIDE_AGAIN_NS (20 * ODI_MILLISECOND)
+
+/* ---- what is at hand ---- */
+
+_Thread_local odi_set_apart *odi_apart;
+
+/* In a serial queue's line what is before the queue's own jobs has to end first; in others that is
+ * a stranger's, where it is of a queue on this one. */
+static bool has_own_alone(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool own = queue->children == 0 || queue->gate.width == 1;
+    odi_lock_release(&queue->watch.lock);
+    return own;
+}
+
+/* Hints: whose job it is that lies in a deque is asked before it is taken. */
+static bool is_awaited(odi_entry entry, const void *raw)
+{
+    const odi_awaited *set = raw;
+    odi_record *record;
+
+    if (odi_job_tag(entry) == ODI_TAG_WRAPPED)
+        return false; /* who takes it meanwhile frees what says whose it is */
+    record = odi_record_of_job(entry);
+    if (set->group != NULL) /* relaxed, both: the job, while it lies there, keeps its record's */
+        return record != NULL && odi_load_relaxed(&record->group) == set->group;
+    if (odi_is_pass(entry))
+        return odi_queue_of_pass(entry) == set->queue && has_own_alone(set->queue);
+    return record != NULL && odi_load_relaxed(&record->queue) == set->queue;
+}
+
+static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watch_waiter *waiter,
+                      odi_entry job)
+{
+    odi_set_apart here = {odi_scopes, set->set.watch, waiter, odi_apart};
+    void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
+    odi_record *record = odi_record_of_job(job);
+    odi_outside *outsides = odi_outsides;
+
+    /* relaxed: a hint, as it is where a worker begins a job. Suspended meanwhile, or a barrier came. */
+    if (record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+        (void)odi_record_unlabel(&job);
+        record->owner->divert(record, job);
+        return;
+    }
+    odi_apart = &here;
+    odi_scopes = NULL;
+    odi_outsides = NULL;
+    od_thread_set_work(NULL);
+    od_thread_set_route(NULL);
+    od_thread_set_bounce(NULL);
+    (void)odi_run_outside(worker->team, job);
+    od_thread_set_bounce(bounce);
+    od_thread_set_route(route);
+    od_thread_set_work(work);
+    odi_outsides = outsides;
+    odi_scopes = here.scopes;
+    odi_apart = here.outer;
+}
+
+/* False: nothing at the ends of the worker's deques is of the set, or the pool is past its stop's
+ * deadline and begins no more: then the stop has taken what lies there, but for what it could not see
+ * while the worker took one. */
+static bool run_one(odi_worker *worker, const odi_awaited *set, const odi_watch_waiter *waiter)
+{
+    odi_entry job;
+
+    /* relaxed: behind the publication's fence (S4): the stop sees what was put back, or this the stop */
+    if (odi_load_relaxed(&worker->team->attention) & ODI_CANCELLING) {
+        odi_worker_discard_own(worker);
+        return false;
+    }
+    uint32_t bands = odi_load_relaxed(&worker->bands); /* relaxed: the worker's own word */
+    for (; bands != 0; bands &= bands - 1) {
+        odi_deque *deque = &worker->deques[__builtin_ctz(bands)];
+
+        if (!odi_deque_take_wanted(deque, is_awaited, set, &job))
+            continue;
+        if (odi_deque_size(deque) > 0) /* who looked at that moment may have missed it */
+            odi_team_publish(worker->team, worker->site);
+        run_apart(worker, set, waiter, job);
+        return true;
+    }
+    return false;
+}
+
+/* ---- asleep ---- */
+
+/* Has lower bands served as the waiter's until odi_override_end. False: there was nothing to override. */
+static bool override_set(const odi_awaited *set, odi_override *override)
+{
+    od_queue *queue = set->queue;
+    bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
+
+    if (override->band == OD_BAND_BACKGROUND)
+        return false;
+    if (diverted)
+        odi_queue_raise_all(queue, override->band);
+    if (diverted && set->set.watch == &queue->watch)
+        return true; /* the line is all of it, and other queues' jobs are none of it */
+    if (queue != NULL && !diverted)
+        odi_override_name(override, &queue->pool->team, set->band);
+    odi_queue_override(override, set->set.watch, set->set.first, set->set.next);
+    return diverted || override->count > 0;
+}
+
+static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waiter, int64_t deadline)
+{
+    int64_t slice_ns = OVERRIDE_AGAIN_NS;
+    bool empty = false, over = false, begun = false;
+    uint64_t slice_before = 0;
+
+    while (!empty && !over) {
+        odi_override override = odi_override_of(odi_band_of_thread());
+        bool overrides = override_set(set, &override);
+
+        if (!begun && odi_worker_self != NULL) {
+            /* Who comes in its place finds what is overridden already. */
+            odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
+                               set->group != NULL ? NULL : set->queue);
+            /* Who comes runs on when this thread is woken, so there is one too many then. */
+            if (overrides && override.band < OD_BAND_DEFAULT)
+                slice_before = odi_thread_begin_short_slices();
+            begun = true;
+        }
+        int64_t slice = odi_clock_after(slice_ns);
+        over = slice >= deadline || !overrides;
+        empty = odi_watch_sleep(waiter, over ? deadline : slice);
+        odi_override_end(&override);
+        slice_ns += slice_ns;
+    }
+    empty = empty || odi_watch_end(&set->set, waiter);
+    if (begun)
+        od_blocking_end();
+    odi_thread_end_short_slices(slice_before);
+    return empty;
+}
+
+bool odi_await(const odi_awaited *set, int64_t deadline_ns)
+{
+    odi_worker *worker = odi_worker_self;
+    odi_watch_waiter waiter;
+
+    if (deadline_ns <= 0)
+        return odi_watch_is_empty(&set->set); /* it only asks: nobody is to come in its place */
+    if (odi_watch_begin(&set->set, &waiter))
+        return true;
+    while (worker != NULL && deadline_ns == INT64_MAX && !odi_watch_is_met(&set->set, &waiter) &&
+           run_one(worker, set, &waiter)) {
+        if (odi_worker_self != worker) /* a forked child: what was queued is its parent's, and so is this waiter */
+            return odi_await(set, deadline_ns);
+    }
+    return sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
+}

@@ -1,0 +1,154 @@
+/* registry.c — what a queue of the layer above has not finished.
+ *
+ * Eight shards, each with a lock, a table of objects and, through its free places, a list. Whose
+ * place was given up last comes first: a place that is used again is in somebody's cache. Objects
+ * that follow each other in memory are on different shards, so that a thread that adds and threads
+ * that remove seldom meet.
+ */
+#include "include/od_registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cache_line.h"
+#include "sleep/lock.h"
+
+enum {
+    SHARD_BITS = 3,
+    SHARDS = 1 << SHARD_BITS,
+    FIRST_CAPACITY = 16,
+    KEPT_CAPACITY = 512, /* a table that is larger goes when its shard is empty */
+};
+
+/* A place: an object, or the next free place and a bit that says so. */
+typedef struct {
+    ODI_LINE_ALIGNED odi_lock lock;
+    uint32_t count;
+    uint32_t free;     /* the place given up last, from 1; 0: none */
+    uint32_t used;     /* places that were ever taken since the table was made */
+    uint32_t capacity;
+    uintptr_t *places;
+} shard;
+
+struct odi_registry {
+    shard shards[SHARDS];
+};
+
+static shard *shard_of(od_registry *registry, uint64_t number)
+{
+    return &registry->shards[number & (SHARDS - 1)];
+}
+
+od_registry *od_registry_create(void)
+{
+    od_registry *registry = aligned_alloc(ODI_CACHE_LINE, sizeof *registry);
+
+    if (registry != NULL)
+        memset(registry, 0, sizeof *registry);
+    return registry;
+}
+
+void od_registry_release(od_registry *registry)
+{
+    for (uint32_t i = 0; i < SHARDS; i++)
+        free(registry->shards[i].places);
+    free(registry);
+}
+
+static bool grow(shard *here)
+{
+    uint32_t capacity = here->capacity == 0 ? FIRST_CAPACITY : 2 * here->capacity;
+    uintptr_t *places = realloc(here->places, capacity * sizeof *places);
+
+    if (places == NULL)
+        return false;
+    here->places = places;
+    here->capacity = capacity;
+    return true;
+}
+
+uint64_t od_registry_add(od_registry *registry, void *object)
+{
+    uintptr_t address = (uintptr_t)object;
+    uint64_t number = (address >> 7 ^ address >> 10) & (SHARDS - 1);
+    shard *here = shard_of(registry, number);
+    uint32_t place;
+
+    odi_lock_acquire(&here->lock);
+    if (here->free != 0) {
+        place = here->free;
+        here->free = (uint32_t)(here->places[place - 1] >> 1);
+    } else if (ODI_LIKELY(here->used < here->capacity) || grow(here)) {
+        place = ++here->used;
+    } else {
+        odi_lock_release(&here->lock);
+        return 0;
+    }
+    here->places[place - 1] = address;
+    here->count++;
+    odi_lock_release(&here->lock);
+    return (uint64_t)place << SHARD_BITS | number;
+}
+
+bool od_registry_remove(od_registry *registry, uint64_t place)
+{
+    shard *here = shard_of(registry, place);
+    uint32_t index = (uint32_t)(place >> SHARD_BITS);
+    uintptr_t *gone = NULL;
+    bool is_empty;
+
+    odi_lock_acquire(&here->lock);
+    here->places[index - 1] = (uintptr_t)here->free << 1 | 1;
+    here->free = index;
+    is_empty = --here->count == 0;
+    if (ODI_UNLIKELY(is_empty && here->capacity > KEPT_CAPACITY)) {
+        gone = here->places;
+        here->places = NULL;
+        here->capacity = here->used = here->free = 0;
+    }
+    odi_lock_release(&here->lock);
+    free(gone);
+    return is_empty;
+}
+
+size_t od_registry_count(od_registry *registry)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        odi_lock_acquire(&registry->shards[i].lock);
+        count += registry->shards[i].count;
+        odi_lock_release(&registry->shards[i].lock);
+    }
+    return count;
+}
+
+/* All shards at once, from the first to the last: what is counted one after another may have moved on
+ * from a shard that is still to be looked at to one that was. */
+bool od_registry_is_empty(od_registry *registry)
+{
+    uint32_t held = 0;
+    bool is_empty = true;
+
+    while (is_empty && held < SHARDS) {
+        odi_lock_acquire(&registry->shards[held].lock);
+        is_empty = registry->shards[held++].count == 0;
+    }
+    while (held > 0)
+        odi_lock_release(&registry->shards[--held].lock);
+    return is_empty;
+}
+
+void od_registry_each(od_registry *registry, void (*visit)(void *context, void *object),
+                      void *context)
+{
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        shard *here = &registry->shards[i];
+
+        odi_lock_acquire(&here->lock);
+        for (uint32_t place = 0; place < here->used; place++)
+            if ((here->places[place] & 1) == 0)
+                visit(context, (void *)here->places[place]);
+        odi_lock_release(&here->lock);
+    }
+}

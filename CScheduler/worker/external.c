@@ -1,0 +1,219 @@
+#include "worker/external.h"
+
+#include "os/pages.h"
+#include "os/thread.h"
+#include "worker/worker.h"
+
+/* What an external thread's stack could fork: the stacks of threads we know nothing of are smaller as a
+ * rule, and who overruns this meets the guard page. */
+#define EXTERNAL_STACK ((size_t)256 << 20)
+
+/* The place that the thread had last time, and what the monitor is told of the thread. */
+static _Thread_local int last_place, own_id, own_clock;
+
+/* Says whose place it is: before the monitor can see it, to whom a clock that is not set, 0, is the wall's. */
+static void introduce(odi_forks *external)
+{
+    if (ODI_UNLIKELY(own_id == 0)) {
+        own_id = odi_thread_id();
+        own_clock = odi_thread_cpu_clock();
+    }
+    /* relaxed, both: for the monitor, which thinks again where another external thread has entered */
+    odi_store_relaxed(&external->thread_id, own_id);
+    odi_store_relaxed(&external->cpu_clock, own_clock);
+}
+
+/* The place is the calling thread's. */
+static odi_forks *settle(odi_forks *external)
+{
+    introduce(external);
+    /* relaxed, all: for the monitor, as above */
+    odi_store_relaxed(&external->says_blocking, false);
+    odi_store_relaxed(&external->visits, odi_load_relaxed(&external->visits) + 1);
+    external->blocking_depth = external->depth = 0;
+    external->thread = pthread_self();
+    return external;
+}
+
+static bool take(odi_forks *external)
+{
+    uint32_t taken = 0;
+
+    return external != NULL && odi_cas_acquire(&external->taken, &taken, 1, F6);
+}
+
+/* A new place, taken by the caller. */
+ODI_COLD static odi_forks *make_place(odi_team *team)
+{
+    odi_forks *external = NULL;
+
+    odi_lock_acquire(&team->lock);
+    int place = odi_load_relaxed(&team->externals_seen); /* relaxed: written under the lock */
+    if (place < ODI_MOST_EXTERNALS &&
+        (external = odi_pages_new(sizeof *external, ODI_ANY_NODE)) != NULL) {
+        if (odi_forks_make(external, team, NULL, EXTERNAL_STACK)) {
+            odi_store_relaxed(&external->taken, 1); /* relaxed: not shared yet */
+            introduce(external);
+            odi_store_release(&team->externals[place], external, W1);
+            odi_store_release(&team->externals_seen, place + 1, W1);
+            last_place = place;
+        } else {
+            odi_pages_free(external, sizeof *external);
+            external = NULL;
+        }
+    }
+    odi_lock_release(&team->lock);
+    return external;
+}
+
+odi_forks *odi_external_enter(odi_team *team)
+{
+    int places = odi_externals_seen(team);
+
+    for (int i = 0; i < places; i++) {
+        int place = (last_place + i) % places;
+        odi_forks *external = odi_external_at(team, place);
+
+        if (take(external)) {
+            last_place = place;
+            return settle(external);
+        }
+    }
+    odi_forks *external = make_place(team);
+    return external != NULL ? settle(external) : NULL;
+}
+
+/* ---- how many may be awake ---- */
+
+bool odi_externals_present(odi_team *team)
+{
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        if (external != NULL && odi_load_relaxed(&external->taken) != 0) /* relaxed: for misuse */
+            return true;
+    }
+    return false;
+}
+
+int odi_externals_here(odi_team *team)
+{
+    int here = 0;
+
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        here += external != NULL && odi_external_is_here(external);
+    }
+    return here;
+}
+
+int odi_externals_excess(odi_team *team, int externals)
+{
+    /* relaxed, all: hints */
+    int awake = odi_load_relaxed(&team->active_seen);
+
+    for (int site = 0; site < team->site_count; site++)
+        awake -= (int)odi_idle_sleepers(&team->sites[site].idle);
+    return awake + externals - odi_load_relaxed(&team->limit_seen);
+}
+
+static bool is_full(odi_team *team)
+{
+    int externals = odi_externals_here(team);
+
+    return externals > 0 && odi_externals_excess(team, externals) >= 0;
+}
+
+bool odi_externals_leave_room(odi_team *team)
+{
+    if (!is_full(team))
+        return true;
+    odi_store_relaxed(&team->held_back, true); /* relaxed: F7's fence follows */
+    odi_fence_seqcst(F7);
+    if (!is_full(team))
+        return true; /* an external thread has gone meanwhile, and may not have seen the note */
+    if (odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF) /* relaxed: a hint */
+        team->arm_monitor(team); /* an external thread may block without saying so */
+    return false;
+}
+
+/* Forks were held back: a worker may take the external thread's part now. */
+ODI_COLD static void call_for_help(odi_team *team)
+{
+    /* relaxed: F7's fence stands before it, or who wrote the note sees the room itself */
+    if (odi_swap_relaxed(&team->held_back, false) && odi_team_has_work(team))
+        odi_team_publish(team, odi_team_site_here(team));
+}
+
+/* The calling external thread counts no more: `taken` says so, or `says_blocking`. */
+static void make_room(odi_team *team)
+{
+    odi_fence_seqcst(F7);
+    if (ODI_UNLIKELY(odi_load_relaxed(&team->held_back))) /* relaxed: F7's fence */
+        call_for_help(team);
+}
+
+void odi_external_leave(odi_forks *external)
+{
+    od_forks_self = NULL;
+    odi_external_give_up(external);
+}
+
+void odi_external_give_up(odi_forks *external)
+{
+    odi_team *team = external->team;
+
+    external->thread = (pthread_t)0;
+    odi_store_release(&external->taken, 0, F6);
+    make_room(team);
+}
+
+void odi_external_block(odi_forks *external)
+{
+    if (external->blocking_depth++ > 0)
+        return;
+    odi_store_relaxed(&external->says_blocking, true); /* relaxed: F7's fence follows */
+    make_room(external->team);
+}
+
+void odi_external_unblock(odi_forks *external)
+{
+    /* A section that began before the external thread came ends here: then there is none. */
+    if (external->blocking_depth > 0 && --external->blocking_depth == 0)
+        odi_store_relaxed(&external->says_blocking, false); /* relaxed: a hint */
+}
+
+/* ---- life ---- */
+
+void odi_externals_free(odi_team *team)
+{
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        odi_forks_free(external);
+        odi_pages_free(external, sizeof *external);
+    }
+}
+
+void odi_externals_forked(odi_team *team)
+{
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        if (odi_load_relaxed(&external->taken) != 0 && /* relaxed: one thread exists */
+            pthread_equal(external->thread, pthread_self()))
+            odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
+        else {
+            odi_forks_drop(external);
+            odi_store_relaxed(&external->taken, 0); /* relaxed: as above */
+        }
+        odi_store_relaxed(&external->seems_blocked, false); /* relaxed: as above */
+    }
+    odi_store_relaxed(&team->held_back, false); /* relaxed: as above */
+}
+
+void odi_external_forget_thread(void)
+{
+    own_id = 0;
+}

@@ -1,0 +1,308 @@
+/* run_loop.c — one thread's run loop: run what is here, find what is elsewhere, wait awake for a
+ * moment, sleep.
+ *
+ *     WORKING     find_local -> run
+ *     SEARCHING   holds the site's token, or makes one sweep without it
+ *     ANNOUNCED   counted as a sleeper; looks at every source once more
+ *     ASLEEP      on the site's epoch; ended by publish, a change of the team's size, stop, or
+ *                 what is due next (due.h)
+ *     BENCHED     one worker too many; ended by start_one or the bench's deadline
+ *
+ * Every way back from SEARCHING passes through found(), which gives the token on, so that
+ * the next worker is woken while there is more to do.
+ */
+#include "worker/worker.h"
+
+#include "os/clock.h"
+#include "os/overflow.h"
+#include "os/thread.h"
+#include "worker/assignment.h"
+#include "worker/due.h"
+#include "worker/run.h"
+
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+
+/* Waiting awake is worth about what a sleep and a wake cost. It adapts within these: sleeps
+ * that were over soon make it longer, long ones shorter. */
+enum { SPIN_LEAST_NS = 2000, SPIN_FIRST_NS = 10000, SPIN_MOST_NS = 40000 };
+enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
+
+/* Jobs found between two notes of the time. */
+enum { NOTE_TIME_EVERY = 64 };
+
+static uint32_t attention(odi_worker *worker)
+{
+    return odi_load_relaxed(&worker->team->attention); /* relaxed: rechecked every round */
+}
+
+static void set_up(odi_worker *worker)
+{
+    odi_worker_self = worker;
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_adopt(&worker->deques[band]);
+    odi_lock_sleeper = &worker->sleeps_for_lock;
+    odi_overflow_begin();
+    odi_reader_join();
+    if (worker->forks.slots != NULL)
+        od_forks_self = &worker->forks.owner;
+    worker->forks.thread = pthread_self();
+    odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: for reports */
+    worker->cpu_clock = odi_thread_cpu_clock();
+    worker->spin_ns = SPIN_FIRST_NS;
+    worker->slept_briefly = true;
+    worker->woken = false;
+    odi_assignment_settle(worker);
+}
+
+/* The worker has a job in hand. If it searched, the next sleeper is woken as long as there
+ * is more: what was published while the token was out relied on this look (S2). */
+static void found(odi_worker *worker)
+{
+    if (worker->woken) {
+        worker->woken = false;
+        odi_count(&worker->counters.useful_wakes, 1);
+    }
+    if (worker->searching) {
+        worker->searching = false;
+        odi_idle_found(&worker->site->idle);
+        if (odi_team_seems_to_have_work(worker->team))
+            odi_team_publish(worker->team, worker->site);
+    }
+    odi_team_mind_timers(worker->team); /* it may have been the leader, or about to be */
+}
+
+static bool look_everywhere(odi_worker *worker, odi_entry *job)
+{
+    return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
+}
+
+/* Waits awake, holding the token, for as long as such waits have paid lately. */
+static bool spin(odi_worker *worker, odi_entry *job)
+{
+    int64_t until = odi_clock_now() + worker->spin_ns;
+
+    /* Whom the last job woke may be waiting for this very CPU. */
+    if (odi_woke_a_sleeper) {
+        odi_woke_a_sleeper = false;
+        odi_thread_yield();
+    }
+    for (bool again = true; odi_spins_on(again);) {
+        /* relaxed: a hint for who thinks of waiting awake on the same CPU */
+        odi_store_relaxed(&worker->site->searcher_cpu, odi_thread_cpu());
+        for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
+            for (int i = 0; i < PAUSES_PER_LOOK; i++)
+                odi_spin_pause();
+            if (look_everywhere(worker, job))
+                return true;
+        }
+        again = odi_clock_now() < until && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING));
+    }
+    return false;
+}
+
+/* A sleep is over. */
+static void adapt(odi_worker *worker, int64_t slept_ns)
+{
+    worker->slept_briefly = slept_ns < SPIN_MOST_NS;
+    if (worker->slept_briefly)
+        worker->spin_ns = SPIN_MOST_NS;
+    else
+        worker->spin_ns = worker->spin_ns / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS
+                                                              : worker->spin_ns / 2;
+}
+
+/* Whether waiting awake is worth a try. Not after a long sleep: work comes rarely then, and
+ * the thread that the last job woke may be waiting for this very CPU. */
+static bool may_spin(odi_worker *worker)
+{
+    /* relaxed: it changes when the limits do, and nothing depends on when */
+    return worker->searching && worker->slept_briefly &&
+           odi_load_relaxed(&worker->team->may_spin);
+}
+
+/* Takes the hint off bands whose injectors are empty. The look that follows finds what was
+ * pushed meanwhile, and sets it again. */
+static void clear_band_hints(odi_site *site)
+{
+    uint32_t empty = 0;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        if (odi_injector_size(&site->injectors[band]) == 0)
+            empty |= 1u << band;
+    }
+    /* relaxed, both: the heavy fence of S1 follows */
+    if (odi_load_relaxed(&site->bands) & empty)
+        odi_and_relaxed(&site->bands, ~empty);
+}
+
+static void restore_band_hints(odi_site *site)
+{
+    for (uint32_t band = 0; band < ODI_BANDS; band++) {
+        if (odi_injector_size(&site->injectors[band]) > 0)
+            odi_or_relaxed(&site->bands, 1u << band); /* relaxed: a hint, given back late */
+    }
+}
+
+static void shrink_deques(odi_worker *worker)
+{
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_shrink(&worker->deques[band]);
+}
+
+/* So that a report can say for how long the next job runs, or one of the next. */
+static void note_time(odi_worker *worker)
+{
+    /* relaxed, both: for reports */
+    odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
+    odi_store_relaxed(&worker->noted_ns, odi_clock_coarse());
+}
+
+/* Sleeps until there may be work again. */
+static void park(odi_worker *worker)
+{
+    odi_idle *idle = &worker->site->idle;
+
+    /* Before the sleep, not after it: a woken worker has better things to do. */
+    worker->team->refresh(worker->team);
+    shrink_deques(worker);
+    uint32_t epoch = odi_idle_announce(idle, worker->searching);
+    clear_band_hints(worker->site);
+    odi_worker_want_forks(worker);
+    odi_fence_heavy(S1); /* and F2 */
+    restore_band_hints(worker->site);
+
+    bool work = odi_team_has_jobs(worker->team) || odi_worker_could_steal_fork(worker);
+    /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
+    if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
+        !odi_load_relaxed(&worker->moves)) { /* relaxed: likewise */
+        int64_t before = odi_clock_now();
+
+        odi_count(&worker->counters.parks, 1);
+        odi_worker_sleep(worker, epoch);
+        int64_t now = odi_clock_now();
+
+        adapt(worker, now - before);
+        note_time(worker); /* the next job did not run while this slept */
+        if (worker->woken)
+            odi_count(&worker->counters.spurious_wakes, 1);
+        worker->woken = true;
+    }
+    worker->searching = odi_idle_leave(idle);
+    /* Work that it saw may be more than one job, and who published the others may have relied
+     * on the token that was given back: it searches on, so that found() wakes the next. */
+    if (work && !worker->searching)
+        worker->searching = odi_idle_try_search(idle);
+}
+
+/* Looks for work until there is some (true) or the worker's situation must be looked at. In a forked child it
+ * does neither. */
+static bool search(odi_worker *worker, odi_entry *job)
+{
+    bool stops = (attention(worker) & ODI_STOPPING) != 0;
+
+    if (!odi_worker_end_run(worker))
+        return false;
+    /* Not while the team stops: who leaves with the token would take a promise with it. */
+    if (!worker->searching && !stops)
+        worker->searching = odi_idle_try_search(&worker->site->idle);
+    odi_worker_fire_due(worker);
+    if (!odi_worker_end_run(worker)) /* where memory is short, that has begun one */
+        return false;
+    if (look_everywhere(worker, job) || (may_spin(worker) && spin(worker, job))) {
+        note_time(worker);
+        return true;
+    }
+    if (!(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)))
+        park(worker);
+    return false;
+}
+
+/* Gives the token back without having found work. True: there is some after all, published
+ * while the token was out (S2). */
+static bool give_up_search(odi_worker *worker)
+{
+    if (!worker->searching)
+        return false;
+    worker->searching = false;
+    odi_idle_found(&worker->site->idle);
+    odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
+    return odi_team_has_work(worker->team);
+}
+
+void odi_worker_discard_own(odi_worker *worker)
+{
+    odi_entry job;
+
+    for (int band = 0; band < ODI_BANDS; band++) {
+        while (odi_deque_take(&worker->deques[band], &job))
+            odi_run_discard(worker->team, job);
+    }
+}
+
+/* A worker of a team that stops has nothing left to find, or must not start more. In the child of what it ran, which
+ * forked and came back, the thread is no worker: it ends. */
+static void retire(odi_worker *worker, bool from_bench)
+{
+    if (odi_worker_self == NULL || !odi_worker_end_run(worker)) {
+        odi_overflow_end();
+        return;
+    }
+    (void)give_up_search(worker);
+    odi_worker_discard_own(worker);
+    odi_worker_self = NULL;
+    od_forks_self = NULL;
+    worker->forks.thread = (pthread_t)0;
+    odi_reader_leave();
+    odi_overflow_end();
+    odi_lock_sleeper = NULL;
+    odi_team_depart(worker, from_bench);
+}
+
+void odi_worker_main(void *raw)
+{
+    odi_worker *worker = raw;
+    odi_entry job;
+    bool scopes = true;
+    uint32_t rounds = 0;
+
+    set_up(worker);
+    if (worker->begins_benched) {
+        worker->begins_benched = false;
+        scopes = odi_team_sit(worker) != ODI_BENCH_LEAVES;
+        note_time(worker);
+    }
+    while (scopes) {
+        uint32_t now = attention(worker);
+
+        if (ODI_UNLIKELY(now & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING | ODI_MOVES))) {
+            if (now & ODI_CANCELLING)
+                break;
+            if (now & ODI_MOVES)
+                odi_team_move(worker);
+            if (now & ODI_SURPLUS && !(now & ODI_STOPPING)) {
+                odi_bench_result result = odi_team_bench(worker);
+
+                note_time(worker); /* as after a sleep */
+                scopes = result != ODI_BENCH_LEAVES;
+                if (result != ODI_BENCH_GOES_ON)
+                    continue; /* otherwise it has jobs that it could not hand over */
+            }
+        }
+        if (ODI_UNLIKELY(odi_timer_queue_is_used(&worker->team->timers))) {
+            odi_worker_pass_time(worker);
+            if (ODI_UNLIKELY(odi_worker_self == NULL))
+                break;
+        }
+        if (ODI_UNLIKELY(rounds++ % NOTE_TIME_EVERY == 0))
+            note_time(worker);
+        if (odi_worker_find_local(worker, &job) || search(worker, &job)) {
+            if (ODI_UNLIKELY(worker->searching || worker->woken))
+                found(worker);
+            odi_worker_run(worker, job, ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
+        } else if (ODI_LIKELY(odi_worker_self != NULL) && now & ODI_STOPPING && !give_up_search(worker))
+            break;
+        if (ODI_UNLIKELY(odi_worker_self == NULL))
+            break;
+    }
+    retire(worker, !scopes);
+}

@@ -1,0 +1,204 @@
+/* steal_fork.c — how idle workers come by forks, and when one is woken for them.
+ *
+ * A fork thief looks at everybody's shared parts first, which owners rarely write; only then, and
+ * at most once in a while, does it ask somebody for more. A worker that has run a short fork
+ * leaves forks alone for a moment, longer each time: where trees are small their owners are
+ * done sooner alone. It goes on at once where the victim's word is as it left it, because that
+ * owner is busy elsewhere.
+ *
+ * An external thread (a thread that is no worker) counts as one of the team's number while it is there:
+ * workers that are then too many leave forks to the others.
+ */
+#include "base/rng.h"
+#include "os/clock.h"
+#include "worker/external.h"
+#include "worker/worker.h"
+
+/* A fork that ran for less than this was hardly worth taking. */
+enum { SHORT_NS = 5000, FIRST_REST_NS = 10000, LONGEST_REST_NS = 80000 };
+
+/* `announced`: the worker is counted among the sleepers already. */
+static bool may_steal(odi_worker *worker, bool announced)
+{
+    odi_team *team = worker->team;
+    int externals = odi_externals_here(team);
+
+    /* relaxed: a hint */
+    return externals == 0 || odi_externals_excess(team, externals) + announced <= 0 ||
+           worker->slot < odi_load_relaxed(&team->limit_seen) - externals;
+}
+
+void odi_forks_published(odi_forks *forks)
+{
+    odi_team *team = forks->team;
+
+    /* relaxed: once for the team's life */
+    if (ODI_UNLIKELY(!odi_load_relaxed(&team->forks_used))) {
+        odi_store_relaxed(&team->forks_used, true);
+        odi_fence_light(S1);
+    }
+    /* Nobody to spare: whoever runs out of work finds the fork by itself. */
+    if (!odi_externals_leave_room(team))
+        return;
+    /* A thief that has helped itself may not ask where another worker is there. */
+    odi_team_publish(team, forks->worker != NULL && forks->worker == odi_worker_self
+                                     ? forks->worker->site
+                                     : odi_team_site_here(team));
+}
+
+/* ---- everybody's forks ---- */
+
+/* Calls `visit` for every stack of forks but `own`, until it says true. Inside a read section:
+ * the table may be replaced. */
+static bool visit_all(odi_team *team, const odi_forks *own, uint32_t start,
+                      bool (*visit)(odi_forks *victim, void *context), void *context)
+{
+    const odi_table *table = odi_load_acquire(&team->table, W1);
+    uint32_t workers = (uint32_t)table->first[team->site_count];
+    bool done = false;
+
+    for (int i = 0; i < odi_externals_seen(team) && !done; i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        done = external != NULL && external != own && visit(external, context);
+    }
+    for (uint32_t i = 0; i < workers && !done; i++) {
+        odi_forks *forks = &table->workers[(start + i) % workers]->forks;
+
+        done = forks != own && visit(forks, context);
+    }
+    return done;
+}
+
+typedef struct {
+    odi_worker *worker;
+    odi_forks *victim;
+    od_fork_slot *slot;
+    int64_t now;
+} fork_search;
+
+static bool take_shared(odi_forks *victim, void *raw)
+{
+    fork_search *it = raw;
+
+    it->slot = odi_forks_steal(victim);
+    it->victim = victim;
+    return it->slot != NULL;
+}
+
+static bool ask(odi_forks *victim, void *raw)
+{
+    fork_search *it = raw;
+
+    odi_forks_ask(victim, &it->worker->request, it->now);
+    return it->worker->request.asked == victim; /* one at a time */
+}
+
+static bool want(odi_forks *victim, void *unused)
+{
+    (void)unused;
+    odi_forks_want(victim);
+    return false;
+}
+
+static bool holds_work(odi_forks *victim, void *unused)
+{
+    (void)unused;
+    return odi_forks_hold_work(victim);
+}
+
+/* ---- the fork thief ---- */
+
+/* The stolen fork that the worker's next job is. */
+static void run_stolen(void *raw)
+{
+    odi_worker *worker = raw;
+    odi_forks *victim = worker->stolen_from;
+    od_fork_slot *slot = worker->stolen;
+    bool more;
+
+    do {
+        int64_t before = odi_clock_now();
+
+        odi_worker_toggle_in_fork(worker);
+        odi_forks_run(&worker->forks, victim, slot);
+        odi_worker_toggle_in_fork(worker);
+        if (odi_clock_now() - before >= SHORT_NS)
+            worker->rest_ns = 0;
+        else if (worker->rest_ns < LONGEST_REST_NS)
+            worker->rest_ns = worker->rest_ns == 0 ? FIRST_REST_NS : 2 * worker->rest_ns;
+        /* relaxed, both: hints. What else waits, or a change of the team, is looked at first. */
+        more = (odi_load_relaxed(&worker->team->attention) &
+                (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING)) == 0 &&
+               odi_load_relaxed(&worker->site->bands) == 0 &&
+               odi_forks_untouched(victim, slot) &&
+               (slot = odi_forks_steal(victim)) != NULL;
+    } while (more);
+    worker->steal_again_ns = worker->rest_ns == 0 ? 0 : odi_clock_after(worker->rest_ns);
+}
+
+bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
+{
+    odi_team *team = worker->team;
+    fork_search it = {.worker = worker};
+
+    if (!odi_load_relaxed(&team->forks_used)) /* relaxed: a hint; asleep it is seen (S1) */
+        return false;
+    it.now = odi_clock_now();
+    if (it.now < worker->steal_again_ns || !may_steal(worker, false))
+        return false;
+    uint32_t start = (uint32_t)odi_rng_next(&worker->random);
+    if (!visit_all(team, &worker->forks, start, take_shared, &it)) {
+        if (!visit_all(team, &worker->forks, start, ask, &it))
+            worker->request.asked = NULL; /* whom it had asked may have left */
+        return false;
+    }
+    worker->request.asked = NULL;
+    /* The request that its owner has met was everybody's: it stands again for those who sleep
+     * on. (Without a fence: a fork of this very moment may be missed, the next one is not.) */
+    if (odi_externals_excess(team, odi_externals_here(team)) < 0)
+        odi_forks_want(it.victim);
+    worker->stolen = it.slot;
+    worker->stolen_from = it.victim;
+    *job = odi_job_plain(run_stolen, worker, ODI_TAG_INTERNAL);
+    return true;
+}
+
+void odi_worker_want_forks(odi_worker *worker)
+{
+    odi_team *team = worker->team;
+
+    if (!odi_load_relaxed(&team->forks_used)) /* relaxed: the heavy fence follows (S1) */
+        return;
+    /* It may be that external threads keep it from looking for forks: they see this, or it sees them go (F7). */
+    if (odi_externals_here(team) > 0)
+        odi_store_relaxed(&team->held_back, true); /* relaxed: the heavy fence follows (F7) */
+    odi_read_begin();
+    (void)visit_all(team, &worker->forks, 0, want, NULL);
+    odi_read_end();
+}
+
+bool odi_worker_could_steal_fork(odi_worker *worker)
+{
+    odi_team *team = worker->team;
+
+    if (!odi_load_relaxed(&team->forks_used) || !may_steal(worker, true)) /* relaxed: S1's fence */
+        return false;
+    odi_read_begin();
+    bool could = visit_all(team, &worker->forks, 0, holds_work, NULL);
+    odi_read_end();
+    return could;
+}
+
+bool odi_team_holds_forks(odi_team *team)
+{
+    return odi_load_relaxed(&team->forks_used) && /* relaxed: a hint, or the caller's fence */
+           visit_all(team, NULL, 0, holds_work, NULL);
+}
+
+bool odi_team_wants_fork_thieves(odi_team *team)
+{
+    int externals = odi_externals_here(team);
+
+    return (externals == 0 || odi_externals_excess(team, externals) < 0) && odi_team_holds_forks(team);
+}

@@ -1,0 +1,238 @@
+#include "worker/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "os/pages.h"
+#include "worker/assignment.h"
+#include "worker/external.h"
+#include "worker/override.h"
+#include "worker/worker.h"
+
+/* ---- the table: under the lock, replaced as a whole ---- */
+
+static void table_destroy(odi_retired *retired)
+{
+    free(retired);
+}
+
+/* Lists those that are present, sorted by site. */
+bool odi_team_list_workers(odi_team *team)
+{
+    odi_table *table = malloc(sizeof *table + (size_t)team->capacity * sizeof(odi_worker *));
+    int count = 0;
+
+    if (table == NULL)
+        return false;
+    for (int site = 0; site < team->site_count; site++) {
+        table->first[site] = count;
+        for (int slot = 0; slot < team->capacity; slot++) {
+            odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
+
+            if (worker != NULL && worker->present && worker->site_index == site)
+                table->workers[count++] = worker;
+        }
+    }
+    table->first[team->site_count] = count;
+
+    odi_table *old = odi_load_relaxed(&team->table); /* relaxed: written under the lock */
+    odi_store_release(&team->table, table, W1);
+    if (old != NULL)
+        odi_retire(&old->retired, table_destroy);
+    return true;
+}
+
+/* ---- life ---- */
+
+static bool init_site(odi_team *team, odi_site *site)
+{
+    odi_idle_init(&site->idle, (uint32_t)-2); /* the epoch rolls over early in every run */
+    odi_store_relaxed(&site->bands, 0); /* relaxed: nobody else knows it yet */
+    for (int band = 0; band < ODI_BANDS; band++) {
+        if (!odi_injector_init(&site->injectors[band], 0, team->site_count > 1
+                                                               ? site->node
+                                                               : ODI_ANY_NODE))
+            return false;
+    }
+    return true;
+}
+
+bool odi_team_init(odi_team *team)
+{
+    team->slots = calloc((size_t)team->capacity, sizeof *team->slots);
+    if (team->slots == NULL || !odi_assignment_init(team)) {
+        odi_assignment_free(team);
+        free(team->slots);
+        return false;
+    }
+    for (int site = 0; site < team->site_count; site++) {
+        if (!init_site(team, &team->sites[site])) {
+            odi_team_free(team);
+            return false;
+        }
+    }
+    if (!odi_timer_queue_init(&team->timers, team->site_count) || !odi_team_list_workers(team)) {
+        odi_team_free(team);
+        return false;
+    }
+    /* relaxed: new */
+    odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
+    odi_store_relaxed(&team->limit_seen, odi_team_limit(team)); /* relaxed: new */
+    return true;
+}
+
+/* Where a site's memory should lie. Without several sites it is nobody's concern. */
+static int memory_node(const odi_team *team, const odi_site *site)
+{
+    return team->site_count > 1 ? site->node : ODI_ANY_NODE;
+}
+
+odi_worker *odi_team_make_worker(odi_team *team, int slot)
+{
+    int site = odi_assignment_site(team, slot);
+    int node = memory_node(team, &team->sites[site]);
+    odi_worker *worker = odi_pages_new(odi_pages_size(sizeof *worker, node), node);
+
+    if (worker == NULL)
+        return NULL;
+    worker->team = team;
+    worker->site_index = site;
+    worker->site = &team->sites[site];
+    worker->slot = slot;
+    worker->random = odi_rng_seed((uint64_t)slot);
+    for (int band = 0; band < ODI_BANDS; band++)
+        odi_deque_init(&worker->deques[band], team->first_index, node);
+    /* Without one its forks run where they are. */
+    (void)odi_forks_make(&worker->forks, team, worker, team->stack_bytes);
+    odi_store_release(&team->slots[slot], worker, W1);
+    return worker;
+}
+
+void odi_team_free(odi_team *team)
+{
+    odi_overrides_forget(team);
+    odi_reclaim_drain();
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: alone */
+
+        if (worker == NULL)
+            continue;
+        for (int band = 0; band < ODI_BANDS; band++)
+            odi_deque_free(&worker->deques[band]);
+        odi_forks_free(&worker->forks);
+        odi_pages_free(worker, odi_pages_size(sizeof *worker, memory_node(team, worker->site)));
+    }
+    for (int site = 0; site < team->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            odi_injector_free(&team->sites[site].injectors[band]);
+    }
+    odi_externals_free(team);
+    odi_timer_queue_free(&team->timers);
+    free(odi_load_relaxed(&team->table)); /* relaxed: alone */
+    odi_assignment_free(team);
+    free(team->slots);
+}
+
+/* ---- counts ---- */
+
+int odi_team_limit(const odi_team *team)
+{
+    int spares = team->blocked + team->allowance;
+
+    return team->target + (spares < team->spare_cap ? spares : team->spare_cap);
+}
+
+void odi_team_set_attention(odi_team *team, uint32_t bits, bool on)
+{
+    if (on)
+        odi_or_seqcst(&team->attention, bits, S4);
+    else
+        odi_and_seqcst(&team->attention, ~bits, S4);
+}
+
+void odi_team_counts_changed(odi_team *team)
+{
+    int limit = odi_team_limit(team);
+    uint32_t now = odi_load_relaxed(&team->attention); /* relaxed: bits change locked */
+    uint32_t want = (team->active < limit ? ODI_CAN_START : 0) |
+                    (team->active > limit ? ODI_SURPLUS : 0);
+
+    odi_store_relaxed(&team->limit_seen, limit); /* relaxed, both: hints */
+    odi_store_relaxed(&team->active_seen, team->active);
+    if ((now & (ODI_CAN_START | ODI_SURPLUS)) != want) {
+        odi_team_set_attention(team, want, true);
+        odi_team_set_attention(team, (ODI_CAN_START | ODI_SURPLUS) & ~want, false);
+    }
+}
+
+odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan)
+{
+    odi_lock_acquire(&team->lock);
+    bool wakes = target < team->target;
+    team->target = target;
+    odi_plan *over = odi_assignment_replan(team, plan);
+    wakes |= team->moving > 0;
+    odi_team_counts_changed(team);
+    odi_lock_release(&team->lock);
+
+    /* Sleepers that are too many leave now, and those that have to move do. */
+    for (int site = 0; site < team->site_count && wakes; site++)
+        odi_idle_wake_all(&team->sites[site].idle);
+    return over;
+}
+
+void odi_team_publish_waiting(odi_team *team)
+{
+    odi_fence_heavy(S4); /* what was published while there was room for no worker is seen */
+    if (odi_team_has_work(team))
+        odi_team_publish(team, &team->sites[0]);
+}
+
+/* ---- blocking ---- */
+
+void odi_team_block(odi_team *team)
+{
+    odi_lock_acquire(&team->lock);
+    team->blocked++;
+    if (team->blocked + team->allowance > team->spare_cap)
+        odi_add_relaxed(&team->cap_reached, 1); /* relaxed: a counter */
+    odi_team_counts_changed(team);
+    odi_lock_release(&team->lock);
+}
+
+void odi_team_unblock(odi_team *team)
+{
+    odi_lock_acquire(&team->lock);
+    team->blocked--;
+    odi_team_counts_changed(team);
+    odi_lock_release(&team->lock);
+}
+
+/* ---- fork ---- */
+
+void odi_team_forked(odi_team *team)
+{
+    team->lock = team->first_lock = (odi_lock){0};
+    team->active = team->present = team->blocked = team->allowance = 0;
+    team->bench = NULL;
+    odi_assignment_forked(team);
+    memset(team->overrides, 0, sizeof team->overrides);
+    /* relaxed, all: one thread exists */
+    odi_store_relaxed(&team->overridden, 0);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&team->slots[slot]);
+
+        if (worker != NULL && pthread_equal(worker->forks.thread, pthread_self()))
+            odi_forks_lose(&worker->forks); /* the calling thread comes back to them */
+        odi_store_relaxed(&team->slots[slot], (odi_worker *)NULL); /* never freed here */
+    }
+    for (int site = 0; site < team->site_count; site++)
+        (void)init_site(team, &team->sites[site]);
+    odi_externals_forked(team);
+    odi_timer_queue_forked(&team->timers);
+    team->next_start_ns = 0;
+    (void)odi_team_list_workers(team);
+    /* relaxed: as above */
+    odi_store_relaxed(&team->attention, ODI_CAN_START | ODI_MONITOR_OFF | ODI_NO_THREADS);
+}

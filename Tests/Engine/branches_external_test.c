@@ -1,0 +1,472 @@
+/* branches_external_test.c — threads that are no workers and fork: they count as one while they run, and what is
+ * theirs stays theirs, also in a child of fork(2). */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "Support/branches.h"
+#include "Support/process.h"
+#include "worker/external.h"
+
+CHILDREN_MAY_START_THREADS
+
+/* ---- by forking ---- */
+
+static void a_thread_that_forks_becomes_an_external_thread_of_the_default_pool(void **state)
+{
+    (void)state;
+    assert_null(od_forks_self);
+    assert_int_equal(fib(FIB_N), FIB);
+    assert_null(od_forks_self); /* it has left */
+}
+
+/* An external thread that came by forking runs the root's branch itself, and forks in it: it stays until the
+ * root is joined, and gives its place up once. */
+static struct {
+    pthread_t external;
+    int here, left;
+} own_root;
+
+static void fork_in_the_branch(void *unused)
+{
+    if (!pthread_equal(own_root.external, pthread_self()))
+        return;
+    od_forks *before = od_forks_self;
+    for (int i = 0; i < 2; i++) {
+        od_fork_slot *branch = od_fork(no_job, unused);
+        od_join(branch, no_job, unused);
+    }
+    own_root.here++;
+    own_root.left += od_forks_self != before;
+}
+
+static void an_external_thread_stays_while_it_runs_its_own_roots_branch(void **state)
+{
+    (void)state;
+    memset(&own_root, 0, sizeof own_root);
+    own_root.external = pthread_self();
+    for (int round = 0; round < 100000 && own_root.here < 100; round++) {
+        od_fork_slot *root = od_fork(fork_in_the_branch, NULL);
+        od_join(root, fork_in_the_branch, NULL);
+        assert_null(od_forks_self);
+    }
+    assert_int_equal(own_root.here, 100);
+    assert_int_equal(own_root.left, 0);
+}
+
+/* ---- external threads count as workers, while they run ---- */
+
+static void do_nothing(odi_team *unused)
+{
+    (void)unused;
+}
+
+/* A pool whose monitor makes up for nothing. */
+static od_pool *pool_without_monitor(int workers)
+{
+    od_pool *pool = pool_of(workers);
+
+    pool->team.arm_monitor = do_nothing;
+    return pool;
+}
+
+static struct {
+    od_pool *pool;
+    atomic_int here, awake, may_go, started, over;
+} room;
+
+static void meet(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&room.awake, 1);
+    (void)COMES_TRUE(atomic_load(&room.awake) == 3);
+}
+
+enum { ABOVE = 10 };
+
+/* Enters, and goes or sleeps in a join when told to: computing until then. */
+static void *be_in_the_way(void *raw)
+{
+    bool joins = raw != NULL;
+    od_fork_scope scope;
+
+    od_forks_enter(room.pool, &scope);
+    if (joins) {
+        od_fork_slot *branch = od_fork(meet, NULL); /* two more make three */
+        (void)COMES_TRUE(atomic_load(&room.awake) == 1);
+        atomic_store(&room.here, 1);
+        compute_until(&room.may_go);
+        od_join(branch, meet, NULL);
+    } else {
+        atomic_store(&room.here, 1);
+        compute_until(&room.may_go);
+    }
+    od_forks_leave(&scope);
+    return NULL;
+}
+
+static void *hold_a_branch_back(void *unused)
+{
+    od_fork_scope scope;
+
+    od_forks_enter(room.pool, &scope);
+    od_fork_slot *branch = od_fork(no_job, unused);
+    atomic_store(&room.here, 1);
+    compute_until(&room.may_go);
+    od_join(branch, no_job, unused);
+    od_forks_leave(&scope);
+    return NULL;
+}
+
+/* It is its external thread's, which runs it when nobody else does: a stop that looked for it would start one worker
+ * after another for it, none of which may have it. */
+static void a_stop_starts_no_workers_for_an_external_threads_branch(void **state)
+{
+    pthread_t external;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        memset(&room, 0, sizeof room);
+        room.pool = pool_without_monitor(1);
+        assert_int_equal(pthread_create(&external, NULL, hold_a_branch_back, NULL), 0);
+        assert_comes_true(atomic_load(&room.here) == 1);
+        assert_int_equal(od_pool_stop(room.pool, MILLISECONDS(100), NULL), OD_OK);
+        assert_int_equal(metrics_of(room.pool).threads_started, 0);
+        atomic_store(&room.may_go, 1);
+        pthread_join(external, NULL);
+        assert_int_equal(od_pool_free(room.pool), OD_OK);
+    }
+}
+
+static void note_room(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&room.started, 1);
+}
+
+/* Nobody was woken for the forks there are, and it was noted: as many run as may. */
+static bool forks_are_held_back(od_pool *pool, uint64_t threads_before)
+{
+    return odi_load_relaxed(&pool->team.held_back) && /* relaxed: the caller's own note */
+           metrics_of(pool).threads_started == threads_before && atomic_load(&room.started) == 0;
+}
+
+/* Another external thread's fork starts once the first has made room. */
+static void check_room(int workers, bool joins)
+{
+    pthread_t other;
+    od_fork_scope scope;
+
+    od_pool_options options = options_for(workers);
+
+    options.spare_workers = 0; /* threads are counted, and nobody sits on the bench */
+    memset(&room, 0, sizeof room);
+    room.pool = pool_with(options, (odi_pool_world){0});
+    room.pool->team.arm_monitor = do_nothing;
+    assert_int_equal(pthread_create(&other, NULL, be_in_the_way, joins ? &room : NULL), 0);
+    assert_comes_true(atomic_load(&room.here));
+    /* A worker that came for nothing would take what is forked now before it sleeps. */
+    assert_comes_true(idle_ones_sleep(room.pool, (int)metrics_of(room.pool).threads_started - joins));
+    od_forks_enter(room.pool, &scope);
+    uint64_t threads = metrics_of(room.pool).threads_started;
+    od_fork_slot *branch = od_fork(note_room, NULL);
+    odi_clock_sleep(MILLISECONDS(5)); /* who looks about once more does so while there is no room */
+    bool held_back = forks_are_held_back(room.pool, threads);
+    atomic_store(&room.may_go, 1);
+    bool came = COMES_TRUE(atomic_load(&room.started) == 1);
+    atomic_store(&room.awake, 3);
+    od_join(branch, note_room, NULL);
+    od_forks_leave(&scope);
+    pthread_join(other, NULL);
+    assert_true(held_back);
+    assert_true(came);
+    assert_int_equal(od_pool_free(room.pool), OD_OK);
+}
+
+static void an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back(void **state)
+{
+    (void)state;
+    check_room(2, false);
+}
+
+static void an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back(void **state)
+{
+    (void)state;
+    check_room(3, true);
+}
+
+/* An external thread of a pool of one worker counts as that worker, until it blocks. */
+static void check_blocked_external(bool says_so)
+{
+    od_pool *pool = says_so ? pool_without_monitor(1) : pool_of(1);
+    od_fork_slot *branches[ABOVE];
+    od_fork_scope scope;
+
+    memset(&room, 0, sizeof room);
+    od_forks_enter(pool, &scope);
+    for (int i = 0; i < ABOVE; i++)
+        branches[i] = od_fork(note_room, NULL);
+    if (says_so) {
+        assert_true(forks_are_held_back(pool, 0));
+        od_blocking_begin();
+    }
+    /* Looks are rare enough for it to be taken for asleep, also where timers have no slack. */
+    bool came = false;
+    for (int looks = 0; looks < HANG_NS / MILLISECONDS(2) && !came; looks++) {
+        odi_clock_sleep(MILLISECONDS(2));
+        came = atomic_load(&room.started) == ABOVE;
+    }
+    if (says_so)
+        od_blocking_end();
+    for (int i = ABOVE; i-- > 0;)
+        od_join(branches[i], note_room, NULL);
+    od_forks_leave(&scope);
+    assert_true(came);
+    assert_int_equal(atomic_load(&room.started), ABOVE);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void an_external_thread_that_blocks_is_noticed(void **state)
+{
+    (void)state;
+    check_blocked_external(false);
+}
+
+static void an_external_thread_that_says_that_it_blocks_makes_room(void **state)
+{
+    (void)state;
+    check_blocked_external(true);
+}
+
+static void free_under_an_external(void *unused)
+{
+    (void)unused;
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_pool_free(pool);
+}
+
+static void a_pool_that_is_freed_under_its_external_thread_says_so(void **state)
+{
+    (void)state;
+    outcome it = in_a_child(free_under_an_external, NULL, 30);
+
+    assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGABRT);
+    assert_non_null(strstr(it.said, "must outlive its guests"));
+}
+
+/* ---- without room ---- */
+
+/* A pool whose places for external threads are all taken. */
+static od_pool *pool_without_places(void)
+{
+    od_pool *pool = pool_of(1);
+
+    odi_store_relaxed(&pool->team.externals_seen, ODI_MOST_EXTERNALS);
+    return pool;
+}
+
+static void a_scope_without_room_lasts_until_it_is_left(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_without_places();
+    od_fork_scope scope, inner;
+    int looks = 0;
+
+    od_forks_enter(pool, &scope);
+    for (int round = 0; round < 3; round++) {
+        assert_ptr_equal(od_forks_self, scope.here); /* and not an external thread of the default pool */
+        assert_int_equal(fib(10), 55);
+        looks += od_fork_wanted();
+    }
+    od_forks_enter(pool, &inner);
+    assert_int_equal(fib(10), 55);
+    od_forks_leave(&inner);
+    assert_ptr_equal(od_forks_self, scope.here);
+    od_forks_leave(&scope);
+    assert_null(od_forks_self);
+    assert_int_equal(looks, 0); /* loops stay whole where nobody can take a part */
+    odi_store_relaxed(&pool->team.externals_seen, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+/* ---- after fork(2) ---- */
+
+static void child_goes_on(void *unused)
+{
+    (void)unused;
+    child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
+}
+
+static void a_forked_child_forks_branches_of_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(fib(FIB_N), FIB);
+    assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
+}
+
+/* Another thread's forks are the parent's: the child runs none of them, and joins none. */
+static struct {
+    od_pool *pool;
+    pid_t parent;
+    atomic_int here, may_go, in_child;
+} theirs;
+
+static void branch_of_the_parent(void *unused)
+{
+    (void)unused;
+    if (getpid() != theirs.parent)
+        atomic_fetch_add(&theirs.in_child, 1);
+}
+
+static void *be_elsewhere(void *unused)
+{
+    od_fork_scope scope;
+    od_fork_slot *branches[3];
+
+    od_forks_enter(theirs.pool, &scope);
+    for (int i = 0; i < 3; i++)
+        branches[i] = od_fork(branch_of_the_parent, unused);
+    atomic_store(&theirs.here, 1);
+    (void)COMES_TRUE(atomic_load(&theirs.may_go));
+    for (int i = 3; i-- > 0;)
+        od_join(branches[i], branch_of_the_parent, unused);
+    od_forks_leave(&scope);
+    return unused;
+}
+
+static void fork_where_the_parent_did(void *unused)
+{
+    (void)unused;
+    od_fork_scope scope;
+
+    fib_frame frame = {3, 0};
+    od_queue *queue = od_queue_create(theirs.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "child");
+
+    od_forks_enter(theirs.pool, &scope);
+    child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
+    od_forks_leave(&scope);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, fib_branch, &frame);
+    child_expects(od_queue_wait(queue, HANG_NS));
+    child_expects(COMES_TRUE(idle_ones_sleep(theirs.pool, 1))); /* having looked about */
+    child_expects(atomic_load(&theirs.in_child) == 0);
+}
+
+static void a_forked_child_runs_no_forks_of_its_parents_external_threads(void **state)
+{
+    (void)state;
+    pthread_t external;
+
+    memset(&theirs, 0, sizeof theirs);
+    theirs.parent = getpid();
+    theirs.pool = pool_of(1); /* the external thread counts as its worker: nobody takes its forks */
+    assert_int_equal(pthread_create(&external, NULL, be_elsewhere, NULL), 0);
+    assert_true(COMES_TRUE(atomic_load(&theirs.here)));
+    int status = in_a_child(fork_where_the_parent_did, NULL, 30).status;
+    atomic_store(&theirs.may_go, 1);
+    pthread_join(external, NULL);
+    assert_int_equal(status, 0);
+    assert_int_equal(od_pool_free(theirs.pool), OD_OK);
+}
+
+/* Not the first fork's function: whoever takes that one may run it here or in the parent. */
+static void note_over(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&room.over, 1);
+}
+
+/* A thread that forks in a stay within a stay comes back to the outer's forks in the child, where
+ * nobody else may use the place. */
+static void go_back_in_a_child(void *raw)
+{
+    od_fork_scope *inner = raw, third;
+
+    child_expects(fib(10) == 55);
+    od_forks_leave(inner);
+    od_forks *outer = od_forks_self;
+    child_expects(outer != NULL);
+    od_forks_self = NULL; /* as another thread would */
+    od_forks_enter(theirs.pool, &third);
+    child_expects(od_forks_self != outer);
+    od_forks_leave(&third);
+    od_forks_self = outer;
+    od_fork_slot *second_fork = od_fork(note_over, NULL);
+    od_join(second_fork, note_over, NULL);
+    child_expects(atomic_load(&room.over) == 1);
+}
+
+static void a_child_comes_back_from_a_scope_within_a_scope(void **state)
+{
+    (void)state;
+    od_fork_scope outer, inner;
+    od_pool *other = pool_of(1);
+
+    memset(&theirs, 0, sizeof theirs);
+    memset(&room, 0, sizeof room);
+    theirs.pool = pool_of(1);
+    od_forks_enter(theirs.pool, &outer);
+    od_fork_slot *branch = od_fork(note_room, NULL);
+    od_forks_enter(other, &inner);
+    outcome it = in_a_child(go_back_in_a_child, &inner, 30);
+    od_forks_leave(&inner);
+    od_join(branch, note_room, NULL);
+    od_forks_leave(&outer);
+    if (it.status != 0)
+        print_error("child: status 0x%x, said: %s\n", (unsigned)it.status, it.said);
+    assert_int_equal(it.status, 0);
+    assert_int_equal(od_pool_free(other), OD_OK);
+    assert_int_equal(od_pool_free(theirs.pool), OD_OK);
+}
+
+static void be_an_external_again(void *unused)
+{
+    od_fork_scope scope;
+    od_pool *pool = pool_of(1);
+
+    (void)unused;
+    od_forks_enter(pool, &scope);
+    odi_forks *external = odi_external_at(&pool->team, 0);
+    child_expects(external != NULL);
+    child_expects(odi_load_relaxed(&external->thread_id) == odi_thread_id());
+    child_expects(odi_load_relaxed(&external->cpu_clock) == odi_thread_cpu_clock());
+    od_forks_leave(&scope);
+}
+
+/* Found by reading: the number was forgotten only where a pool was left, and a monitor that asks for the
+ * parent's takes a computing external thread for blocked. */
+static void a_forked_child_knows_its_own_thread_though_no_pool_was_left(void **state)
+{
+    (void)state;
+    od_fork_scope scope;
+    od_pool *pool = pool_of(1);
+
+    od_forks_enter(pool, &scope);
+    od_forks_leave(&scope);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    outcome it = in_a_child(be_an_external_again, NULL, 30);
+    if (it.status != 0)
+        print_error("child: status 0x%x, said: %s\n", (unsigned)it.status, it.said);
+    assert_int_equal(it.status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forked_child_knows_its_own_thread_though_no_pool_was_left),
+        cmocka_unit_test(a_thread_that_forks_becomes_an_external_thread_of_the_default_pool),
+        cmocka_unit_test(an_external_thread_stays_while_it_runs_its_own_roots_branch),
+        cmocka_unit_test(an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
+        cmocka_unit_test(an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
+        cmocka_unit_test(an_external_thread_that_blocks_is_noticed),
+        cmocka_unit_test(an_external_thread_that_says_that_it_blocks_makes_room),
+        cmocka_unit_test(a_stop_starts_no_workers_for_an_external_threads_branch),
+        cmocka_unit_test(a_pool_that_is_freed_under_its_external_thread_says_so),
+        cmocka_unit_test(a_scope_without_room_lasts_until_it_is_left),
+        cmocka_unit_test(a_child_comes_back_from_a_scope_within_a_scope),
+        cmocka_unit_test(a_forked_child_forks_branches_of_its_own),
+        cmocka_unit_test(a_forked_child_runs_no_forks_of_its_parents_external_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,349 @@
+/* gate/: queues that begin inactive, and how many of a queue's jobs run. */
+#include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "include/od_report.h"
+
+/* ---- inactive ---- */
+
+static void an_inactive_queue_starts_nothing_until_it_is_activated(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        od_queue *queue = inactive_queue(widths[i], "state");
+        atomic_ullong ran = 0;
+
+        assert_false(od_queue_is_active(queue));
+        assert_false(od_queue_is_suspended(queue)); /* that is another state */
+        for (int job = 0; job < 100; job++)
+            add(queue, count_job, &ran);
+        let_all_run_that_can();
+        assert_int_equal(atomic_load(&ran), 0);
+        assert_int_equal(od_queue_pending(queue), 100);
+        od_queue_activate(queue);
+        assert_true(od_queue_is_active(queue));
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 100);
+        od_queue_activate(queue); /* changes nothing */
+        add(queue, count_job, &ran);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 101);
+        od_queue_release(queue);
+    }
+}
+
+static void suspensions_count_beside_being_inactive(void **state)
+{
+    od_queue *queue = inactive_queue(OD_UNLIMITED, "state");
+    atomic_ullong ran = 0;
+
+    (void)state;
+    add(queue, count_job, &ran);
+    od_queue_suspend(queue);
+    od_queue_activate(queue);
+    assert_true(od_queue_is_suspended(queue));
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+
+    queue = inactive_queue(1, "state");
+    od_queue_suspend(queue);
+    od_queue_resume(queue);
+    add(queue, count_job, &ran);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_activate(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 2);
+    od_queue_release(queue);
+}
+
+static void resume_an_inactive_one(void *queue)
+{
+    od_queue_resume(queue);
+}
+
+static void being_inactive_is_no_suspension_to_resume(void **state)
+{
+    od_queue *queue = inactive_queue(1, "state");
+
+    (void)state;
+    assert_child_traps(resume_an_inactive_one, queue,
+                       "TaskQueue.resume() of \"state\" was called more often than suspend()");
+    od_queue_release(queue);
+}
+
+static void a_released_inactive_queue_runs_what_it_was_given(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        od_queue *queue = inactive_queue(widths[i], "state");
+        atomic_ullong ran = 0;
+
+        add(queue, count_job, &ran);
+        add(queue, count_job, &ran);
+        od_queue_suspend(queue);
+        od_queue_release(queue);
+        assert_comes_true(atomic_load(&ran) == 2);
+    }
+}
+
+static void an_inactive_queue_is_cancelled_as_any(void **state)
+{
+    od_queue *queue = inactive_queue(2, "state");
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int job = 0; job < 10; job++)
+        add(queue, count_job, &ran);
+    assert_int_equal(od_queue_cancel_all(queue), 10);
+    assert_int_equal(od_queue_pending(queue), 0);
+    add(queue, count_job, &ran);
+    od_queue_activate(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+}
+
+static void a_stop_cancels_what_an_inactive_queue_holds(void **state)
+{
+    od_pool *other = pool_of(2);
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "held", .inactive = true};
+    od_queue *queue = od_queue_create_with(other, &options);
+    atomic_ullong ran = 0;
+    od_stop_report report;
+
+    (void)state;
+    assert_non_null(queue);
+    for (int job = 0; job < 5; job++)
+        add(queue, count_job, &ran);
+    assert_int_equal(od_pool_stop(other, HANG_NS, &report), OD_OK);
+    assert_report(&report, 0, 5, 0);
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(other), OD_OK);
+}
+
+static struct {
+    od_queue *queue;
+    atomic_ullong ran;
+} race;
+
+static void *submit_a_thousand(void *unused)
+{
+    for (int job = 0; job < 1000; job++)
+        add(race.queue, count_job, &race.ran);
+    return unused;
+}
+
+static void *activate(void *unused)
+{
+    od_queue_activate(race.queue);
+    return unused;
+}
+
+static void activating_loses_nothing_that_is_submitted_meanwhile(void **state)
+{
+    (void)state;
+    for (int round = 0; round < UNLESS_SANITIZED(100, 10); round++) {
+        pthread_t submitter, activators[2];
+
+        race.queue = inactive_queue(widths[round % WIDTHS], "state");
+        atomic_store(&race.ran, 0);
+        pthread_create(&submitter, NULL, submit_a_thousand, NULL);
+        pthread_create(&activators[0], NULL, activate, NULL);
+        pthread_create(&activators[1], NULL, activate, NULL);
+        pthread_join(submitter, NULL);
+        pthread_join(activators[0], NULL);
+        pthread_join(activators[1], NULL);
+        assert_true(od_queue_wait(race.queue, HANG_NS));
+        assert_int_equal(atomic_load(&race.ran), 1000);
+        od_queue_release(race.queue);
+    }
+}
+
+/* ---- running ---- */
+
+static void what_runs_is_counted_and_what_waits_is_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        od_queue *queue = queue_of(widths[i]), *other = queue_of(1);
+        gate door = {0}, others = {0};
+        int runs = widths[i] == OD_UNLIMITED || widths[i] > 2 ? 2 : widths[i];
+
+        assert_int_equal(od_queue_running(queue), 0);
+        add(other, gate_job, &others);
+        assert_comes_true(atomic_load(&others.waiting) == 1);
+        /* Two workers are left for as many as the width allows. */
+        for (int job = 0; job < 2; job++)
+            add(queue, gate_job, &door);
+        assert_comes_true(atomic_load(&door.waiting) >= runs);
+        assert_int_equal(od_queue_running(queue), runs);
+        assert_int_equal(od_queue_pending(queue), 2);
+        assert_int_equal(od_queue_running(other), 1);
+        gate_open(&door);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(od_queue_running(queue), 0);
+        assert_int_equal(od_queue_running(other), 1);
+        gate_open(&others);
+        assert_true(od_queue_wait(other, HANG_NS));
+        od_queue_release(queue);
+        od_queue_release(other);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    uint64_t inside, in_sync, beside;
+} counts;
+
+static void count_in_a_job(void *unused)
+{
+    od_scope scope;
+
+    (void)unused;
+    counts.inside = od_queue_running(counts.queue);
+    od_queue_sync_begin(counts.queue, &scope); /* a sync caller is no job */
+    counts.in_sync = od_queue_running(counts.queue);
+    od_queue_sync_end(&scope);
+}
+
+static void a_job_counts_itself_and_a_sync_caller_does_not(void **state)
+{
+    od_scope scope;
+
+    (void)state;
+    counts.queue = queue_of(OD_UNLIMITED);
+    add(counts.queue, count_in_a_job, NULL);
+    assert_true(od_queue_wait(counts.queue, HANG_NS));
+    assert_int_equal(counts.inside, 1);
+    assert_int_equal(counts.in_sync, 1);
+    od_queue_sync_begin(counts.queue, &scope);
+    assert_int_equal(od_queue_running(counts.queue), 0);
+    od_queue_sync_end(&scope);
+    od_queue_release(counts.queue);
+}
+
+static void count_outside(void *queue)
+{
+    counts.beside = od_queue_running(queue);
+}
+
+static void submit_to_its_own_full_queue(void *queue)
+{
+    add(queue, no_job, NULL);
+    add(queue, count_outside, queue); /* there is no room: at once */
+}
+
+/* On top of another job of its queue it runs outside of any run. */
+static void a_job_that_runs_on_its_submitter_is_counted(void **state)
+{
+    od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_DEFAULT};
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create_with(pool, &options);
+
+    (void)state;
+    counts.beside = 0;
+    add(queue, submit_to_its_own_full_queue, queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(counts.beside, 2);
+    assert_int_equal(od_queue_running(queue), 0);
+    assert_int_equal(metrics_of(pool).executed, 3);
+    assert_int_equal(metrics_of(pool).ran_on_callers, 1);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static atomic_bool flooding, seen_running;
+
+static void *look_again_and_again(void *queue)
+{
+    uintptr_t most = 0;
+
+    while (atomic_load(&flooding)) {
+        uint64_t running = od_queue_running(queue);
+        most = running > most ? running : most;
+        if (running > 0)
+            atomic_store(&seen_running, true);
+    }
+    return (void *)most;
+}
+
+static void looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers(void **state)
+{
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+    gate door = {0};
+    pthread_t looker;
+    void *most;
+
+    (void)state;
+    atomic_store(&flooding, true);
+    atomic_store(&seen_running, false);
+    pthread_create(&looker, NULL, look_again_and_again, queue);
+    add(queue, gate_job, &door);
+    assert_comes_true(atomic_load(&seen_running));
+    gate_open(&door);
+    for (int job = 0; job < UNLESS_SANITIZED(50000, 5000); job++)
+        add(queue, count_job, &ran);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    atomic_store(&flooding, false);
+    pthread_join(looker, &most);
+    /* One look passes over the workers one after another, spares too: each may have had the line. */
+    assert_in_range((uintptr_t)most, 1, 3 + metrics_of(pool).most_spares);
+    assert_int_equal(od_queue_running(queue), 0);
+    assert_int_equal(atomic_load(&ran), UNLESS_SANITIZED(50000, 5000));
+    od_queue_release(queue);
+}
+
+static void a_report_tells_what_is_inactive_and_what_runs(void **state)
+{
+    od_queue *held = inactive_queue(1, "state"), *busy = queue_of(2);
+    od_queue_report reports[8];
+    gate door = {0};
+    int inactive = 0, running = 0;
+
+    (void)state;
+    add(busy, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    add(held, no_job, NULL);
+    int count = od_pool_report_queues(pool, reports, 8);
+    for (int i = 0; i < count; i++) {
+        inactive += !reports[i].active && reports[i].pending == 1 && reports[i].running == 0;
+        running += reports[i].active && reports[i].pending == 1 && reports[i].running == 1;
+    }
+    assert_int_equal(inactive, 1);
+    assert_int_equal(running, 1);
+    gate_open(&door);
+    assert_true(od_queue_wait(busy, HANG_NS)); /* the door goes with this frame */
+    od_queue_release(held);
+    od_queue_release(busy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated),
+        QUEUE_TEST(suspensions_count_beside_being_inactive),
+        QUEUE_TEST(being_inactive_is_no_suspension_to_resume),
+        QUEUE_TEST(a_released_inactive_queue_runs_what_it_was_given),
+        QUEUE_TEST(an_inactive_queue_is_cancelled_as_any),
+        QUEUE_TEST(a_stop_cancels_what_an_inactive_queue_holds),
+        QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile),
+        QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not),
+        QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not),
+        QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted),
+        QUEUE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers),
+        QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

@@ -1,0 +1,223 @@
+/* gate/batch.c: jobs that are submitted together. */
+#include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "job/group.h"
+
+typedef struct {
+    _Alignas(16) char bytes[OD_BATCH_BYTES];
+} storage;
+
+static void a_batch_of_any_length_runs_every_job_once(void **state)
+{
+    static const int lengths[] = {0, 1, 2, 255, 256, 257, 512, 1000};
+    storage room;
+
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        for (size_t each = 0; each < sizeof lengths / sizeof lengths[0]; each++) {
+            od_queue *queue = queue_of(widths[i]);
+            od_group *group = each % 2 ? od_group_create() : NULL;
+            od_batch *batch = od_batch_begin(&room, queue, group, OD_QUEUE_BAND);
+            atomic_ullong ran = 0;
+
+            for (int job = 0; job < lengths[each]; job++)
+                od_batch_add(batch, count_job, &ran);
+            od_batch_submit(batch);
+            od_batch_submit(batch); /* it is empty */
+            assert_true(group != NULL ? od_group_wait(group, HANG_NS)
+                                      : od_queue_wait(queue, HANG_NS));
+            assert_int_equal(atomic_load(&ran), lengths[each]);
+            od_queue_release(queue);
+            if (group != NULL)
+                od_group_release(group);
+        }
+    }
+}
+
+static struct {
+    int next, disorder;
+} order;
+
+static void in_order(void *raw)
+{
+    order.disorder += order.next != (int)(intptr_t)raw;
+    order.next++;
+}
+
+static void batches_and_single_jobs_of_one_thread_keep_their_order(void **state)
+{
+    od_queue *queue = queue_of(1);
+    storage room;
+    od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
+    int job = 0;
+
+    (void)state;
+    order.next = order.disorder = 0;
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < 7 * round; i++)
+            od_batch_add(batch, in_order, (void *)(intptr_t)job++);
+        od_batch_submit(batch);
+        add(queue, in_order, (void *)(intptr_t)job++);
+    }
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(order.disorder, 0);
+    assert_int_equal(order.next, job);
+    od_queue_release(queue);
+}
+
+static void with_one_worker_a_batch_on_an_open_queue_starts_in_order(void **state)
+{
+    od_pool *lone = lone_worker();
+    od_queue *queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+    storage room;
+    od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
+
+    (void)state;
+    order.next = order.disorder = 0;
+    for (int job = 0; job < 2000; job++)
+        od_batch_add(batch, in_order, (void *)(intptr_t)job);
+    od_batch_submit(batch);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(order.disorder, 0);
+    assert_int_equal(order.next, 2000);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(lone), OD_OK);
+}
+
+static void a_cancel_counts_a_batch_that_waits(void **state)
+{
+    storage room;
+
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        od_queue *queue = queue_of(widths[i]);
+        od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        for (int job = 0; job < 300; job++)
+            od_batch_add(batch, count_job, &ran);
+        assert_int_equal(od_queue_pending(queue), 256); /* a full one is submitted */
+        od_batch_submit(batch);
+        assert_int_equal(od_queue_pending(queue), 300);
+        assert_int_equal(od_queue_cancel_all(queue), 300);
+        od_queue_resume(queue);
+        od_batch_add(batch, count_job, &ran);
+        od_batch_submit(batch);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 1);
+        od_queue_release(queue);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    atomic_ullong ran, submitted, cancelled;
+    atomic_int submitters;
+} race;
+
+static void *submit_batches(void *unused)
+{
+    storage room;
+    od_batch *batch = od_batch_begin(&room, race.queue, NULL, OD_QUEUE_BAND);
+
+    for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
+        for (int job = 0; job < 30; job++)
+            od_batch_add(batch, count_job, &race.ran);
+        od_batch_submit(batch);
+        atomic_fetch_add(&race.submitted, 30);
+    }
+    atomic_fetch_sub(&race.submitters, 1);
+    return unused;
+}
+
+/* The ledger: what is submitted either runs or is counted by a cancel, while the queue changes
+ * between open and diverted. */
+static void each_job_of_racing_batches_runs_or_is_cancelled_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        pthread_t threads[2];
+
+        race.queue = queue_of(widths[i]);
+        atomic_store(&race.ran, 0);
+        atomic_store(&race.submitted, 0);
+        atomic_store(&race.submitters, 2);
+        uint64_t cancelled = 0;
+        for (int t = 0; t < 2; t++)
+            pthread_create(&threads[t], NULL, submit_batches, NULL);
+        for (int turn = 0; atomic_load(&race.submitters) > 0; turn++) {
+            od_queue_suspend(race.queue);
+            cancelled += od_queue_cancel_all(race.queue);
+            od_queue_resume(race.queue);
+            yield_now_and_then(turn);
+        }
+        for (int t = 0; t < 2; t++)
+            pthread_join(threads[t], NULL);
+        assert_true(od_queue_wait(race.queue, HANG_NS));
+        assert_int_equal(atomic_load(&race.ran) + cancelled, atomic_load(&race.submitted));
+        od_queue_release(race.queue);
+    }
+}
+
+static void submit_a_batch_inside(void *counter)
+{
+    storage room;
+    od_batch *batch = od_batch_begin(&room, race.queue, NULL, OD_QUEUE_BAND);
+
+    for (int job = 0; job < 1000; job++)
+        od_batch_add(batch, count_job, counter);
+    od_batch_submit(batch);
+}
+
+static void a_job_submits_a_batch_to_its_own_queue(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        atomic_ullong ran = 0;
+
+        race.queue = queue_of(widths[i]);
+        for (int round = 0; round < 5; round++)
+            add(race.queue, submit_a_batch_inside, &ran);
+        assert_true(od_queue_wait(race.queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 5000);
+        od_queue_release(race.queue);
+    }
+}
+
+/* One locked addition to the ledger counts all of a batch. */
+static void a_batch_is_counted_at_once(void **state)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    storage room;
+    od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
+
+    (void)state;
+    for (int job = 0; job < 200; job++)
+        od_batch_add(batch, no_job, NULL);
+    assert_int_equal(od_queue_pending(queue), 0); /* before it is submitted */
+    od_batch_submit(batch);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(metrics_of(pool).executed, 200);
+    od_queue_release(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(a_batch_of_any_length_runs_every_job_once),
+        QUEUE_TEST(batches_and_single_jobs_of_one_thread_keep_their_order),
+        QUEUE_TEST(with_one_worker_a_batch_on_an_open_queue_starts_in_order),
+        QUEUE_TEST(a_cancel_counts_a_batch_that_waits),
+        QUEUE_TEST(each_job_of_racing_batches_runs_or_is_cancelled_once),
+        QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue),
+        QUEUE_TEST(a_batch_is_counted_at_once),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

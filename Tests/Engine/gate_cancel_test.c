@@ -1,0 +1,169 @@
+/* gate/: what a cancel keeps from running, and counts. */
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static void a_cancel_of_what_waits_is_exact(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        od_queue *queue = queue_of(widths[i]);
+        od_group *group = od_group_create();
+        atomic_ullong ran = 0;
+
+        assert_int_equal(od_queue_cancel_all(queue), 0);
+        od_queue_suspend(queue);
+        for (int job = 0; job < 100; job++)
+            od_queue_async(queue, job % 2 ? group : NULL, job % 4 ? OD_QUEUE_BAND : 0,
+                           count_job, &ran);
+        assert_int_equal(od_queue_cancel_all(queue), 100);
+        assert_int_equal(od_queue_cancel_all(queue), 0);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_true(od_queue_wait(queue, HANG_NS));
+        od_queue_resume(queue);
+        add(queue, count_job, &ran); /* the queue goes on */
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 1);
+        od_group_release(group);
+        od_queue_release(queue);
+    }
+}
+
+static void a_job_that_runs_is_not_cancelled(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        od_queue *queue = queue_of(widths[i]);
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+        assert_comes_true(atomic_load(&door.waiting) == 1);
+        od_queue_suspend(queue); /* so that no second one starts */
+        for (int job = 0; job < 50; job++)
+            add(queue, count_job, &ran);
+        assert_int_equal(od_queue_cancel_all(queue), 50);
+        assert_int_equal(od_queue_pending(queue), 1);
+        assert_false(od_queue_wait(queue, 0));
+        gate_open(&door);
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 0);
+        od_queue_release(queue);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    od_group *group;
+    atomic_ullong ran, submitted, cancelled;
+    atomic_int running;
+    bool from_inside;
+} race;
+
+static void spawning_job(void *depth)
+{
+    atomic_fetch_add(&race.ran, 1);
+    for (int i = 0; (intptr_t)depth > 0 && i < 3; i++) {
+        atomic_fetch_add(&race.submitted, 1);
+        od_queue_async(race.queue, i % 2 ? race.group : NULL, OD_QUEUE_BAND, spawning_job,
+                       (void *)((intptr_t)depth - 1));
+    }
+    if (race.from_inside && (intptr_t)depth == 1)
+        atomic_fetch_add(&race.cancelled, od_queue_cancel_all(race.queue));
+}
+
+static void *race_submitter(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < UNLESS_SANITIZED(4000, 600); i++) {
+        atomic_fetch_add(&race.submitted, 1);
+        od_queue_async(race.queue, i % 2 ? race.group : NULL, OD_QUEUE_BAND, spawning_job,
+                       (void *)(intptr_t)(i % 3));
+    }
+    atomic_fetch_sub(&race.running, 1);
+    return NULL;
+}
+
+static void *race_canceller(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&race.running) > 0) {
+        atomic_fetch_add(&race.cancelled, od_queue_cancel_all(race.queue));
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void racing_cancels_account_for_every_job(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        pthread_t submitters[2], cancellers[2];
+
+        memset(&race, 0, sizeof race);
+        race.queue = queue_of(widths[i % 3]);
+        race.group = od_group_create();
+        race.from_inside = i >= 3;
+        atomic_store(&race.running, 2);
+        for (int t = 0; t < 2; t++)
+            pthread_create(&submitters[t], NULL, race_submitter, NULL);
+        for (int t = 0; t < 2; t++)
+            pthread_create(&cancellers[t], NULL, race_canceller, NULL);
+        for (int t = 0; t < 2; t++)
+            pthread_join(submitters[t], NULL);
+        for (int t = 0; t < 2; t++)
+            pthread_join(cancellers[t], NULL);
+        assert_true(od_queue_wait(race.queue, HANG_NS));
+        assert_true(od_group_wait(race.group, HANG_NS));
+        if (atomic_load(&race.submitted) !=
+            atomic_load(&race.ran) + atomic_load(&race.cancelled))
+            print_error("width %d: submitted %llu, ran %llu, cancelled %llu\n", widths[i % 3],
+                        atomic_load(&race.submitted), atomic_load(&race.ran),
+                        atomic_load(&race.cancelled));
+        assert_int_equal(atomic_load(&race.submitted),
+                         atomic_load(&race.ran) + atomic_load(&race.cancelled));
+        assert_int_equal(od_queue_pending(race.queue), 0);
+        assert_int_equal(od_group_pending(race.group), 0);
+        od_queue_release(race.queue);
+        od_group_release(race.group);
+    }
+}
+
+static void what_is_cancelled_is_in_the_pools_counters(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        od_queue *queue = queue_of(widths[i]);
+        uint64_t before = metrics_of(pool).cancelled;
+
+        od_queue_suspend(queue);
+        for (int job = 0; job < 100; job++)
+            add(queue, no_job, NULL);
+        assert_int_equal(od_queue_cancel_all(queue), 100);
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_comes_true(metrics_of(pool).cancelled == before + 100);
+        od_queue_release(queue);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(a_cancel_of_what_waits_is_exact),
+        QUEUE_TEST(a_job_that_runs_is_not_cancelled),
+        QUEUE_TEST(racing_cancels_account_for_every_job),
+        QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters),
+    };
+    return run_guarded(tests);
+}

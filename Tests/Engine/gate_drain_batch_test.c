@@ -1,0 +1,583 @@
+/* gate/: what a queue's drainers have in hand, and what the inbox has in advance. */
+#include "Support/prng.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+/* Adds them all before the first starts, so that one drainer takes several at once. */
+static void block_in_front_of(od_queue *queue, gate *door, int count, atomic_ullong *ran)
+{
+    od_queue_suspend(queue);
+    add(queue, gate_job, door);
+    for (int i = 0; i < count; i++)
+        add(queue, count_job, ran);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&door->waiting) == 1);
+    assert_int_equal(atomic_load(ran), 0);
+}
+
+/* Found by reading: up to 15 jobs waited for the blocked one, whatever the new width. */
+static void a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took(void **state)
+{
+    static const int32_t wider[] = {2, OD_UNLIMITED};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        od_queue *queue = queue_of(1);
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        block_in_front_of(queue, &door, 30, &ran);
+        od_queue_set_width(queue, wider[i]);
+        assert_comes_true(atomic_load(&ran) == 30);
+        assert_comes_true(od_queue_pending(queue) == 1);
+        gate_open(&door);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        od_queue_release(queue);
+    }
+}
+
+static void what_was_taken_back_keeps_its_order(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        od_queue *queue = queue_of(1);
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        block_in_front_of(queue, &door, 30, &ran);
+        od_queue_suspend(queue);
+        gate_open(&door);
+        assert_true(od_queue_pending(queue) >= 30);
+        add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        od_scope scope;
+        od_queue_sync_begin(queue, &scope); /* after all of them, in a serial order */
+        assert_int_equal(atomic_load(&ran), 31);
+        od_queue_sync_end(&scope);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        od_queue_release(queue);
+    }
+}
+
+static void a_cancel_counts_what_a_blocked_drainer_took(void **state)
+{
+    od_queue *queue = queue_of(1);
+    gate door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    block_in_front_of(queue, &door, 30, &ran);
+    assert_int_equal(od_queue_cancel_all(queue), 30);
+    assert_int_equal(od_queue_pending(queue), 1);
+    add(queue, count_job, &ran);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+}
+
+/* ---- drainers of wide lines ---- */
+
+/* Suspended, and as if its jobs had all been short: the next drainer takes as many as it may. */
+static od_queue *wide_queue(int32_t width)
+{
+    od_queue *queue = queue_of(width);
+
+    add_barrier(queue, no_job, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_suspend(queue);
+    odi_store_relaxed(&queue->reach, ODI_DRAIN_BATCH_MOST - 1); /* relaxed: nobody is there */
+    return queue;
+}
+
+static void end_wide_queue(od_queue *queue)
+{
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(LOOK(queue, queue->back), 0); /* the last drainer may be on its way out */
+    od_queue_release(queue);
+}
+
+static const int32_t wide[] = {OD_UNLIMITED, 3, 7};
+enum { WIDE = sizeof wide / sizeof wide[0] };
+
+static void a_job_that_blocks_holds_up_none_that_its_drainer_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20 * WIDE; i++) {
+        od_queue *queue = wide_queue(wide[i % WIDE]);
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        add(queue, gate_job, &door);
+        for (int job = 0; job < 40; job++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&ran) == 40);
+        gate_open(&door);
+        end_wide_queue(queue);
+    }
+}
+
+/* The second drainer takes the last of the line, and blocks too. */
+static void somebody_comes_for_what_a_blocked_drainer_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20 * WIDE; i++) {
+        od_queue *queue = wide_queue(wide[i % WIDE]);
+        gate first = {0}, second = {0};
+        atomic_ullong ran = 0;
+
+        add(queue, gate_job, &first);
+        add(queue, count_job, &ran);
+        add(queue, gate_job, &second);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&first.waiting) == 1);
+        assert_comes_true(atomic_load(&second.waiting) == 1);
+        assert_comes_true(atomic_load(&ran) == 1);
+        gate_open(&first);
+        gate_open(&second);
+        end_wide_queue(queue);
+    }
+}
+
+/* A barrier in front is no reason to leave what others have in hand to them. */
+static void what_is_in_hand_before_a_barrier_does_not_wait_for_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20 * WIDE; i++) {
+        od_queue *queue = wide_queue(wide[i % WIDE]);
+        gate door = {0};
+        atomic_ullong ran = 0, alone = 0, after = 0;
+
+        add_barrier(queue, no_job, NULL); /* behind it the next one is far from the line's end */
+        add(queue, gate_job, &door);
+        for (int job = 0; job < 4; job++)
+            add(queue, count_job, &ran);
+        add_barrier(queue, count_job, &alone);
+        for (int job = 0; job < 10; job++)
+            add(queue, count_job, &after);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&ran) == 4);
+        assert_int_equal(atomic_load(&alone), 0);
+        assert_int_equal(atomic_load(&after), 0);
+        gate_open(&door);
+        end_wide_queue(queue);
+        assert_int_equal(atomic_load(&alone), 1);
+        assert_int_equal(atomic_load(&after), 10);
+    }
+}
+
+static void a_changed_width_holds_for_what_drainers_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        od_queue *queue = wide_queue(3);
+        gate doors[3] = {{0}};
+        atomic_ullong ran = 0;
+
+        for (int each = 0; each < 3; each++) {
+            add(queue, gate_job, &doors[each]);
+            for (int job = 1; job < ODI_DRAIN_BATCH_MOST; job++)
+                add(queue, count_job, &ran);
+        }
+        for (int job = 0; job < 100; job++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        for (int each = 0; each < 3; each++)
+            assert_comes_true(atomic_load(&doors[each].waiting) == 1);
+        od_queue_set_width(queue, 1);
+        assert_int_equal(LOOK(queue, odi_queue_offered(queue)), 0);
+        for (int each = 0; each < 3; each++)
+            gate_open(&doors[each]);
+        end_wide_queue(queue);
+        assert_int_equal(atomic_load(&ran), 3 * (ODI_DRAIN_BATCH_MOST - 1) + 100);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    atomic_bool over;
+} endless;
+
+/* A line of these is never empty. */
+static void again(void *unused)
+{
+    if (!atomic_load(&endless.over))
+        add(endless.queue, again, unused);
+}
+
+static void newer_jobs_do_not_pass_over_what_is_in_hand_for_ever(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3 * WIDE; i++) {
+        gate door = {0};
+        atomic_ullong ran = 0;
+
+        atomic_store(&endless.over, false);
+        endless.queue = wide_queue(wide[i % WIDE]);
+        add(endless.queue, gate_job, &door);
+        for (int job = 0; job < ODI_DRAIN_BATCH_MOST; job++)
+            add(endless.queue, count_job, &ran);
+        for (int job = 0; job < 20 * ODI_DRAIN_BATCH_MOST; job++)
+            add(endless.queue, again, NULL);
+        od_queue_resume(endless.queue);
+        assert_comes_true(atomic_load(&ran) == ODI_DRAIN_BATCH_MOST);
+        atomic_store(&endless.over, true);
+        gate_open(&door);
+        end_wide_queue(endless.queue);
+    }
+}
+
+/* A wide line with forty jobs whose two drainers wait at a gate each. */
+typedef struct {
+    od_queue *queue;
+    gate doors[2];
+    atomic_ullong ran;
+} standstill;
+
+/* Returns how many of the jobs have not run. */
+static unsigned long long stand_still(standstill *it)
+{
+    *it = (standstill){.queue = wide_queue(2)};
+    for (int each = 0; each < 2; each++) {
+        add(it->queue, gate_job, &it->doors[each]);
+        for (int job = 0; job < 20; job++)
+            add(it->queue, count_job, &it->ran);
+    }
+    od_queue_resume(it->queue);
+    assert_comes_true(atomic_load(&it->doors[0].waiting) == 1);
+    assert_comes_true(atomic_load(&it->doors[1].waiting) == 1);
+    return 40 - atomic_load(&it->ran);
+}
+
+static void go_on(standstill *it)
+{
+    gate_open(&it->doors[0]);
+    gate_open(&it->doors[1]);
+    end_wide_queue(it->queue);
+}
+
+static void a_cancel_counts_what_blocked_drainers_of_a_wide_line_took(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        standstill it;
+        unsigned long long left = stand_still(&it);
+
+        size_t cancelled = od_queue_cancel_all(it.queue);
+        go_on(&it);
+        assert_int_equal(cancelled, left);
+        assert_int_equal(atomic_load(&it.ran), 40 - left);
+    }
+}
+
+/* Found by reading: a waiter overrode the band of what lay in the line, and not to the older jobs that
+ * blocked drainers had in hand. (What a drainer has in hand when it blocks is its own affair: mostly
+ * some, now and then nothing.) */
+static void what_blocked_drainers_took_is_lent_to_with_the_rest(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        standstill it;
+        unsigned long long left = stand_still(&it);
+
+        odi_queue_raise_all(it.queue, OD_BAND_USER_INTERACTIVE);
+        uint32_t overridden = LOOK(it.queue, it.queue->overridden[OD_BAND_USER_INTERACTIVE]);
+        int32_t offered = LOOK(it.queue, odi_queue_offered(it.queue));
+        go_on(&it);
+        assert_int_equal(overridden, left);
+        assert_int_equal(offered, 0);
+    }
+}
+
+/* ---- sync callers beside a blocked drainer ---- */
+
+enum { CALLERS = 40 };
+
+static struct {
+    od_queue *queue;
+    atomic_ullong ran;
+    atomic_int order;
+    unsigned long long seen_by_the_last;
+} calling;
+
+static void *call_once(void *unused)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(calling.queue, &scope);
+    if (atomic_fetch_add(&calling.order, 1) == CALLERS - 1)
+        calling.seen_by_the_last = atomic_load(&calling.ran);
+    od_queue_sync_end(&scope);
+    return unused;
+}
+
+/* Found by reading: one passed the line's other place on to the next, over older jobs. */
+static void sync_callers_do_not_pass_over_what_is_in_hand_for_ever(void **state)
+{
+    gate door = {0};
+    pthread_t callers[CALLERS];
+
+    (void)state;
+    calling.queue = wide_queue(2);
+    atomic_store(&calling.ran, 0);
+    atomic_store(&calling.order, 0);
+    add(calling.queue, gate_job, &door);
+    add(calling.queue, count_job, &calling.ran);
+    add(calling.queue, count_job, &calling.ran);
+    for (int each = 0; each < CALLERS; each++)
+        assert_int_equal(pthread_create(&callers[each], NULL, call_once, NULL), 0);
+    assert_comes_true(waiting_in(calling.queue) == CALLERS + 3);
+    od_queue_resume(calling.queue);
+    for (int each = 0; each < CALLERS; each++)
+        pthread_join(callers[each], NULL);
+    gate_open(&door);
+    end_wide_queue(calling.queue);
+    assert_int_equal(calling.seen_by_the_last, 2);
+}
+
+/* ---- exactly once, whatever is changed meanwhile ---- */
+
+enum { SUBMITTERS = 2, MOST_EACH = 20000 };
+
+static struct {
+    od_queue *queue;
+    od_group *group;
+    uint32_t each;
+    bool barriers;
+    atomic_int submitting, inside, overlaps;
+    atomic_uchar times[SUBMITTERS * MOST_EACH];
+} racing;
+
+static void racing_job(void *raw)
+{
+    atomic_fetch_add(&racing.inside, 1);
+    atomic_fetch_add(&racing.times[(uintptr_t)raw], 1);
+    atomic_fetch_sub(&racing.inside, 1);
+}
+
+static void racing_barrier(void *raw)
+{
+    atomic_fetch_add(&racing.overlaps, atomic_fetch_add(&racing.inside, 1) != 0);
+    atomic_fetch_add(&racing.times[(uintptr_t)raw], 1);
+    atomic_fetch_add(&racing.overlaps, atomic_fetch_sub(&racing.inside, 1) != 1);
+}
+
+static void *submit_racing(void *raw)
+{
+    uintptr_t first = (uintptr_t)raw * MOST_EACH;
+
+    for (uintptr_t i = 0; i < racing.each; i++) {
+        if (racing.barriers && i % 19 == 0) {
+            add_barrier(racing.queue, racing_barrier, (void *)(first + i));
+            continue;
+        }
+        od_queue_async(racing.queue, i % 7 == 0 ? racing.group : NULL,
+                       i % 11 == 0 ? OD_BAND_USER_INITIATED : OD_QUEUE_BAND, racing_job,
+                       (void *)(first + i));
+    }
+    atomic_fetch_sub(&racing.submitting, 1);
+    return NULL;
+}
+
+static void *change_racing(void *unused)
+{
+    prng random = prng_for(7, 1);
+    od_scope scope;
+
+    while (atomic_load(&racing.submitting) > 0) {
+        switch (prng_below(&random, 5)) {
+        case 0:
+            od_queue_set_width(racing.queue, (int32_t)prng_below(&random, 4)); /* 0: unlimited */
+            break;
+        case 1:
+            od_queue_suspend(racing.queue);
+            sched_yield();
+            od_queue_resume(racing.queue);
+            break;
+        case 2:
+            od_queue_sync_begin(racing.queue, &scope);
+            od_queue_sync_end(&scope);
+            break;
+        case 3:
+            (void)od_queue_pending(racing.queue);
+            break;
+        default:
+            od_queue_set_width(racing.queue, 1);
+        }
+    }
+    return unused;
+}
+
+static void every_job_runs_once_while_width_and_suspension_change(void **state)
+{
+    (void)state;
+    for (int round = 0; round < UNLESS_SANITIZED(8, 2); round++) {
+        pthread_t submitters[SUBMITTERS], changer;
+
+        memset(&racing, 0, sizeof racing);
+        racing.queue = queue_of(1);
+        racing.group = od_group_create();
+        racing.barriers = round % 2 == 1;
+        racing.each = UNLESS_SANITIZED(MOST_EACH, 2000);
+        atomic_store(&racing.submitting, SUBMITTERS);
+        for (uintptr_t i = 0; i < SUBMITTERS; i++)
+            pthread_create(&submitters[i], NULL, submit_racing, (void *)i);
+        pthread_create(&changer, NULL, change_racing, NULL);
+        for (int i = 0; i < SUBMITTERS; i++)
+            pthread_join(submitters[i], NULL);
+        pthread_join(changer, NULL);
+        assert_true(od_queue_wait(racing.queue, HANG_NS));
+        assert_true(od_group_wait(racing.group, HANG_NS));
+        assert_int_equal(od_queue_pending(racing.queue), 0);
+        assert_int_equal(atomic_load(&racing.overlaps), 0);
+        for (uint32_t s = 0; s < SUBMITTERS; s++) {
+            for (uint32_t i = 0; i < racing.each; i++)
+                assert_int_equal(atomic_load(&racing.times[s * MOST_EACH + i]), 1);
+        }
+        od_queue_release(racing.queue);
+        od_group_release(racing.group);
+    }
+}
+
+/* ---- reserved counts ---- */
+
+static bool is_reserved(od_queue *queue)
+{
+    odi_lock_acquire(&queue->inbox.lock);
+    bool reserved_for = queue->inbox.reserved_for != NULL;
+    odi_lock_release(&queue->inbox.lock);
+    return reserved_for;
+}
+
+static void reserved_counts_are_not_pending_and_not_cancelled(void **state)
+{
+    od_queue *queue = queue_of(1);
+
+    (void)state;
+    for (int round = 1; round < 70; round++) {
+        od_queue_suspend(queue);
+        for (int i = 0; i < round; i++)
+            add(queue, no_job, NULL);
+        assert_true(is_reserved(queue));
+        assert_int_equal(od_queue_pending(queue), round);
+        add(queue, no_job, NULL);
+        assert_int_equal(od_queue_cancel_all(queue), round + 1);
+        assert_int_equal(od_queue_pending(queue), 0);
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+    }
+    od_queue_release(queue);
+}
+
+/* An empty line keeps no reserved counts, however it became empty; or its waiters would not wake. */
+static void an_empty_line_keeps_no_reserved_counts(void **state)
+{
+    od_queue *queue = queue_of(1);
+    od_group *group = od_group_create();
+    od_scope scope;
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        add(queue, no_job, NULL);
+        if (round % 2 == 0) {
+            od_queue_sync_begin(queue, &scope);
+            assert_int_equal(queue->inbox.reserved, 0);
+            od_queue_sync_end(&scope);
+        }
+        if (round % 3 == 0)
+            od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+        if (round % 5 == 0)
+            od_queue_async(queue, NULL, OD_BAND_USER_INTERACTIVE, no_job, NULL);
+        assert_true(od_group_wait(group, HANG_NS));
+        assert_true(od_queue_wait(queue, HANG_NS));
+    }
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* A queue is light while nothing waits in it. */
+static bool holds_hands(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool holds = queue->batches != NULL;
+    odi_lock_release(&queue->watch.lock);
+    return holds;
+}
+
+static void a_queue_takes_hands_for_as_long_as_jobs_wait_in_it(void **state)
+{
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    (void)state;
+    assert_in_range(sizeof *queue, 1, 896);
+    assert_false(holds_hands(queue));
+    for (int round = 1; round <= 3; round++) {
+        od_queue_suspend(queue);
+        add(queue, gate_job, &door);
+        for (int i = 0; i < 20; i++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        assert_comes_true(atomic_load(&door.waiting) == 1);
+        assert_true(holds_hands(queue));
+        gate_open(&door);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_comes_true(!holds_hands(queue));
+        assert_int_equal(atomic_load(&ran), round * 20);
+        door = (gate){0};
+    }
+    od_queue_release(queue);
+}
+
+/* ---- how far a drain batch of a wide line reaches ---- */
+
+static int32_t reach_after(od_queue *queue, uint64_t ticks)
+{
+    return LOOK(queue, (odi_queue_measure(queue, ticks), odi_load_relaxed(&queue->reach)));
+}
+
+static void short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that(void **state)
+{
+    od_queue *queue = queue_of(2);
+    int32_t expected = 0;
+
+    (void)state;
+    assert_int_equal(LOOK(queue, odi_load_relaxed(&queue->reach)), 0);
+    for (int taken = 0; taken < 2 * ODI_DRAIN_BATCH_MOST; taken++) {
+        expected = 2 * expected + 1 < ODI_DRAIN_BATCH_MOST ? 2 * expected + 1 : ODI_DRAIN_BATCH_MOST - 1;
+        assert_int_equal(reach_after(queue, 0), expected);
+    }
+    assert_int_equal(reach_after(queue, od_loop_unit()), ODI_DRAIN_BATCH_MOST - 1); /* neither: it stays */
+    assert_int_equal(reach_after(queue, UINT64_MAX - 1), 0);
+    assert_int_equal(reach_after(queue, od_loop_unit()), 0);
+    od_queue_release(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it),
+        QUEUE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took),
+        QUEUE_TEST(what_was_taken_back_keeps_its_order),
+        QUEUE_TEST(a_cancel_counts_what_a_blocked_drainer_took),
+        QUEUE_TEST(a_job_that_blocks_holds_up_none_that_its_drainer_took),
+        QUEUE_TEST(somebody_comes_for_what_a_blocked_drainer_took),
+        QUEUE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it),
+        QUEUE_TEST(a_changed_width_holds_for_what_drainers_took),
+        QUEUE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever),
+        QUEUE_TEST(a_cancel_counts_what_blocked_drainers_of_a_wide_line_took),
+        QUEUE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest),
+        QUEUE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever),
+        QUEUE_TEST(every_job_runs_once_while_width_and_suspension_change),
+        QUEUE_TEST(reserved_counts_are_not_pending_and_not_cancelled),
+        QUEUE_TEST(an_empty_line_keeps_no_reserved_counts),
+        QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

@@ -1,0 +1,448 @@
+/* gate/earmark.c: closures of a target that wait for a queue on it. Each of these hung, because all
+ * places of the target were held by callers that waited for what needs one. */
+#include "Support/crowd.h"
+#include "Support/prng.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+/* ---- who runs on the target ---- */
+
+static struct {
+    od_queue *target, *on_it;
+    crowd runners; /* all that needs a place of the target and does not wait */
+    atomic_ullong synced, ran;
+    atomic_int began;
+    atomic_bool go, exclusive;
+    bool alone; /* they sync as barriers */
+} place;
+
+static void begin_places(int32_t width)
+{
+    place.target = queue_of(width);
+    place.on_it = NULL;
+    place.alone = false;
+    crowd_begin(&place.runners);
+    atomic_store(&place.synced, 0);
+    atomic_store(&place.ran, 0);
+    atomic_store(&place.began, 0);
+    atomic_store(&place.go, false);
+}
+
+static void come(void)
+{
+    crowd_enter(&place.runners);
+}
+
+static void go(void)
+{
+    crowd_leave(&place.runners);
+}
+
+static void run_on_it(void *unused)
+{
+    (void)unused;
+    come();
+    atomic_fetch_add(&place.ran, 1);
+    go();
+}
+
+static void sync_onto(od_queue *queue, bool alone)
+{
+    od_scope scope;
+
+    go();
+    if (alone)
+        od_queue_sync_barrier_begin(queue, &scope);
+    else
+        od_queue_sync_begin(queue, &scope);
+    come();
+    atomic_fetch_add(&place.synced, 1);
+    od_queue_sync_end(&scope);
+}
+
+static void sync_when_all_have_begun(void *unused)
+{
+    (void)unused;
+    come();
+    atomic_fetch_add(&place.began, 1);
+    while (!atomic_load(&place.go))
+        sched_yield();
+    sync_onto(place.on_it, place.alone);
+    go();
+}
+
+/* So many jobs of the queue have a place, and wait there for `go`. */
+static void hold_all(od_queue *queue, int holders)
+{
+    for (int i = 0; i < holders; i++)
+        add(queue, sync_when_all_have_begun, NULL);
+    assert_comes_true(atomic_load(&place.began) == holders);
+}
+
+/* All places of the target are held, and jobs on it wait, when the holders sync. */
+static void fill_and_sync(int holders, int jobs)
+{
+    hold_all(place.target, holders);
+    for (int i = 0; i < jobs; i++)
+        add(place.on_it, run_on_it, NULL);
+    atomic_store(&place.go, true);
+}
+
+static void assert_all_ran(uint64_t synced, uint64_t ran, int32_t width)
+{
+    assert_true(od_queue_wait(place.on_it, HANG_NS));
+    assert_true(od_queue_wait(place.target, HANG_NS));
+    assert_int_equal(atomic_load(&place.synced), synced);
+    assert_int_equal(atomic_load(&place.ran), ran);
+    assert_in_range(atomic_load(&place.runners.most), 1, width);
+}
+
+static bool owes_nothing(od_queue *queue)
+{
+    return LOOK(queue, queue->gate.earmarks == 0 && queue->gate.used == 0 && queue->first_awaited == NULL);
+}
+
+static void end_places(void)
+{
+    assert_comes_true(owes_nothing(place.target)); /* a drainer may be on its way out */
+    od_queue_release(place.on_it);
+    od_queue_release(place.target);
+}
+
+static void holders_of_all_places_sync_onto_a_queue_on_theirs(void **state)
+{
+    const int32_t widths[] = {1, 2, 3, OD_UNLIMITED};
+
+    (void)state;
+    for (int32_t holders = 2; holders <= 3; holders++) {
+        for (int each = 0; each < 4; each++) {
+            begin_places(holders);
+            place.on_it = queue_on(place.target, widths[each], "on it");
+            fill_and_sync(holders, 10);
+            assert_all_ran((uint64_t)holders, 10, holders);
+            end_places();
+        }
+    }
+}
+
+static void holders_of_all_places_sync_as_barriers(void **state)
+{
+    (void)state;
+    begin_places(2);
+    place.on_it = queue_on(place.target, OD_UNLIMITED, "on it");
+    place.alone = true;
+    fill_and_sync(2, 10);
+    assert_all_ran(2, 10, 2);
+    end_places();
+}
+
+static void holders_of_all_places_sync_through_a_chain(void **state)
+{
+    (void)state;
+    for (int32_t width = 1; width <= 2; width++) {
+        begin_places(2);
+        od_queue *mid = queue_on(place.target, width, "mid");
+
+        place.on_it = queue_on(mid, 1, "high");
+        for (int i = 0; i < 3; i++)
+            add(mid, run_on_it, NULL);
+        fill_and_sync(2, 10);
+        assert_true(od_queue_wait(mid, HANG_NS));
+        assert_all_ran(2, 13, 2);
+        od_queue_release(mid);
+        end_places();
+    }
+}
+
+/* They hold a place of their own queue, one of its target, and one of that one's. */
+static void holders_of_places_of_two_targets_sync_onto_a_sibling(void **state)
+{
+    od_queue *holders;
+
+    (void)state;
+    begin_places(2);
+    od_queue *mid = queue_on(place.target, 2, "mid");
+    holders = queue_on(mid, 2, "holders");
+    place.on_it = queue_on(mid, 1, "sibling");
+    hold_all(holders, 2);
+    for (int i = 0; i < 10; i++)
+        add(i % 2 ? mid : place.on_it, run_on_it, NULL);
+    atomic_store(&place.go, true);
+    assert_true(od_queue_wait(holders, HANG_NS));
+    assert_true(od_queue_wait(mid, HANG_NS));
+    assert_all_ran(2, 10, 2);
+    assert_comes_true(owes_nothing(mid));
+    od_queue_release(holders);
+    od_queue_release(mid);
+    end_places();
+}
+
+static void *sync_from_outside(void *unused)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(place.on_it, &scope);
+    come();
+    atomic_fetch_add(&place.synced, 1);
+    go();
+    od_queue_sync_end(&scope);
+    return unused;
+}
+
+/* It has the queue's place and waits for the target's, whose holders wait for the queue's. */
+static void a_caller_from_outside_is_lent_a_holders_place(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    begin_places(2);
+    place.on_it = queue_on(place.target, 1, "on it");
+    hold_all(place.target, 2);
+    pthread_create(&thread, NULL, sync_from_outside, NULL);
+    assert_comes_true(waiting_in(place.target) == 1);
+    atomic_store(&place.go, true);
+    pthread_join(thread, NULL);
+    assert_all_ran(3, 0, 2);
+    end_places();
+}
+
+/* The holders come first; the caller's turn in the queue comes while they wait there. */
+static void a_caller_that_comes_later_is_lent_one_too(void **state)
+{
+    gate door = {0};
+    pthread_t thread;
+
+    (void)state;
+    begin_places(3);
+    place.on_it = queue_on(place.target, 1, "on it");
+    add(place.on_it, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    pthread_create(&thread, NULL, sync_from_outside, NULL);
+    assert_comes_true(waiting_in(place.on_it) == 1);
+    hold_all(place.target, 2);
+    atomic_store(&place.go, true);
+    assert_comes_true(away_from(place.target) == 2);
+    od_queue_set_width(place.target, 2); /* the caller finds no place of its own */
+    gate_open(&door);
+    pthread_join(thread, NULL);
+    assert_all_ran(3, 0, 3);
+    end_places();
+}
+
+/* ---- what the target promises meanwhile ---- */
+
+static void write_alone(void *unused)
+{
+    (void)unused;
+    come();
+    if (atomic_load(&place.runners.inside) != 1)
+        atomic_store(&place.exclusive, false);
+    go();
+}
+
+/* A barrier of the target is behind the holders, and before what they wait for. */
+static void what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder(void **state)
+{
+    const int32_t widths[] = {2, OD_UNLIMITED};
+
+    (void)state;
+    for (int each = 0; each < 2; each++) {
+        begin_places(widths[each]);
+        place.on_it = queue_on(place.target, 1, "on it");
+        atomic_store(&place.exclusive, true);
+        hold_all(place.target, 2);
+        add_barrier(place.target, write_alone, NULL);
+        for (int i = 0; i < 10; i++)
+            add(place.on_it, run_on_it, NULL);
+        atomic_store(&place.go, true);
+        assert_all_ran(2, 10, 2);
+        assert_true(atomic_load(&place.exclusive));
+        end_places();
+    }
+}
+
+static atomic_int newcomers;
+
+static void come_new(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&newcomers, 1);
+}
+
+/* It might wait for what the holder does next. */
+static void a_new_closure_takes_no_holders_place(void **state)
+{
+    gate door = {0};
+
+    (void)state;
+    begin_places(2);
+    place.on_it = queue_on(place.target, 1, "on it");
+    atomic_store(&newcomers, 0);
+    hold_all(place.target, 2);
+    add(place.on_it, gate_job, &door);
+    add(place.target, come_new, NULL);
+    atomic_store(&place.go, true);
+    assert_comes_true(atomic_load(&door.waiting) == 1); /* on an earmarked place */
+    assert_comes_true(away_from(place.target) == 2);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&newcomers), 0);
+    gate_open(&door);
+    assert_all_ran(2, 0, 2);
+    assert_int_equal(atomic_load(&newcomers), 1);
+    end_places();
+}
+
+static void a_suspended_target_holds_what_holders_wait_for(void **state)
+{
+    (void)state;
+    begin_places(2);
+    place.on_it = queue_on(place.target, 1, "on it");
+    hold_all(place.target, 2);
+    for (int i = 0; i < 10; i++)
+        add(place.on_it, run_on_it, NULL);
+    od_queue_suspend(place.target);
+    atomic_store(&place.go, true);
+    assert_comes_true(away_from(place.target) == 2);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&place.ran), 0);
+    od_queue_resume(place.target);
+    assert_all_ran(2, 10, 2);
+    end_places();
+}
+
+static void sync_onto_the_own_queue(void *unused)
+{
+    od_scope scope;
+
+    (void)unused;
+    atomic_fetch_add(&place.began, 1);
+    while (!atomic_load(&place.go))
+        sched_yield();
+    od_queue_sync_begin(place.target, &scope);
+    atomic_fetch_add(&place.synced, 1);
+    od_queue_sync_end(&scope);
+}
+
+/* Both have a place; neither would get a second one. */
+static void closures_of_a_limited_queue_sync_onto_it(void **state)
+{
+    (void)state;
+    begin_places(2);
+    for (int i = 0; i < 2; i++)
+        add(place.target, sync_onto_the_own_queue, NULL);
+    assert_comes_true(atomic_load(&place.began) == 2);
+    atomic_store(&place.go, true);
+    assert_true(od_queue_wait(place.target, HANG_NS));
+    assert_int_equal(atomic_load(&place.synced), 2);
+    od_queue_release(place.target);
+}
+
+/* ---- all at once ---- */
+
+enum { SYNCERS = UNLESS_SANITIZED(3000, 300), WIDTH = 2 };
+
+static od_queue *others[3];
+static atomic_bool changing;
+
+static void sync_onto_one_of_them(void *raw)
+{
+    uintptr_t which = (uintptr_t)raw;
+
+    come();
+    sync_onto(others[which % 3], which % 7 == 0);
+    go();
+}
+
+static void *change_widths(void *unused)
+{
+    prng random = prng_for(7, 7);
+
+    while (atomic_load(&changing)) {
+        od_queue_set_width(place.target, 2 + (int32_t)prng_below(&random, 3));
+        od_queue_suspend(place.target);
+        sched_yield();
+        od_queue_resume(place.target);
+        if (prng_one_in(&random, 16))
+            odi_clock_sleep(100 * ODI_MICROSECOND); /* those that it holds back get through */
+    }
+    return unused;
+}
+
+static void *sync_all_of_them(void *unused)
+{
+    for (int i = 0; i < SYNCERS / 4; i++) {
+        od_scope scope;
+
+        od_queue_sync_begin(others[i % 3], &scope);
+        come();
+        atomic_fetch_add(&place.synced, 1);
+        go();
+        od_queue_sync_end(&scope);
+    }
+    return unused;
+}
+
+/* Each closure of the target syncs onto a queue of its tree, beside sync callers from outside. No more
+ * run than the target has places, and each once. */
+static void run_all_at_once(int32_t most, bool changes)
+{
+    pthread_t outside, changer;
+
+    begin_places(most > WIDTH ? 4 : WIDTH);
+    others[0] = queue_on(place.target, 1, "a");
+    others[1] = queue_on(place.target, 2, "b");
+    others[2] = queue_on(others[1], OD_UNLIMITED, "bb");
+    place.on_it = others[0];
+    atomic_store(&changing, true);
+    if (changes)
+        pthread_create(&changer, NULL, change_widths, NULL);
+    pthread_create(&outside, NULL, sync_all_of_them, NULL);
+    for (int i = 0; i < SYNCERS; i++) {
+        add(place.target, sync_onto_one_of_them, (void *)(uintptr_t)i);
+        add(others[i % 3], run_on_it, NULL);
+    }
+    pthread_join(outside, NULL);
+    for (int i = 2; i >= 0; i--)
+        assert_true(od_queue_wait(others[i], HANG_NS));
+    assert_true(od_queue_wait(place.target, HANG_NS));
+    atomic_store(&changing, false);
+    if (changes)
+        pthread_join(changer, NULL);
+    assert_all_ran(SYNCERS + SYNCERS / 4, SYNCERS, most);
+    od_queue_release(others[2]);
+    od_queue_release(others[1]);
+    end_places();
+}
+
+static void everybody_syncs_onto_queues_on_the_own_target(void **state)
+{
+    (void)state;
+    run_all_at_once(WIDTH, false);
+}
+
+static void everybody_syncs_while_the_width_changes(void **state)
+{
+    (void)state;
+    run_all_at_once(4, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(holders_of_all_places_sync_onto_a_queue_on_theirs),
+        QUEUE_TEST(holders_of_all_places_sync_as_barriers),
+        QUEUE_TEST(holders_of_all_places_sync_through_a_chain),
+        QUEUE_TEST(holders_of_places_of_two_targets_sync_onto_a_sibling),
+        QUEUE_TEST(a_caller_from_outside_is_lent_a_holders_place),
+        QUEUE_TEST(a_caller_that_comes_later_is_lent_one_too),
+        QUEUE_TEST(what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder),
+        QUEUE_TEST(a_new_closure_takes_no_holders_place),
+        QUEUE_TEST(a_suspended_target_holds_what_holders_wait_for),
+        QUEUE_TEST(closures_of_a_limited_queue_sync_onto_it),
+        QUEUE_TEST(everybody_syncs_onto_queues_on_the_own_target),
+        QUEUE_TEST(everybody_syncs_while_the_width_changes),
+    };
+    return run_guarded(tests);
+}

@@ -1,0 +1,491 @@
+/* gate/limit.c: queues that hold their producers back. */
+#include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <malloc.h>
+#include <pthread.h>
+
+#include "job/group.h"
+#include "os/thread.h"
+
+static od_queue *limited(int32_t width, uint32_t limit, od_overflow overflow)
+{
+    return queue_with((od_queue_options){
+        .width = width, .label = "limited", .pending_limit = limit, .overflow = overflow});
+}
+
+/* What the limit is about. */
+static uint64_t waiting(od_queue *queue)
+{
+    return LOOK(queue, queue->line.count + odi_load_relaxed(&queue->inbox.waiting));
+}
+
+/* ---- waiting ---- */
+
+static struct {
+    od_queue *queue;
+    int jobs;
+    atomic_int submitted, producer;
+    atomic_ullong ran, overlaps;
+    atomic_int inside;
+    int last[4], disorder;
+} flow;
+
+static void in_flow(void *raw)
+{
+    int submitter = (int)((uintptr_t)raw >> 32), index = (int)(uintptr_t)raw;
+
+    atomic_fetch_add(&flow.overlaps, atomic_fetch_add(&flow.inside, 1) != 0);
+    flow.disorder += index != flow.last[submitter] + 1; /* serial: no more is needed */
+    flow.last[submitter] = index;
+    atomic_fetch_add(&flow.ran, 1);
+    atomic_fetch_sub(&flow.inside, 1);
+}
+
+static void *produce(void *raw)
+{
+    atomic_store(&flow.producer, odi_thread_id());
+    for (int job = 1; job <= flow.jobs; job++) {
+        add(flow.queue, in_flow, (void *)((uintptr_t)raw << 32 | (uintptr_t)job));
+        atomic_fetch_add(&flow.submitted, 1);
+    }
+    return NULL;
+}
+
+static void begin_flow(int32_t width, uint32_t limit, od_overflow overflow, int jobs)
+{
+    flow.queue = limited(width, limit, overflow);
+    flow.jobs = jobs;
+    atomic_store(&flow.submitted, 0);
+    atomic_store(&flow.ran, 0);
+    atomic_store(&flow.overlaps, 0);
+    flow.disorder = 0;
+    memset(flow.last, 0, sizeof flow.last);
+}
+
+static void a_producer_waits_while_the_limit_is_reached(void **state)
+{
+    pthread_t producer;
+
+    (void)state;
+    begin_flow(1, 10, OD_OVERFLOW_WAITS, 100);
+    od_queue_suspend(flow.queue);
+    pthread_create(&producer, NULL, produce, NULL);
+    assert_comes_true(od_queue_pending(flow.queue) == 11); /* with the one that its producer holds */
+    assert_comes_true(LOOK(flow.queue, flow.queue->first_node != NULL));
+    assert_comes_true(odi_thread_sleeps(atomic_load(&flow.producer)) != 0);
+    assert_int_equal(atomic_load(&flow.submitted), 10);
+    assert_int_equal(waiting(flow.queue), 10);
+    od_queue_resume(flow.queue);
+    pthread_join(producer, NULL);
+    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    assert_int_equal(atomic_load(&flow.ran), 100);
+    assert_int_equal(flow.disorder, 0);
+    od_queue_release(flow.queue);
+}
+
+static atomic_bool watching;
+
+static void *watch_the_limit(void *raw)
+{
+    uintptr_t most = 0;
+
+    for (int look = 0; atomic_load(&watching); look++) {
+        uint64_t waits = waiting(raw);
+        most = waits > most ? waits : most;
+        yield_now_and_then(look);
+    }
+    return (void *)most;
+}
+
+static void several_producers_keep_the_limit_and_their_order(void **state)
+{
+    static const uint32_t limits[] = {1, 2, 7, 100};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        pthread_t producers[3], watcher;
+        void *most;
+
+        begin_flow(1, limits[i], OD_OVERFLOW_WAITS, UNLESS_SANITIZED(1000, 150));
+        od_queue_suspend(flow.queue);
+        atomic_store(&watching, true);
+        pthread_create(&watcher, NULL, watch_the_limit, flow.queue);
+        for (uintptr_t t = 0; t < 3; t++)
+            pthread_create(&producers[t], NULL, produce, (void *)t);
+        assert_comes_true(waiting(flow.queue) == limits[i]);
+        od_queue_resume(flow.queue);
+        for (int t = 0; t < 3; t++)
+            pthread_join(producers[t], NULL);
+        assert_true(od_queue_wait(flow.queue, HANG_NS));
+        atomic_store(&watching, false);
+        pthread_join(watcher, &most);
+        assert_int_equal(atomic_load(&flow.ran), 3 * (unsigned)flow.jobs);
+        assert_int_equal(flow.disorder, 0);
+        assert_int_equal(atomic_load(&flow.overlaps), 0);
+        assert_true((uintptr_t)most <= limits[i]);
+        od_queue_release(flow.queue);
+    }
+}
+
+static struct {
+    od_queue *queue;
+    atomic_ullong ran;
+    gate door;
+} nest;
+
+static void submit_ten(void *unused)
+{
+    (void)unused;
+    for (int job = 0; job < 10; job++)
+        add(nest.queue, count_job, &nest.ran);
+}
+
+/* Its own queue is full, and nobody but this job's thread could ever make room. */
+static void a_job_runs_what_it_submits_to_its_own_full_queue(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_RUNS; overflow++) {
+            nest.queue = limited(widths[i], 1, (od_overflow)overflow);
+            atomic_store(&nest.ran, 0);
+            for (int job = 0; job < 5; job++)
+                add(nest.queue, submit_ten, NULL);
+            assert_true(od_queue_wait(nest.queue, HANG_NS));
+            assert_int_equal(atomic_load(&nest.ran), 50);
+            od_queue_release(nest.queue);
+        }
+    }
+}
+
+static void submit_the_next(void *left)
+{
+    atomic_fetch_add(&nest.ran, 1);
+    if (left != NULL)
+        add(nest.queue, submit_the_next, (void *)((uintptr_t)left - 1));
+}
+
+static void jobs_that_submit_the_next_one_need_no_endless_stack(void **state)
+{
+    unsigned length = UNLESS_SANITIZED(200000, 5000);
+
+    (void)state;
+    nest.queue = limited(1, 1, OD_OVERFLOW_WAITS);
+    atomic_store(&nest.ran, 0);
+    for (int chain = 0; chain < 3; chain++)
+        add(nest.queue, submit_the_next, (void *)(uintptr_t)length);
+    assert_true(od_queue_wait(nest.queue, HANG_NS));
+    assert_int_equal(atomic_load(&nest.ran), 3 * (length + 1));
+    od_queue_release(nest.queue);
+}
+
+static void submit_elsewhere(void *unused)
+{
+    (void)unused;
+    add(nest.queue, count_job, &nest.ran);
+}
+
+/* The only worker waits for room: it hands its place over. */
+static void workers_that_wait_for_room_do_not_keep_the_queue_from_running(void **state)
+{
+    od_pool *lone = pool_of(1);
+    od_queue_options options = {.width = 1, .band = OD_BAND_DEFAULT, .pending_limit = 1};
+    od_queue *source = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "source");
+
+    (void)state;
+    nest.queue = od_queue_create_with(lone, &options);
+    atomic_store(&nest.ran, 0);
+    for (int job = 0; job < 10; job++)
+        add(source, submit_elsewhere, NULL);
+    assert_true(od_queue_wait(source, HANG_NS));
+    assert_true(od_queue_wait(nest.queue, HANG_NS));
+    assert_int_equal(atomic_load(&nest.ran), 10);
+    od_queue_release(source);
+    od_queue_release(nest.queue);
+    assert_int_equal(od_pool_free(lone), OD_OK);
+}
+
+static void a_cancel_lets_waiting_producers_go_on(void **state)
+{
+    pthread_t producers[3];
+
+    (void)state;
+    begin_flow(1, 2, OD_OVERFLOW_WAITS, 1);
+    od_queue_suspend(flow.queue);
+    add(flow.queue, no_job, NULL);
+    add(flow.queue, no_job, NULL);
+    for (uintptr_t t = 0; t < 3; t++)
+        pthread_create(&producers[t], NULL, produce, (void *)t);
+    assert_comes_true(od_queue_pending(flow.queue) == 5);
+    assert_int_equal(od_queue_cancel_all(flow.queue), 5);
+    for (int t = 0; t < 3; t++)
+        pthread_join(producers[t], NULL);
+    od_queue_resume(flow.queue);
+    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    assert_int_equal(atomic_load(&flow.ran), 0);
+    od_queue_release(flow.queue);
+}
+
+static void *produce_barriers(void *raw)
+{
+    for (int job = 0; job < 50; job++)
+        od_queue_async_with(nest.queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &nest.ran);
+    return raw;
+}
+
+static void barriers_wait_for_room_too(void **state)
+{
+    pthread_t producers[2];
+
+    (void)state;
+    nest.queue = limited(OD_UNLIMITED, 3, OD_OVERFLOW_WAITS);
+    atomic_store(&nest.ran, 0);
+    for (int t = 0; t < 2; t++)
+        pthread_create(&producers[t], NULL, produce_barriers, NULL);
+    for (int job = 0; job < 100; job++)
+        add(nest.queue, count_job, &nest.ran);
+    for (int t = 0; t < 2; t++)
+        pthread_join(producers[t], NULL);
+    assert_true(od_queue_wait(nest.queue, HANG_NS));
+    assert_int_equal(atomic_load(&nest.ran), 200);
+    od_queue_release(nest.queue);
+}
+
+/* ---- run by the caller ---- */
+
+static void a_serial_queue_stays_serial_when_its_callers_run(void **state)
+{
+    pthread_t producers[3];
+
+    (void)state;
+    begin_flow(1, 2, OD_OVERFLOW_RUNS, UNLESS_SANITIZED(1000, 150));
+    for (uintptr_t t = 0; t < 3; t++)
+        pthread_create(&producers[t], NULL, produce, (void *)t);
+    for (int t = 0; t < 3; t++)
+        pthread_join(producers[t], NULL);
+    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    assert_int_equal(atomic_load(&flow.ran), 3 * (unsigned)flow.jobs);
+    assert_int_equal(atomic_load(&flow.overlaps), 0);
+    assert_int_equal(flow.disorder, 0);
+    od_queue_release(flow.queue);
+}
+
+static void note_the_thread(void *thread)
+{
+    *(pthread_t *)thread = pthread_self();
+}
+
+static void the_caller_runs_what_does_not_fit(void **state)
+{
+    od_queue *queue = limited(OD_UNLIMITED, 1, OD_OVERFLOW_RUNS);
+    pthread_t ran_on;
+    gate door = {0};
+
+    (void)state;
+    for (int job = 0; job < 3; job++) { /* one each for the workers */
+        add(queue, gate_job, &door);
+        assert_comes_true(atomic_load(&door.waiting) == job + 1);
+    }
+    memset(&ran_on, 0, sizeof ran_on);
+    add(queue, no_job, NULL); /* waits */
+    add(queue, note_the_thread, &ran_on);
+    assert_true(pthread_equal(ran_on, pthread_self()));
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(metrics_of(pool).executed, 5);
+    od_queue_release(queue);
+}
+
+/* ---- refused ---- */
+
+static void what_is_refused_is_counted_and_never_runs(void **state)
+{
+    od_queue *queue = limited(2, 5, OD_OVERFLOW_REFUSED);
+    od_group *group = od_group_create();
+    atomic_ullong ran = 0;
+
+    (void)state;
+    od_queue_suspend(queue);
+    for (int job = 0; job < 8; job++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
+    assert_int_equal(od_queue_refused(queue), 3);
+    assert_int_equal(od_queue_pending(queue), 5);
+    assert_false(od_queue_try_async(queue, group, OD_QUEUE_BAND, 0, count_job, &ran));
+    assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran));
+    assert_int_equal(od_queue_refused(queue), 3); /* its caller knows */
+    od_queue_resume(queue);
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 5);
+    assert_true(od_queue_try_async(queue, group, OD_QUEUE_BAND, 0, count_job, &ran));
+    assert_true(od_group_wait(group, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 6);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* Where there are more records than tags, jobs with a context of more bits than a pointer travel wrapped, in memory that
+ * a refusal gives back. Under AddressSanitizer it is the leak checker's. */
+static void what_is_refused_leaves_no_memory_behind(void **state)
+{
+    enum { TRIES = 100000 }; /* the pool's threads, which begin meanwhile, take memory too */
+    od_queue *queue = limited(1, 1, OD_OVERFLOW_REFUSED);
+    void *wide = (void *)(uintptr_t)(1ull << 60);
+
+    (void)state;
+    od_queue_suspend(queue);
+    add(queue, no_job, NULL);
+    odi_record *record = odi_queue_find_record(queue, NULL, odi_queue_key(queue, OD_QUEUE_BAND, 0));
+    uint32_t tag = record->tag;
+    record->tag = ODI_JOB_NEAR_TAGS;
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < TRIES; i++)
+        assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, wide));
+    assert_true(mallinfo2().uordblks < before + TRIES); /* a byte for each would be too much */
+    record->tag = tag;
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
+enum { QUEUES_ON_IT = 5 };
+
+/* Found by reading: each of them counted as a job of the target's. */
+static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
+{
+    od_queue *target = limited(1, 2, OD_OVERFLOW_REFUSED), *queues[QUEUES_ON_IT];
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    (void)state;
+    add(target, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    for (int i = 0; i < QUEUES_ON_IT; i++) {
+        queues[i] = queue_on(target, 1, "on it");
+        add(queues[i], count_job, &ran);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, count_job, &ran), i < 2);
+    gate_open(&door);
+    assert_true(od_queue_wait(target, HANG_NS));
+    for (int i = 0; i < QUEUES_ON_IT; i++) {
+        assert_true(od_queue_wait(queues[i], HANG_NS));
+        od_queue_release(queues[i]);
+    }
+    assert_int_equal(atomic_load(&ran), QUEUES_ON_IT + 2);
+    assert_int_equal(LOOK(target, target->child_passes), 0);
+    od_queue_release(target);
+}
+
+static void try_works_whatever_the_overflow(void **state)
+{
+    (void)state;
+    for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
+        od_queue *queue = limited(1, 1, (od_overflow)overflow), *open = queue_of(OD_UNLIMITED);
+
+        od_queue_suspend(queue);
+        assert_true(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
+        assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
+        assert_true(od_queue_try_async(open, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_true(od_queue_wait(open, HANG_NS));
+        assert_int_equal(od_queue_pending_limit(queue), 1);
+        assert_int_equal(od_queue_pending_limit(open), 0);
+        assert_int_equal(od_queue_overflow(queue), overflow);
+        od_queue_release(queue);
+        od_queue_release(open);
+    }
+}
+
+/* ---- all at once ---- */
+
+static atomic_ullong accepted, refused;
+
+static void *try_to_produce(void *raw)
+{
+    for (int job = 0; job < UNLESS_SANITIZED(3000, 300); job++) {
+        if (od_queue_try_async(raw, NULL, OD_QUEUE_BAND, 0, count_job, &nest.ran))
+            atomic_fetch_add(&accepted, 1);
+        else
+            atomic_fetch_add(&refused, 1);
+    }
+    return NULL;
+}
+
+/* The ledger: each submission runs once, is cancelled once, or is refused once. */
+static void each_submission_ends_once_while_cancels_and_suspensions_race(void **state)
+{
+    (void)state;
+    for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
+        pthread_t triers[2], producer;
+        uint64_t cancelled = 0;
+
+        begin_flow(1, 3, (od_overflow)overflow, UNLESS_SANITIZED(2000, 200));
+        atomic_store(&nest.ran, 0);
+        atomic_store(&accepted, 0);
+        atomic_store(&refused, 0);
+        pthread_create(&producer, NULL, produce, NULL);
+        for (int t = 0; t < 2; t++)
+            pthread_create(&triers[t], NULL, try_to_produce, flow.queue);
+        for (int turn = 0; atomic_load(&flow.submitted) < flow.jobs; turn++) {
+            od_queue_suspend(flow.queue);
+            cancelled += od_queue_cancel_all(flow.queue);
+            od_queue_resume(flow.queue);
+            yield_now_and_then(turn);
+        }
+        pthread_join(producer, NULL);
+        for (int t = 0; t < 2; t++)
+            pthread_join(triers[t], NULL);
+        assert_true(od_queue_wait(flow.queue, HANG_NS));
+        assert_int_equal(atomic_load(&nest.ran) + atomic_load(&flow.ran) + cancelled +
+                             od_queue_refused(flow.queue),
+                         atomic_load(&accepted) + (unsigned)flow.jobs);
+        od_queue_release(flow.queue);
+    }
+}
+
+static void a_stop_ends_the_wait_for_room(void **state)
+{
+    od_pool *other = pool_of(2);
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
+    pthread_t producer;
+
+    (void)state;
+    begin_flow(1, 1, OD_OVERFLOW_WAITS, 20);
+    od_queue_release(flow.queue);
+    flow.queue = od_queue_create_with(other, &options);
+    od_queue_suspend(flow.queue);
+    pthread_create(&producer, NULL, produce, NULL);
+    assert_comes_true(od_queue_pending(flow.queue) == 2);
+    assert_int_equal(od_pool_stop(other, HANG_NS, NULL), OD_OK);
+    pthread_join(producer, NULL); /* what it submits from here on is discarded */
+    assert_int_equal(atomic_load(&flow.ran), 0);
+    assert_int_equal(all_done(other), 20);
+    od_queue_release(flow.queue);
+    assert_int_equal(od_pool_free(other), OD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(a_producer_waits_while_the_limit_is_reached),
+        QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs),
+        QUEUE_TEST(several_producers_keep_the_limit_and_their_order),
+        QUEUE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue),
+        QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack),
+        QUEUE_TEST(workers_that_wait_for_room_do_not_keep_the_queue_from_running),
+        QUEUE_TEST(a_cancel_lets_waiting_producers_go_on),
+        QUEUE_TEST(barriers_wait_for_room_too),
+        QUEUE_TEST(a_serial_queue_stays_serial_when_its_callers_run),
+        QUEUE_TEST(the_caller_runs_what_does_not_fit),
+        QUEUE_TEST(what_is_refused_is_counted_and_never_runs),
+        QUEUE_TEST(what_is_refused_leaves_no_memory_behind),
+        QUEUE_TEST(try_works_whatever_the_overflow),
+        QUEUE_TEST(each_submission_ends_once_while_cancels_and_suspensions_race),
+        QUEUE_TEST(a_stop_ends_the_wait_for_room),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

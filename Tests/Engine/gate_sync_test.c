@@ -1,0 +1,335 @@
+/* gate/: callers that wait for their permit and run on their own thread. */
+#include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static struct {
+    od_queue *queue;
+    long counter; /* guarded by the queue's order alone */
+    int overlaps;
+    atomic_int inside;
+} rounds;
+
+static void add_one(void *unused)
+{
+    (void)unused;
+    rounds.overlaps += atomic_fetch_add(&rounds.inside, 1) != 0;
+    rounds.counter++;
+    atomic_fetch_sub(&rounds.inside, 1);
+}
+
+static void *take_turns(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < UNLESS_SANITIZED(2000, 400); i++) {
+        od_scope scope;
+
+        if (i % 3 == 0) {
+            add(rounds.queue, add_one, NULL);
+            continue;
+        }
+        od_queue_sync_begin(rounds.queue, &scope);
+        add_one(NULL);
+        od_queue_sync_end(&scope);
+    }
+    return NULL;
+}
+
+static void sync_callers_and_jobs_take_turns(void **state)
+{
+    pthread_t threads[3];
+
+    (void)state;
+    memset(&rounds, 0, sizeof rounds);
+    rounds.queue = queue_of(1);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, take_turns, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(od_queue_wait(rounds.queue, HANG_NS));
+    assert_int_equal(rounds.counter, 3 * UNLESS_SANITIZED(2000, 400));
+    assert_int_equal(rounds.overlaps, 0);
+    od_queue_release(rounds.queue);
+}
+
+static struct {
+    od_queue *queue;
+    atomic_bool goes, is_over;
+    atomic_int inside, overlaps;
+} opening;
+
+static void *sync_while_it_opens(void *unused)
+{
+    od_scope scope;
+
+    while (!atomic_load(&opening.goes))
+        odi_spin_pause();
+    od_queue_sync_begin(opening.queue, &scope);
+    atomic_fetch_add(&opening.inside, 1);
+    odi_clock_sleep(50 * ODI_MICROSECOND);
+    atomic_fetch_sub(&opening.inside, 1);
+    od_queue_sync_end(&scope);
+    return unused;
+}
+
+static void *open_it(void *unused)
+{
+    while (!atomic_load(&opening.goes))
+        odi_spin_pause();
+    od_queue_resume(opening.queue);
+    return unused;
+}
+
+static void be_alone(void *unused)
+{
+    (void)unused;
+    if (atomic_load(&opening.inside) != 0)
+        atomic_fetch_add(&opening.overlaps, 1);
+    atomic_store(&opening.is_over, true);
+}
+
+/* Who looked while it was suspended, and came in when it was open, is waited for by a barrier. */
+static void a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for(void **state)
+{
+    pthread_t caller, opener;
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = OD_UNLIMITED, .label = "test"};
+
+    (void)state;
+    atomic_store(&opening.overlaps, 0);
+    for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
+        opening.queue = od_queue_create_with(pool, &options);
+        assert_non_null(opening.queue);
+        od_queue_suspend(opening.queue);
+        atomic_store(&opening.goes, false);
+        atomic_store(&opening.is_over, false);
+        pthread_create(&caller, NULL, sync_while_it_opens, NULL);
+        pthread_create(&opener, NULL, open_it, NULL);
+        atomic_store(&opening.goes, true);
+        pthread_join(opener, NULL);
+        od_queue_async_with(opening.queue, NULL, OD_QUEUE_BAND, OD_BARRIER, be_alone, NULL);
+        assert_comes_true(atomic_load(&opening.is_over));
+        pthread_join(caller, NULL);
+        assert_true(od_queue_wait(opening.queue, HANG_NS));
+        od_queue_release(opening.queue);
+    }
+    assert_int_equal(atomic_load(&opening.overlaps), 0);
+}
+
+static struct {
+    od_queue *queue;
+    atomic_bool is_in, stops, interrupted, barrier_is_there;
+    atomic_ullong nested;
+} again;
+
+/* In the middle of a sync, for as long as the barrier needs to line up: not for ever, because it may need a
+ * lock that the interrupted thread holds. */
+static void let_the_barrier_come(int signal)
+{
+    int64_t until = odi_clock_after(5 * ODI_MILLISECOND);
+
+    (void)signal;
+    atomic_store(&again.interrupted, true);
+    while (!atomic_load(&again.barrier_is_there) && odi_clock_now() < until)
+        odi_spin_pause();
+}
+
+static void *sync_within_sync(void *unused)
+{
+    od_scope outer, inner;
+
+    od_queue_sync_begin(again.queue, &outer);
+    atomic_store(&again.is_in, true);
+    while (!atomic_load(&again.stops)) {
+        od_queue_sync_begin(again.queue, &inner);
+        atomic_fetch_add(&again.nested, 1);
+        od_queue_sync_end(&inner);
+    }
+    od_queue_sync_end(&outer);
+    return unused;
+}
+
+static void assert_it_goes_on(void)
+{
+    uint64_t before = atomic_load(&again.nested);
+
+    assert_comes_true(atomic_load(&again.nested) > before + 1);
+}
+
+/* The barrier waits for the outer one. `suspends`: the queue is, which holds nobody up who is inside. */
+static void a_first_barrier_comes(bool suspends)
+{
+    int64_t until;
+    pthread_t caller;
+
+    again.queue = queue_of(OD_UNLIMITED);
+    if (suspends)
+        add(again.queue, no_job, NULL); /* it is open */
+    atomic_store(&again.is_in, false);
+    atomic_store(&again.stops, false);
+    atomic_store(&again.interrupted, false);
+    atomic_store(&again.barrier_is_there, false);
+    pthread_create(&caller, NULL, sync_within_sync, NULL);
+    assert_comes_true(atomic_load(&again.is_in));
+    if (suspends) {
+        od_queue_suspend(again.queue);
+        assert_it_goes_on();
+    }
+    pthread_kill(caller, SIGUSR1);
+    until = odi_clock_after(5 * ODI_MILLISECOND); /* a sanitizer keeps signals back */
+    while (!atomic_load(&again.interrupted) && odi_clock_now() < until)
+        odi_spin_pause();
+    add_barrier(again.queue, no_job, NULL);
+    atomic_store(&again.barrier_is_there, true);
+    assert_it_goes_on();
+    atomic_store(&again.stops, true);
+    pthread_join(caller, NULL);
+    if (suspends)
+        od_queue_resume(again.queue);
+    assert_true(od_queue_wait(again.queue, HANG_NS));
+    od_queue_release(again.queue);
+}
+
+/* Wherever in the nested sync the barrier comes: it was behind that barrier, and the barrier behind the outer
+ * sync. */
+static void a_nested_sync_does_not_line_up_behind_a_first_barrier(void **state)
+{
+    struct sigaction before, action = {.sa_handler = let_the_barrier_come, .sa_flags = SA_RESTART};
+
+    (void)state;
+    sigaction(SIGUSR1, &action, &before);
+    for (int round = 0; round < UNLESS_SANITIZED(30, 20); round++)
+        a_first_barrier_comes(round % 2 != 0);
+    sigaction(SIGUSR1, &before, NULL);
+}
+
+static void a_sync_caller_comes_after_what_it_submitted(void **state)
+{
+    od_queue *queue = queue_of(1);
+    atomic_ullong ran = 0;
+    od_scope scope;
+
+    (void)state;
+    for (int round = 1; round <= 50; round++) {
+        for (int i = 0; i < 20; i++)
+            add(queue, count_job, &ran);
+        od_queue_sync_begin(queue, &scope);
+        assert_int_equal(atomic_load(&ran), 20 * round);
+        assert_true(od_queue_is_current(queue));
+        od_queue_sync_end(&scope);
+        assert_false(od_queue_is_current(queue));
+    }
+    od_queue_release(queue);
+}
+
+static void sync_on_an_open_queue_does_not_wait(void **state)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    gate door = {0};
+    od_scope outer, inner;
+
+    (void)state;
+    add(queue, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_queue_sync_begin(queue, &outer);
+    od_queue_sync_begin(queue, &inner);
+    od_queue_sync_end(&inner);
+    od_queue_sync_end(&outer);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
+static void sync_with_oneself(void *queue)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(queue, &scope);
+}
+
+static void wait_for_oneself(void *unused)
+{
+    pool = pool_of(1);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "narrow");
+
+    (void)unused;
+    add(queue, sync_with_oneself, queue);
+    (void)od_queue_wait(queue, HANG_NS);
+}
+
+static void sync_onto_the_serial_queue_one_is_on_traps_by_name(void **state)
+{
+    (void)state;
+    assert_child_traps(wait_for_oneself, NULL, "TaskQueue.sync on the serial queue \"narrow\"");
+}
+
+static void sync_two_deep(void *queue)
+{
+    od_scope first, second;
+
+    od_queue_sync_begin(queue, &first);
+    od_queue_sync_begin(queue, &second);
+}
+
+static void sync_within_sync_traps_too(void **state)
+{
+    (void)state;
+    od_queue *queue = queue_of(1);
+    assert_child_traps(sync_two_deep, queue, "TaskQueue.sync on the serial queue \"test\"");
+    od_queue_release(queue);
+}
+
+typedef struct {
+    od_queue *other;
+    atomic_ullong *counter;
+} visit;
+
+static void visit_other(void *raw)
+{
+    visit *it = raw;
+    od_scope scope;
+
+    od_queue_sync_begin(it->other, &scope);
+    atomic_fetch_add(it->counter, 1);
+    od_queue_sync_end(&scope);
+}
+
+static void jobs_of_one_serial_queue_may_sync_onto_another(void **state)
+{
+    od_queue *from[6], *onto = queue_of(1);
+    atomic_ullong counter = 0;
+    visit it = {onto, &counter};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) { /* more than there are workers: each hands its place over */
+        from[i] = queue_of(1);
+        for (int job = 0; job < 50; job++)
+            add(from[i], visit_other, &it);
+        add(onto, count_job, &counter);
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_true(od_queue_wait(from[i], HANG_NS));
+        od_queue_release(from[i]);
+    }
+    assert_true(od_queue_wait(onto, HANG_NS));
+    assert_int_equal(atomic_load(&counter), 306);
+    od_queue_release(onto);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(sync_callers_and_jobs_take_turns),
+        QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for),
+        QUEUE_TEST(a_nested_sync_does_not_line_up_behind_a_first_barrier),
+        QUEUE_TEST(a_sync_caller_comes_after_what_it_submitted),
+        QUEUE_TEST(sync_on_an_open_queue_does_not_wait),
+        QUEUE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name),
+        QUEUE_TEST(sync_within_sync_traps_too),
+        QUEUE_TEST(jobs_of_one_serial_queue_may_sync_onto_another),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

@@ -1,0 +1,282 @@
+/* gate/target.c: sync callers of queues on queues: where one is then, what is waited for, and which would wait
+ * for itself. */
+#include "Support/crowd.h"
+#include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+static crowd visitors;
+
+/* ---- where one is ---- */
+
+static struct {
+    od_queue *target, *mid, *high;
+    int wrong;
+} chain;
+
+static void look_around(void *unused)
+{
+    (void)unused;
+    chain.wrong += od_queue_of_thread(0) != chain.high;
+    chain.wrong += !od_queue_is_current(chain.high) || !od_queue_is_current(chain.mid) ||
+                   !od_queue_is_current(chain.target);
+}
+
+static void look_around_mid(void *unused)
+{
+    (void)unused;
+    chain.wrong += od_queue_is_current(chain.high) || !od_queue_is_current(chain.mid) ||
+                   !od_queue_is_current(chain.target);
+}
+
+static void a_job_is_on_all_targets_of_its_queue(void **state)
+{
+    od_scope scope;
+
+    (void)state;
+    for (size_t i = 0; i < WIDTHS; i++) {
+        chain.target = queue_of(widths[i]);
+        chain.mid = queue_on(chain.target, widths[(i + 1) % WIDTHS], "mid");
+        chain.high = queue_on(chain.mid, widths[(i + 2) % WIDTHS], "high");
+        chain.wrong = 0;
+        add(chain.high, look_around, NULL);
+        assert_true(od_queue_wait(chain.high, HANG_NS));
+        add(chain.mid, look_around_mid, NULL);
+        assert_true(od_queue_wait(chain.mid, HANG_NS));
+        od_queue_sync_begin(chain.high, &scope);
+        look_around(NULL);
+        od_queue_sync_end(&scope);
+        od_queue_sync_barrier_begin(chain.mid, &scope);
+        look_around_mid(NULL);
+        od_queue_sync_end(&scope);
+        assert_false(od_queue_is_current(chain.target));
+        assert_int_equal(chain.wrong, 0);
+        od_queue_release(chain.high);
+        od_queue_release(chain.mid);
+        od_queue_release(chain.target);
+    }
+}
+
+static void a_shared_target_gives_no_order_but_is_around(void **state)
+{
+    (void)state;
+    chain.target = queue_with((od_queue_options){.label = "everybody's", .shared = true});
+    chain.mid = queue_on(chain.target, 2, "mid");
+    chain.high = queue_on(chain.mid, 1, "high");
+    chain.wrong = 0;
+    add(chain.high, look_around, NULL);
+    assert_true(od_queue_wait(chain.high, HANG_NS));
+    assert_int_equal(chain.wrong, 0);
+    od_queue_release(chain.high);
+    od_queue_release(chain.mid);
+    od_queue_release(chain.target);
+}
+
+/* ---- whose turn it is ---- */
+
+static void *sync_again_and_again(void *queue)
+{
+    od_scope scope;
+
+    for (int round = 0; round < UNLESS_SANITIZED(500, 60); round++) {
+        od_queue_sync_begin(queue, &scope);
+        crowd_visit(&visitors);
+        od_queue_sync_end(&scope);
+        add(queue, crowd_visit, &visitors);
+    }
+    return NULL;
+}
+
+static void sync_callers_take_turns_through_the_chain(void **state)
+{
+    od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
+    od_queue *queues[3] = {target, mid, queue_on(mid, 1, "high")};
+    pthread_t threads[6];
+
+    (void)state;
+    crowd_begin(&visitors);
+    for (int i = 0; i < 6; i++)
+        pthread_create(&threads[i], NULL, sync_again_and_again, queues[i % 3]);
+    for (int i = 0; i < 6; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 2; i >= 0; i--) {
+        assert_true(od_queue_wait(queues[i], HANG_NS));
+        od_queue_release(queues[i]);
+    }
+    assert_int_equal(atomic_load(&visitors.visits), 6 * 2 * UNLESS_SANITIZED(500, 60));
+    assert_int_equal(atomic_load(&visitors.most), 1);
+}
+
+static struct {
+    od_queue *queue;
+    atomic_int inside;
+} caller;
+
+static void *sync_and_say_so(void *unused)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(caller.queue, &scope);
+    atomic_store(&caller.inside, 1);
+    od_queue_sync_end(&scope);
+    return unused;
+}
+
+/* The chain's upper queues are free: it is the target's turn that is waited for. */
+static void a_sync_caller_waits_for_what_runs_on_the_target(void **state)
+{
+    od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
+    gate door = {0};
+    pthread_t thread;
+
+    (void)state;
+    caller.queue = queue_on(mid, 1, "high");
+    atomic_store(&caller.inside, 0);
+    add(target, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    pthread_create(&thread, NULL, sync_and_say_so, NULL);
+    assert_comes_true(waiting_in(target) == 1 || atomic_load(&caller.inside) == 1);
+    int inside = atomic_load(&caller.inside);
+    gate_open(&door);
+    pthread_join(thread, NULL);
+    assert_int_equal(inside, 0);
+    assert_int_equal(atomic_load(&caller.inside), 1);
+    od_queue_release(caller.queue);
+    od_queue_release(mid);
+    od_queue_release(target);
+}
+
+static void sync_onto_a_queue_on_this_one(void *unused)
+{
+    od_scope scope;
+
+    (void)unused;
+    od_queue_sync_begin(chain.high, &scope);
+}
+
+static void sync_from_the_target(void *unused)
+{
+    od_queue *target = queue_of(1);
+
+    (void)unused;
+    chain.high = queue_on(queue_on(target, OD_UNLIMITED, "mid"), 1, "high");
+    add(target, sync_onto_a_queue_on_this_one, NULL);
+    odi_clock_sleep(HANG_NS);
+}
+
+static void sync_from_a_sibling(void *unused)
+{
+    od_queue *target = queue_of(1);
+    od_scope first, second;
+
+    (void)unused;
+    chain.high = queue_on(target, 1, "high");
+    od_queue_sync_begin(queue_on(target, 1, "sibling"), &first);
+    od_queue_sync_barrier_begin(chain.high, &second);
+}
+
+static void sync_onto_the_own_target(void *unused)
+{
+    od_scope first, second;
+    od_queue *target = queue_of(1);
+
+    (void)unused;
+    od_queue_sync_begin(queue_on(target, 1, "high"), &first);
+    od_queue_sync_begin(target, &second);
+}
+
+static void sync_from_the_targets_barrier(void *unused)
+{
+    od_scope first, second;
+    od_queue *target = queue_of(OD_UNLIMITED);
+
+    (void)unused;
+    od_queue_sync_barrier_begin(target, &first);
+    od_queue_sync_begin(queue_on(target, 1, "high"), &second);
+}
+
+static void a_sync_that_would_wait_for_itself_traps_by_name(void **state)
+{
+    (void)state;
+    assert_child_traps(sync_from_the_targets_barrier, NULL,
+                       "TaskQueue.sync on \"high\" from a barrier of \"test\", the queue");
+    assert_child_traps(sync_from_the_target, NULL,
+                       "TaskQueue.sync on \"high\" from a closure of \"test\", the queue");
+    assert_child_traps(sync_from_a_sibling, NULL,
+                       "TaskQueue.sync on \"high\" from a closure of \"test\", the queue");
+    assert_child_traps(sync_onto_the_own_target, NULL,
+                       "TaskQueue.sync on the serial queue \"test\" from one of its own closures");
+}
+
+static void sync_within(void *unused)
+{
+    od_scope scope;
+
+    (void)unused;
+    od_queue_sync_begin(chain.high, &scope);
+    atomic_fetch_add(&visitors.visits, 1);
+    od_queue_sync_end(&scope);
+}
+
+static void a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it(void **state)
+{
+    chain.target = queue_of(OD_UNLIMITED);
+    chain.high = queue_on(chain.target, 1, "high");
+
+    (void)state;
+    crowd_begin(&visitors);
+    for (int job = 0; job < 20; job++) { /* fewer than there are spare workers: each may wait */
+        add(chain.target, sync_within, NULL);
+        add(chain.high, crowd_visit, &visitors);
+    }
+    assert_true(od_queue_wait(chain.target, HANG_NS));
+    assert_true(od_queue_wait(chain.high, HANG_NS));
+    assert_int_equal(atomic_load(&visitors.visits), 40);
+    od_queue_release(chain.high);
+    od_queue_release(chain.target);
+}
+
+static void fill_beyond_the_limit(void *unused)
+{
+    (void)unused;
+    for (int job = 0; job < 20; job++)
+        add(chain.high, crowd_visit, &visitors);
+}
+
+/* Each of the target's places may be held by one who would wait for room. */
+static void a_full_queue_lets_in_who_is_on_its_target(void **state)
+{
+    (void)state;
+    for (int32_t width = 1; width <= 2; width++) {
+        chain.target = queue_of(width);
+        chain.high = queue_with((od_queue_options){
+            .width = 1, .label = "limited", .pending_limit = 2, .target = chain.target});
+        crowd_begin(&visitors);
+        for (int job = 0; job < 4; job++)
+            add(chain.target, fill_beyond_the_limit, NULL);
+        assert_true(od_queue_wait(chain.target, HANG_NS));
+        assert_true(od_queue_wait(chain.high, HANG_NS));
+        assert_int_equal(atomic_load(&visitors.visits), 80);
+        assert_int_equal(atomic_load(&visitors.most), 1);
+        od_queue_release(chain.high);
+        od_queue_release(chain.target);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(a_job_is_on_all_targets_of_its_queue),
+        QUEUE_TEST(sync_callers_take_turns_through_the_chain),
+        QUEUE_TEST(a_sync_caller_waits_for_what_runs_on_the_target),
+        QUEUE_TEST(a_sync_that_would_wait_for_itself_traps_by_name),
+        QUEUE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it),
+        QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target),
+        QUEUE_TEST(a_shared_target_gives_no_order_but_is_around),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

@@ -1,0 +1,436 @@
+/* gate/: queues' order, width and suspension, and what a queue says. */
+#include "Support/crowd.h"
+#include "Support/prng.h"
+#include "Support/process.h"
+#include "Support/queues.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+/* ---- serial order ---- */
+
+enum { SUBMITTERS = 3, EACH = 5000, EACH_SANITIZED = 1000 };
+
+static struct {
+    od_queue *queue;
+    int each;
+    atomic_int inside;
+    int overlaps, disorder, ran;
+    int last[SUBMITTERS];
+} serial;
+
+static void serial_job(void *raw)
+{
+    int submitter = (int)((uintptr_t)raw >> 32), index = (int)(uintptr_t)raw;
+
+    /* Nothing here is atomic but `inside`: a serial queue needs no more. */
+    serial.overlaps += atomic_fetch_add(&serial.inside, 1) != 0;
+    serial.disorder += index != serial.last[submitter] + 1;
+    serial.last[submitter] = index;
+    serial.ran++;
+    atomic_fetch_sub(&serial.inside, 1);
+}
+
+static void *submit_in_order(void *raw)
+{
+    for (int i = 1; i <= serial.each; i++)
+        add(serial.queue, serial_job, (void *)((uintptr_t)raw << 32 | (uintptr_t)i));
+    return NULL;
+}
+
+static void assert_serial(int each)
+{
+    pthread_t threads[SUBMITTERS];
+
+    serial.each = each;
+    serial.overlaps = serial.disorder = serial.ran = 0;
+    memset(serial.last, 0, sizeof serial.last);
+    for (uintptr_t i = 0; i < SUBMITTERS; i++)
+        pthread_create(&threads[i], NULL, submit_in_order, (void *)i);
+    for (int i = 0; i < SUBMITTERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(od_queue_wait(serial.queue, HANG_NS));
+    assert_int_equal(serial.overlaps, 0);
+    assert_int_equal(serial.disorder, 0);
+    assert_int_equal(serial.ran, SUBMITTERS * each);
+}
+
+static void a_serial_queue_runs_one_at_a_time_in_each_submitters_order(void **state)
+{
+    (void)state;
+    serial.queue = queue_of(1);
+    assert_serial(UNLESS_SANITIZED(EACH, EACH_SANITIZED));
+    od_queue_release(serial.queue);
+}
+
+static atomic_bool toggling;
+
+static void *suspend_and_resume(void *queue)
+{
+    prng random = prng_for(3, 3);
+
+    while (atomic_load(&toggling)) {
+        od_queue_suspend(queue);
+        if (prng_one_in(&random, 2))
+            sched_yield();
+        od_queue_resume(queue);
+        for (uint32_t i = prng_below(&random, 100); i > 0; i--)
+            odi_spin_pause();
+        if (prng_one_in(&random, 16))
+            odi_clock_sleep(100 * ODI_MICROSECOND); /* what it holds back gets through */
+    }
+    return NULL;
+}
+
+static void order_survives_suspensions(void **state)
+{
+    pthread_t toggler;
+
+    (void)state;
+    serial.queue = queue_of(1);
+    atomic_store(&toggling, true);
+    pthread_create(&toggler, NULL, suspend_and_resume, serial.queue);
+    assert_serial(UNLESS_SANITIZED(EACH, EACH_SANITIZED));
+    atomic_store(&toggling, false);
+    pthread_join(toggler, NULL);
+    od_queue_release(serial.queue);
+}
+
+static void *resize(void *raw)
+{
+    prng random = prng_for(4, 4);
+
+    (void)raw;
+    while (atomic_load(&toggling)) {
+        od_pool_set_workers(pool, 1 + (int)prng_below(&random, 6));
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+    }
+    return NULL;
+}
+
+static void order_survives_a_pool_that_changes_its_size(void **state)
+{
+    pthread_t resizer;
+
+    (void)state;
+    serial.queue = queue_of(1);
+    atomic_store(&toggling, true);
+    pthread_create(&resizer, NULL, resize, NULL);
+    assert_serial(UNLESS_SANITIZED(EACH, EACH_SANITIZED));
+    atomic_store(&toggling, false);
+    pthread_join(resizer, NULL);
+    od_queue_release(serial.queue);
+}
+
+/* ---- width ---- */
+
+static crowd visitors;
+
+static void stay_a_while(void *unused)
+{
+    (void)unused;
+    crowd_enter(&visitors);
+    if (atomic_load(&visitors.visits) % 16 == 0)
+        sched_yield(); /* not in each: on a busy machine it lasts as long as all others' turns */
+    crowd_leave(&visitors);
+    atomic_fetch_add(&visitors.visits, 1);
+}
+
+static void at_most_width_jobs_run_at_once(void **state)
+{
+    (void)state;
+    for (int32_t width = 1; width <= 5; width++) {
+        od_queue *queue = queue_of(width);
+
+        crowd_begin(&visitors);
+        for (int i = 0; i < 2000; i++)
+            add(queue, stay_a_while, NULL);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&visitors.visits), 2000);
+        assert_in_range(atomic_load(&visitors.most), 1, width);
+        assert_int_equal(od_queue_width(queue), width);
+        od_queue_release(queue);
+    }
+}
+
+static void the_widest_width_is_a_width(void **state)
+{
+    od_queue *queue = queue_of(INT32_MAX);
+
+    (void)state;
+    assert_int_equal(od_queue_width(queue), INT32_MAX);
+    od_queue_set_width(queue, OD_UNLIMITED);
+    assert_int_equal(od_queue_width(queue), OD_UNLIMITED);
+    od_queue_set_width(queue, INT32_MAX);
+    assert_int_equal(od_queue_width(queue), INT32_MAX);
+    od_queue_release(queue);
+}
+
+static void a_narrower_width_holds_for_what_starts_afterwards(void **state)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    gate doors[3] = {0};
+
+    (void)state;
+    crowd_begin(&visitors);
+    for (int i = 0; i < 3; i++)
+        add(queue, gate_job, &doors[i]);
+    for (int i = 0; i < 3; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    for (int i = 0; i < 500; i++)
+        add(queue, stay_a_while, NULL); /* still in the pool … */
+    od_queue_set_width(queue, 1);
+    for (int i = 0; i < 500; i++)
+        add(queue, stay_a_while, NULL); /* … and these in the line */
+    for (int i = 0; i < 3; i++)
+        gate_open(&doors[i]);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&visitors.visits), 1000);
+    /* One of the 500 may already have been under way when the width changed. */
+    assert_in_range(atomic_load(&visitors.most), 1, 4);
+    crowd_begin(&visitors);
+    for (int i = 0; i < 500; i++)
+        add(queue, stay_a_while, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&visitors.most), 1);
+    od_queue_set_width(queue, OD_UNLIMITED);
+    for (int i = 0; i < 500; i++)
+        add(queue, stay_a_while, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&visitors.visits), 1000);
+    od_queue_release(queue);
+}
+
+/* ---- suspension ---- */
+
+static void nothing_starts_while_suspended(void **state)
+{
+    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        od_queue *queue = queue_of(widths[i]);
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        od_queue_suspend(queue);
+        assert_true(od_queue_is_suspended(queue));
+        for (int job = 0; job < 100; job++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        assert_true(od_queue_is_suspended(queue));
+        let_all_run_that_can();
+        assert_int_equal(atomic_load(&ran), 0);
+        assert_int_equal(od_queue_pending(queue), 100);
+        assert_false(od_queue_wait(queue, MILLISECONDS(1)));
+        od_queue_resume(queue);
+        assert_false(od_queue_is_suspended(queue));
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 100);
+        od_queue_release(queue);
+    }
+}
+
+static void what_was_queued_before_a_suspension_is_held_back_too(void **state)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    gate doors[3] = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        add(queue, gate_job, &doors[i]);
+    for (int i = 0; i < 3; i++)
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    for (int i = 0; i < 200; i++)
+        add(queue, count_job, &ran);
+    od_queue_suspend(queue);
+    for (int i = 0; i < 3; i++)
+        gate_open(&doors[i]);
+    assert_comes_true(metrics_of(pool).diverted == 200);
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 200);
+    od_queue_release(queue);
+}
+
+static void resume_too_often(void *unused)
+{
+    od_queue *queue = od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "balanced");
+
+    (void)unused;
+    od_queue_suspend(queue);
+    od_queue_resume(queue);
+    od_queue_resume(queue);
+}
+
+static void one_resume_too_many_traps_by_name(void **state)
+{
+    (void)state;
+    assert_child_traps(resume_too_often, NULL, "TaskQueue.resume() of \"balanced\"");
+}
+
+/* ---- what a queue says ---- */
+
+static void note_band(void *band)
+{
+    *(atomic_int *)band = od_pool_current_band();
+}
+
+static void a_job_runs_in_its_queues_band_or_a_higher_one(void **state)
+{
+    od_queue *queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, NULL);
+    static const int asked[] = {OD_QUEUE_BAND, 0, 1, 2, 3, 4, 99, -7};
+    static const int given[] = {3, 0, 1, 2, 3, 3, 3, 3};
+
+    (void)state;
+    assert_int_equal(od_pool_current_band(), -1);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        atomic_int band = -5;
+
+        od_queue_async(queue, NULL, asked[i], note_band, &band);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&band), given[i]);
+    }
+    assert_string_equal(od_queue_label(queue), "");
+    assert_int_equal(od_queue_band(queue), OD_BAND_UTILITY);
+    od_queue_release(queue);
+}
+
+static void a_long_label_is_cut(void **state)
+{
+    char label[100];
+
+    (void)state;
+    memset(label, 'q', sizeof label - 1);
+    label[sizeof label - 1] = '\0';
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, label);
+    assert_int_equal(strlen(od_queue_label(queue)), OD_LABEL_BYTES - 1);
+    od_queue_release(queue);
+}
+
+static void notifications_of_a_queue_come_when_it_is_empty(void **state)
+{
+    od_queue *queue = queue_of(1);
+    atomic_ullong notified = 0;
+
+    (void)state;
+    od_queue_notify(queue, count_job, &notified);
+    assert_int_equal(atomic_load(&notified), 1);
+    od_queue_suspend(queue);
+    add(queue, no_job, NULL);
+    od_queue_notify(queue, count_job, &notified);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&notified), 1);
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&notified) == 2);
+    od_queue_suspend(queue);
+    add(queue, no_job, NULL);
+    od_queue_notify(queue, count_job, &notified);
+    assert_int_equal(od_queue_cancel_all(queue), 1); /* nothing pending any more */
+    assert_comes_true(atomic_load(&notified) == 3);
+    od_queue_release(queue);
+}
+
+static struct {
+    od_queue *suspended;
+    uint64_t threads_before, threads_after;
+} asks;
+
+static void ask_again_and_again(void *unused)
+{
+    (void)unused;
+    asks.threads_before = metrics_of(pool).threads_started;
+    for (int i = 0; i < 100; i++)
+        asks.suspended = od_queue_wait(asks.suspended, 0) ? NULL : asks.suspended;
+    asks.threads_after = metrics_of(pool).threads_started;
+}
+
+/* Once a worker that asked so gave its place away and took it again, each time. */
+static void a_wait_without_time_only_looks(void **state)
+{
+    od_pool *three = pool;
+    atomic_ullong ran = 0;
+
+    (void)state;
+    pool = pool_of(1);
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    asks.suspended = queue_of(1);
+    od_queue_suspend(asks.suspended);
+    add(asks.suspended, count_job, &ran);
+    od_queue_suspend(queue);
+    add(queue, ask_again_and_again, NULL);
+    for (int i = 0; i < 10; i++)
+        add(queue, count_job, &ran); /* for who comes in its place */
+    od_queue_resume(queue);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_non_null(asks.suspended);
+    assert_int_equal(asks.threads_after, asks.threads_before);
+    od_queue_resume(asks.suspended);
+    assert_true(od_queue_wait(asks.suspended, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 11);
+    od_queue_release(asks.suspended);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    pool = three;
+}
+
+enum { PERMITS = 3000 }; /* more than a pool has room for workers */
+
+static struct {
+    od_queue *queue;
+    atomic_ullong held;
+} wide;
+
+/* As a task does that suspends. */
+static void hold_a_permit(void *unused)
+{
+    (void)unused;
+    if (od_queue_hold(wide.queue) == 1)
+        atomic_fetch_add(&wide.held, 1);
+}
+
+static void as_many_tasks_hold_a_limited_queue_as_it_is_wide(void **state)
+{
+    atomic_ullong ran = 0;
+
+    (void)state;
+    atomic_store(&wide.held, 0);
+    wide.queue = queue_of(PERMITS);
+    assert_true(pool->team.capacity < PERMITS);
+    for (int task = 0; task < PERMITS; task++)
+        add(wide.queue, hold_a_permit, NULL);
+    add(wide.queue, count_job, &ran);
+    assert_comes_true(atomic_load(&wide.held) == PERMITS);
+    let_all_run_that_can();
+    assert_int_equal(atomic_load(&ran), 0);
+    for (int task = 0; task < PERMITS; task++)
+        od_queue_unhold(wide.queue, 1);
+    assert_true(od_queue_wait(wide.queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(wide.queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        QUEUE_TEST(a_serial_queue_runs_one_at_a_time_in_each_submitters_order),
+        QUEUE_TEST(order_survives_suspensions),
+        QUEUE_TEST(order_survives_a_pool_that_changes_its_size),
+        QUEUE_TEST(at_most_width_jobs_run_at_once),
+        QUEUE_TEST(the_widest_width_is_a_width),
+        QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards),
+        QUEUE_TEST(nothing_starts_while_suspended),
+        QUEUE_TEST(what_was_queued_before_a_suspension_is_held_back_too),
+        QUEUE_TEST(one_resume_too_many_traps_by_name),
+        QUEUE_TEST(a_job_runs_in_its_queues_band_or_a_higher_one),
+        QUEUE_TEST(a_long_label_is_cut),
+        QUEUE_TEST(notifications_of_a_queue_come_when_it_is_empty),
+        QUEUE_TEST(a_wait_without_time_only_looks),
+        QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide),
+    };
+    return run_guarded(tests);
+}
+
+CHILDREN_MAY_START_THREADS

@@ -1,0 +1,417 @@
+/* gate/override.c: what is submitted in a higher band, or waits there for its turn, overrides that of what is before
+ * it in the line. (Who waits for a group or a queue: override_wait_test.c.) */
+#include "Support/held_worker.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+/* ---- jobs ---- */
+
+static void a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    flood_the_middle();
+    add(queue, OD_BAND_USER_INITIATED, 'C');
+    add(queue, OD_QUEUE_BAND, 'e');
+    add(queue, OD_QUEUE_BAND, 'f');
+    assert_order(queue, "abCef", 3);
+}
+
+static void without_one_the_line_is_served_in_its_own_band(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    add(queue, OD_BAND_BACKGROUND, 'b');
+    assert_order(queue, "ab", 0);
+}
+
+static void a_line_with_several_places_is_raised_too(void **state)
+{
+    od_queue *queue = background(3);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    flood_the_middle();
+    add(queue, OD_BAND_USER_INTERACTIVE, 'C');
+    add(queue, OD_QUEUE_BAND, 'e');
+    assert_order(queue, "abCe", 3);
+}
+
+static void a_job_of_a_group_and_a_barrier_raise_too(void **state)
+{
+    od_queue *queue = background(1);
+    od_group *group = od_group_create();
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    od_queue_async(queue, group, OD_BAND_USER_INITIATED, note, (void *)(uintptr_t)'B');
+    od_queue_async_with(queue, NULL, OD_BAND_USER_INTERACTIVE, OD_BARRIER, note,
+                        (void *)(uintptr_t)'C');
+    add(queue, OD_QUEUE_BAND, 'e');
+    assert_order(queue, "aBCe", 3);
+    od_group_release(group);
+}
+
+static void a_suspended_line_is_raised_when_it_goes_on(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    od_queue_suspend(queue);
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_BAND_USER_INTERACTIVE, 'B');
+    add(queue, OD_QUEUE_BAND, 'c');
+    flood_the_middle();
+    od_queue_resume(queue);
+    assert_order(queue, "aBc", 2);
+}
+
+static void what_a_cancel_takes_out_raises_nothing_any_more(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'x');
+    add(queue, OD_BAND_USER_INTERACTIVE, 'X');
+    flood_the_middle();
+    assert_int_equal(od_queue_cancel_all(queue), 2);
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    assert_order(queue, "ab", 0);
+}
+
+/* A drainer takes several jobs at once only where no other band may have work. */
+static bool no_band_is_hinted_at(void)
+{
+    odi_team *team = &scene.pool->team;
+    odi_worker *worker = odi_load_acquire(&team->slots[0], W1);
+
+    /* relaxed, both: hints */
+    return (odi_load_relaxed(&team->sites[0].bands) | odi_load_relaxed(&worker->bands)) == 0;
+}
+
+/* Found by reading: what was taken back went before the job without being counted, and the raise
+ * ended before it. */
+static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
+{
+    enum { IN_HAND = 8 };
+    od_queue *queue = background(1);
+    gate door = {0};
+
+    (void)state;
+    gate_open(&scene.door);
+    assert_comes_true(no_band_is_hinted_at());
+    od_queue_suspend(queue);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    for (int i = 0; i < IN_HAND; i++)
+        add(queue, OD_QUEUE_BAND, 'h');
+    od_queue_resume(queue);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    /* relaxed: its drainer took the others into its drain batch before it began with the gate */
+    int32_t in_hand = odi_load_relaxed(&queue->batches[0].left);
+    add(queue, OD_BAND_USER_INTERACTIVE, 'U');
+    od_queue_suspend(queue);
+    od_queue_resume(queue);
+    flood_the_middle();
+    gate_open(&door);
+    assert_order(queue, "hhhhhhhhU", IN_HAND + 1);
+    assert_int_equal(in_hand, IN_HAND);
+}
+
+/* ---- sync callers ---- */
+
+static void *open_when_somebody_waits(void *raw)
+{
+    od_queue *queue = raw;
+
+    do
+        odi_clock_sleep(100 * ODI_MICROSECOND);
+    while (waiting_in(queue) < 2 || !a_pass_waits());
+    gate_open(&scene.door);
+    return NULL;
+}
+
+/* The first thread's band is the highest. What it waits for is what the line holds before it. */
+static void a_sync_caller_takes_along_what_is_before_it(void **state)
+{
+    od_queue *queue = background(1);
+    pthread_t opener;
+    od_scope scope;
+
+    (void)state;
+    assert_int_equal(odi_band_of_thread(), OD_BAND_USER_INTERACTIVE);
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    pthread_create(&opener, NULL, open_when_somebody_waits, queue);
+    od_queue_sync_begin(queue, &scope);
+    od_queue_sync_end(&scope);
+    pthread_join(opener, NULL);
+    assert_order(queue, "a", 1);
+}
+
+static void *note_band_of_thread(void *band)
+{
+    *(uint32_t *)band = odi_band_of_thread();
+    return NULL;
+}
+
+static void note_band_in_job(void *band)
+{
+    (void)note_band_of_thread(band);
+}
+
+static void a_thread_is_in_its_jobs_band_or_in_the_middle(void **state)
+{
+    od_queue *queue = background(1);
+    pthread_t thread;
+    uint32_t band = 99;
+
+    (void)state;
+    pthread_create(&thread, NULL, note_band_of_thread, &band);
+    pthread_join(thread, NULL);
+    assert_int_equal(band, OD_BAND_DEFAULT);
+    od_queue_async(queue, NULL, OD_BAND_UTILITY, note_band_in_job, &band);
+    gate_open(&scene.door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(band, OD_BAND_UTILITY);
+    od_queue_release(queue);
+}
+
+static void sync_and_note_band(void *raw)
+{
+    od_queue **queues = raw;
+    od_scope outer, inner;
+
+    for (int i = 0; i < 2; i++) {
+        od_queue_sync_begin(queues[i], &outer);
+        scene.order[2 * i] = (char)('0' + od_queue_current_band());
+        od_queue_sync_begin(queues[2], &inner);
+        scene.order[2 * i + 1] = (char)('0' + od_queue_current_band());
+        od_queue_sync_end(&inner);
+        od_queue_sync_end(&outer);
+    }
+}
+
+static void a_sync_is_in_its_queues_band_or_its_callers(void **state)
+{
+    od_queue *queues[] = {od_queue_create(scene.pool, OD_BAND_USER_INITIATED, 1, "above"),
+                          background(1),
+                          od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "inner")};
+    od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "middle");
+
+    (void)state;
+    gate_open(&scene.door);
+    sync_and_note_band(queues); /* from no job */
+    assert_string_equal(scene.order, "1143");
+    od_queue_async(middle, NULL, OD_QUEUE_BAND, sync_and_note_band, queues);
+    assert_true(od_queue_wait(middle, HANG_NS));
+    assert_string_equal(scene.order, "1122");
+    assert_int_equal(od_queue_current_band(), -1);
+    for (int i = 0; i < 3; i++)
+        od_queue_release(queues[i]);
+    od_queue_release(middle);
+}
+
+/* ---- passes ---- */
+
+/* The last drainer leaves after the last job. */
+static bool is_idle(od_queue *queue)
+{
+    return LOOK(queue, queue->gate.held == 0 && queue->drainers_waiting == 0 && !odi_queue_has_passes(queue));
+}
+
+static void a_pass_that_nobody_needs_goes(void **state)
+{
+    od_queue *queue = background(1);
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    for (int32_t band = OD_BAND_UTILITY; band >= OD_BAND_USER_INTERACTIVE; band--)
+        add(queue, band, 'B');
+    for (int32_t band = OD_BAND_USER_INTERACTIVE; band <= OD_BAND_BACKGROUND; band++)
+        assert_int_equal(LOOK(queue, queue->passes[band]), 1); /* one each, for one drainer */
+    assert_int_equal(LOOK(queue, queue->drainers_waiting), 1);
+    gate_open(&scene.door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_comes_true(is_idle(queue));
+    assert_string_equal(scene.order, "aBBBB");
+    od_queue_release(queue);
+}
+
+/* Two passes for one drainer, and two workers: whichever comes up second finds nobody in line. */
+static void a_pass_that_comes_up_beside_its_drainer_takes_no_second_place(void **state)
+{
+    od_pool *pool = pool_of(2);
+    od_queue *queue = od_queue_create(pool, OD_BAND_BACKGROUND, 1, "background");
+    gate start = {0}, door = {0};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &start);
+    assert_comes_true(atomic_load(&start.waiting) == 2);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    od_queue_async(queue, NULL, OD_BAND_USER_INTERACTIVE, count_job, &ran);
+    gate_open(&start);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    assert_comes_true(!has_passes(queue)); /* whoever came with one has taken what it takes by now */
+    assert_int_equal(waiting_in(queue), 1);
+    assert_int_equal(LOOK(queue, queue->drainers_waiting), 0);
+    assert_int_equal(atomic_load(&ran), 0);
+    gate_open(&door);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static void a_released_queue_waits_for_its_last_pass(void **state)
+{
+    od_queue *queue = background(1);
+    gate between = {0};
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_BAND_USER_INTERACTIVE, 'B');
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &between);
+    od_queue_release(queue);
+    gate_open(&scene.door);
+    assert_comes_true(atomic_load(&between.waiting) == 1); /* the lower band's pass is behind */
+    assert_string_equal(scene.order, "aB");
+    bool over = LOOK(queue, !queue->released);
+    uint32_t passes = LOOK(queue, queue->passes[OD_BAND_BACKGROUND]);
+    gate_open(&between);
+    assert_false(over);
+    assert_int_equal(passes, 1); /* the drainer that lined up there found one */
+    assert_comes_true(!has_passes(queue)); /* its memory is a queue's for ever */
+}
+
+/* ---- the bound ---- */
+
+enum { ABOVE = 1600, BELOW = 5 };
+static int positions[ODI_BANDS][BELOW], places[ODI_BANDS], picks;
+
+/* One worker runs them all: nothing here is shared. */
+static void note_position(void *band)
+{
+    int mine = places[(uintptr_t)band]++;
+
+    if (mine < BELOW)
+        positions[(uintptr_t)band][mine] = picks;
+    picks++;
+}
+
+/* A lower band that has work is passed over 255 times, and served at the next pick: one pick of
+ * 256 is its, whatever flood is above. Where several are due at once they follow each other. */
+static void a_lower_band_has_one_pick_of_256(void **state)
+{
+    (void)state;
+    memset(places, 0, sizeof places);
+    picks = 0;
+    for (uintptr_t band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++) {
+        for (int i = 0; i < BELOW; i++)
+            od_pool_submit(scene.pool, (od_band)band, note_position, (void *)band);
+    }
+    for (int i = 0; i < ABOVE; i++)
+        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note_position, NULL);
+    gate_open(&scene.door);
+    assert_comes_true(all_done(scene.pool) == 1 + ABOVE + (ODI_BANDS - 1) * BELOW);
+    for (int i = 0; i < BELOW; i++) {
+        for (int band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++)
+            assert_int_equal(positions[band][i], (255 + band) * (i + 1) - 1);
+    }
+}
+
+/* ---- all at once ---- */
+
+enum { THREADS = 3, EACH = 4000, QUEUES = 3 };
+
+static struct {
+    od_queue *queues[QUEUES];
+    atomic_int inside[QUEUES], ran, overlaps;
+} storm;
+
+static void storm_job(void *raw)
+{
+    uintptr_t which = (uintptr_t)raw;
+
+    if (atomic_fetch_add(&storm.inside[which], 1) >= (int)which + 1) /* widths 1, 2, 3 */
+        atomic_fetch_add(&storm.overlaps, 1);
+    atomic_fetch_add(&storm.ran, 1);
+    atomic_fetch_sub(&storm.inside[which], 1);
+}
+
+static void *storm_on(void *raw)
+{
+    uint32_t random = (uint32_t)(uintptr_t)raw * 2654435761u + 1;
+    od_scope scope;
+
+    for (int i = 0; i < EACH; i++) {
+        random = random * 1664525u + 1013904223u;
+        uintptr_t which = (random >> 8) % QUEUES;
+
+        if ((random >> 16) % 16 == 0) {
+            od_queue_sync_begin(storm.queues[which], &scope);
+            storm_job((void *)which);
+            od_queue_sync_end(&scope);
+        } else
+            od_queue_async(storm.queues[which], NULL, (int32_t)((random >> 20) % 8) - 1, storm_job,
+                           (void *)which);
+    }
+    return NULL;
+}
+
+static void places_stay_exact_and_nothing_is_lost_while_lines_are_raised(void **state)
+{
+    od_pool *pool = pool_of(3);
+    pthread_t threads[THREADS];
+
+    (void)state;
+    memset(&storm, 0, sizeof storm);
+    for (int32_t i = 0; i < QUEUES; i++)
+        storm.queues[i] = od_queue_create(pool, OD_BAND_BACKGROUND, i + 1, "storm");
+    for (uintptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, storm_on, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < QUEUES; i++) {
+        assert_true(od_queue_wait(storm.queues[i], HANG_NS));
+        assert_comes_true(!has_passes(storm.queues[i]));
+        od_queue_release(storm.queues[i]);
+    }
+    assert_int_equal(atomic_load(&storm.ran), THREADS * EACH);
+    assert_int_equal(atomic_load(&storm.overlaps), 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line),
+        SCENE(without_one_the_line_is_served_in_its_own_band),
+        SCENE(a_line_with_several_places_is_raised_too),
+        SCENE(a_job_of_a_group_and_a_barrier_raise_too),
+        SCENE(a_suspended_line_is_raised_when_it_goes_on),
+        SCENE(what_a_cancel_takes_out_raises_nothing_any_more),
+        SCENE(a_sync_caller_takes_along_what_is_before_it),
+        SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle),
+        SCENE(a_sync_is_in_its_queues_band_or_its_callers),
+        SCENE(a_pass_that_nobody_needs_goes),
+        cmocka_unit_test(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place),
+        SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too),
+        SCENE(a_lower_band_has_one_pick_of_256),
+        SCENE(a_released_queue_waits_for_its_last_pass),
+        cmocka_unit_test(places_stay_exact_and_nothing_is_lost_while_lines_are_raised),
+    };
+
+    return run_guarded(tests);
+}

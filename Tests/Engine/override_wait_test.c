@@ -1,0 +1,284 @@
+/* worker/override.c and gate/override.c: who waits for a group or a queue in a higher band overrides that of what is waited
+ * for. */
+#include "Support/held_worker.h"
+#include "Support/watchdog.h"
+
+#include <pthread.h>
+
+#include "job/group.h"
+#include "os/thread.h"
+
+static uint32_t overridden(void)
+{
+    return odi_load_relaxed(&scene.pool->team.overridden); /* relaxed: looked at again and again */
+}
+
+static void *open_when_something_is_lent(void *unused)
+{
+    assert_comes_true(overridden() != 0);
+    gate_open(&scene.door);
+    return unused;
+}
+
+/* The first thread waits for `group`, or for `queue`. */
+static void wait_and_lend(od_group *group, od_queue *queue, int32_t band)
+{
+    pthread_t opener;
+
+    pthread_create(&opener, NULL, open_when_something_is_lent, NULL);
+    if (group == NULL)
+        assert_true(od_queue_wait(queue, HANG_NS));
+    else
+        assert_true(od_group_wait_for(group, queue, band, HANG_NS));
+    pthread_join(opener, NULL);
+    assert_int_equal(overridden(), 0);
+}
+
+static void leave_group(void *group)
+{
+    note((void *)(uintptr_t)'H');
+    od_group_leave(group);
+}
+
+static void a_group_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    flood_the_middle();
+    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_order(queue, "B", 1);
+    od_group_release(group);
+}
+
+static void a_groups_job_in_a_line_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(1);
+    od_group *group = od_group_create();
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_order(queue, "aB", 2);
+    od_group_release(group);
+}
+
+static void end_when_asleep(void *thread)
+{
+    while (odi_thread_sleeps((int)(intptr_t)thread) != 1)
+        sched_yield();
+}
+
+/* Workers look whether one has, and yield once. */
+static void a_lender_that_is_woken_is_told_of_until_it_comes(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+    odi_team *team = &scene.pool->team;
+    odi_override next = odi_override_of(OD_BAND_USER_INTERACTIVE);
+
+    (void)state;
+    if (odi_thread_sleeps(odi_thread_id()) < 0)
+        skip();
+    od_queue_async(queue, group, OD_QUEUE_BAND, end_when_asleep, (void *)(intptr_t)odi_thread_id());
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_comes_true(odi_load_relaxed(&team->yields) >> 1 == 1);
+    odi_override_name(&next, team, OD_BAND_BACKGROUND);
+    odi_override_begin(&next);
+    assert_int_equal(odi_load_relaxed(&team->yields) & 1, 0);
+    odi_override_end(&next);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+static void a_queue_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+
+    (void)state;
+    flood_the_middle();
+    add(queue, OD_QUEUE_BAND, 'B');
+    wait_and_lend(NULL, queue, OD_QUEUE_BAND);
+    assert_order(queue, "B", 1);
+}
+
+static struct {
+    int waiter; /* the thread */
+    bool asleep;
+    uint32_t overridden;
+} when_raised;
+
+/* What else would be overridden is by the time the waiter sleeps. */
+static void *open_when_raised(void *raw)
+{
+    od_queue *queue = raw;
+
+    when_raised.asleep = COMES_TRUE(LOOK(queue, queue->raised) != 0 && a_pass_waits() &&
+                                    sleeps_at(&queue->watch, when_raised.waiter));
+    when_raised.overridden = overridden();
+    gate_open(&scene.door);
+    return NULL;
+}
+
+static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
+{
+    od_queue *queue = background(1);
+    pthread_t opener;
+
+    (void)state;
+    add(queue, OD_QUEUE_BAND, 'a');
+    add(queue, OD_QUEUE_BAND, 'b');
+    flood_the_middle();
+    when_raised.waiter = odi_thread_id();
+    pthread_create(&opener, NULL, open_when_raised, queue);
+    assert_true(od_queue_wait(queue, 2 * HANG_NS));
+    pthread_join(opener, NULL);
+    assert_true(when_raised.asleep);
+    assert_int_equal(when_raised.overridden, 0); /* the line alone is raised */
+    assert_order(queue, "ab", 2);
+}
+
+static void what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    od_group_enter(group);
+    flood_the_middle();
+    od_queue_async(queue, NULL, OD_BAND_UTILITY, leave_group, group);
+    wait_and_lend(group, queue, OD_BAND_UTILITY);
+    assert_order(queue, "H", 1);
+    od_group_release(group);
+}
+
+static atomic_int waits_in_the_middle; /* the thread */
+
+static void *wait_in_the_middle(void *group)
+{
+    atomic_store(&waits_in_the_middle, odi_thread_id());
+    return od_group_wait(group, 2 * HANG_NS) ? group : NULL;
+}
+
+/* A thread that is nobody's is in the middle band, and so is what it waits for. */
+static void nothing_is_lent_to_who_has_as_much(void **state)
+{
+    od_queue *queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
+    od_group *group = od_group_create();
+    pthread_t waiter;
+    void *waited;
+
+    (void)state;
+    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    atomic_store(&waits_in_the_middle, 0);
+    pthread_create(&waiter, NULL, wait_in_the_middle, group);
+    assert_comes_true(sleeps_at(&group->watch, atomic_load(&waits_in_the_middle)));
+    assert_int_equal(overridden(), 0);
+    gate_open(&scene.door);
+    pthread_join(waiter, &waited);
+    assert_ptr_equal(waited, group);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* Of two bands that are served alike each has its turns. */
+static void a_lent_band_and_the_waiters_own_take_turns(void **state)
+{
+    enum { OWN = 20, LENT = 4 };
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    for (int i = 0; i < OWN; i++)
+        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'u');
+    for (int i = 0; i < LENT; i++)
+        od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_comes_true(atomic_load(&scene.ran) == OWN + LENT);
+    assert_memory_equal(scene.order, "uBuBuBuBuuu", 11);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+/* Found by reading: of three, the waiter's own got nothing until it was due by the bound. */
+static void two_lent_bands_leave_the_waiters_own_its_turns(void **state)
+{
+    enum { OWN = 10, EACH_LENT = 20 };
+    od_queue *utility = od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "utility");
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+
+    (void)state;
+    for (int i = 0; i < EACH_LENT; i++) {
+        od_queue_async(utility, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'U');
+        od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    }
+    for (int i = 0; i < OWN; i++)
+        od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'o');
+    wait_and_lend(group, NULL, OD_QUEUE_BAND);
+    assert_comes_true(atomic_load(&scene.ran) == OWN + 2 * EACH_LENT);
+    assert_in_range(strrchr(scene.order, 'o') - scene.order, OWN, 3 * OWN);
+    od_queue_release(utility);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+static struct {
+    od_pool *pool;
+    od_queue *queue;
+    gate door;
+} other;
+
+static void *free_the_other_pool(void *unused)
+{
+    assert_comes_true(overridden() != 0 && odi_load_relaxed(&other.pool->team.overridden) != 0);
+    gate_open(&other.door);
+    assert_true(od_queue_wait(other.queue, HANG_NS));
+    od_queue_release(other.queue);
+    assert_int_equal(od_pool_free(other.pool), OD_OK);
+    gate_open(&scene.door);
+    return unused;
+}
+
+static void a_pool_may_go_while_it_is_lent_to(void **state)
+{
+    od_queue *queue = background(OD_UNLIMITED);
+    od_group *group = od_group_create();
+    pthread_t thread;
+
+    (void)state;
+    memset(&other, 0, sizeof other);
+    other.pool = pool_of(1);
+    other.queue = od_queue_create(other.pool, OD_BAND_BACKGROUND, OD_UNLIMITED, "other");
+    od_pool_submit(other.pool, OD_BAND_DEFAULT, gate_job, &other.door);
+    od_queue_async(other.queue, group, OD_QUEUE_BAND, no_job, NULL);
+    od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
+    pthread_create(&thread, NULL, free_the_other_pool, NULL);
+    assert_true(od_group_wait(group, HANG_NS));
+    pthread_join(thread, NULL);
+    assert_int_equal(overridden(), 0);
+    od_queue_release(queue);
+    od_group_release(group);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE(a_group_is_waited_for_in_the_waiters_band),
+        SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band),
+        SCENE(a_lender_that_is_woken_is_told_of_until_it_comes),
+        SCENE(a_queue_is_waited_for_in_the_waiters_band),
+        SCENE(a_serial_queue_is_waited_for_in_the_waiters_band),
+        SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be),
+        SCENE(nothing_is_lent_to_who_has_as_much),
+        SCENE(a_lent_band_and_the_waiters_own_take_turns),
+        SCENE(two_lent_bands_leave_the_waiters_own_its_turns),
+        SCENE(a_pool_may_go_while_it_is_lent_to),
+    };
+
+    return run_guarded(tests);
+}

@@ -1,0 +1,182 @@
+/* externals.c — forks that are held back because as many threads run as may (worker/external.c): when
+ * an external thread makes room, a worker is woken for them, by the external thread or by who holds them back (F7).
+ *
+ * The team has two workers' room and two external threads, of whom one has a fork to expose.
+ */
+#include "doubles/lock.h"
+
+#include "worker/external.c"
+
+#include "model/scenario.h"
+
+static odi_team team;
+static odi_site site;
+static odi_forks externals[2];
+static odi_atomic(uint32_t) exposed, woken;
+
+/* ---- the rest of the engine ---- */
+
+static _Thread_local od_forks *unused_self;
+_Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
+
+bool odi_forks_make(odi_forks *forks, odi_team *in, odi_worker *worker, size_t stack_bytes)
+{
+    (void)forks;
+    (void)in;
+    (void)worker;
+    (void)stack_bytes;
+    return unused_self != NULL;
+}
+
+void odi_forks_free(odi_forks *forks)
+{
+    (void)forks;
+}
+
+void odi_forks_lose(odi_forks *forks)
+{
+    (void)forks;
+}
+
+void odi_forks_drop(odi_forks *forks)
+{
+    (void)forks;
+}
+
+void *odi_pages_new(size_t bytes, int node)
+{
+    (void)bytes;
+    (void)node;
+    return NULL;
+}
+
+void odi_pages_free(void *pages, size_t bytes)
+{
+    (void)pages;
+    (void)bytes;
+}
+
+int odi_thread_id(void)
+{
+    return 1;
+}
+
+int odi_thread_cpu_clock(void)
+{
+    return 1;
+}
+
+odi_site *odi_team_nearest_site(odi_team *whose)
+{
+    return &whose->sites[0];
+}
+
+bool odi_team_has_work(odi_team *whose)
+{
+    (void)whose;
+    return odi_load_relaxed(&exposed) != 0;
+}
+
+_Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
+
+uint32_t odi_idle_sleepers(odi_idle *idle)
+{
+    (void)idle;
+    return 0;
+}
+
+odi_signal odi_idle_signal(odi_idle *idle)
+{
+    (void)idle;
+    return ODI_SIGNAL_NOBODY;
+}
+
+/* Nobody sleeps, and a worker may be started: a publisher comes here. */
+void odi_team_publish_slow(odi_team *whose, odi_site *near)
+{
+    (void)whose;
+    (void)near;
+    odi_add_relaxed(&woken, 1);
+}
+
+static void arm(odi_team *whose)
+{
+    (void)whose;
+}
+
+/* ---- scenarios ---- */
+
+static void prepare_full(void)
+{
+    team.sites = &site;
+    team.site_count = 1;
+    team.arm_monitor = arm;
+    odi_store_relaxed(&team.attention, ODI_CAN_START);
+    odi_store_relaxed(&team.limit_seen, 2);
+    for (int i = 0; i < 2; i++) {
+        externals[i].team = &team;
+        odi_store_relaxed(&externals[i].taken, 1);
+        odi_store_relaxed(&team.externals[i], &externals[i]);
+    }
+    odi_store_relaxed(&team.externals_seen, 2);
+}
+
+static void expose(void)
+{
+    odi_store_relaxed(&exposed, 1);
+    if (odi_externals_leave_room(&team))
+        odi_team_publish(&team, &site);
+}
+static void leave(void)
+{
+    odi_external_give_up(&externals[1]);
+}
+static void say_that_it_blocks(void)
+{
+    odi_external_block(&externals[1]);
+}
+static void verify_woken(void)
+{
+    model_check(odi_load_relaxed(&woken) > 0);
+}
+MODEL_SCENARIO(external_threads_leave, prepare_full, verify_woken, expose, leave)
+MODEL_SCENARIO(external_threads_block, prepare_full, verify_woken, expose, say_that_it_blocks)
+
+/* Two external threads hold forks back while a third goes: its look is for both. */
+static odi_forks third;
+
+static void prepare_three(void)
+{
+    prepare_full();
+    odi_store_relaxed(&team.limit_seen, 3);
+    third.team = &team;
+    odi_store_relaxed(&third.taken, 1);
+    odi_store_relaxed(&team.externals[2], &third);
+    odi_store_relaxed(&team.externals_seen, 3);
+}
+MODEL_SCENARIO(external_threads_hold_back_together, prepare_three, verify_woken, expose, expose, leave)
+
+/* ---- a place passes from one external thread to the next (F6) ---- */
+
+static int stack; /* plain: what the forks of a place are */
+
+static void prepare_place(void)
+{
+    prepare_full();
+    odi_store_relaxed(&externals[0].taken, 0);
+    odi_store_relaxed(&externals[1].taken, 0);
+    odi_store_relaxed(&team.externals_seen, 1);
+    odi_store_relaxed(&team.limit_seen, 9);
+}
+static void visit(void)
+{
+    if (take(&externals[0])) {
+        stack++;
+        odi_external_give_up(&externals[0]);
+    }
+}
+static void verify_place(void)
+{
+    model_check(stack >= 1 && odi_load_relaxed(&externals[0].taken) == 0);
+}
+MODEL_SCENARIO(external_threads_place, prepare_place, verify_place, visit, visit, visit)

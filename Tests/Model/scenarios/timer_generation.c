@@ -1,0 +1,145 @@
+/* timer_generation.c — one timer's call, its cancel and its end (gate/timer.c on timer/timer_queue.c): the
+ * end comes once, after every call; none begins after a cancel has returned; who finds the
+ * timer over sees what its calls wrote; and the last reference frees it.
+ *
+ * A queue is here the thread that found the timer due.
+ */
+#include "doubles/lock.h"
+#include "doubles/machine.h"
+
+#include "sleep/idle.c"
+
+#include "timer/timer_queue.c"
+#include "timer/wheel.c"
+
+#include "gate/timer.c"
+
+#include "doubles/clock.h"
+#include "doubles/futex.h"
+#include "doubles/pages.h"
+#include "doubles/never.h"
+#include "model/scenario.h"
+
+NEVER(odi_queue_key)
+
+static od_pool pool;
+static od_queue queue;
+static odi_timer_wheel wheel;
+static od_timer *timer;
+static unsigned calls, overs, cancels_returned;
+static bool over_after_a_call;
+
+/* ---- the rest of the engine ---- */
+
+bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_t now_ns)
+{
+    return odi_timer_queue_arm(&team->timers, timer, due_ns, now_ns) != ODI_ARM_REFUSED;
+}
+
+uint32_t odi_team_timer_site(odi_team *team)
+{
+    (void)team;
+    return 0;
+}
+
+bool odi_queue_has_record(od_queue *where, uint32_t key)
+{
+    (void)where;
+    (void)key;
+    return true;
+}
+
+bool odi_queue_submit_if_room(od_queue *where, uint32_t band, odi_entry job, odi_wait_node *room)
+{
+    (void)where;
+    (void)band;
+    (void)room;
+    odi_job_run(job);
+    return true;
+}
+
+/* ---- the timer's owner ---- */
+
+/* Plain words: whoever reads them without an edge races. */
+static void note_call(void *unused, uint64_t missed)
+{
+    (void)unused;
+    (void)missed;
+    calls++;
+}
+
+static void note_over(void *unused)
+{
+    (void)unused;
+    overs++;
+    over_after_a_call = calls > 0;
+}
+
+static void prepare_with(int64_t interval)
+{
+    od_timer_options options = {0, interval, note_call, note_over, NULL, 0};
+
+    pool.team.timers.wheels = &wheel;
+    pool.team.timers.count = 1;
+    odi_store_relaxed(&wheel.earliest, ODI_FOREVER);
+    odi_store_relaxed(&pool.team.timers.standing_until, ODI_FOREVER);
+    queue.pool = &pool;
+    timer = od_timer_create(&queue, &options);
+    od_timer_start(timer);
+    model_hint(&wheel.earliest, sizeof wheel.earliest); /* rechecked under the lock */
+    model_hint(&pool.team.timers.used, sizeof pool.team.timers.used);
+}
+
+static void prepare_once(void)
+{
+    prepare_with(0);
+}
+
+static void prepare_repeating(void)
+{
+    prepare_with(ODI_SECOND);
+}
+
+/* ---- threads ---- */
+
+static void fire(void)
+{
+    odi_timer_entry *found[ODI_DUE_BATCH];
+    uint32_t firing = odi_timer_queue_begin_firing(&wheel, 0);
+
+    if (firing != 0 && odi_timer_queue_take(&wheel, firing, 0, found) == 1)
+        found[0]->kind->due(found[0]);
+}
+
+static void cancel(void)
+{
+    od_timer_cancelled found = od_timer_cancel(timer);
+
+    cancels_returned++;
+    if (found == OD_TIMER_WAS_OVER)
+        model_check(calls == 1); /* and what it wrote is readable */
+    od_timer_release(timer);
+}
+
+static void close_timers(void)
+{
+    odi_timer_queue_close(&pool.team.timers);
+}
+
+static void verify(void)
+{
+    model_check(overs == 1);
+    model_check(calls <= 1 && over_after_a_call == (calls > 0));
+}
+
+MODEL_SCENARIO(timer_cancel_against_call, prepare_once, verify, fire, cancel)
+MODEL_SCENARIO(timer_cancel_against_repeat, prepare_repeating, verify, fire, cancel)
+
+/* A stop drops what is armed, whatever a call and a cancel do meanwhile. */
+static void cancel_only(void)
+{
+    (void)od_timer_cancel(timer);
+    od_timer_release(timer);
+}
+MODEL_SCENARIO(timer_drop_against_call, prepare_repeating, verify, fire, close_timers)
+MODEL_SCENARIO(timer_drop_against_cancel, prepare_repeating, verify, fire, cancel_only, close_timers)

@@ -1,0 +1,114 @@
+/* queues.h — a pool of three for each test of a queue, and what such tests do all the time. */
+#ifndef SUPPORT_QUEUES_H
+#define SUPPORT_QUEUES_H
+
+#include <unistd.h>
+
+#include "Support/looks.h"
+#include "Support/pools.h"
+#include "gate/queue.h"
+
+#define QUEUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static od_pool *pool;
+
+/* What many of them try. */
+static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
+enum { WIDTHS = sizeof widths / sizeof widths[0] };
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    pool = pool_of(3);
+    return 0;
+}
+
+/* What is stuck may use a failed test's stack, and the next test's: nothing comes after it. */
+static inline int tear_down(void **state)
+{
+    od_stop_report report = {0};
+
+    (void)state;
+    od_pool_stop(pool, HANG_NS, &report);
+    if (report.stuck > 0) {
+        fprintf(stderr, "the test that ends here left %llu jobs that do not end\n",
+                (unsigned long long)report.stuck);
+        _exit(1);
+    }
+    return od_pool_free(pool) == OD_OK ? 0 : -1;
+}
+
+static inline od_queue *queue_of(int32_t width)
+{
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, width, "test");
+
+    if (queue == NULL)
+        abort();
+    return queue;
+}
+
+static inline od_queue *queue_with(od_queue_options options)
+{
+    od_queue *queue;
+
+    options.band = OD_BAND_DEFAULT;
+    queue = od_queue_create_with(pool, &options);
+    if (queue == NULL)
+        abort();
+    return queue;
+}
+
+static inline od_queue *queue_on(od_queue *target, int32_t width, const char *label)
+{
+    return queue_with((od_queue_options){.width = width, .label = label, .target = target});
+}
+
+static inline od_queue *inactive_queue(int32_t width, const char *label)
+{
+    return queue_with((od_queue_options){.width = width, .label = label, .inactive = true});
+}
+
+/* Whether its memory serves again. What was given back last serves first, and others may be given back
+ * after it: those that are taken are kept until it has come. */
+static inline bool serves_again(od_queue *queue)
+{
+    enum { MANY = 1000 };
+    od_queue *taken[MANY];
+    bool came = false;
+    int count = 0;
+
+    while (!came && count < MANY) {
+        taken[count] = queue_of(2);
+        came = taken[count++] == queue;
+    }
+    while (count > 0)
+        od_queue_release(taken[--count]);
+    return came;
+}
+
+static inline void add(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
+}
+
+/* What could run by now has run: twice, jobs of the lowest band that came later have, on workers that look for
+ * all others first, however slow the machine is. For tests of what does not run yet. */
+static inline void let_all_run_that_can(void)
+{
+    enum { JOBS = 64 };
+    static atomic_ullong passed;
+
+    for (int wave = 0; wave < 2; wave++) {
+        atomic_store(&passed, 0);
+        for (int job = 0; job < JOBS; job++)
+            od_pool_submit(pool, OD_BAND_BACKGROUND, count_job, &passed);
+        assert_comes_true(atomic_load(&passed) == JOBS);
+    }
+}
+
+static inline void add_barrier(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, function, context);
+}
+
+#endif
