@@ -300,15 +300,17 @@ static void write_report(od_pool *pool, od_stop_report *report)
 }
 
 /* True: nobody has come meanwhile, and nobody will: what is submitted from here on is discarded. What came while
- * the last worker left is another worker's. */
-static bool close_if_empty(od_pool *pool)
+ * the last worker left is another worker's; and one that has come and gone since `seen` may have put something behind
+ * a drainer that somebody had called meanwhile. */
+static bool close_if_empty(od_pool *pool, uint32_t seen)
 {
     odi_team *team = &pool->team;
 
     if (odi_team_has_jobs(team))
         (void)odi_team_start_one(team, &team->sites[0]);
     odi_lock_acquire(&team->lock); /* workers are recruited under it */
-    bool empty = workers_present(pool) == 0;
+    /* relaxed: counted under the lock */
+    bool empty = workers_present(pool) == 0 && odi_load_relaxed(&team->departures) == seen;
     if (empty)
         odi_or_seqcst(&team->attention, ODI_CANCELLING, S4);
     odi_lock_release(&team->lock);
@@ -330,13 +332,26 @@ void odi_pool_await_monitor(od_pool *pool, int64_t until)
     odi_lock_release(&team->lock);
 }
 
-/* Who submits to a queue may have called a drainer for what others have put there, and lost his CPU. False: the
- * deadline came first. How the wait ends: by that thread's next step, which brings a worker. */
-static bool await_what_is_owed(od_pool *pool)
+/* Who submits may lose his CPU where others' jobs lie behind his step, and no worker finds them: between taking a
+ * ticket of an injector and writing the job there, and between calling a queue's drainer and giving it to the pool. */
+static bool is_held_back(od_pool *pool)
+{
+    odi_team *team = &pool->team;
+    bool held = odi_owed_above != NULL && odi_owed_above(pool);
+
+    for (int site = 0; site < team->site_count && !held; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            held |= odi_injector_size(&team->sites[site].injectors[band]) > 0;
+    }
+    return held && !odi_team_has_jobs(team) && all_have_left(pool);
+}
+
+/* False: the deadline came first. How the wait ends: by that thread's next steps, which bring a worker. */
+static bool await_what_is_held_back(od_pool *pool)
 {
     odi_team *team = &pool->team;
 
-    while (odi_owed_above != NULL && odi_owed_above(pool) && !odi_team_has_jobs(team) && all_have_left(pool)) {
+    while (is_held_back(pool)) {
         /* relaxed: as in await_departures */
         if (odi_clock_now() >= odi_load_relaxed(&pool->stop_deadline))
             return false;
@@ -352,9 +367,11 @@ static bool await_the_last(od_pool *pool)
     bool in_time, closed = false;
 
     do {
-        in_time = await_departures(pool, false) && await_what_is_owed(pool);
+        in_time = await_departures(pool, false);
+        uint32_t seen = odi_load_acquire(&pool->team.departures, S3);
+        in_time = in_time && await_what_is_held_back(pool);
         if (in_time)
-            closed = close_if_empty(pool);
+            closed = close_if_empty(pool, seen);
     } while (in_time && !closed); /* what came meanwhile has started workers */
     return in_time;
 }
