@@ -105,10 +105,10 @@ void odi_queue_end_visit(od_queue *queue)
 
 /* ---- submitting and running ---- */
 
-bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled)
+bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_add(&queue->inbox, labelled);
+    bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_add(&queue->inbox, labelled, node);
     queue->gate.barriers += kept;
     odi_queue_settle_and_release(queue);
     return kept;

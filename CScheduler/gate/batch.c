@@ -73,7 +73,7 @@ static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs,
     /* relaxed, both: written under the lock, or asked again for what is not pushed */
     if (odi_load_relaxed(&queue->inbox.diverted) &&
         !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))) {
-        while (pushed < many && odi_inbox_push(&queue->inbox, jobs[pushed]))
+        while (pushed < many && odi_inbox_push(&queue->inbox, jobs[pushed], NULL))
             pushed++;
     }
     bool wants = queue->inbox.wants;
@@ -83,10 +83,29 @@ static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs,
     return pushed;
 }
 
+/* Others of the batch may run already. */
+static void expect(od_pool *pool, bool kept)
+{
+    odi_pool_expect(pool, kept ? OD_OK : OD_NO_MEMORY);
+}
+
+/* False: there is no line. */
+static bool push_one(od_queue *queue, odi_entry labelled)
+{
+    od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
+    odi_pushed pushed = odi_queue_push(queue, labelled, NULL);
+
+    if (ODI_UNLIKELY(pushed == ODI_NO_ROOM)) {
+        expect(pool, !odi_record_withdraw(odi_record_unlabel(&labelled)));
+        odi_job_discard(labelled); /* a cancel has counted it */
+    }
+    return pushed != ODI_NO_LINE;
+}
+
 void od_batch_submit(od_batch *batch)
 {
     od_queue *queue = batch->queue;
-    uint32_t jobs = batch->count, kept = 0, pushed = 0;
+    uint32_t jobs = batch->count, pushed = 0;
     bool together = queue->pending_limit == 0 && jobs > 0;
     bool urgent = batch->key < queue->band; /* asked first, both: the last job may be the queue's last */
     od_pool *pool = queue->pool;
@@ -99,20 +118,15 @@ void od_batch_submit(od_batch *batch)
             odi_pool_expect(pool, odi_queue_enter(queue, batch->group, batch->key, batch->jobs[i]));
         return;
     }
-    for (uint32_t i = 0; i < jobs; i++) {
-        if (ODI_LIKELY(odi_record_label(record, batch->jobs[i], &batch->jobs[kept])))
-            kept++;
-        else
-            (void)odi_run_outside_of(record, batch->jobs[i]);
-    }
+    for (uint32_t i = 0; i < jobs; i++)
+        expect(pool, odi_record_label(record, batch->jobs[i], &batch->jobs[i]));
     /* relaxed: L2's fence stands before it */
     if (odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
-        pushed = push(queue, record, batch->jobs, kept);
-        while (pushed < kept && odi_queue_push(queue, batch->jobs[pushed]))
+        pushed = push(queue, record, batch->jobs, jobs);
+        while (pushed < jobs && push_one(queue, batch->jobs[pushed]))
             pushed++;
         if (urgent)
             odi_queue_raise_all(queue, batch->key);
     }
-    odi_pool_submit_several(pool, odi_record_band(record), batch->jobs + pushed,
-                            kept - pushed);
+    expect(pool, odi_pool_submit_several(pool, odi_record_band(record), batch->jobs + pushed, jobs - pushed));
 }

@@ -22,15 +22,11 @@ void odi_wait_node_grant(odi_wait_node *waiting)
 /* Lock held. *reserved: what nobody might give back while the caller has its permit; NULL: they stay. */
 static void line_up(od_queue *queue, odi_wait_node *waiting, odi_reserved *reserved)
 {
-    odi_entry entry = odi_job_plain(odi_wait_node_mark, waiting, ODI_TAG_INTERNAL);
-
     odi_lock_acquire(&queue->inbox.lock);
-    bool pushed = odi_inbox_push(&queue->inbox, entry);
+    (void)odi_inbox_push(&queue->inbox, odi_wait_node_entry(waiting), &waiting->node);
     if (reserved != NULL)
         *reserved = odi_inbox_take_reserved(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);
-    if (!pushed)
-        odi_queue_list(queue, waiting, entry);
     if (ODI_UNLIKELY(waiting->through != NULL))
         waiting->through->callers_in_line++;
 }
@@ -59,7 +55,7 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
 void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what)
 {
     odi_blocking_begin(what, queue);
-    /* ended by: odi_wait_node_grant, odi_queue_take_listed */
+    /* ended by: odi_wait_node_grant */
     while (odi_load_acquire(&waiting->granted, Q1) == 0)
         (void)odi_futex_wait(&waiting->granted, 0, ODI_FOREVER);
     od_blocking_end();

@@ -47,9 +47,10 @@ odi_settlement odi_queue_settle(od_queue *queue)
 
     if (ODI_UNLIKELY(queue->gate.earmarks > 0))
         odi_earmark_settle(queue);
+    if (ODI_UNLIKELY(queue->first_submitter != NULL))
+        odi_limit_admit(queue);
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
-    uint64_t waiting = queue->line.count + queue->early.count + queue->back +
-                       (queue->first_node != NULL);
+    uint64_t waiting = queue->line.count + queue->early.count + queue->back;
 
     odi_lock_acquire(&queue->inbox.lock);
     waiting += queue->inbox.fifo.count;
@@ -134,7 +135,7 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
     odi_lock_acquire(&inbox->lock);
     /* relaxed: written under this lock */
     if (ODI_LIKELY(odi_load_relaxed(&queue->inbox.diverted) && have_reserved(inbox, record, &before))) {
-        pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag));
+        pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag), NULL);
         if (ODI_LIKELY(pushed)) {
             inbox->reserved--;
             wants = inbox->wants;
@@ -152,12 +153,12 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
 }
 
 /* Puts a job in front of the line. Not held. */
-static odi_pushed push_early(od_queue *queue, odi_entry labelled)
+static odi_pushed push_early(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_lock_acquire(&queue->watch.lock);
     bool diverted = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
     bool kept = diverted && !odi_entry_is_cancelled(labelled) &&
-                odi_fifo_push(&queue->early, labelled);
+                odi_fifo_push(&queue->early, labelled, node);
     if (ODI_UNLIKELY(kept && queue->raised != 0))
         odi_queue_pass_raised(queue, 1);
     if (kept)
@@ -168,22 +169,22 @@ static odi_pushed push_early(od_queue *queue, odi_entry labelled)
     return kept ? ODI_PUSHED : ODI_NO_ROOM;
 }
 
-ODI_HOT_INLINE odi_pushed push(od_queue *queue, odi_entry labelled)
+odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_record *record = odi_record_of_job(labelled);
 
     if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER))
-        return odi_queue_push_barrier(queue, labelled) ? ODI_PUSHED : ODI_NO_ROOM;
+        return odi_queue_push_barrier(queue, labelled, node) ? ODI_PUSHED : ODI_NO_ROOM;
     odi_lock_acquire(&queue->inbox.lock);
     /* relaxed, both: written under the lock */
     bool diverted = odi_load_relaxed(&queue->inbox.diverted);
     bool stale = (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) != 0;
     if (ODI_UNLIKELY(!diverted || stale)) {
         odi_lock_release(&queue->inbox.lock);
-        return diverted ? push_early(queue, labelled) : ODI_NO_LINE; /* a barrier may wait for it */
+        return diverted ? push_early(queue, labelled, node) : ODI_NO_LINE; /* a barrier may wait for it */
     }
     /* A cancel that has counted the job has turned the line over already. */
-    bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled);
+    bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled, node);
     bool wants = queue->inbox.wants;
     odi_lock_release(&queue->inbox.lock);
 
@@ -194,20 +195,7 @@ ODI_HOT_INLINE odi_pushed push(od_queue *queue, odi_entry labelled)
     return ODI_PUSHED;
 }
 
-bool odi_queue_push(od_queue *queue, odi_entry labelled)
-{
-    odi_pushed pushed = push(queue, labelled);
-
-    if (ODI_UNLIKELY(pushed == ODI_NO_ROOM))
-        odi_queue_push_without_memory(queue, labelled);
-    return pushed != ODI_NO_LINE;
-}
-
-odi_pushed odi_queue_push_if_room(od_queue *queue, odi_entry labelled)
-{
-    return push(queue, labelled);
-}
-
+/* What had been given to the pool before the queue was diverted counts as begun where memory is short. */
 void odi_queue_divert(odi_record *record, odi_entry job)
 {
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: outstanding keeps it */
@@ -217,74 +205,72 @@ void odi_queue_divert(odi_record *record, odi_entry job)
         (void)odi_run_outside_of(record, job);
         return;
     }
-    switch (push_early(queue, labelled)) {
-    case ODI_PUSHED:
-        break;
-    case ODI_NO_LINE:
-        odi_pool_submit(queue->pool, odi_record_band(record), labelled);
-        break;
-    case ODI_NO_ROOM: /* it had been given to the pool before the queue was diverted */
+    odi_pushed pushed = push_early(queue, labelled, NULL);
+    if (pushed == ODI_NO_ROOM ||
+        (pushed == ODI_NO_LINE && !odi_pool_submit(queue->pool, odi_record_band(record), labelled)))
         (void)odi_run_outside(&queue->pool->team, labelled); /* or discards it */
-    }
 }
 
 /* ---- cancelling ---- */
 
-/* Turns `fifo` round once and moves what is cancelled to `dropped`. Lock held. Where memory
- * is short everything stays: it is discarded when its turn comes. */
-static void sift(od_queue *queue, odi_fifo *fifo, odi_fifo *dropped)
+static bool is_cancelled(const void *unused, odi_entry entry)
 {
-    odi_entry entry;
-
-    if (!odi_fifo_reserve(fifo))
-        return;
-    for (uint64_t left = fifo->count; left > 0; left--) {
-        (void)odi_fifo_pop(fifo, &entry);
-        if (!odi_entry_is_cancelled(entry) || !odi_fifo_push(dropped, entry))
-            (void)odi_fifo_push(fifo, entry); /* into the reserve, or what popping freed */
-        else
-            queue->gate.barriers -= odi_entry_is_barrier(entry);
-    }
+    (void)unused;
+    return odi_entry_is_cancelled(entry);
 }
 
-/* The same for what was taken back of a drain batch. */
-static void sift_batch(od_queue *queue, odi_drain_batch *batch, odi_fifo *dropped)
+/* What was taken back of a drain batch. */
+static void sift_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
 {
     int32_t kept = batch->end;
 
     for (int32_t i = batch->end - 1; i >= batch->next; i--) {
-        if (!odi_entry_is_cancelled(batch->entries[i]) ||
-            !odi_fifo_push(dropped, batch->entries[i]))
-            batch->entries[--kept] = batch->entries[i];
+        if (sieve->count < ODI_SIEVE_MOST && sieve->takes(sieve->of, batch->entries[i]))
+            sieve->entries[sieve->count++] = batch->entries[i];
         else
-            queue->back--;
+            batch->entries[--kept] = batch->entries[i];
     }
     batch->next = kept;
 }
 
-void odi_queue_purge(od_queue *queue)
+/* Lock held. */
+static void sift(od_queue *queue, odi_fifo_sieve *sieve)
 {
-    odi_fifo dropped = {0};
-    odi_entry entry;
-
-    odi_lock_acquire(&queue->watch.lock);
-    sift(queue, &queue->early, &dropped);
+    odi_fifo_sift(&queue->early, sieve);
     odi_queue_take_back(queue);
+    uint32_t before = sieve->count;
     for (int each = 0; each < odi_queue_drain_batches(queue); each++)
-        sift_batch(queue, &queue->batches[each], &dropped);
-    sift(queue, &queue->line, &dropped);
+        sift_batch(&queue->batches[each], sieve);
+    queue->back -= sieve->count - before;
+    odi_fifo_sift(&queue->line, sieve);
     odi_lock_acquire(&queue->inbox.lock);
-    sift(queue, &queue->inbox.fifo, &dropped);
+    odi_fifo_sift(&queue->inbox.fifo, sieve);
     /* relaxed: locked */
     odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
     odi_lock_release(&queue->inbox.lock);
-    odi_limit_sift(queue, &dropped);
-    odi_queue_open_if_clear(queue);
-    odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
-    odi_lock_release(&queue->watch.lock);
+    odi_limit_sift(queue, sieve);
+    for (uint32_t each = 0; each < sieve->count; each++)
+        queue->gate.barriers -= odi_entry_is_barrier(sieve->entries[each]);
+}
 
-    odi_queue_carry_out(queue, settlement);
-    while (odi_fifo_pop(&dropped, &entry)) /* discards them, which may run deinits */
-        (void)odi_run_outside(&queue->pool->team, entry);
-    odi_fifo_free(&dropped);
+/* So many at a time, so that it needs no memory. */
+void odi_queue_purge(od_queue *queue)
+{
+    odi_fifo_sieve sieve = {.takes = is_cancelled};
+    odi_team *team = &queue->pool->team;
+
+    do {
+        sieve.count = 0;
+        odi_lock_acquire(&queue->watch.lock);
+        sift(queue, &sieve);
+        odi_queue_open_if_clear(queue);
+        odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
+        odi_lock_release(&queue->watch.lock);
+
+        odi_queue_carry_out(queue, settlement);
+        for (uint32_t each = 0; each < sieve.count; each++) {
+            odi_queue_unfold(&sieve.entries[each]);
+            (void)odi_run_outside(team, sieve.entries[each]); /* discards it, which may run a deinit */
+        }
+    } while (sieve.count == ODI_SIEVE_MOST);
 }

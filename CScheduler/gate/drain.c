@@ -53,8 +53,6 @@ static step take(od_queue *queue, const od_scope *drainer)
         next.granted = entry;
     else {
         next.taken.first = entry;
-        if (ODI_UNLIKELY(queue->first_node != NULL))
-            odi_limit_admit(queue);
         if (drainer != NULL)
             odi_queue_fill_batch(queue, &next.taken, drainer);
     }
@@ -180,10 +178,11 @@ static size_t jobs_per_slice(od_queue *queue, uint32_t band)
     return odi_worker_other_bands(worker, band) ? 1 : JOBS_PER_SLICE;
 }
 
-/* A pass is a job that names its queue and, in the address's free bits, its band. */
-enum { PASS_BAND = 7 };
+/* A pass is a job that names its queue and, in the address's free bits, its band, and whether it is that of
+ * the queue's node. */
+enum { PASS_BAND = 7, PASS_OF_NODE = 8, PASS_BITS = PASS_BAND | PASS_OF_NODE };
 
-_Static_assert(_Alignof(od_queue) > PASS_BAND, "a queue's address leaves room for a band");
+_Static_assert(_Alignof(od_queue) > PASS_BITS, "a queue's address leaves room for these");
 
 static void drain(void *pass);
 
@@ -192,10 +191,47 @@ odi_entry odi_queue_pass(od_queue *queue, uint32_t band)
     return odi_job_plain(drain, (void *)((uintptr_t)queue | band), ODI_TAG_INTERNAL);
 }
 
-/* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. *band
- * is the one that its pass lay in. False: its slice of the worker is over, but memory is too
- * short for the next pass, of *band. */
-static bool serve_line(od_queue *queue, uint32_t *band)
+odi_entry odi_queue_pass_of_node(od_queue *queue, uint32_t band)
+{
+    return odi_queue_pass(queue, band | PASS_OF_NODE);
+}
+
+/* Memory is short for a pass in the pool, of a queue without a target. */
+ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool goes = odi_pass_goes_out(queue, band);
+    odi_lock_release(&queue->watch.lock);
+    if (goes)
+        odi_pool_submit_node(queue->pool, band, odi_queue_pass_of_node(queue, band), &queue->pass);
+}
+
+static void submit_pass(od_queue *queue, uint32_t band)
+{
+    if (!odi_pool_submit(queue->pool, band, odi_queue_pass(queue, band)))
+        submit_by_node(queue, band);
+}
+
+/* The pass of the queue's node has come up. */
+ODI_COLD static void came_up(od_queue *queue)
+{
+    uint32_t band;
+
+    if (odi_target_gate(queue) != NULL) {
+        odi_target_came_up(queue);
+        return;
+    }
+    odi_lock_acquire(&queue->watch.lock);
+    queue->pass_is_out = false;
+    bool follows = odi_pass_follows(queue, &band);
+    odi_lock_release(&queue->watch.lock);
+    if (follows)
+        submit_pass(queue, band);
+}
+
+/* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. The band
+ * is the one that its pass lay in. */
+static void serve_line(od_queue *queue, uint32_t band)
 {
     od_queue *target = odi_target_gate(queue); /* its place is held around this */
     od_scope scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true,
@@ -208,10 +244,8 @@ static bool serve_line(od_queue *queue, uint32_t *band)
     uint64_t ticks = UINT64_MAX;
 
     odi_scopes = &scope;
-    if (ODI_UNLIKELY(target != NULL))
-        odi_target_came_up(queue);
     do {
-        most = jobs_per_slice(queue, *band);
+        most = jobs_per_slice(queue, band);
         /* relaxed, plain: hints; this drainer has just emptied the line */
         if (done > 0 && most == JOBS_PER_SLICE && seems_empty && target == NULL)
             lingers = linger(queue) ? 0 : NOT_LINGERING;
@@ -225,7 +259,7 @@ static bool serve_line(od_queue *queue, uint32_t *band)
             odi_queue_measure(queue, ticks);
         wide = queue->gate.width != 1;
         /* In a target's line a pass is in the target's band, and keeps its place there. */
-        if (!up && !(up = odi_queue_begin_drainer(queue, *band, &begins,
+        if (!up && !(up = odi_queue_begin_drainer(queue, band, &begins,
                                                   most != SIZE_MAX && target == NULL ? &next.settlement
                                                                               : NULL))) {
             over = queue->released;
@@ -279,13 +313,10 @@ static bool serve_line(od_queue *queue, uint32_t *band)
     } else if (held_up || next.taken.first.code != 0) {
         if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
             odi_queue_return_reserved(queue);
-        bool sends = odi_queue_requeue_drainer(queue, band, &next.taken);
-
+        if (odi_queue_requeue_drainer(queue, &band, &next.taken))
+            odi_queue_start_drainers(queue, 1, band);
         if (ODI_LIKELY(target == NULL))
-            return !sends ||
-                   odi_pool_submit_if_kept(queue->pool, *band, odi_queue_pass(queue, *band));
-        if (sends)
-            odi_target_send(queue, *band);
+            return;
         /* There it may stay for as long as the target is suspended, with nothing to run. */
         if (odi_load_relaxed(&queue->inbox.waiting) == 0) /* relaxed: a hint */
             odi_queue_return_reserved(queue);
@@ -297,24 +328,21 @@ static bool serve_line(od_queue *queue, uint32_t *band)
         if (over)
             odi_queue_reap(queue);
     }
-    return true;
 }
 
-/* What memory is too short for is the drainer's next slice at once, and not one on top of this: a
- * long line would need a deep stack. */
 static void drain(void *pass)
 {
     uintptr_t word = (uintptr_t)pass;
-    od_queue *queue = (od_queue *)(word & ~(uintptr_t)PASS_BAND);
-    uint32_t band = (uint32_t)(word & PASS_BAND);
+    od_queue *queue = (od_queue *)(word & ~(uintptr_t)PASS_BITS);
 
-    while (!serve_line(queue, &band)) {
-    }
+    if (ODI_UNLIKELY(word & PASS_OF_NODE))
+        came_up(queue);
+    serve_line(queue, (uint32_t)(word & PASS_BAND));
 }
 
 od_queue *odi_queue_of_pass(odi_entry pass)
 {
-    return (od_queue *)(uintptr_t)(pass.context & ~(uint64_t)PASS_BAND);
+    return (od_queue *)(uintptr_t)(pass.context & ~(uint64_t)PASS_BITS);
 }
 
 bool odi_is_pass(odi_entry entry)
@@ -328,6 +356,6 @@ void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
         if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
             odi_target_send(queue, band);
         else
-            odi_pool_submit(queue->pool, band, odi_queue_pass(queue, band));
+            submit_pass(queue, band);
     }
 }

@@ -53,27 +53,18 @@ ODI_COLD void odi_earmark_settle(od_queue *queue)
         let_callers_in(queue, each);
 }
 
-static odi_entry take_deferred(od_queue *awaited)
-{
-    uint32_t band = 0;
-
-    while (awaited->deferred[band] == 0)
-        band++;
-    awaited->deferred[band]--;
-    return odi_queue_pass(awaited, band);
-}
-
 ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
 {
     od_queue **link = &queue->first_awaited, *awaited;
+    uint32_t band;
 
     if (queue->awaited_passes == 0 || !odi_gate_may_take_earmarked(&queue->gate))
         return false;
-    while (!odi_target_has_deferred(*link))
+    while (!odi_pass_follows(*link, &band))
         link = &(*link)->next_awaited;
     awaited = *link;
     queue->awaited_passes--;
-    *pass = take_deferred(awaited);
+    *pass = odi_queue_pass(awaited, band);
     *link = awaited->next_awaited; /* to the end: each of them in turn */
     awaited->next_awaited = NULL;
     while (*link != NULL)
@@ -96,24 +87,23 @@ void odi_earmark_list(odi_wait_node *caller)
     awaited->last_caller = caller;
 }
 
-/* Takes its callers out of the target's line. Without memory for that they stay there. */
+static bool goes_through(const void *awaited, odi_entry entry)
+{
+    return odi_is_wait_node(entry) && odi_wait_node_of(entry)->through == awaited;
+}
+
+/* Takes its callers out of the target's line. */
 static void take_out(od_queue *awaited, odi_fifo *line)
 {
-    odi_entry entry;
+    odi_fifo_sieve sieve = {.takes = goes_through, .of = awaited};
 
-    if (!odi_fifo_reserve(line))
-        return;
-    for (uint64_t left = line->count; left > 0; left--) {
-        (void)odi_fifo_pop(line, &entry);
-        odi_wait_node *caller = odi_is_wait_node(entry) ? odi_wait_node_of(entry) : NULL;
-
-        if (caller == NULL || caller->through != awaited) {
-            (void)odi_fifo_push(line, entry); /* into the reserve, or what popping freed */
-            continue;
-        }
-        awaited->callers_in_line--;
-        odi_earmark_list(caller);
-    }
+    do {
+        sieve.count = 0;
+        odi_fifo_sift(line, &sieve);
+        awaited->callers_in_line -= sieve.count;
+        for (uint32_t each = 0; each < sieve.count; each++)
+            odi_earmark_list(odi_wait_node_of(sieve.entries[each]));
+    } while (sieve.count == ODI_SIEVE_MOST);
 }
 
 static void begin_waiting(od_queue *queue, od_queue *awaited)
@@ -127,9 +117,9 @@ static void begin_waiting(od_queue *queue, od_queue *awaited)
     *link = awaited;
     awaited->next_awaited = NULL;
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        queue->awaited_passes += awaited->deferred[band];
-        awaited->passed_over[band] = awaited->passes[band];
-        awaited->passes[band] = 0;
+        queue->awaited_passes += awaited->kept_back[band];
+        awaited->passed_over[band] = awaited->passes[band] - awaited->kept_back[band];
+        awaited->passes[band] = awaited->kept_back[band];
     }
     if (awaited->callers_in_line > 0) {
         take_out(awaited, &queue->line);
@@ -153,11 +143,11 @@ static bool end_waiting(od_queue *queue, od_queue *awaited)
         link = &(*link)->next_awaited;
     *link = awaited->next_awaited;
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        queue->awaited_passes -= awaited->deferred[band];
+        queue->awaited_passes -= awaited->kept_back[band];
         awaited->passes[band] += awaited->passed_over[band];
         awaited->passed_over[band] = 0;
     }
-    odi_target_line_up_deferred(awaited, queue);
+    odi_target_line_up_kept(awaited, queue);
     bool has_callers = awaited->first_caller != NULL;
     while ((caller = awaited->first_caller) != NULL) {
         awaited->first_caller = caller->next;

@@ -44,20 +44,20 @@ typedef struct {
 
 _Static_assert(sizeof(odi_inbox) <= ODI_CACHE_LINE, "an inbox is one cache line");
 
-/* Under the inbox's lock. False: memory is short. */
-static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry)
+/* Under the inbox's lock. False: memory is short, and there is no node. */
+static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry, odi_entry_node *node)
 {
-    if (ODI_UNLIKELY(!odi_fifo_push(&inbox->fifo, entry)))
+    if (ODI_UNLIKELY(!odi_fifo_push(&inbox->fifo, entry, node)))
         return false;
     odi_store_relaxed(&inbox->waiting, (uint32_t)inbox->fifo.count); /* relaxed: locked */
     return true;
 }
 
 /* The same for who has not the lock. */
-static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry)
+static inline bool odi_inbox_add(odi_inbox *inbox, odi_entry entry, odi_entry_node *node)
 {
     odi_lock_acquire(&inbox->lock);
-    bool pushed = odi_inbox_push(inbox, entry);
+    bool pushed = odi_inbox_push(inbox, entry, node);
     odi_lock_release(&inbox->lock);
     return pushed;
 }

@@ -16,47 +16,69 @@ static uint64_t waiting(const od_queue *queue)
 
 static bool is_full(const od_queue *queue)
 {
-    return queue->first_node != NULL || waiting(queue) >= queue->pending_limit;
+    return queue->first_submitter != NULL || waiting(queue) >= queue->pending_limit;
 }
 
-/* ---- listed jobs ---- */
+/* ---- submitters who wait ---- */
 
+static void append(od_queue *queue, odi_wait_node *submitter, odi_entry labelled)
+{
+    *submitter = (odi_wait_node){.job = labelled};
+    if (queue->first_submitter == NULL)
+        queue->first_submitter = submitter;
+    else
+        queue->last_submitter->next = submitter;
+    queue->last_submitter = submitter;
+}
+
+static odi_wait_node *take_first(od_queue *queue)
+{
+    odi_wait_node *first = queue->first_submitter;
+
+    queue->first_submitter = first->next;
+    return first;
+}
+
+/* So what the line holds is never nothing while submitters wait. Where memory is short the job goes in
+ * with its submitter, who waits until it is taken. */
 ODI_COLD void odi_limit_admit(od_queue *queue)
 {
-    odi_entry entry;
-
-    if (queue->pending_limit == 0 || waiting(queue) > queue->pending_limit / 2)
+    if (waiting(queue) > queue->pending_limit / 2)
         return;
-    while (queue->first_node != NULL && !odi_is_wait_node(queue->first_node->entry) &&
-           waiting(queue) < queue->pending_limit && odi_inbox_add(&queue->inbox, queue->first_node->entry))
-        (void)odi_queue_take_listed(queue, &entry);
+    while (queue->first_submitter != NULL && waiting(queue) < queue->pending_limit) {
+        odi_wait_node *first = take_first(queue);
+
+        if (ODI_LIKELY(odi_inbox_add(&queue->inbox, first->job, NULL)))
+            odi_wait_node_grant(first);
+        else
+            (void)odi_inbox_add(&queue->inbox, odi_wait_node_entry(first), &first->node);
+    }
 }
 
-ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo *dropped)
+ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve)
 {
-    odi_wait_node **link = &queue->first_node, *last = NULL;
+    odi_wait_node **link = &queue->first_submitter, *last = NULL;
 
     while (*link != NULL) {
-        odi_wait_node *listed = *link;
+        odi_wait_node *each = *link;
 
-        if (!odi_entry_is_cancelled(listed->entry) || !odi_fifo_push(dropped, listed->entry)) {
-            last = listed;
-            link = &listed->next;
+        if (sieve->count == ODI_SIEVE_MOST || !sieve->takes(sieve->of, each->job)) {
+            last = each;
+            link = &each->next;
             continue;
         }
-        queue->gate.barriers -= odi_entry_is_barrier(listed->entry);
-        *link = listed->next;
-        odi_store_release(&listed->granted, 1, Q1);
-        odi_futex_wake(&listed->granted, 1); /* `listed` may be gone */
+        *link = each->next;
+        sieve->entries[sieve->count++] = each->job;
+        odi_wait_node_grant(each);
     }
-    queue->last_node = last;
+    queue->last_submitter = last;
 }
 
 /* ---- submitting ---- */
 
 typedef enum {
     FITS,   /* into the line */
-    WAITS,  /* listed, and its submitter until it is taken */
+    WAITS,  /* in its submitter's frame, until it moves into the line */
     RUNS,   /* by its submitter, in its turn */
     NESTED, /* by its submitter, who runs one of the queue's jobs: at once */
     REFUSED
@@ -114,9 +136,9 @@ static bool take_back(odi_record *record, odi_entry labelled)
     return false;
 }
 
-/* Counts the job and decides. False: the record was closed before. */
+/* Counts the job and decides. False: the record was closed before. *status: memory is short. */
 static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_entry labelled,
-                     od_overflow overflow, verdict *decided)
+                     od_overflow overflow, verdict *decided, od_status *status)
 {
     bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
     bool pushed = false;
@@ -138,21 +160,24 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
             *decided = FITS;
         return true;
     }
-    if (*decided == FITS && (pushed = odi_inbox_add(&queue->inbox, labelled)))
-        queue->gate.barriers += barrier;
-    if (*decided == WAITS) {
-        odi_queue_list(queue, &mine, labelled);
-        queue->gate.barriers += barrier;
+    if (*decided == FITS && !(pushed = odi_inbox_add(&queue->inbox, labelled, NULL))) {
+        odi_lock_release(&queue->watch.lock);
+        if (take_back(record, labelled)) {
+            *decided = REFUSED;
+            *status = OD_NO_MEMORY;
+        }
+        return true;
     }
+    if (*decided == WAITS)
+        append(queue, &mine, labelled);
+    queue->gate.barriers += barrier && (pushed || *decided == WAITS);
     settlement = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
 
     odi_queue_carry_out(queue, settlement);
     if (ODI_UNLIKELY((pushed || *decided == WAITS) && urgent))
         odi_queue_raise_all(queue, band);
-    if (*decided == FITS && !pushed)
-        odi_queue_push_without_memory(queue, labelled);
-    else if (*decided == WAITS)
+    if (*decided == WAITS)
         odi_queue_await_grant(queue, &mine, "for room in");
     else if (*decided == RUNS)
         run_in_order(queue, barrier, labelled);
@@ -164,7 +189,7 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
     return true;
 }
 
-/* False: it was refused, and is still the caller's. *status: whether the pool has admitted it. */
+/* False: it was refused, and is still the caller's: for want of memory, or for want of room with OD_OK. */
 static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
                    od_overflow overflow, od_status *status)
 {
@@ -177,15 +202,11 @@ static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
 
         if (record == NULL) /* the limit holds for those too that begin the pool */
             record = odi_queue_admit(queue, group, key, status);
-        if (*status != OD_OK) {
-            (void)odi_pool_refuse(queue->pool, *status, job);
-            return true;
-        }
-        if (record == NULL || !odi_record_label(record, job, &labelled)) {
-            *status = odi_queue_submit(queue, group, key, job); /* memory is short: it runs here */
-            return true;
-        }
-        done = try_once(queue, group, record, labelled, overflow, &decided);
+        if (*status == OD_OK && (record == NULL || !odi_record_label(record, job, &labelled)))
+            *status = OD_NO_MEMORY;
+        if (*status != OD_OK)
+            return odi_pool_refuse(queue->pool, *status, job) == OD_STOPPED;
+        done = try_once(queue, group, record, labelled, overflow, &decided, status);
         if (!done || decided == REFUSED)
             (void)odi_record_unlabel(&labelled);
     }
@@ -196,7 +217,7 @@ od_status odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 {
     od_status status = OD_OK;
 
-    if (submit(queue, group, key, job, queue->overflow, &status))
+    if (submit(queue, group, key, job, queue->overflow, &status) || status != OD_OK)
         return status;
     odi_lock_acquire(&queue->watch.lock);
     queue->refused++;
@@ -210,12 +231,14 @@ static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
     od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
     od_status status = OD_OK;
 
-    if (queue->pending_limit > 0 && !submit(queue, group, key, job, OD_OVERFLOW_REFUSED, &status))
-        return false;
-    if (queue->pending_limit == 0)
+    bool taken = true;
+
+    if (queue->pending_limit > 0)
+        taken = submit(queue, group, key, job, OD_OVERFLOW_REFUSED, &status);
+    else
         status = odi_queue_submit(queue, group, key, job);
     odi_pool_expect(pool, status);
-    return true;
+    return taken;
 }
 
 bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,

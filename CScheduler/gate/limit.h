@@ -1,12 +1,11 @@
 /* limit.h — how many jobs may wait in a queue, and what becomes of those beyond.
  *
  * A queue with a limit keeps its line, so what waits is what the line holds, known under the
- * queue's lock. A submitter who has to wait lists its job in its own frame, behind the line,
- * where a drainer finds it like one that the line has no memory for: nothing hangs on the
- * submitter's waking up. When half of the line has run, the listed jobs move into it.
+ * queue's lock. A submitter who has to wait keeps its job in its own frame, behind the line:
+ * nothing hangs on the submitter's waking up. When half of the line has run, such jobs move into it.
  *
- * How a submitter's wait ends: by a drainer that takes the job or moves it into the line, or by
- * a cancel.
+ * How a submitter's wait ends: by who takes from the line, and moves the job into it; where memory is short
+ * the frame goes in, and its wait ends when the job is taken; or by a cancel.
  */
 #ifndef ODI_GATE_LIMIT_H
 #define ODI_GATE_LIMIT_H
@@ -21,8 +20,8 @@ od_status odi_limit_submit(od_queue *queue, struct odi_group *group, uint32_t ke
 /* Moves submitters' jobs from their frames into the line, if it has become short. Held. */
 void odi_limit_admit(od_queue *queue);
 
-/* Moves the cancelled ones among them to `dropped`. Held. */
-void odi_limit_sift(od_queue *queue, odi_fifo *dropped);
+/* Takes out the cancelled ones among them. Held. */
+void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve);
 
 #pragma GCC visibility pop
 

@@ -24,7 +24,6 @@ static uint32_t line_band(const od_queue *queue)
 uint32_t odi_queue_waiting(od_queue *queue)
 {
     return queue->back + queue->line.count + queue->early.count +
-           (queue->first_node != NULL) +
            odi_load_relaxed(&queue->inbox.waiting); /* relaxed: what is pushed now is behind */
 }
 

@@ -150,14 +150,14 @@ odi_set odi_queue_set(od_queue *queue)
                      ODI_COUNTS_KNOWN_TO_QUEUE, NULL};
 }
 
-/* A new record of the queue. Lock held. */
-static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key)
+/* A new record of the queue; one that is `reserved` is there. Lock held. */
+static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, bool reserved)
 {
     if (is_past_deadline(queue))
         return NULL;
     odi_queue_open_if_clear(queue); /* its first job */
     odi_record *record =
-        odi_record_new(&queue->pool->team, queue, group, key, &odi_queue_owner);
+        odi_record_new(&queue->pool->team, queue, group, key, &odi_queue_owner, reserved);
 
     if (record == NULL)
         return NULL;
@@ -172,21 +172,21 @@ odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
     od_queue *queue = raw;
 
     odi_lock_acquire(&queue->watch.lock);
-    odi_record *record = make_record(queue, group, key);
+    odi_record *record = make_record(queue, group, key, false);
     odi_lock_release(&queue->watch.lock);
     return record;
 }
 
 /* The record without a group; made when it is first needed, and after a cancel. It is linked
  * and named under one lock, so that a cancel closes both or neither. */
-ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
+ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key, bool reserved)
 {
     odi_lock_acquire(&queue->watch.lock);
     odi_record *newest = queue->newest[key];
     odi_record *record = odi_load_relaxed(&queue->current[key]); /* relaxed: locked */
     if (record == NULL && newest != NULL)
         record = odi_record_serve_again(newest, renew);
-    if (record == NULL && (record = make_record(queue, NULL, key)) != NULL && newest != NULL)
+    if (record == NULL && (record = make_record(queue, NULL, key, reserved)) != NULL && newest != NULL)
         odi_record_succeed(record, newest);
     if (record != NULL) {
         queue->newest[key] = record;
@@ -198,7 +198,7 @@ ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key)
 
 /* NULL: the pool is not open, or memory is short. A pool that has admitted a job does so until its stop, or a
  * fork, after both of which a queue's records are made anew: only then is it looked at. */
-ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key)
+ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key, bool reserved)
 {
     if (group != NULL) {
         odi_record *last = odi_load_acquire(&group->last, L5);
@@ -215,12 +215,12 @@ ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32
     odi_record *record = odi_load_acquire(&queue->current[key], L5);
     if (ODI_LIKELY(record != NULL))
         return record;
-    return odi_pool_is_open(queue->pool) ? make_current(queue, key) : NULL;
+    return odi_pool_is_open(queue->pool) ? make_current(queue, key, reserved) : NULL;
 }
 
 odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t key)
 {
-    return find_record(queue, group, key);
+    return find_record(queue, group, key, false);
 }
 
 /* ---- submitting ---- */
@@ -232,7 +232,7 @@ ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t
     do { /* twice only where it stops meanwhile */
         *status = odi_pool_admit(queue->pool);
         if (*status == OD_OK)
-            record = find_record(queue, group, key);
+            record = find_record(queue, group, key, false);
     } while (*status == OD_OK && record == NULL && !odi_pool_is_open(queue->pool));
     return record;
 }
@@ -245,10 +245,38 @@ ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *grou
 
     if (odi_queue_admit(queue, group, key, &status) != NULL)
         return odi_queue_submit(queue, group, key, job);
-    if (status != OD_OK)
-        return odi_pool_refuse(queue->pool, status, job);
-    odi_queue_run_uncounted(queue, group, key, job);
+    return odi_pool_refuse(queue->pool, status == OD_OK ? OD_NO_MEMORY : status, job);
+}
+
+/* The record has counted the job, and nothing can keep it. */
+ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
+{
+    if (odi_record_withdraw(record))
+        return OD_NO_MEMORY;
+    odi_job_discard(job); /* a cancel has counted it */
     return OD_OK;
+}
+
+/* Puts a job that its record has counted where it waits. False: nothing can keep it, or it is cancelled. */
+ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi_entry labelled,
+                          odi_entry_node *node)
+{
+    /* relaxed: L2's fence stands before it */
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
+        /* asked first: the job may be the queue's last */
+        bool urgent = (key & ODI_KEY_BAND) < queue->band;
+        odi_pushed pushed = odi_queue_push(queue, labelled, node);
+
+        if (ODI_UNLIKELY(pushed == ODI_PUSHED && urgent))
+            odi_queue_raise_all(queue, key & ODI_KEY_BAND);
+        if (pushed != ODI_NO_LINE)
+            return pushed == ODI_PUSHED;
+    }
+    if (ODI_LIKELY(odi_pool_submit(queue->pool, key & ODI_KEY_BAND, labelled)))
+        return true;
+    if (node != NULL)
+        odi_pool_submit_node(queue->pool, key & ODI_KEY_BAND, labelled, node);
+    return node != NULL;
 }
 
 ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
@@ -258,7 +286,7 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
     odi_entry labelled;
 
     for (;;) {
-        record = find_record(queue, group, key);
+        record = find_record(queue, group, key, false);
         if (ODI_UNLIKELY(record == NULL))
             return submit_without_record(queue, group, key, job);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
@@ -277,22 +305,12 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
         if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
             break;
     }
-    if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled))) {
-        (void)odi_run_outside_of(record, job);
+    if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled)))
+        return withdraw(record, job);
+    if (ODI_LIKELY(place(queue, record, key, labelled, NULL)))
         return OD_OK;
-    }
-    /* relaxed: L2's fence stands before it */
-    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
-        bool urgent = (key & ODI_KEY_BAND) < queue->band; /* as above */
-
-        if (odi_queue_push(queue, labelled)) {
-            if (ODI_UNLIKELY(urgent))
-                odi_queue_raise_all(queue, key & ODI_KEY_BAND);
-            return OD_OK;
-        }
-    }
-    odi_pool_submit(queue->pool, odi_record_band(record), labelled);
-    return OD_OK;
+    (void)odi_record_unlabel(&labelled);
+    return withdraw(record, labelled);
 }
 
 od_status odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
@@ -300,68 +318,33 @@ od_status odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_
     return submit(queue, group, key, job);
 }
 
-/* Its record counts the job. False: there is no room for it. */
-static bool keep(od_queue *queue, uint32_t band, odi_entry labelled, odi_wait_node *room)
+/* Called by a worker of the pool, or after its stop. */
+void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node)
 {
-    /* relaxed: L2's fence stands before it */
-    if (odi_load_relaxed(&odi_record_of_job(labelled)->flags) & ODI_RECORD_DIVERTED) {
-        bool urgent = band < queue->band; /* as in submit */
-        odi_pushed pushed = odi_queue_push_if_room(queue, labelled);
-
-        if (pushed == ODI_NO_ROOM)
-            return odi_queue_keep_in(queue, room, labelled);
-        if (ODI_UNLIKELY(pushed == ODI_PUSHED && urgent))
-            odi_queue_raise_all(queue, band);
-        if (ODI_LIKELY(pushed == ODI_PUSHED))
-            return true;
-    }
-    return odi_pool_submit_if_kept(queue->pool, band, labelled);
-}
-
-bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_wait_node *room)
-{
-    uint32_t band = key & ODI_KEY_BAND;
     odi_record *record;
     odi_entry labelled;
 
-    for (;;) {
-        record = find_record(queue, NULL, key);
-        if (ODI_UNLIKELY(record == NULL)) { /* without one it could not be known for a barrier */
-            if (odi_pool_refuse(queue->pool, odi_pool_admit(queue->pool), job) == OD_STOPPED)
-                return true;
-            return !(key & ODI_KEY_BARRIER) &&
-                   (odi_queue_keep_in(queue, room, job) || odi_queue_run_if_open(queue, job));
-        }
-        /* relaxed: as in submit */
-        if (!(key & ODI_KEY_BARRIER) &&
-            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
-            bool urgent = band < queue->band; /* as in submit */
-
-            if (odi_queue_submit_to_line(queue, record, job)) {
-                if (ODI_UNLIKELY(urgent))
-                    odi_queue_raise_all(queue, band);
-                return true;
+    do {
+        while (ODI_UNLIKELY((record = find_record(queue, NULL, key, true)) == NULL)) {
+            if (odi_pool_admit(queue->pool) != OD_OK) {
+                odi_pool_discard(queue->pool, job);
+                return;
             }
         }
-        if (ODI_LIKELY(odi_record_count(record, queue, NULL, 1)))
-            break;
-    }
-    if (ODI_LIKELY(odi_record_label(record, job, &labelled))) {
-        if (ODI_LIKELY(keep(queue, band, labelled, room)))
-            return true;
+        bool urgent = key < queue->band; /* as in submit, all of it */
+        /* relaxed: a hint, the inbox's lock decides */
+        if (!(key & ODI_KEY_BARRIER) && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
+            odi_queue_submit_to_line(queue, record, job)) {
+            if (ODI_UNLIKELY(urgent))
+                odi_queue_raise_all(queue, key);
+            return;
+        }
+    } while (ODI_UNLIKELY(!odi_record_count(record, queue, NULL, 1)));
+    (void)odi_record_label(record, job, &labelled); /* an owned job takes every tag */
+    if (ODI_UNLIKELY(!place(queue, record, key, labelled, node))) {
         (void)odi_record_unlabel(&labelled);
+        (void)withdraw(record, labelled);
     }
-    if (odi_record_withdraw(record))
-        return false;
-    odi_job_discard(job); /* a cancel has counted it */
-    return true;
-}
-
-bool odi_queue_has_record(od_queue *queue, uint32_t key)
-{
-    od_status status = odi_pool_admit(queue->pool);
-
-    return status == OD_STOPPED || (status == OD_OK && find_record(queue, NULL, key) != NULL);
 }
 
 /* The users' door: a queue with a limit looks first. */
@@ -513,7 +496,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->line = queue->early = (odi_fifo){0};
     queue->child_passes = 0;
     odi_earmark_forget(queue);
-    queue->first_node = NULL;
+    queue->first_submitter = NULL;
     queue->gate = (odi_gate){
         .width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED,
         .most = (int32_t)pool->team.capacity,
@@ -539,7 +522,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->shared = options->shared;
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
-    odi_target_forget_need(queue);
+    odi_pass_forget(queue);
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
     odi_lock_release(&queue->watch.lock);
@@ -642,10 +625,10 @@ static void forget_what_waits(void *object)
     queue->line = queue->early = (odi_fifo){0};
     odi_queue_drop_batches(queue);
     queue->child_passes = 0;
-    queue->first_node = NULL;
+    queue->first_submitter = NULL;
     odi_gate_forked(&queue->gate);
     odi_queue_forget_drainers(queue);
-    odi_target_forget_need(queue);
+    odi_pass_forget(queue);
     odi_earmark_forget(queue);
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
@@ -703,7 +686,7 @@ static bool is_owed(od_queue *queue)
 
     if (owed && target != NULL) {
         odi_lock_acquire(&target->watch.lock);
-        owed = target->child_passes == 0 && !odi_target_has_deferred(queue);
+        owed = target->child_passes == 0 && !odi_pass_is_kept_back(queue);
         odi_lock_release(&target->watch.lock);
     }
     return owed;

@@ -3,8 +3,7 @@
  * An *open* queue (unlimited, not suspended) has no line: its jobs go straight to the pool.
  * A *diverted* one keeps them in its line and gives the pool drainers instead: plain jobs
  * that take the line's jobs one after the other. Each drainer, and each sync caller whose
- * turn has come, holds one of the permits of the queue's gate (job/gate.h), which decides who may; of a suspended
- * queue, where memory is short, shortage.c.
+ * turn has come, holds one of the permits of the queue's gate (job/gate.h), which decides who may.
  *
  * States   (new)    -> diverted   but for a shared one; so it stays while it has had no job
  *          open     -> diverted   suspend, set_width: the records' flag, then under the lock
@@ -16,7 +15,14 @@
  *
  * What is submitted arrives in the inbox, under a lock of its own; a drainer takes several
  * short jobs into its drain batch. A job is served in this order: early, drain batches (what was taken back),
- * line, inbox, listed wait nodes.
+ * line, inbox.
+ *
+ * Memory   A job is accepted when it is counted on its record and lies where it waits; where there is no
+ *          memory for either, the count is withdrawn and the job is still its submitter's (OD_NO_MEMORY).
+ *          Sync callers, timers' calls and drainers' passes are never refused: each has a node
+ *          (queue/entry_node.h) for the line, or for the pool. Of passes a queue has one node; while it is out
+ *          further ones are kept back, and follow when it comes up. What the pool was given before its
+ *          queue was diverted, and the line has no memory for, counts as begun.
  *
  * Owns     its records, its line, its waiters. A queue's memory is never unmapped or reused
  *          as anything else.
@@ -54,15 +60,15 @@
 /* So many drainers of one line take several jobs at a time; further ones take one. */
 enum { ODI_DRAIN_BATCHES = 2 };
 
-/* A sync caller in the line; or, in the frame of its submitter or its timer, a job that the line
- * had no memory for. */
+/* A sync caller in the line; or a submitter who waits for room in it (limit.h). */
 typedef struct odi_wait_node {
-    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the job has been taken */
+    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the submitter's job is in the line */
     bool exclusive;               /* a sync caller's barrier */
     od_queue *through;   /* the queue on this one whose place it holds already, or for which its
                           * thread earmarks a place of this one, or NULL */
-    odi_entry entry;
-    struct odi_wait_node *next; /* of those that the line had no memory for */
+    odi_entry job;         /* the submitter's; code 0: a sync caller */
+    odi_entry_node node;         /* for the line */
+    struct odi_wait_node *next; /* in a list of its queue */
 } odi_wait_node;
 
 struct od_queue {
@@ -83,7 +89,7 @@ struct od_queue {
     odi_record *records; /* all of them; cancelled ones, behind the others, serve again */
     odi_record *newest[ODI_KEYS]; /* without a group: it serves, or did last */
     odi_fifo line, early;
-    struct odi_wait_node *first_node, *last_node; /* what the line had no memory for: served after it */
+    odi_wait_node *first_submitter, *last_submitter; /* who wait for room; then the line is not empty */
     odi_gate gate; /* its permits: drainers, sync callers and tasks hold them */
     /* See drain_batches.c. */
     odi_atomic(uint32_t) takes; /* by drainers; written under the lock */
@@ -97,15 +103,16 @@ struct od_queue {
     bool released;
     uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
     uint64_t refused;   /* see limit.c */
-    /* Under the target's lock. See target.h. */
-    odi_wait_node pass_in_need;
-    uint32_t deferred[ODI_BANDS];
+    /* Under the lock of its target, or its own if it has none. See target.h. */
+    odi_entry_node pass;
+    bool pass_is_out; /* it waits in the target's line, or in the pool */
+    uint32_t kept_back[ODI_BANDS]; /* passes */
     uint32_t children;     /* queues that have this one as their target */
     uint32_t child_passes; /* passes of theirs in the line, which a limit does not count */
     /* See earmark.h. */
     odi_wait_node *first_back, *last_back; /* holders that want it back */
     od_queue *first_awaited;               /* the queues whose permit they wait for */
-    uint32_t awaited_passes;               /* deferred ones of these */
+    uint32_t awaited_passes;               /* those that these keep back */
     uint32_t passed_over[ODI_BANDS];       /* passes in the target's line since before it was awaited */
     uint32_t awaited; /* so many wait for a permit in this queue; written under both locks */
     od_queue *next_awaited; /* the rest under the target's lock */
@@ -140,13 +147,9 @@ extern const odi_record_owner odi_queue_owner;
 odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
 /* Nothing was accepted where these return anything but OD_OK: see odi_pool_admit. */
 od_status odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
-/* Without a group or a limit, and for who can neither wait nor run the job here. What the line has
- * no memory for is kept in `room` until it is taken, before it runs. False: memory is short all the
- * same, and the job is still the caller's. */
-bool odi_queue_submit_if_room(od_queue *queue, uint32_t key, odi_entry job, odi_wait_node *room);
-/* The record for such a job is there, or is made now, with the pool's first thread. False: memory is short, or no
- * thread is to be had. */
-bool odi_queue_has_record(od_queue *queue, uint32_t key);
+/* Without a group or a limit, and for who owns a node, and with it a record (odi_records_reserve): it is
+ * accepted whatever memory there is. */
+void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node);
 /* The same through the limit of a queue that has one. */
 od_status odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
@@ -169,10 +172,9 @@ uint64_t odi_queue_cancel(od_queue *queue);
 void odi_queues_visit(void (*visit)(void *queue, void *context), void *context);
 
 /* divert.c, drain.c. The lock is held where it says so. */
-bool odi_queue_push(od_queue *queue, odi_entry labelled);
-/* The same, not held; a cancelled job has no room. */
+/* ODI_NO_ROOM: the job is cancelled; or memory is short, and it has no node (NULL). Not held. */
 typedef enum { ODI_PUSHED, ODI_NO_LINE, ODI_NO_ROOM } odi_pushed;
-odi_pushed odi_queue_push_if_room(od_queue *queue, odi_entry labelled);
+odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node);
 void odi_queue_divert(odi_record *record, odi_entry job);
 void odi_queue_set_diverted(od_queue *queue, bool diverted); /* held */
 void odi_queue_open_if_clear(od_queue *queue);               /* held */
@@ -191,23 +193,13 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
 /* Sees to a drainer after a push, where the inbox wants one. Not held. */
 void odi_queue_see_to_drainers(od_queue *queue);
 
-/* shortage.c: memory is short for a job. Both run or discard it, perhaps after a wait. Not held.
- * The line has no memory for it: */
-void odi_queue_push_without_memory(od_queue *queue, odi_entry labelled);
-/* The same for who must not wait: what is in the line is kept in `room`. False: there is no line, or
- * nothing may keep the job waiting, or it is cancelled. */
-bool odi_queue_keep_in(od_queue *queue, odi_wait_node *room, odi_entry entry);
-bool odi_queue_run_if_open(od_queue *queue, odi_entry job); /* uncounted; false: there is a line */
-/* There is no record: it is counted nowhere, but by its group. */
-void odi_queue_run_uncounted(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
-
 /* Takes back the reserved counts of the queue's inbox, whichever generation it is in. Not held. */
 void odi_queue_return_reserved(od_queue *queue);
 
 /* barrier.c. From here on the queue keeps its line, so that a barrier can be pushed: it waits
  * for what is outside. Not held. */
 void odi_queue_keep_line(od_queue *queue);
-bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled); /* not held; false: not kept */
+bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled, odi_entry_node *node); /* not held; false: not kept */
 void odi_queue_end_barrier(od_queue *queue); /* not held: the place is kept */
 void odi_queue_before_drained(od_queue *queue);
 
@@ -250,8 +242,9 @@ bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken
 bool odi_queue_begin_drainer(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement);
 /* The drainer takes the place that the settlement gives to another one. */
 void odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement);
-/* A pass for the queue's drainers, of this band. */
+/* A pass for the queue's drainers, of this band; that of the queue's node. */
 odi_entry odi_queue_pass(od_queue *queue, uint32_t band);
+odi_entry odi_queue_pass_of_node(od_queue *queue, uint32_t band);
 bool odi_is_pass(odi_entry entry);
 od_queue *odi_queue_of_pass(odi_entry pass);
 bool odi_queue_has_passes(const od_queue *queue);
@@ -285,9 +278,23 @@ static inline odi_wait_node *odi_wait_node_of(odi_entry entry)
     return (odi_wait_node *)(uintptr_t)entry.context;
 }
 
+static inline odi_entry odi_wait_node_entry(odi_wait_node *node)
+{
+    return odi_job_plain(odi_wait_node_mark, node, ODI_TAG_INTERNAL);
+}
+
+/* The record of a job, which may be in the line with its submitter; or NULL. */
+static inline odi_record *odi_queue_record(odi_entry entry)
+{
+    return odi_record_of_job(odi_is_wait_node(entry) ? odi_wait_node_of(entry)->job : entry);
+}
+
+/* Makes of a submitter, who goes on, the job. */
+void odi_queue_unfold(odi_entry *entry);
+
 static inline bool odi_entry_is_barrier(odi_entry entry)
 {
-    odi_record *record = odi_record_of_job(entry);
+    odi_record *record = odi_queue_record(entry);
 
     if (record != NULL)
         return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
@@ -310,11 +317,6 @@ void odi_queue_follow_up(od_queue *queue, odi_left left);
 void odi_wait_node_grant(odi_wait_node *waiting);
 /* A sync caller goes into the line, from the list of its own queue. Held. */
 void odi_queue_line_up_caller(od_queue *queue, odi_wait_node *caller);
-
-/* Keeps what the line has no memory for in its caller's frame. Held. */
-void odi_queue_list(od_queue *queue, odi_wait_node *listed, odi_entry entry);
-/* The oldest of those. Held: a job is in the drainer's hands from here on. */
-bool odi_queue_take_listed(od_queue *queue, odi_entry *entry);
 
 /* Gives the calling worker's place over and sleeps until it is granted; `what` the wait is, for reports. Not
  * held. */

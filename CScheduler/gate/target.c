@@ -102,21 +102,43 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
 
 /* ---- drainers ---- */
 
-/* Target's lock held, both. */
+/* The lock of the target is held, all, or of a queue without one its own. */
+
+bool odi_pass_goes_out(od_queue *queue, uint32_t band)
+{
+    bool goes = !queue->pass_is_out;
+
+    queue->kept_back[band] += !goes;
+    queue->pass_is_out = true;
+    return goes;
+}
+
+bool odi_pass_is_kept_back(const od_queue *queue)
+{
+    uint32_t passes = 0;
+
+    for (uint32_t band = 0; band < ODI_BANDS; band++)
+        passes |= queue->kept_back[band];
+    return passes != 0;
+}
+
+bool odi_pass_follows(od_queue *queue, uint32_t *band)
+{
+    for (*band = 0; *band < ODI_BANDS; ++*band) {
+        if (queue->kept_back[*band] > 0) {
+            queue->kept_back[*band]--;
+            return true;
+        }
+    }
+    return false;
+}
 
 static void line_up(od_queue *queue, od_queue *target, uint32_t band)
 {
-    odi_wait_node *need = &queue->pass_in_need;
-    odi_entry pass = odi_queue_pass(queue, band);
-
-    if (ODI_UNLIKELY(!odi_inbox_add(&target->inbox, pass))) {
-        if (odi_load_acquire(&need->granted, Q1) == 0) {
-            queue->deferred[band]++;
-            return;
-        }
-        odi_queue_list(target, need, pass);
+    if (odi_pass_goes_out(queue, band)) {
+        (void)odi_inbox_add(&target->inbox, odi_queue_pass_of_node(queue, band), &queue->pass);
+        target->child_passes++;
     }
-    target->child_passes++;
     odi_queue_raise_waiting(target, band); /* what is before it is waited for */
 }
 
@@ -125,31 +147,19 @@ static void line_up(od_queue *queue, od_queue *target, uint32_t band)
 static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
 {
     if (ODI_UNLIKELY(queue->awaited > 0)) {
-        queue->deferred[band]++;
+        queue->kept_back[band]++;
         target->awaited_passes++;
     } else
         line_up(queue, target, band);
     return odi_queue_settle(target);
 }
 
-bool odi_target_has_deferred(const od_queue *queue)
+void odi_target_line_up_kept(od_queue *queue, od_queue *target)
 {
-    uint32_t passes = 0;
+    uint32_t band;
 
-    for (uint32_t band = 0; band < ODI_BANDS; band++)
-        passes |= queue->deferred[band];
-    return passes != 0;
-}
-
-void odi_target_line_up_deferred(od_queue *queue, od_queue *target)
-{
-    for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        uint32_t passes = queue->deferred[band];
-
-        queue->deferred[band] = 0;
-        while (passes-- > 0)
-            line_up(queue, target, band);
-    }
+    if (!queue->pass_is_out && odi_pass_follows(queue, &band))
+        line_up(queue, target, band);
 }
 
 void odi_target_send(od_queue *queue, uint32_t band)
@@ -167,24 +177,25 @@ void odi_target_came_up(od_queue *queue)
 {
     od_queue *target = odi_target_gate(queue);
     odi_settlement settlement = {0};
-    uint32_t band = 0;
 
     odi_lock_acquire(&target->watch.lock);
-    while (band < ODI_BANDS && queue->deferred[band] == 0)
-        band++;
-    if (ODI_UNLIKELY(band < ODI_BANDS && queue->awaited == 0)) {
-        queue->deferred[band]--;
-        settlement = send(queue, target, band);
+    queue->pass_is_out = false;
+    if (ODI_LIKELY(queue->awaited == 0)) {
+        uint32_t waiting = target->child_passes;
+
+        odi_target_line_up_kept(queue, target);
+        if (target->child_passes != waiting)
+            settlement = odi_queue_settle(target);
     }
     odi_lock_release(&target->watch.lock);
     odi_queue_carry_out(target, settlement);
 }
 
-void odi_target_forget_need(od_queue *queue)
+void odi_pass_forget(od_queue *queue)
 {
-    odi_store_relaxed(&queue->pass_in_need.granted, 1); /* relaxed: not shared, or one thread exists */
+    queue->pass_is_out = false;
     for (uint32_t band = 0; band < ODI_BANDS; band++)
-        queue->deferred[band] = 0;
+        queue->kept_back[band] = 0;
 }
 
 bool odi_target_wants_back(od_queue *queue)
@@ -230,19 +241,6 @@ bool odi_target_is_held(od_queue *queue)
     while (each != NULL && !od_queue_is_current(each))
         each = odi_target_gate(each);
     return each != NULL;
-}
-
-bool odi_target_is_suspended(od_queue *queue)
-{
-    bool suspended = false;
-
-    for (od_queue *each = odi_target_gate(queue); each != NULL && !suspended;
-         each = odi_target_gate(each)) {
-        odi_lock_acquire(&each->watch.lock);
-        suspended = each->gate.suspensions > 0;
-        odi_lock_release(&each->watch.lock);
-    }
-    return suspended;
 }
 
 /* ---- sync callers ---- */

@@ -9,9 +9,9 @@
  * A sync caller takes a place of the queue, then one of each target, outwards. Who holds a
  * target's place and waits for one of a queue on it earmarks it meanwhile: see earmark.h.
  *
- * A pass that the target's line has no memory for is listed with it, in the queue's own
- * `pass_in_need`. Where another one is listed there already it is deferred until one of the
- * queue's passes comes up. How that wait ends: the listed one comes up.
+ * One pass of a queue stands in the target's line at a time, with the queue's own node. Further ones are
+ * kept back, as are those of a queue without a target that the pool has no memory for while the node is
+ * there. How that wait ends: the one that is out comes up.
  *
  * How long a target lives: until no queue has it as its target (`children`).
  *
@@ -49,14 +49,19 @@ void odi_target_forget(od_queue *target);
 /* Puts a pass for the queue's drainers, of this band, into its target's line. Not held. */
 void odi_target_send(od_queue *queue, uint32_t band);
 
-/* One of them has come up: one that is deferred may follow. Not held. */
+/* The one of the queue's node has come up: one that was kept back may follow. Not held. */
 void odi_target_came_up(od_queue *queue);
-void odi_target_forget_need(od_queue *queue);
 
-/* Those that are deferred, while holders of the target's places wait for the queue: earmark.h. The
- * target's lock is held. */
-bool odi_target_has_deferred(const od_queue *queue);
-void odi_target_line_up_deferred(od_queue *queue, od_queue *target);
+/* Those that were kept back while holders of the target's places waited for the queue, see earmark.h: one
+ * goes into the target's line. The target's lock is held. */
+void odi_target_line_up_kept(od_queue *queue, od_queue *target);
+
+/* Whether a pass takes the queue's node; it is kept back otherwise. The next one that was, or false. The lock
+ * of the target is held, or of a queue without one its own. */
+bool odi_pass_goes_out(od_queue *queue, uint32_t band);
+bool odi_pass_follows(od_queue *queue, uint32_t *band);
+bool odi_pass_is_kept_back(const od_queue *queue); /* one is */
+void odi_pass_forget(od_queue *queue);
 
 /* Around the taking of a job, which is held: what is submitted after a target's suspension waits.
  * False: one of them is suspended. odi_target_unlock follows in any case. */
@@ -69,9 +74,6 @@ bool odi_target_wants_back(od_queue *queue);
 /* Whether the calling thread runs a job of one of the queue's targets, and so holds a place that
  * the queue's jobs may need. */
 bool odi_target_is_held(od_queue *queue);
-
-/* Whether one of the queue's targets is suspended. The queue's lock may be held. */
-bool odi_target_is_suspended(od_queue *queue);
 
 /* For a sync caller: traps where its wait would be for itself; takes the places of the
  * targets; gives them back, and the queue's own. Not held. */

@@ -19,13 +19,10 @@
 
 enum { ARMED, QUEUED, RUNNING, OVER, WHERE = 3, CANCELLED = 4 };
 
-/* So much later a call is tried again that memory was too short for. */
-#define AGAIN_NS ODI_MILLISECOND
-
 struct od_timer {
     odi_timer_entry entry; /* first */
     odi_owned owned;       /* the queue's job */
-    odi_wait_node room;    /* where it waits if the queue has no memory for it */
+    odi_entry_node node;   /* where it waits if the queue has no memory for it */
     odi_atomic(uint32_t) state;
     odi_atomic(uint32_t) references; /* the creator's, and the engine's until it is over */
     od_pool *pool;
@@ -54,8 +51,11 @@ static od_timer *timer_of_job(odi_owned *owned)
 
 void od_timer_release(od_timer *timer)
 {
-    if (odi_add_acqrel(&timer->references, (uint32_t)-1, T3) == 1)
-        free(timer);
+    if (odi_add_acqrel(&timer->references, (uint32_t)-1, T3) > 1)
+        return;
+    if (timer->queue != NULL)
+        odi_records_unreserve();
+    free(timer);
 }
 
 /* By the owner, who owns it no longer. */
@@ -81,18 +81,6 @@ static bool move(od_timer *timer, uint32_t from, uint32_t to)
 
 /* ---- when it is due ---- */
 
-/* Memory is short even for the room of its own: a cancel has closed the record, or the worker's
- * deque is full. To wait for the queue's turn here could be to wait for this very worker;
- * so the call comes late, as on a machine that is busy. */
-ODI_COLD static void try_again_later(od_timer *timer)
-{
-    int64_t now = odi_clock_now();
-
-    if (move(timer, QUEUED, ARMED) &&
-        !odi_team_arm(&timer->pool->team, &timer->entry, now + AGAIN_NS, now))
-        end(timer, CANCELLED);
-}
-
 static void due(odi_timer_entry *entry)
 {
     od_timer *timer = timer_of(entry);
@@ -101,9 +89,8 @@ static void due(odi_timer_entry *entry)
         return;
     if (timer->queue == NULL)
         timer->deliver(timer->context, timer);
-    else if (ODI_UNLIKELY(!odi_queue_submit_if_room(timer->queue, timer->key,
-                                                    odi_job_owned(&timer->owned), &timer->room)))
-        try_again_later(timer);
+    else
+        odi_queue_submit_node(timer->queue, timer->key, odi_job_owned(&timer->owned), &timer->node);
 }
 
 static void dropped(odi_timer_entry *entry)
@@ -213,8 +200,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
 
     if (timer == NULL)
         return NULL;
-    /* Memory for the call's record is best asked for now; a barrier's could never come without one. */
-    if (queue != NULL && !odi_queue_has_record(queue, key) && key & ODI_KEY_BARRIER) {
+    if (queue != NULL && !odi_records_reserve()) {
         free(timer);
         return NULL;
     }

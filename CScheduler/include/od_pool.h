@@ -82,8 +82,8 @@ int od_pool_current_band(void);
  * that several workers have in hand, and for a thread that the kernel moves to another node.
  *
  * The pool's first job (a forked child's too) has its first worker started, and with it a first spare,
- * unless the pool has none. From then on it has a thread. OD_NO_THREAD or OD_NO_MEMORY: none is to be had; nothing was
- * submitted. OD_STOPPED: the stop is over, or its deadline is; the job is counted as cancelled and
+ * unless the pool has none. From then on it has a thread. OD_NO_THREAD: none is to be had; OD_NO_MEMORY: memory is short;
+ * nothing was submitted then, and the job is still the caller's. OD_STOPPED: the stop is over, or its deadline is; the job is counted as cancelled and
  * never runs. Whoever does not ask loses it in both cases. */
 od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
 
@@ -150,7 +150,7 @@ od_status od_pool_free(od_pool *pool);
 typedef struct od_metrics {
     uint64_t executed;       /* jobs that ran to their end */
     uint64_t cancelled;      /* jobs that a cancel or stop kept from running */
-    uint64_t ran_on_callers; /* of the executed: on submitters, for want of memory, and on who waited for them */
+    uint64_t ran_on_callers; /* of the executed: by who waited for them, or submitted them to a full queue */
     uint64_t stolen[3];      /* jobs taken from other workers: same node, nearest, farther */
     uint64_t steals[3];      /* the steals that moved them */
     uint64_t forks_stolen;   /* forks that ran on another thread than the one that forked them */

@@ -71,13 +71,13 @@ void od_queue_release(od_queue *queue);
 /* Submits function(context), counted on `group` (may be NULL), in the queue's band or a
  * higher one (OD_QUEUE_BAND: the queue's). In the line of a limited or suspended queue nothing
  * overtakes: a job of a higher band overrides that of what waits before it. As od_pool_submit it refuses where the pool
- * can have no first thread, and after a stop. */
+ * can have no first thread or memory is short, and after a stop. */
 od_status od_queue_async(od_queue *queue, od_group *group, int32_t band,
                          void (*function)(void *), void *context);
 
 /* Submits a task of the layer above, which defines od_task_run(task) and od_task_discard(task):
  * exactly one of them is called, once; the second by a cancel or a stop. Where od_queue_async would refuse it for
- * want of a thread the process ends, as it does for what else the layer above submits. */
+ * want of a thread or memory the process ends, as it does for what else the layer above submits. */
 void od_queue_async_task(od_queue *queue, int32_t band, void *task);
 
 /* The same for a task that was announced before and is due now: as a timer it passes the queue's
@@ -99,7 +99,8 @@ od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, ui
                               void (*function)(void *), void *context);
 
 /* The same where it is not refused. False: the queue's pending limit is reached, whatever its
- * overflow, and the job is still the caller's. For want of a first thread the process ends. */
+ * overflow, and the job is still the caller's. For want of a first
+ * thread or of memory the process ends. */
 bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                         void (*function)(void *), void *context);
 
@@ -109,8 +110,8 @@ od_overflow od_queue_overflow(od_queue *queue);
 uint64_t od_queue_refused(od_queue *queue);
 
 /* Jobs that are submitted together: counted once, queued in one critical section, with one
- * worker woken for all. The storage is the caller's: OD_BATCH_BYTES, aligned to 16. For want of a first thread the
- * process ends. */
+ * worker woken for all. The storage is the caller's: OD_BATCH_BYTES, aligned to 16. For want of a first
+ * thread or of memory the process ends. */
 typedef struct od_batch od_batch;
 enum { OD_BATCH_BYTES = 4128 };
 

@@ -16,7 +16,9 @@ odi_record *odi_record_table;
 static odi_lock table_lock;
 static odi_record *parts[PARTS]; /* beside the first, which is the table */
 static uint32_t table_used = ODI_TAG_FIRST;
+static uint32_t table_there; /* places in parts that are there */
 static odi_record *free_records;
+static uint32_t free_count, reserved; /* so many of the free ones and of the places not used */
 
 /* The part that a tag lies in, the number of records before it, and in it. */
 typedef struct {
@@ -39,26 +41,57 @@ ODI_COLD odi_record *odi_record_far(uint32_t tag)
     return &parts[it.part][tag - it.before];
 }
 
-/* The part that the next record lies in is there. */
-static bool have_part(uint32_t tag)
+/* A further part, or the first. */
+static bool add_part(void)
 {
-    table_part it = part_of(tag);
+    if (table_there == ODI_RECORDS)
+        return false;
+    table_part it = part_of(table_there);
     odi_record **part = it.part == 0 ? &odi_record_table : &parts[it.part];
 
+    *part = odi_pages_reserve(it.records * sizeof(odi_record));
     if (*part == NULL)
-        *part = odi_pages_reserve(it.records * sizeof(odi_record));
-    return *part != NULL;
+        return false;
+    table_there += it.records;
+    return true;
 }
 
-static odi_record *take_record(void)
+/* More are there than are reserved. */
+static bool has_more(void)
+{
+    uint32_t places = table_there > table_used ? table_there - table_used : 0;
+
+    return free_count + places > reserved || add_part();
+}
+
+bool odi_records_reserve(void)
+{
+    odi_lock_acquire(&table_lock);
+    bool has = has_more();
+    reserved += has;
+    odi_lock_release(&table_lock);
+    return has;
+}
+
+void odi_records_unreserve(void)
+{
+    odi_lock_acquire(&table_lock);
+    reserved--;
+    odi_lock_release(&table_lock);
+}
+
+static odi_record *take_record(bool from_reserve)
 {
     odi_record *record = free_records;
 
+    if (!has_more() && !from_reserve)
+        return NULL;
     if (record != NULL) {
         free_records = record->next_of_queue;
+        free_count--;
         return record;
     }
-    if (table_used == ODI_RECORDS || !have_part(table_used))
+    if (table_used >= table_there)
         return NULL;
     record = odi_record_of(table_used);
     record->tag = table_used++;
@@ -66,10 +99,10 @@ static odi_record *take_record(void)
 }
 
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
-                           uint32_t key, const odi_record_owner *owner)
+                           uint32_t key, const odi_record_owner *owner, bool from_reserve)
 {
     odi_lock_acquire(&table_lock);
-    odi_record *record = take_record();
+    odi_record *record = take_record(from_reserve);
     odi_lock_release(&table_lock);
 
     if (record == NULL)
@@ -98,6 +131,7 @@ void odi_record_free(odi_record *record)
     odi_lock_acquire(&table_lock);
     record->next_of_queue = free_records;
     free_records = record;
+    free_count++;
     odi_lock_release(&table_lock);
 }
 
@@ -328,6 +362,7 @@ void odi_records_forked(void)
 {
     table_lock = (odi_lock){0};
     free_records = NULL;
+    free_count = 0;
     for (uint32_t i = ODI_TAG_FIRST; i < table_used; i++) {
         odi_record *record = odi_record_of(i);
         /* relaxed, all: one thread exists */

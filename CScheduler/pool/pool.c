@@ -210,7 +210,7 @@ od_status od_pool_set_workers(od_pool *pool, int workers)
 od_status od_pool_free(od_pool *pool)
 {
     /* What runs a job of the pool goes on with the pool when the job is over. */
-    if (odi_pool_is_helped(pool) || od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
+    if (od_pool_stop(pool, INT64_MAX, NULL) == OD_INSIDE)
         return OD_INSIDE;
     if (odi_externals_present(&pool->team))
         odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "

@@ -91,19 +91,14 @@ od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job);
 /* The same for who knows no error: Swift. A refusal ends the process with a sentence. */
 void odi_pool_expect(od_pool *pool, od_status status);
 
-/* Queues a labelled job from whichever thread this is. Never fails: without memory the job runs
- * here and now. */
-void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
+/* Queues a labelled job from whichever thread this is. False: memory is short, and nothing has happened. */
+bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
 
-/* The same for a worker that can go on with the job itself: false where memory is too short
- * for its deque, and then nothing has happened. */
-bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job);
+/* The same with a node, where memory is short. */
+void odi_pool_submit_node(od_pool *pool, uint32_t band, odi_entry job, odi_entry_node *node);
 
-/* The same for several, published once. */
-void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count);
-
-/* Whether the calling thread is inside a job of the pool that it runs for want of memory. */
-bool odi_pool_is_helped(const od_pool *pool);
+/* The same for several, published once. False: memory is short, and only the first ones of them are queued. */
+bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count);
 
 /* stop.c: discards a job, whose pool's stop is past its deadline or over, and what that submits. Who discards
  * already does so when he is through with what he has in hand, so that this needs no deeper stack for more of them. */

@@ -7,40 +7,19 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* A thread that runs a pool's job although it is none of its workers, for want of memory. It
- * may do so on top of another pool's jobs. */
-typedef struct help_given {
-    od_pool *pool;
-    const struct help_given *outer;
-} help_given;
-
-static _Thread_local const help_given *helping;
 static _Thread_local void *work, *route;
 static _Thread_local void *bounce;
 
-bool odi_pool_is_helped(const od_pool *pool)
+/* Nothing has room for it. False: memory is short; otherwise there is no pool any more. */
+ODI_COLD static bool discard_if_over(od_pool *pool, odi_entry job)
 {
-    const help_given *help = helping;
-
-    while (help != NULL && help->pool != pool)
-        help = help->outer;
-    return help != NULL;
-}
-
-/* There is no room for it, or no pool any more. */
-ODI_COLD static void run_here(od_pool *pool, odi_entry job)
-{
-    help_given here = {pool, helping};
-
     odi_fence_light(S4); /* who finds an injector closed sees the stop */
     /* relaxed: the fence stands before it */
-    if (odi_load_relaxed(&pool->team.attention) & ODI_CANCELLING) {
+    bool over = (odi_load_relaxed(&pool->team.attention) & ODI_CANCELLING) != 0;
+
+    if (over)
         odi_pool_discard(pool, job);
-        return;
-    }
-    helping = &here;
-    (void)odi_run_outside(&pool->team, job);
-    helping = here.outer;
+    return over;
 }
 
 ODI_COLD od_status odi_pool_begin(od_pool *pool)
@@ -67,8 +46,7 @@ void odi_pool_expect(od_pool *pool, od_status status)
 {
     if (ODI_UNLIKELY(status == OD_NO_THREAD || status == OD_NO_MEMORY))
         odi_trap("pool \"%s\": what was submitted can never run, for %s", pool->team.name,
-                 status == OD_NO_THREAD ? "not one thread can be started"
-                                        : "there is no memory for a first thread");
+                 status == OD_NO_THREAD ? "not one thread can be started" : "memory is too short to keep it");
 }
 
 /* The pool is past its deadline, and nobody looks for what this worker has just pushed, unless the stop has taken
@@ -96,89 +74,78 @@ ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t ba
     return true;
 }
 
-static void submit_outside(od_pool *pool, uint32_t band, odi_entry job)
+static bool submit_outside(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_team *team = &pool->team;
     odi_site *site = odi_team_site_here(team);
 
-    if (ODI_LIKELY(odi_site_push(site, band, job)))
-        odi_team_publish_push(team, site);
-    else
-        run_here(pool, job);
+    if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
+        return discard_if_over(pool, job);
+    odi_team_publish_push(team, site);
+    return true;
 }
 
-ODI_HOT_INLINE bool submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
+bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 {
     odi_worker *worker = odi_worker_self;
 
     if (worker != NULL && worker->team == &pool->team)
         return submit_inside(pool, worker, band, job);
-    submit_outside(pool, band, job);
-    return true;
+    return submit_outside(pool, band, job);
 }
 
-bool odi_pool_submit_if_kept(od_pool *pool, uint32_t band, odi_entry job)
+ODI_COLD void odi_pool_submit_node(od_pool *pool, uint32_t band, odi_entry job, odi_entry_node *node)
 {
-    return submit_if_kept(pool, band, job);
+    odi_team *team = &pool->team;
+    odi_site *site = odi_team_site_here(team);
+
+    if (!odi_injector_push_node(&site->injectors[band], job, node)) {
+        odi_pool_discard(pool, job);
+        return;
+    }
+    odi_site_mark(site, band);
+    odi_team_publish_push(team, site);
 }
 
-void odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
-{
-    if (ODI_UNLIKELY(!submit_if_kept(pool, band, job)))
-        run_here(pool, job);
-}
-
-static void submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t band,
+static bool submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t band,
                                   const odi_entry *jobs, size_t count)
 {
     odi_team *team = &pool->team;
-    size_t pushed = 0;
+    size_t kept = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (ODI_LIKELY(odi_worker_push(worker, band, jobs[i]))) {
-            pushed++;
-            continue;
-        }
-        odi_team_publish(team, worker->site); /* what runs here may wait for it */
-        run_here(pool, jobs[i]);
-    }
+    while (kept < count && ODI_LIKELY(odi_worker_push(worker, band, jobs[kept])))
+        kept++;
     odi_team_publish(team, worker->site); /* as in submit_inside, all of it */
     /* relaxed: the publication's fence stands before it (S4) */
     if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
-        take_back(pool, worker, band, pushed);
+        take_back(pool, worker, band, kept);
+    return kept == count;
 }
 
-static void submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
+static bool submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
                                    size_t count)
 {
     odi_team *team = &pool->team;
     odi_site *site = odi_team_site_here(team);
-    bool pushed = false;
+    size_t kept = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (ODI_LIKELY(odi_site_push(site, band, jobs[i]))) {
-            pushed = true;
-            continue;
-        }
-        if (pushed)
-            odi_team_publish_push(team, site); /* what runs here may wait for it */
-        pushed = false;
-        run_here(pool, jobs[i]);
-    }
-    if (pushed)
+    while (kept < count &&
+           (ODI_LIKELY(odi_site_push(site, band, jobs[kept])) || discard_if_over(pool, jobs[kept])))
+        kept++;
+    if (kept > 0)
         odi_team_publish_push(team, site);
+    return kept == count;
 }
 
-void odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
+bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
 {
     odi_worker *worker = odi_worker_self;
 
     if (count == 0)
-        return;
+        return true;
     if (worker != NULL && worker->team == &pool->team)
-        submit_several_inside(pool, worker, band, jobs, count);
-    else
-        submit_several_outside(pool, band, jobs, count);
+        return submit_several_inside(pool, worker, band, jobs, count);
+    return submit_several_outside(pool, band, jobs, count);
 }
 
 od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)
@@ -190,8 +157,7 @@ od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), 
     od_status status = odi_pool_admit(pool);
     if (ODI_UNLIKELY(status != OD_OK))
         return odi_pool_refuse(pool, status, job);
-    odi_pool_submit(pool, (uint32_t)band, job);
-    return OD_OK;
+    return odi_pool_submit(pool, (uint32_t)band, job) ? OD_OK : OD_NO_MEMORY;
 }
 
 void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job)
@@ -225,8 +191,6 @@ void *od_pool_current_owner(void)
 {
     odi_worker *worker = odi_worker_self;
 
-    if (helping != NULL)
-        return helping->pool->owner;
     return worker != NULL ? ((od_pool *)worker->team->pool)->owner : NULL;
 }
 

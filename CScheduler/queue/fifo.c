@@ -3,40 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache_line.h"
+
 /* As many spares as a drainer's round leaves, who hands them to its submitters (inbox.h): where
  * both run all the time neither meets the other in malloc. A first block is short: of most queues no
  * more than a few jobs ever wait at a time. */
 enum { FIRST_ENTRIES = 6, BLOCK_ENTRIES = 62, MOST_SPARES = 16 };
 
-struct odi_fifo_block {
-    odi_fifo_block *next;
-    uint32_t room;
-    odi_entry entries[];
-};
-
-static odi_fifo_block *new_block(uint32_t room)
+static odi_link *new_block(uint32_t size)
 {
-    odi_fifo_block *block = malloc(sizeof *block + room * sizeof(odi_entry));
+    odi_link *block = malloc(sizeof *block + size * sizeof(odi_entry));
 
     if (block != NULL)
-        block->room = room;
+        *block = (odi_link){NULL, size, size};
     return block;
 }
 
-static odi_fifo_block *take_block(odi_fifo *fifo)
+static odi_link *take_block(odi_fifo *fifo)
 {
-    odi_fifo_block *block = fifo->spares;
+    odi_link *block = fifo->spares;
 
     if (block == NULL)
         return new_block(BLOCK_ENTRIES);
     fifo->spares = block->next;
     fifo->spare_count--;
+    *block = (odi_link){NULL, BLOCK_ENTRIES, BLOCK_ENTRIES};
     return block;
 }
 
-static void keep_block(odi_fifo *fifo, odi_fifo_block *block)
+/* What the fifo has done with: a node is its owner's. */
+static void leave_block(odi_fifo *fifo, odi_link *block)
 {
-    if (fifo->spare_count >= MOST_SPARES) {
+    if (block->size == 0)
+        return;
+    if (block->size < BLOCK_ENTRIES || fifo->spare_count >= MOST_SPARES) {
         free(block);
         return;
     }
@@ -45,96 +45,176 @@ static void keep_block(odi_fifo *fifo, odi_fifo_block *block)
     fifo->spare_count++;
 }
 
+static void begin_with(odi_fifo *fifo, odi_link *link)
+{
+    fifo->first = fifo->last = link;
+    fifo->head = fifo->tail = 0;
+}
+
 static bool begin(odi_fifo *fifo)
 {
-    odi_fifo_block *block = fifo->spares != NULL ? take_block(fifo) : new_block(FIRST_ENTRIES);
+    odi_link *block = fifo->spares != NULL ? take_block(fifo) : new_block(FIRST_ENTRIES);
 
     if (block == NULL)
         return false;
-    block->next = NULL;
-    fifo->first = fifo->last = block;
-    fifo->head = fifo->tail = 0;
+    begin_with(fifo, block);
     return true;
 }
 
 /* What waits in a short block, which is the only one, moves on: later ones are all of one size. */
-static void replace_first(odi_fifo *fifo, odi_fifo_block *block)
+static void replace_first(odi_fifo *fifo, odi_link *block)
 {
     fifo->tail -= fifo->head;
-    memcpy(block->entries, fifo->first->entries + fifo->head, fifo->tail * sizeof(odi_entry));
+    memcpy(odi_link_entries(block), odi_link_entries(fifo->first) + fifo->head,
+           fifo->tail * sizeof(odi_entry));
     free(fifo->first);
-    fifo->first = block;
+    fifo->first = fifo->last = block;
     fifo->head = 0;
+}
+
+static void append(odi_fifo *fifo, odi_link *link)
+{
+    fifo->last->room = fifo->tail;
+    fifo->last->next = link;
+    fifo->last = link;
+    fifo->tail = 0;
 }
 
 static bool add_block(odi_fifo *fifo)
 {
-    odi_fifo_block *block;
+    odi_link *block;
 
     if (fifo->last == NULL)
         return begin(fifo);
     block = take_block(fifo);
     if (block == NULL)
         return false;
-    block->next = NULL;
-    if (fifo->last->room < BLOCK_ENTRIES)
+    if (fifo->first == fifo->last && fifo->last->size == FIRST_ENTRIES)
         replace_first(fifo, block);
-    else {
-        fifo->last->next = block;
-        fifo->tail = 0;
-    }
-    fifo->last = block;
+    else
+        append(fifo, block);
     return true;
 }
 
-bool odi_fifo_reserve(odi_fifo *fifo)
+/* Entries of the last block alone are added to it. */
+static bool add_node(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
 {
-    odi_fifo_block *block = take_block(fifo);
-
-    if (block == NULL)
+    if (node == NULL)
         return false;
-    keep_block(fifo, block);
+    odi_entry_node_fill(node, entry);
+    if (fifo->last == NULL)
+        begin_with(fifo, &node->link);
+    else
+        append(fifo, &node->link);
     return true;
 }
 
-bool odi_fifo_push(odi_fifo *fifo, odi_entry entry)
+bool odi_fifo_push(odi_fifo *fifo, odi_entry entry, odi_entry_node *node)
 {
-    if ((fifo->last == NULL || fifo->tail == fifo->last->room) && !add_block(fifo))
+    if ((fifo->last == NULL || fifo->tail == fifo->last->room) && !add_block(fifo) &&
+        !add_node(fifo, node, entry))
         return false;
-    fifo->last->entries[fifo->tail++] = entry;
+    odi_link_entries(fifo->last)[fifo->tail++] = entry;
     fifo->count++;
     return true;
 }
 
 bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
 {
-    const odi_fifo_block *block = fifo->first;
+    odi_link *block = fifo->first;
     uint32_t head = fifo->head;
 
     if (fifo->count == 0)
         return false;
-    if (head == block->room) {
+    for (; head == block->room; head = 0)
         block = block->next;
-        head = 0;
-    }
-    *entry = block->entries[head];
+    *entry = odi_link_entries(block)[head];
     return true;
+}
+
+/* Its entry is popped: from here on the node is its owner's. */
+ODI_COLD static void leave_node(odi_fifo *fifo)
+{
+    fifo->first = fifo->first->next;
+    if (fifo->first == NULL)
+        fifo->last = NULL;
+    fifo->head = 0;
 }
 
 bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
 {
     if (fifo->count == 0)
         return false;
-    odi_fifo_block *block = fifo->first;
-    if (fifo->head == block->room) { /* it is used up */
+    while (fifo->head == fifo->first->room) { /* it is used up */
+        odi_link *block = fifo->first;
+
         fifo->first = block->next;
         fifo->head = 0;
-        keep_block(fifo, block);
+        leave_block(fifo, block);
     }
-    *entry = fifo->first->entries[fifo->head++];
-    if (--fifo->count == 0) /* its only block begins again: no allocation in a steady state */
-        fifo->head = fifo->tail = 0;
+    *entry = odi_link_entries(fifo->first)[fifo->head++];
+    fifo->count--;
+    if (ODI_UNLIKELY(fifo->first->size == 0))
+        leave_node(fifo);
+    else if (fifo->count == 0 && fifo->first == fifo->last)
+        fifo->head = fifo->tail = 0; /* its only block begins again: no allocation in a steady state */
     return true;
+}
+
+/* What is taken out of one block, whose others stay in it. Returns where they end. */
+static uint32_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *sieve)
+{
+    odi_entry *entries = odi_link_entries(block);
+    uint32_t kept = block == fifo->first ? fifo->head : 0, each = kept;
+    uint32_t end = block == fifo->last ? fifo->tail : block->room;
+
+    for (; each < end && sieve->count < ODI_SIEVE_MOST; each++) {
+        odi_entry entry = entries[each];
+
+        if (sieve->takes(sieve->of, entry))
+            sieve->entries[sieve->count++] = entry;
+        else
+            entries[kept++] = entry;
+    }
+    memmove(entries + kept, entries + each, (end - each) * sizeof *entries);
+    fifo->count -= each - kept;
+    return kept + end - each;
+}
+
+/* A block without entries, or a node whose entry is taken. */
+static void unlink_block(odi_fifo *fifo, odi_link *before, odi_link *block)
+{
+    if (before != NULL)
+        before->next = block->next;
+    else {
+        fifo->first = block->next;
+        fifo->head = 0;
+    }
+    if (block->next == NULL) { /* a node: of blocks the last one stays */
+        fifo->last = before;
+        fifo->tail = before != NULL ? before->room : 0;
+    }
+    leave_block(fifo, block);
+}
+
+void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
+{
+    odi_link *before = NULL, *next;
+
+    for (odi_link *block = fifo->first; block != NULL && sieve->count < ODI_SIEVE_MOST; block = next) {
+        uint32_t begin = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
+        bool last = block == fifo->last;
+
+        next = block->next;
+        if (last)
+            fifo->tail = kept;
+        else
+            block->room = kept;
+        if (kept == begin && (!last || block->size == 0))
+            unlink_block(fifo, before, block);
+        else
+            before = block;
+    }
 }
 
 void odi_fifo_trim(odi_fifo *fifo)
@@ -145,7 +225,12 @@ void odi_fifo_trim(odi_fifo *fifo)
 
 void odi_fifo_free(odi_fifo *fifo)
 {
-    free(fifo->first);
+    while (fifo->first != NULL) {
+        odi_link *next = fifo->first->next;
+
+        free(fifo->first);
+        fifo->first = next;
+    }
     while (fifo->spares != NULL)
         free(take_block(fifo));
     *fifo = (odi_fifo){0};

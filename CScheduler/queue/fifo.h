@@ -1,6 +1,9 @@
 /* fifo.h — jobs that wait their turn in a queue's line: first in, first out, in blocks.
  *
- * Owns     its blocks. Never: knows what a job is, or locks: the line's lock guards it.
+ * An entry that must not be refused brings a node along. Where memory is short the node is linked in like a
+ * block of one place, so that the order is kept; the block before it is closed where it ends.
+ *
+ * Owns     its blocks, and no nodes. Never: knows what a job is, or locks: the line's lock guards it.
  */
 #ifndef ODI_QUEUE_FIFO_H
 #define ODI_QUEUE_FIFO_H
@@ -10,20 +13,19 @@
 #include <stdint.h>
 
 #include "queue/entry.h"
+#include "queue/entry_node.h"
 
 #pragma GCC visibility push(hidden)
 
-typedef struct odi_fifo_block odi_fifo_block;
-
 typedef struct {
-    odi_fifo_block *first, *last;
+    odi_link *first, *last;
     uint32_t head, tail; /* places in the first block and in the last */
-    odi_fifo_block *spares; /* blocks that were used up: no allocation to and fro */
+    odi_link *spares; /* blocks that were used up: no allocation to and fro */
     uint32_t count, spare_count;
 } odi_fifo;
 
-/* False: memory is short, nothing changed. */
-bool odi_fifo_push(odi_fifo *fifo, odi_entry entry);
+/* False: memory is short, nothing changed. With a node (it may be NULL) it never is. */
+bool odi_fifo_push(odi_fifo *fifo, odi_entry entry, odi_entry_node *node);
 
 /* Takes the oldest; false when there is none. */
 bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry);
@@ -31,8 +33,15 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry);
 /* Looks at the oldest; false when there is none. */
 bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry);
 
-/* Sees to it that turning the fifo round (pop, push) needs no memory. False: it is short. */
-bool odi_fifo_reserve(odi_fifo *fifo);
+/* Takes out what `takes` says, in order, as far as the sieve has room. Needs no other memory. */
+enum { ODI_SIEVE_MOST = 64 };
+typedef struct {
+    bool (*takes)(const void *of, odi_entry entry);
+    const void *of;
+    uint32_t count;
+    odi_entry entries[ODI_SIEVE_MOST];
+} odi_fifo_sieve;
+void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve);
 
 /* Frees all spare blocks but one: the fifo is not likely to be used soon. */
 void odi_fifo_trim(odi_fifo *fifo);

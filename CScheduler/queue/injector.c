@@ -150,6 +150,10 @@ bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
     odi_store_relaxed(&injector->spare_count, 0);
     odi_store_relaxed(&injector->trimming, false);
     injector->node = node;
+    injector->lock = (odi_lock){0};
+    injector->closed = false;
+    odi_store_relaxed(&injector->listed, 0); /* relaxed: as above */
+    injector->first = injector->last = NULL;
     return injector->directory != NULL;
 }
 
@@ -238,12 +242,49 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
 void odi_injector_close(odi_injector *injector)
 {
     odi_add_relaxed(&injector->tail, CLOSED);
+    odi_lock_acquire(&injector->lock);
+    injector->closed = true;
+    odi_lock_release(&injector->lock);
 }
 
 bool odi_injector_is_used_up(odi_injector *injector)
 {
-    /* relaxed, both: the tickets are given, and head passes them all */
-    return odi_load_relaxed(&injector->tail) - odi_load_relaxed(&injector->head) == CLOSED;
+    /* relaxed, all: the tickets are given, and head passes them all */
+    return odi_load_relaxed(&injector->tail) - odi_load_relaxed(&injector->head) == CLOSED &&
+           odi_load_relaxed(&injector->listed) == 0;
+}
+
+/* ---- nodes ---- */
+
+ODI_COLD bool odi_injector_push_node(odi_injector *injector, odi_entry entry, odi_entry_node *node)
+{
+    odi_entry_node_fill(node, entry);
+    odi_lock_acquire(&injector->lock);
+    bool open = !injector->closed;
+    if (open) {
+        if (injector->first == NULL)
+            injector->first = &node->link;
+        else
+            injector->last->next = &node->link;
+        injector->last = &node->link;
+        /* seq_cst for S2, as a ticket is. */
+        odi_add_seqcst(&injector->listed, 1, S2);
+    }
+    odi_lock_release(&injector->lock);
+    return open;
+}
+
+ODI_COLD static size_t claim_node(odi_injector *injector, odi_entry *entry)
+{
+    odi_lock_acquire(&injector->lock);
+    odi_link *first = injector->first;
+    if (first != NULL) {
+        injector->first = first->next;
+        *entry = *odi_link_entries(first);
+        odi_add_relaxed(&injector->listed, (uint32_t)-1); /* relaxed: locked */
+    }
+    odi_lock_release(&injector->lock);
+    return first != NULL;
 }
 
 /* ---- consumers ---- */
@@ -313,6 +354,9 @@ size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t mos
     uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, rechecked by the CAS */
     size_t count;
 
+    /* relaxed: a hint, the lock decides */
+    if (ODI_UNLIKELY(odi_load_relaxed(&injector->listed) > 0) && claim_node(injector, entries) > 0)
+        return 1;
     /* A failed CAS has loaded the new head; each failure is another consumer's success. */
     while ((count = look_from(injector, &head, entries, most)) > 0) {
         /* J3, relaxed: it only decides who wins. What was read is covered by J6 and J1, and
@@ -330,7 +374,8 @@ bool odi_injector_has_claimable(odi_injector *injector)
     uint64_t head = odi_load_relaxed(&injector->head); /* relaxed: the caller's fence */
     odi_entry oldest;
 
-    return look_from(injector, &head, &oldest, 1) > 0;
+    /* relaxed: the caller's fence */
+    return odi_load_relaxed(&injector->listed) > 0 || look_from(injector, &head, &oldest, 1) > 0;
 }
 
 uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start)

@@ -9,7 +9,10 @@
  * producer takes it; when many are spare, all are retired and unmapped, one batch at a time,
  * because a slow consumer may still be looking at a block whose slots are long consumed.
  *
- * Owns     its directory and blocks.
+ * An entry that must not be refused brings a node along, for where memory is too short for a block: nodes
+ * wait in a list under a lock, and are claimed first.
+ *
+ * Owns     its directory and blocks, and no nodes.
  * Never    knows what an entry means, or who waits; allocates per entry; waits. A producer
  *          that is stopped between claiming and writing holds back what came after it.
  * Threads  push, is_empty: anyone. claim, has_claimable: inside a read section.
@@ -36,7 +39,9 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "queue/entry.h"
+#include "queue/entry_node.h"
 #include "reclaim/reclaim.h"
+#include "sleep/lock.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -68,6 +73,10 @@ typedef struct odi_injector {
     odi_atomic(int64_t) spare_count;
     odi_atomic(bool) trimming;
     int node;
+    odi_lock lock; /* of the list of nodes */
+    bool closed;
+    odi_atomic(uint32_t) listed;
+    odi_link *first, *last;
 } odi_injector;
 
 /* Empty, with `start` as the first ticket (a multiple of the block's size). Returns false
@@ -82,6 +91,9 @@ void odi_injector_free(odi_injector *injector);
  * entries wait. Anyone. The size counts it by a seq_cst read-modify-write (S2) before claim can
  * find it. */
 bool odi_injector_push(odi_injector *injector, odi_entry entry);
+
+/* The same with a node, in which the entry waits. False: the injector is closed. */
+bool odi_injector_push_node(odi_injector *injector, odi_entry entry, odi_entry_node *node);
 
 /* Takes up to `most` of the oldest entries, in order. Returns how many: 0 when there are none
  * or the oldest is still being written. Inside a read section. */
@@ -99,10 +111,10 @@ bool odi_injector_has_claimable(odi_injector *injector);
 /* How many entries there seem to be; of a closed one more than there are. Anyone; a hint. */
 static inline uint64_t odi_injector_size(odi_injector *injector)
 {
-    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, both: a hint */
+    uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, all: a hint */
     uint64_t tail = odi_load_relaxed(&injector->tail);
 
-    return tail > head ? tail - head : 0;
+    return (tail > head ? tail - head : 0) + odi_load_relaxed(&injector->listed);
 }
 
 /* How many entries were ever pushed. Anyone; exact when nobody is pushing. */

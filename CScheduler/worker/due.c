@@ -104,8 +104,8 @@ bool odi_team_is_due(odi_team *team)
     return earliest != ODI_FOREVER && earliest <= odi_clock_now();
 }
 
-/* What is due runs inside of no queue: where memory is short, the one before has begun a run. False: this is a
- * forked child by now. */
+/* What is due runs inside of no queue: the one before has begun a run, perhaps, while it waited. False: this is
+ * a forked child by now. */
 static bool fire(odi_worker *worker, odi_timer_entry *timer)
 {
     if (odi_worker_end_run(worker))

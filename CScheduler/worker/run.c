@@ -93,7 +93,7 @@ static void end_this_run(odi_worker *worker)
         tell_drained(worker, record, watchers);
 }
 
-/* What it tells may begin another one: where memory is short, a line's drainer runs at once. */
+/* What it tells may wait, run a line's drainer meanwhile, and so begin another one. */
 bool odi_worker_end_run(odi_worker *worker)
 {
     while (worker->run_record != NULL)

@@ -206,7 +206,7 @@ static bool search(odi_worker *worker, odi_entry *job)
     if (!worker->searching && !stops)
         worker->searching = odi_idle_try_search(&worker->site->idle);
     odi_worker_fire_due(worker);
-    if (!odi_worker_end_run(worker)) /* where memory is short, that has begun one */
+    if (!odi_worker_end_run(worker)) /* what waits there has begun one, perhaps */
         return false;
     if (look_everywhere(worker, job) || (may_spin(worker) && spin(worker, job))) {
         note_time(worker);

@@ -200,18 +200,25 @@ ODI_HOT_INLINE void odi_team_publish_push(odi_team *team, odi_site *site)
     odi_team_publish_as(team, site, true);
 }
 
-/* Puts a job into a site's injector and marks its band. False: memory is short, or the
- * team's stop is over. The caller publishes. */
-ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry)
+/* After a push into the injector of that band. */
+ODI_HOT_INLINE void odi_site_mark(odi_site *site, uint32_t band)
 {
-    if (ODI_UNLIKELY(!odi_injector_push(&site->injectors[band], entry)))
-        return false;
     /* relaxed: the clearer looks at the injector again behind a heavy fence (S1), and the
      * compiler keeps this after the push because of J1. */
     odi_fence_light(S1);
     if (ODI_UNLIKELY(!(odi_load_relaxed(&site->bands) & (1u << band))))
         odi_or_relaxed(&site->bands, 1u << band);
-    return true;
+}
+
+/* Puts a job into a site's injector and marks its band. False: memory is short. The caller
+ * publishes. */
+ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry)
+{
+    bool pushed = odi_injector_push(&site->injectors[band], entry);
+
+    if (ODI_LIKELY(pushed))
+        odi_site_mark(site, band);
+    return pushed;
 }
 
 /* The site that a thread which is no worker submits to: its node's. A thread that moves to

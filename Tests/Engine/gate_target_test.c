@@ -96,17 +96,15 @@ static void a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order(v
     (void)state;
     order.count = 0;
     od_queue_suspend(target);
-    add(queue, note, (void *)0);
     od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, note, (void *)0);
-    assert_int_equal(od_queue_cancel_all(queue), 2);
+    assert_int_equal(od_queue_cancel_all(queue), 1);
     add(queue, note, (void *)1);
-    add(queue, note, (void *)2);
-    add(target, note, (void *)3);
+    add(target, note, (void *)2);
     od_queue_resume(target);
     /* Who waits for the queue would override its band. */
     assert_comes_true(od_queue_pending(queue) == 0 && od_queue_pending(target) == 0);
-    assert_int_equal(order.count, 3);
-    for (int i = 0; i < 3; i++)
+    assert_int_equal(order.count, 2);
+    for (int i = 0; i < 2; i++)
         assert_int_equal(order.noted[i], i + 1);
     od_queue_release(queue);
     od_queue_release(target);
@@ -271,7 +269,7 @@ static void submit_within(od_queue *queue, void (*function)(void *), void *conte
 
     assert_true(add_to_counts(record));
     assert_true(odi_record_label(record, odi_job_plain(function, context, 0), &labelled));
-    assert_true(odi_inbox_push(&queue->inbox, labelled));
+    assert_true(odi_inbox_push(&queue->inbox, labelled, NULL));
 }
 
 /* It sleeps for the inbox's lock: whoever suspends the target waits until it has taken. */

@@ -187,7 +187,7 @@ static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL, NUL
 
 static odi_record *new_record(void *queue, odi_group *group)
 {
-    odi_record *record = odi_record_new(NULL, queue, group, 2, &owner);
+    odi_record *record = odi_record_new(NULL, queue, group, 2, &owner, false);
 
     assert_non_null(record);
     return record;
@@ -442,7 +442,7 @@ static void a_group_that_is_given_up_goes_when_it_is_empty(void **state)
 
 static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
 {
-    return odi_record_new(NULL, queue, group, band, &owner);
+    return odi_record_new(NULL, queue, group, band, &owner, false);
 }
 
 static void a_group_has_one_record_per_queue_and_band(void **state)

@@ -62,6 +62,27 @@ static void an_empty_injector_gives_nothing(void **state)
     assert_int_equal(claim(&entry, 1), 0);
 }
 
+/* As where memory is too short for a block. */
+static void what_waits_in_nodes_is_counted_found_and_claimed(void **state)
+{
+    odi_entry_node nodes[3];
+    odi_entry entry;
+
+    (void)state;
+    for (uint64_t each = 0; each < 3; each++)
+        assert_true(odi_injector_push_node(&injector, entry_of(each), &nodes[each]));
+    assert_int_equal(odi_injector_size(&injector), 3);
+    for (uint64_t each = 0; each < 3; each++) {
+        assert_true(has_claimable());
+        assert_int_equal(claim(&entry, 4), 1);
+        assert_int_equal(entry.context, entry_of(each).context);
+        memset(&nodes[each], 0, sizeof nodes[each]); /* it is its owner's */
+    }
+    assert_false(has_claimable());
+    assert_int_equal(odi_injector_size(&injector), 0);
+    assert_int_equal(claim(&entry, 1), 0);
+}
+
 static void entries_come_out_in_order_across_blocks(void **state)
 {
     (void)state;
@@ -259,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         INJECTOR_TEST(an_empty_injector_gives_nothing),
+        INJECTOR_TEST(what_waits_in_nodes_is_counted_found_and_claimed),
         INJECTOR_TEST(entries_come_out_in_order_across_blocks),
         INJECTOR_TEST(a_claim_never_crosses_a_block),
         INJECTOR_TEST(a_full_directory_refuses_and_keeps_what_it_has),

@@ -109,8 +109,8 @@ static void a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited(void 
 
     (void)state;
     waited.queue = queue_of(OD_UNLIMITED);
-    assert_true(odi_queue_has_record(waited.queue, OD_BAND_DEFAULT)); /* the pool has begun */
-    odi_record *record = odi_queue_find_record(waited.queue, NULL, OD_BAND_DEFAULT);
+    od_status status;
+    odi_record *record = odi_queue_admit(waited.queue, NULL, OD_BAND_DEFAULT, &status);
     assert_true(odi_record_count(record, waited.queue, NULL, 1));
     for (int round = 0; round < 20; round++) {
         start_waiters(threads, wait_for_the_queue, &waited.queue->watch);
@@ -264,7 +264,7 @@ static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **s
 
     (void)state;
     for (int i = 0; i < LIVE; i++)
-        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody);
+        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody, false);
     od_queue_suspend(queue);
     add(queue, count_job, &ran);
     assert_int_equal(atomic_load(&ran), 0);

@@ -14,7 +14,7 @@
 static struct {
     od_queue *target, *serial;
     uint32_t flags;
-    atomic_int inside, beside;
+    atomic_int inside, beside, statuses[3];
     atomic_bool submitted;
     atomic_ullong ran;
 } lines;
@@ -26,18 +26,19 @@ static void note_who_is_inside(void *unused)
     atomic_fetch_add(&lines.ran, 1);
 }
 
+/* A line's first block, or the next one: whichever is the first that memory is too short for. */
 static void submit_without_memory(void *unused)
 {
+    od_status status = OD_OK;
+
     (void)unused;
     atomic_store(&grants, 0);
-    od_queue_async_with(lines.serial, NULL, OD_QUEUE_BAND, lines.flags, note_who_is_inside, NULL);
+    for (int each = 0; each < 100 && status == OD_OK; each++) {
+        status = od_queue_async_with(lines.serial, NULL, OD_QUEUE_BAND, lines.flags, note_who_is_inside, NULL);
+        atomic_fetch_add(&lines.statuses[status], 1);
+    }
+    atomic_store(&grants, -1);
     atomic_store(&lines.submitted, true);
-}
-
-static void *submitter(void *unused)
-{
-    submit_without_memory(unused);
-    return NULL;
 }
 
 static od_pool *open_lines(uint32_t flags)
@@ -64,61 +65,82 @@ static void close_lines(od_pool *pool)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-/* A closure of the target holds one of its places: it used to run there what it submitted to the
- * serial queue, whoever was in that. */
-static void a_closure_of_a_target_enters_no_serial_queue_for_want_of_memory(void **state)
+/* It used to run there what it submitted to the serial queue, whoever was in that: on its thread, which held
+ * one of the target's places, or at once on a suspended queue. */
+static void what_memory_is_too_short_for_is_refused_and_runs_nowhere(void **state)
 {
     static const uint32_t flags[] = {0, OD_BARRIER};
 
     (void)state;
     if (SANITIZED)
         skip();
-    for (int each = 0; each < 2; each++) {
-        od_pool *pool = open_lines(flags[each]);
+    for (int each = 0; each < 4; each++) {
+        od_pool *pool = open_lines(flags[each % 2]);
         od_scope scope;
 
         od_queue_sync_begin(lines.serial, &scope);
         atomic_store(&lines.inside, 1);
+        if (each / 2 == 1)
+            od_queue_suspend(lines.serial);
         od_queue_async(lines.target, NULL, OD_QUEUE_BAND, submit_without_memory, NULL);
-        assert_comes_true(atomic_load(&lines.submitted) || waiting_in(lines.serial) == 1);
+        assert_comes_true(atomic_load(&lines.submitted));
+        assert_int_equal(atomic_load(&lines.ran), 0);
+        assert_int_equal(od_queue_pending(lines.serial), atomic_load(&lines.statuses[OD_OK]));
         atomic_store(&lines.inside, 0);
         od_queue_sync_end(&scope);
-        assert_comes_true(atomic_load(&lines.ran) == 1);
-        atomic_store(&grants, -1);
+        if (each / 2 == 1)
+            od_queue_resume(lines.serial);
+        assert_true(od_queue_wait(lines.serial, HANG_NS));
+        assert_int_equal(atomic_load(&lines.statuses[OD_NO_MEMORY]), 1);
+        assert_int_equal(atomic_load(&lines.ran), atomic_load(&lines.statuses[OD_OK]));
         assert_int_equal(atomic_load(&lines.beside), 0);
         close_lines(pool);
     }
 }
 
-/* Who submits need not wait for the resume, but for those who were there before it. */
-static void a_submission_to_a_suspended_queue_without_memory_waits_for_who_is_inside(void **state)
+/* What needs no memory: a sync caller's place in the line, and cancelling what is in it. */
+static void *enter(void *unused)
 {
+    od_scope scope;
+
+    od_queue_sync_begin(lines.serial, &scope);
+    atomic_fetch_add(&lines.ran, 1);
+    od_queue_sync_end(&scope);
+    return unused;
+}
+
+static void a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelled_without_memory(void **state)
+{
+    enum { CALLERS = 3 };
+    pthread_t threads[CALLERS];
+    atomic_ullong discarded = 0;
+    od_scope scope;
+
     (void)state;
     if (SANITIZED)
         skip();
-    for (int each = 0; each < 4; each++) {
-        od_pool *pool = open_lines(each % 2 == 0 ? 0 : OD_BARRIER);
-        od_queue *suspended = each / 2 == 0 ? lines.serial : lines.target;
-        pthread_t thread;
-        od_scope scope;
-
-        od_queue_sync_begin(lines.serial, &scope);
-        atomic_store(&lines.inside, 1);
-        od_queue_suspend(suspended);
-        assert_int_equal(pthread_create(&thread, NULL, submitter, NULL), 0);
-        assert_comes_true(atomic_load(&grants) == 0);
-        for (int i = 0; i < 20 && !atomic_load(&lines.submitted); i++)
-            odi_clock_sleep(ODI_MILLISECOND); /* time for who would not wait */
-        atomic_store(&lines.inside, 0);
-        od_queue_sync_end(&scope);
-        assert_comes_true(atomic_load(&lines.submitted)); /* and it is suspended still */
+    od_pool *pool = open_lines(0);
+    od_queue_sync_begin(lines.serial, &scope);
+    for (uint64_t caller = 0; caller < CALLERS; caller++) {
+        assert_int_equal(od_queue_async(lines.serial, NULL, OD_QUEUE_BAND, count_job, &discarded), OD_OK);
+        submit_without_memory(NULL); /* the block is full: the caller has a node */
+        assert_int_equal(pthread_create(&threads[caller], NULL, enter, NULL), 0);
+        atomic_store(&grants, 0);
+        uint64_t drainers_waiting = (uint64_t)atomic_load(&lines.statuses[OD_OK]) + 2 * (caller + 1);
+        assert_comes_true(LOOK(lines.serial, odi_queue_waiting(lines.serial) == drainers_waiting));
         atomic_store(&grants, -1);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        od_queue_resume(suspended);
-        assert_int_equal(atomic_load(&lines.ran), 1);
-        assert_int_equal(atomic_load(&lines.beside), 0);
-        close_lines(pool);
     }
+    assert_true(atomic_load(&lines.statuses[OD_OK]) > 0);
+    atomic_store(&grants, 0);
+    uint64_t cancelled = od_queue_cancel_all(lines.serial);
+    assert_int_equal(cancelled, atomic_load(&lines.statuses[OD_OK]) + CALLERS);
+    assert_int_equal(LOOK(lines.serial, odi_queue_waiting(lines.serial)), CALLERS);
+    od_queue_sync_end(&scope);
+    assert_comes_true(atomic_load(&lines.ran) == CALLERS);
+    atomic_store(&grants, -1);
+    for (int caller = 0; caller < CALLERS; caller++)
+        assert_int_equal(pthread_join(threads[caller], NULL), 0);
+    close_lines(pool);
 }
 
 /* ---- timers ---- */
@@ -155,7 +177,7 @@ static void a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_que
         queue, &(od_timer_options){.delay_ns = ODI_MILLISECOND, .call = count_call, .context = &calls});
     atomic_store(&grants, 0);
     od_timer_start(timer);
-    assert_comes_true(LOOK(queue, queue->first_node != NULL));
+    assert_comes_true(waiting_in(queue) == 1);
     atomic_store(&grants, -1);
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 2); /* before the queue is free */
@@ -233,86 +255,64 @@ static void the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-/* ---- room of its own ---- */
+/* ---- nodes ---- */
 
-static void count_alone(void *inside)
+typedef struct {
+    odi_owned owned;
+    odi_entry_node node;
+    atomic_bool done;
+} call;
+
+static void count_alone(odi_owned *unused)
 {
-    atomic_fetch_add(&lines.beside, atomic_fetch_add((atomic_int *)inside, 1));
+    (void)unused;
+    atomic_fetch_add(&lines.beside, atomic_fetch_add(&lines.inside, 1));
     odi_spin_pause();
-    atomic_fetch_sub((atomic_int *)inside, 1);
+    atomic_fetch_sub(&lines.inside, 1);
+}
+
+static void note_done(odi_owned *owned)
+{
+    atomic_store(&((call *)owned)->done, true);
     atomic_fetch_add(&lines.ran, 1);
 }
 
-/* What a timer does where memory is short, in every flavour: its room serves call after call. */
-static void what_is_kept_in_its_own_room_runs_once_and_alone(void **state)
-{
-    enum { CALLS = 500 };
-    od_pool *pool = open_lines(0);
-    odi_wait_node room;
+static const odi_owned_kind call_kind = {count_alone, note_done};
 
-    (void)state;
-    for (uint64_t call = 1; call <= CALLS; call++) {
-        od_queue_async(lines.serial, NULL, OD_QUEUE_BAND, count_alone, &lines.inside);
-        assert_true(odi_queue_keep_in(lines.serial, &room,
-                                      odi_job_plain(count_alone, &lines.inside, 0)));
-        od_queue_async(lines.serial, NULL, OD_QUEUE_BAND, count_alone, &lines.inside);
-        assert_comes_true(atomic_load(&lines.ran) == 3 * call);
+static void submit_calls(void *raw)
+{
+    call *calls = raw;
+
+    for (int each = 0; each < 20; each++) {
+        calls[each].owned.kind = &call_kind;
+        atomic_store(&calls[each].done, false);
+        odi_queue_submit_node(lines.serial, OD_BAND_DEFAULT, odi_job_owned(&calls[each].owned), &calls[each].node);
     }
-    assert_int_equal(atomic_load(&lines.beside), 0);
-    close_lines(pool);
 }
 
-/* ---- on a stop's thread ---- */
-
-static struct {
-    od_queue *held, *upon;
-    atomic_ullong ran;
-    atomic_bool submitted;
-} late;
-
-static void submit_late_without_memory(void *unused)
+/* Each node serves call after call: in the line of a serial queue, and in the pool for an open one. */
+static void what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone(void **state)
 {
-    (void)unused;
-    atomic_store(&grants, 0);
-    od_queue_async(late.upon, NULL, OD_QUEUE_BAND, count_job, &late.ran);
-    atomic_store(&grants, -1);
-    atomic_store(&late.submitted, true);
-}
-
-/* Found by reading: the stop waited for the turn of what it was to give up, behind the job that it
- * had reported as stuck. */
-static void what_a_stops_notification_submits_without_memory_is_given_up(void **state)
-{
-    od_stop_report report;
-    gate door = {0};
+    static call calls[20];
 
     (void)state;
     if (SANITIZED)
         skip();
-    memset(&late, 0, sizeof late);
-    od_pool *pool = lone_worker();
-    od_queue *last = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
-    od_group *group = od_group_create();
-    late.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
-    late.upon = od_queue_create_with(
-        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = late.held});
-    od_queue_async(late.held, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    od_queue_async(last, group, OD_QUEUE_BAND, count_job, &late.ran);
-    od_group_notify(group, submit_late_without_memory, NULL);
-    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
-    assert_true(atomic_load(&late.submitted));
-    assert_int_equal(atomic_load(&late.ran), 0);
-    assert_int_equal(report.stuck, 1);
-    assert_int_equal(report.ran, 0);
-    assert_int_equal(report.cancelled, 2);
-    gate_open(&door);
-    assert_comes_true(all_done(pool) == 3); /* it has left the gate */
-    od_group_release(group);
-    od_queue_release(last);
-    od_queue_release(late.upon);
-    od_queue_release(late.held);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    for (int open = 0; open < 2; open++) {
+        od_pool *pool = open_lines(0);
+
+        if (open)
+            od_queue_set_width(lines.serial, OD_UNLIMITED);
+        for (uint64_t round = 1; round <= 50; round++) {
+            atomic_store(&grants, (int)round % 4);
+            od_queue_async(lines.target, NULL, OD_QUEUE_BAND, submit_calls, calls);
+            bool all = COMES_TRUE(atomic_load(&lines.ran) == 20 * round);
+            atomic_store(&grants, -1);
+            assert_true(all);
+        }
+        assert_true(open || atomic_load(&lines.beside) == 0);
+        close_lines(pool);
+    }
 }
 
 /* ---- what was taken for a shortage ---- */
@@ -384,13 +384,12 @@ int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
     const struct CMUnitTest tests[] = {
-        MEMORY_TEST(a_closure_of_a_target_enters_no_serial_queue_for_want_of_memory),
-        MEMORY_TEST(a_submission_to_a_suspended_queue_without_memory_waits_for_who_is_inside),
+        MEMORY_TEST(what_memory_is_too_short_for_is_refused_and_runs_nowhere),
+        MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelled_without_memory),
         MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue),
         MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
-        MEMORY_TEST(what_a_stops_notification_submits_without_memory_is_given_up),
-        cmocka_unit_test(what_is_kept_in_its_own_room_runs_once_and_alone),
+        MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone),
         cmocka_unit_test(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory),
     };
     return run_guarded(tests);

@@ -40,10 +40,12 @@ typedef struct job {
     od_group *group;            /* for those that submit or wait */
     int number;
     atomic_uint begun, ended;
+    atomic_bool refused;
 } job;
 
 typedef struct {
     atomic_uint accepted;
+    atomic_uint refused; /* of these, for want of memory: they are whose they were */
     atomic_uint running_serial, running_limited; /* inside the two queues with a width */
     atomic_uint too_many;                        /* times that a width was not kept */
     atomic_uint called_off_late;                 /* timers' calls that may count as jobs, or not */
@@ -54,6 +56,9 @@ typedef struct {
 
 /* The job to submit next, counted as accepted from here on. */
 job *ledger_job(run *it, void (*body)(job *), int number);
+
+/* What became of its submission. */
+void ledger_told(job *entry, od_status status);
 
 /* The context is a job of the ledger: runs its body between two counts. */
 void run_job(void *job);

@@ -6,9 +6,8 @@
  * the stop's report in agreement with the ledger. In "queues" it means too that no target runs
  * more than it has places, barriers run alone, branches have the serial answer, and no timer is
  * early, late after its cancel, or without an end. Where a fault `starves`, closures wait
- * for nobody but their own children: threads for all who wait cannot be had, and nobody is run on
- * the stack of another. Where it is memory that is short they submit to no queue with a width: what
- * cannot be kept waits on its worker for the queue's turn, and no thread comes in that one's place.
+ * for nobody but their own children: threads for all who wait cannot be had, for want of threads or of memory
+ * for them, and nobody is run on the stack of another. A submission may be refused there for want of memory.
  *
  * Where it `lacks_records`, there may be no memory for the table of records, without which there is no
  * timer whose calls are barriers: "queues" has no timers. */

@@ -190,6 +190,7 @@ static void forget_ledger(ledger *book)
     atomic_store(&book->called_off_late, 0);
     book->accepted_before = book->ran_before = book->cancelled_before = 0;
     atomic_store(&book->accepted, 0);
+    atomic_store(&book->refused, 0);
     for (int i = 0; i < MOST_JOBS; i++) {
         atomic_store(&book->jobs[i].begun, 0);
         atomic_store(&book->jobs[i].ended, 0);

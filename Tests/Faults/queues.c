@@ -161,33 +161,23 @@ static void closure(job *entry)
     enter(node, as_barrier);
     if (prng_one_in(mine(), 6))
         fork_branches(mine());
-    if (!entry->of->fault->starves) {
-        for (uint32_t left = depth > 0 ? prng_below(mine(), 4) : 0; left > 0; left--)
-            submit(entry->of, entry->group, depth - 1);
-        if (prng_one_in(mine(), 4))
-            sync_behind(node);
-    }
+    for (uint32_t left = depth > 0 ? prng_below(mine(), 4) : 0; left > 0; left--)
+        submit(entry->of, entry->group, depth - 1);
+    if (!entry->of->fault->starves && prng_one_in(mine(), 4))
+        sync_behind(node);
     leave(node, as_barrier);
 }
 
-/* Where memory is short, what a closure submits to its own queue runs there and then: it would
- * wait for itself. So nothing that is to be alone is submitted there. */
 static void submit(run *it, od_group *group, int depth)
 {
     int node = (int)prng_below(mine(), NODES);
     bool as_barrier = prng_one_in(mine(), 20);
     od_queue *queue = tree.queues[node];
-
-    if ((as_barrier || plans[node].width == 1) && od_queue_is_current(queue)) {
-        node = APART;
-        as_barrier = false;
-        queue = tree.queues[node];
-    }
     job *entry = ledger_job(it, closure, number_of(node, as_barrier, depth));
 
     entry->group = group;
-    od_queue_async_with(queue, group, (int)prng_below(mine(), 6) - 1, as_barrier ? OD_BARRIER : 0,
-                        run_job, entry);
+    ledger_told(entry, od_queue_async_with(queue, group, (int)prng_below(mine(), 6) - 1,
+                                           as_barrier ? OD_BARRIER : 0, run_job, entry));
 }
 
 /* ---- a wave ---- */
@@ -198,7 +188,7 @@ static void from_helper(run *it, int helper)
         job *entry = ledger_job(it, closure, number_of(DEEP, false, 1));
 
         entry->group = it->groups[helper];
-        od_queue_async(tree.queues[DEEP], entry->group, OD_QUEUE_BAND, run_job, entry);
+        ledger_told(entry, od_queue_async(tree.queues[DEEP], entry->group, OD_QUEUE_BAND, run_job, entry));
     }
     for (int i = 0; i < FROM_EACH; i++) {
         submit(it, it->groups[helper], (int)prng_below(mine(), DEEPEST + 1));

@@ -24,6 +24,16 @@ job *ledger_job(run *it, void (*body)(job *), int number)
     return entry;
 }
 
+void ledger_told(job *entry, od_status status)
+{
+    ledger *book = &entry->of->book;
+
+    run_expects(status == OD_OK || status == OD_STOPPED || (status == OD_NO_MEMORY && entry->of->fault->starves),
+                "a submission says %d", (int)status);
+    atomic_fetch_add(&book->refused, status == OD_NO_MEMORY);
+    atomic_store(&entry->refused, status == OD_NO_MEMORY);
+}
+
 void run_job(void *raw)
 {
     job *entry = raw;
@@ -52,6 +62,7 @@ void ledger_settle(run *it)
 {
     ledger *book = &it->book;
     unsigned accepted = atomic_load(&book->accepted), ran = 0, open = 0;
+    unsigned refused = atomic_load(&book->refused);
 
     for (unsigned i = 0; i < accepted; i++) {
         unsigned begun = atomic_load(&book->jobs[i].begun);
@@ -61,8 +72,10 @@ void ledger_settle(run *it)
         open += begun != atomic_load(&book->jobs[i].ended);
         atomic_store(&book->jobs[i].begun, 0);
         atomic_store(&book->jobs[i].ended, 0);
+        atomic_store(&book->jobs[i].refused, false);
     }
     run_expects(open == 0, "%u jobs have begun and not ended", open);
+    accepted -= refused;
     if (ran + book->told_cancelled != accepted)
         tell_metrics(it);
     run_expects(ran + book->told_cancelled == accepted,
@@ -76,6 +89,7 @@ void ledger_settle(run *it)
     book->cancelled_before += book->told_cancelled;
     book->told_cancelled = 0;
     atomic_store(&book->accepted, 0);
+    atomic_store(&book->refused, 0);
 }
 
 /* ---- waiting, with a limit ---- */
@@ -123,7 +137,7 @@ static void submit(run *it, od_queue *queue, od_group *group, void (*body)(job *
     job *entry = ledger_job(it, body, number);
 
     entry->group = group;
-    od_queue_async(queue, group, OD_QUEUE_BAND, run_job, entry);
+    ledger_told(entry, od_queue_async(queue, group, OD_QUEUE_BAND, run_job, entry));
 }
 
 /* ---- flood: several threads submit at once, with groups and without ---- */
@@ -139,7 +153,7 @@ static void flood_from(run *it, int helper)
         if (i % 16 == 0) { /* without a queue: counted by a group all the same */
             job *entry = ledger_job(it, NULL, i);
 
-            od_pool_submit(it->pool, (od_band)(i / 16 % 5), run_job, entry);
+            ledger_told(entry, od_pool_submit(it->pool, (od_band)(i / 16 % 5), run_job, entry));
         }
     }
     roll_call(helper);
@@ -161,7 +175,7 @@ static void await_ledger(run *it)
     unsigned accepted = atomic_load(&it->book.accepted), i = 0;
 
     while (i < accepted) {
-        if (atomic_load(&it->book.jobs[i].ended) > 0) {
+        if (atomic_load(&it->book.jobs[i].ended) > 0 || atomic_load(&it->book.jobs[i].refused)) {
             i++;
             continue;
         }
@@ -277,7 +291,7 @@ static void mix_launch(run *it)
     for (int i = 0; i < 2; i++) {
         it->inner[i] = ledger_job(it, wait_for_children, i);
         it->inner[i]->group = i == 0 ? it->groups[HELPERS] : it->groups[HELPERS - 2];
-        od_queue_async(it->open, NULL, OD_QUEUE_BAND, run_job, it->inner[i]);
+        ledger_told(it->inner[i], od_queue_async(it->open, NULL, OD_QUEUE_BAND, run_job, it->inner[i]));
     }
     (void)od_queue_wait(it->other, 50 * ODI_MICROSECOND);
     it->book.told_cancelled += od_queue_cancel_all(it->other);

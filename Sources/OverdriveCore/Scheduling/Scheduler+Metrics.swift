@@ -16,7 +16,7 @@ extension Scheduler {
         public let executed: Int
         /// Closures that a cancel or a shutdown kept from running.
         public let cancelled: Int
-        /// Of the executed: those that ran on their submitter, for want of memory or of room, or on who waited for them.
+        /// Of the executed: those that ran on their submitter, for want of room, or on who waited for them.
         public let ranOnCallers: Int
         /// Closures taken from other workers: of the same node, of the nearest other node, farther away.
         public let stolen: [Int]

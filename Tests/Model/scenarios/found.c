@@ -31,29 +31,24 @@ NEVER(odi_queue_free_batches)
 NEVER(odi_queue_has_passes)
 NEVER(odi_queue_is_clear)
 NEVER(odi_queue_keep_line)
-NEVER(odi_queue_keep_in)
 NEVER(odi_queue_push)
-NEVER(odi_queue_push_if_room)
 NEVER(odi_queue_raise_all)
-NEVER(odi_queue_run_if_open)
-NEVER(odi_queue_run_uncounted)
 NEVER(odi_queue_settle)
 NEVER(odi_queue_settle_and_release)
 NEVER(odi_queue_submit_to_line)
 NEVER(odi_limit_submit)
 NEVER(odi_pool_begin)
 NEVER(odi_pool_expect)
+NEVER(odi_pool_discard)
 NEVER(odi_pool_refuse)
-NEVER(odi_pool_submit_if_kept)
+NEVER(odi_pool_submit_node)
 NEVER(odi_queue_before_drained)
 NEVER(odi_queue_cancel)
 NEVER(odi_record_withdraw)
-NEVER(odi_run_outside_of)
 NEVER(odi_target_adopt)
 NEVER(odi_target_forget)
-NEVER(odi_target_forget_need)
-NEVER(odi_target_has_deferred)
-NEVER(odi_target_is_suspended)
+NEVER(odi_pass_forget)
+NEVER(odi_pass_is_kept_back)
 NEVER(odi_targets_forked)
 NEVER(odi_watch_changed)
 NEVER(odi_worker_reserve_counts)
@@ -69,10 +64,11 @@ static od_pool pool;
 static od_queue queue;
 static odi_entry submitted[MODEL_ROWS];
 
-void odi_pool_submit(od_pool *whose, uint32_t band, odi_entry job)
+bool odi_pool_submit(od_pool *whose, uint32_t band, odi_entry job)
 {
     model_check(whose == &pool && band == 2);
     submitted[model_thread()] = job;
+    return true;
 }
 
 /* The queue is closed until its first job, whose record this opens it for. */

@@ -31,7 +31,7 @@ static bool settle(void)
 static void submit(void)
 {
     odi_lock_acquire(&inbox.lock);
-    model_check(odi_inbox_push(&inbox, (odi_entry){1, 1}));
+    model_check(odi_inbox_push(&inbox, (odi_entry){1, 1}, NULL));
     bool wants = inbox.wants;
     odi_lock_release(&inbox.lock);
     if (!wants)

@@ -9,6 +9,8 @@
 #define ODI_INJECTOR_SPARES 8
 #endif
 
+#include "doubles/lock.h"
+
 #include "queue/injector.c"
 
 #include "doubles/keep.h"
@@ -21,6 +23,14 @@ static unsigned accepted[MODEL_ROWS]; /* per thread, so that counting orders not
 static void push(unsigned n)
 {
     model_check(odi_injector_push(&injector, ledger_entry(n)));
+    accepted[model_thread()]++;
+}
+
+static odi_entry_node nodes[MODEL_ROWS];
+
+static void push_node(unsigned n)
+{
+    model_check(odi_injector_push_node(&injector, ledger_entry(n), &nodes[model_thread()]));
     accepted[model_thread()]++;
 }
 
@@ -59,6 +69,8 @@ static void verify(void)
 
 static void push_0(void) { push(0); }
 static void push_1(void) { push(1); }
+static void node_0(void) { push_node(0); }
+static void node_1(void) { push_node(1); }
 static void push_0_1(void) { push(0); push(1); }
 static void push_2(void) { push(2); }
 static void push_2_3(void) { push(2); push(3); }
@@ -69,6 +81,9 @@ static void claim_1_twice(void) { claim(1); claim(1); }
 
 /* Two producers install the first block together; a consumer looks. */
 MODEL_SCENARIO(injector_install, prepare, verify, push_0, push_1, claim_2)
+
+/* Two bring nodes along; a consumer looks. */
+MODEL_SCENARIO(injector_nodes, prepare, verify, node_0, node_1, claim_1_twice)
 
 /* One producer crosses into the second block, two consumers share the first: hand-over. */
 MODEL_SCENARIO(injector_hand_over, prepare, verify, push_0_1_2, claim_2, claim_1)
@@ -106,6 +121,11 @@ static void push_and_rely(void)
     push(0);
     relies = odi_load_seqcst(&searching, S2) != 0;
 }
+static void node_and_rely(void)
+{
+    push_node(0);
+    relies = odi_load_seqcst(&searching, S2) != 0;
+}
 static void give_back(void)
 {
     (void)odi_and_acqrel(&searching, 0, S2);
@@ -118,6 +138,7 @@ static void verify_seen(void)
     model_check(!relies || sees);
 }
 MODEL_SCENARIO(injector_ticket_counts, prepare_search, verify_seen, push_and_rely, give_back)
+MODEL_SCENARIO(injector_node_counts, prepare_search, verify_seen, node_and_rely, give_back)
 
 /* A producer has its place before the close, and then what it pushes is claimed by who closes, or is refused. */
 static void push_while_open(void)

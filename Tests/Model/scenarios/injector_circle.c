@@ -5,6 +5,8 @@
 #define ODI_INJECTOR_BLOCK 1
 #define ODI_INJECTOR_DIRECTORY 2
 
+#include "doubles/lock.h"
+
 #include "queue/injector.c"
 
 #include "doubles/injector.h"

@@ -7,6 +7,8 @@
 #define ODI_INJECTOR_BLOCK 2
 #define ODI_INJECTOR_DIRECTORY 1
 
+#include "doubles/lock.h"
+
 #include "queue/injector.c"
 
 #include "doubles/injector.h"

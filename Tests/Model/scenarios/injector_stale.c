@@ -6,6 +6,8 @@
 #define ODI_INJECTOR_BLOCK 1
 #define ODI_INJECTOR_DIRECTORY 4
 
+#include "doubles/lock.h"
+
 #include "queue/injector.c"
 
 #include "doubles/injector.h"

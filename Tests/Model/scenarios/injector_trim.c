@@ -5,6 +5,8 @@
 #define ODI_INJECTOR_DIRECTORY 4
 #define ODI_INJECTOR_SPARES 0
 
+#include "doubles/lock.h"
+
 #include "reclaim/reclaim.c"
 
 #include "queue/injector.c"

@@ -42,20 +42,21 @@ uint32_t odi_team_timer_site(odi_team *team)
     return 0;
 }
 
-bool odi_queue_has_record(od_queue *where, uint32_t key)
+bool odi_records_reserve(void)
 {
-    (void)where;
-    (void)key;
     return true;
 }
 
-bool odi_queue_submit_if_room(od_queue *where, uint32_t band, odi_entry job, odi_wait_node *room)
+void odi_records_unreserve(void)
+{
+}
+
+void odi_queue_submit_node(od_queue *where, uint32_t key, odi_entry job, odi_entry_node *node)
 {
     (void)where;
-    (void)band;
-    (void)room;
+    (void)key;
+    (void)node;
     odi_job_run(job);
-    return true;
 }
 
 /* ---- the timer's owner ---- */

@@ -1,0 +1,131 @@
+/* The line of a line: blocks, and nodes where memory is short, in one order. */
+#include "Support/memory_failure.h"
+#include "Support/prng.h"
+#include "Support/watchdog.h"
+
+#include "queue/fifo.h"
+
+enum { MOST = 300, STEPS = 400000 };
+
+static struct {
+    odi_fifo fifo;
+    uint64_t waiting[MOST]; /* what it has to hold, oldest first */
+    int count;
+    odi_entry_node nodes[MOST];
+    bool out[MOST]; /* the node is in the line */
+    uint64_t with_node[MOST]; /* and its entry */
+    uint64_t pushed;
+} line;
+
+static int free_node(void)
+{
+    for (int each = 0; each < MOST; each++) {
+        if (!line.out[each])
+            return each;
+    }
+    return -1;
+}
+
+static void push(bool with_node)
+{
+    int node = with_node ? free_node() : -1;
+    odi_entry entry = {++line.pushed, 0};
+    bool kept = odi_fifo_push(&line.fifo, entry, node >= 0 ? &line.nodes[node] : NULL);
+
+    assert_true(kept || node < 0);
+    if (!kept)
+        return;
+    line.waiting[line.count++] = entry.code;
+    if (node >= 0 && line.fifo.last == &line.nodes[node].link) {
+        line.out[node] = true;
+        line.with_node[node] = entry.code;
+    }
+}
+
+/* From here on its owner may do what he likes with it. */
+static void is_taken(uint64_t code)
+{
+    for (int each = 0; each < MOST; each++) {
+        if (line.out[each] && line.with_node[each] == code) {
+            line.out[each] = false;
+            memset(&line.nodes[each], 0xEE, sizeof line.nodes[each]);
+        }
+    }
+}
+
+static void pop(void)
+{
+    odi_entry entry, next;
+    bool had = line.count > 0;
+
+    assert_int_equal(odi_fifo_peek(&line.fifo, &next), had);
+    assert_int_equal(odi_fifo_pop(&line.fifo, &entry), had);
+    if (!had)
+        return;
+    assert_int_equal(entry.code, line.waiting[0]);
+    assert_int_equal(next.code, entry.code);
+    is_taken(entry.code);
+    memmove(line.waiting, line.waiting + 1, (size_t)--line.count * sizeof *line.waiting);
+}
+
+static bool is_third(const void *of, odi_entry entry)
+{
+    return entry.code % 3 == *(const uint64_t *)of;
+}
+
+static void sift(uint64_t rest)
+{
+    odi_fifo_sieve sieve = {.takes = is_third, .of = &rest};
+    uint32_t expected = 0;
+    int kept = 0;
+
+    odi_fifo_sift(&line.fifo, &sieve);
+    for (int each = 0; each < line.count; each++) {
+        if (line.waiting[each] % 3 != rest || expected == ODI_SIEVE_MOST) {
+            line.waiting[kept++] = line.waiting[each];
+            continue;
+        }
+        assert_true(expected < sieve.count);
+        assert_int_equal(sieve.entries[expected++].code, line.waiting[each]);
+        is_taken(line.waiting[each]);
+    }
+    assert_int_equal(sieve.count, expected);
+    line.count = kept;
+}
+
+static void what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        prng random = prng_for(seed, 0);
+
+        memset(&line, 0, sizeof line);
+        for (int step = 0; step < STEPS / 20; step++) {
+            uint64_t choice = prng_below(&random, 16);
+
+            atomic_store(&grants, prng_one_in(&random, 4) ? -1 : 0);
+            if (choice < 8 && line.count < MOST)
+                push(prng_one_in(&random, 2));
+            else if (choice < 14)
+                pop();
+            else
+                sift(prng_below(&random, 3));
+            assert_int_equal(line.fifo.count, line.count);
+        }
+        while (line.count > 0)
+            pop();
+        odi_fifo_trim(&line.fifo);
+        odi_fifo_free(&line.fifo);
+        atomic_store(&grants, -1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, memory_again),
+    };
+    return run_guarded(tests);
+}
