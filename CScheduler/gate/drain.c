@@ -206,13 +206,18 @@ ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
         odi_pool_submit_node(queue->pool, band, odi_queue_pass_of_node(queue, band), &queue->pass);
 }
 
-static void submit_pass(od_queue *queue, uint32_t band)
+/* False: by the queue's node, or kept back until that comes up. */
+static bool submit_pass(od_queue *queue, uint32_t band)
 {
-    if (!odi_pool_submit(queue->pool, band, odi_queue_pass(queue, band)))
+    bool kept = odi_pool_submit(queue->pool, band, odi_queue_pass(queue, band));
+
+    if (!kept)
         submit_by_node(queue, band);
+    return kept;
 }
 
-/* The pass of the queue's node has come up. */
+/* The pass of the queue's node has come up. Those that were kept back follow, one by the node or, where there is
+ * memory again, all of them: a pass without a node says to nobody that it has come up. */
 ODI_COLD static void came_up(od_queue *queue)
 {
     uint32_t band;
@@ -223,10 +228,13 @@ ODI_COLD static void came_up(od_queue *queue)
     }
     odi_lock_acquire(&queue->watch.lock);
     queue->pass_is_out = false;
-    bool follows = odi_pass_follows(queue, &band);
     odi_lock_release(&queue->watch.lock);
-    if (follows)
-        submit_pass(queue, band);
+    bool follows;
+    do {
+        odi_lock_acquire(&queue->watch.lock);
+        follows = !queue->pass_is_out && odi_pass_follows(queue, &band);
+        odi_lock_release(&queue->watch.lock);
+    } while (follows && submit_pass(queue, band));
 }
 
 /* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. The band
@@ -356,6 +364,6 @@ void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
         if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
             odi_target_send(queue, band);
         else
-            submit_pass(queue, band);
+            (void)submit_pass(queue, band);
     }
 }

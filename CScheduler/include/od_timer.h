@@ -48,7 +48,7 @@ typedef struct od_timer_options {
 int64_t od_timer_now(void);
 
 /* Makes a timer of a queue, which the caller keeps until `over`, and starts the pool's first thread if it has none.
- * NULL: memory is short. What is needed later, when memory may be short, the timer has. */
+ * NULL: memory is short, or no thread is to be had. What is needed later, when memory may be short, the timer has. */
 od_timer *od_timer_create(od_queue *queue, const od_timer_options *options);
 
 /* Its calls are submitted as od_queue_async_with would. */

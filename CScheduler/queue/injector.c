@@ -10,29 +10,21 @@ struct odi_block {
     ODI_LINE_ALIGNED odi_slot slots[ODI_INJECTOR_BLOCK];
 };
 
-/* A place holds the round before at the oldest: one bit would do to tell them apart. Blocks
- * are aligned to more than this. */
-enum { ROUNDS = 8 };
-
 /* The tickets of one round. */
 #define ROUND ((uint64_t)ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY)
-
-/* Added to tail by a close: places serve another round than such a ticket's, so that push finds the
- * directory full. */
-#define CLOSED (ROUND * (ROUNDS / 2))
 
 /* What a block's place holds while the block serves `ticket`'s round. */
 static uintptr_t occupant_of(const odi_block *block, uint64_t ticket)
 {
     uint64_t round = ticket / ODI_INJECTOR_BLOCK / ODI_INJECTOR_DIRECTORY;
 
-    return (uintptr_t)block | (uintptr_t)(round % ROUNDS);
+    return (uintptr_t)block | (uintptr_t)(round % ODI_INJECTOR_ROUNDS);
 }
 
 /* The block that serves `ticket`, or NULL when its place holds another round's or none. */
 static odi_block *block_for(uintptr_t occupant, uint64_t ticket)
 {
-    odi_block *block = (odi_block *)(occupant & ~(uintptr_t)(ROUNDS - 1));
+    odi_block *block = (odi_block *)(occupant & ~(uintptr_t)(ODI_INJECTOR_ROUNDS - 1));
 
     return block != NULL && occupant == occupant_of(block, ticket) ? block : NULL;
 }
@@ -136,14 +128,14 @@ static uint64_t last_ticket(const odi_injector *injector)
 {
     uint64_t tail = odi_load_relaxed(&injector->tail); /* relaxed, both: exact when nobody is pushing */
 
-    return tail - odi_load_relaxed(&injector->head) >= CLOSED ? tail - CLOSED : tail;
+    return tail - odi_load_relaxed(&injector->head) >= ODI_INJECTOR_CLOSED ? tail - ODI_INJECTOR_CLOSED : tail;
 }
 
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 {
     injector->directory =
         odi_pages_reserve(ODI_INJECTOR_DIRECTORY * sizeof *injector->directory);
-    odi_invariant(start / ROUND % ROUNDS == 0); /* the directory's zeros are that round's */
+    odi_invariant(start / ROUND % ODI_INJECTOR_ROUNDS == 0); /* the directory's zeros are that round's */
     odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it yet */
     odi_store_relaxed(&injector->head, start);
     odi_store_relaxed(&injector->spares, (odi_block *)NULL);
@@ -241,7 +233,7 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
  * heavy fence that its caller has there */
 void odi_injector_close(odi_injector *injector)
 {
-    odi_add_relaxed(&injector->tail, CLOSED);
+    odi_add_relaxed(&injector->tail, ODI_INJECTOR_CLOSED);
     odi_lock_acquire(&injector->lock);
     injector->closed = true;
     odi_lock_release(&injector->lock);
@@ -250,7 +242,7 @@ void odi_injector_close(odi_injector *injector)
 bool odi_injector_is_used_up(odi_injector *injector)
 {
     /* relaxed, all: the tickets are given, and head passes them all */
-    return odi_load_relaxed(&injector->tail) - odi_load_relaxed(&injector->head) == CLOSED &&
+    return odi_load_relaxed(&injector->tail) - odi_load_relaxed(&injector->head) == ODI_INJECTOR_CLOSED &&
            odi_load_relaxed(&injector->listed) == 0;
 }
 
@@ -380,5 +372,5 @@ bool odi_injector_has_claimable(odi_injector *injector)
 
 uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start)
 {
-    return odi_load_relaxed(&injector->tail) - start; /* relaxed: exact at quiescence */
+    return last_ticket(injector) - start;
 }

@@ -108,13 +108,23 @@ bool odi_injector_is_used_up(odi_injector *injector);
 /* Whether claim would find something: exact after a fence that its caller has with push. */
 bool odi_injector_has_claimable(odi_injector *injector);
 
-/* How many entries there seem to be; of a closed one more than there are. Anyone; a hint. */
+/* A place holds the round before at the oldest: one bit would do to tell them apart. Blocks
+ * are aligned to more than this. */
+enum { ODI_INJECTOR_ROUNDS = 8 };
+
+/* Added to tail by a close: places serve another round than such a ticket's, so that push finds the
+ * directory full. */
+#define ODI_INJECTOR_CLOSED ((uint64_t)ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY * (ODI_INJECTOR_ROUNDS / 2))
+
+/* How many entries there seem to be. Anyone; a hint. */
 static inline uint64_t odi_injector_size(odi_injector *injector)
 {
     uint64_t head = odi_load_relaxed(&injector->head); /* relaxed, all: a hint */
     uint64_t tail = odi_load_relaxed(&injector->tail);
 
-    return (tail > head ? tail - head : 0) + odi_load_relaxed(&injector->listed);
+    if (ODI_UNLIKELY(tail - head >= ODI_INJECTOR_CLOSED))
+        tail -= ODI_INJECTOR_CLOSED; /* where head is read late this is below it */
+    return ((int64_t)(tail - head) > 0 ? tail - head : 0) + odi_load_relaxed(&injector->listed);
 }
 
 /* How many entries were ever pushed. Anyone; exact when nobody is pushing. */

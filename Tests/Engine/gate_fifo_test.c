@@ -122,9 +122,40 @@ static void what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks(void 
     }
 }
 
+static bool is_later(const void *than, odi_entry entry)
+{
+    return entry.code > *(const uint64_t *)than;
+}
+
+/* A cancel takes the newest out, with the last block's only ones among them. */
+static void what_is_pushed_after_the_last_block_was_emptied_comes_once(void **state)
+{
+    (void)state;
+    for (uint64_t kept = 1; kept <= 200; kept++) {
+        odi_fifo fifo = {0};
+        odi_fifo_sieve sieve = {.takes = is_later, .of = &kept};
+        odi_entry entry;
+
+        for (uint64_t code = 1; code <= kept + 10; code++)
+            assert_true(odi_fifo_push(&fifo, (odi_entry){code, 0}, NULL));
+        odi_fifo_sift(&fifo, &sieve);
+        assert_int_equal(sieve.count, 10);
+        for (uint64_t code = 1; code <= kept; code++) {
+            assert_true(odi_fifo_pop(&fifo, &entry));
+            assert_int_equal(entry.code, code);
+        }
+        assert_true(odi_fifo_push(&fifo, (odi_entry){1000, 0}, NULL));
+        assert_true(odi_fifo_pop(&fifo, &entry));
+        assert_int_equal(entry.code, 1000);
+        assert_false(odi_fifo_pop(&fifo, &entry));
+        odi_fifo_free(&fifo);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_pushed_after_the_last_block_was_emptied_comes_once),
         cmocka_unit_test_teardown(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, memory_again),
     };
     return run_guarded(tests);

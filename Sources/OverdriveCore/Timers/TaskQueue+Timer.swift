@@ -79,7 +79,7 @@ extension TaskQueue {
                     unsafe Timer.of(context)?.deliver()
                 }
             }
-            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer") }
+            guard let handle = unsafe handle else { trap("TaskQueue.asyncAfter: memory is too short for a timer, or not one thread can be started") }
             unsafe od_timer_start(handle)
         }
 

@@ -20,6 +20,7 @@
 #include "doubles/never.h"
 #include "model/scenario.h"
 
+NEVER(odi_pool_begin)
 NEVER(odi_queue_key)
 
 static od_pool pool;
