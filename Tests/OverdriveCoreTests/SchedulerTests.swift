@@ -143,6 +143,8 @@ struct SchedulerTests {
         for _ in 0..<500 { queue.async { crowd.visit() } }
         queue.waitUntilAllTasksAreFinished()
         #expect(crowd.most <= 2)
+        try scheduler.setWorkerCount(nil)
+        #expect(scheduler.workerCount >= 1, "follows the machine's limits again")
     }
 
     // MARK: - Counts

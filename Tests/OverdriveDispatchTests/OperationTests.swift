@@ -172,6 +172,18 @@ extension DropIn {
             queue.addOperations([d], waitUntilFinished: true)
         }
 
+        @Test("removing an unfinished dependency lets its dependent go")
+        func removeDependency() {
+            let never = Operation()
+            let op = BlockOperation {}
+            op.addDependency(never)
+            queue.addOperation(op)
+            #expect(!op.isReady)
+            op.removeDependency(never)
+            op.waitUntilFinished()
+            #expect(op.dependencies == [])
+        }
+
         @Test("a cancelled operation becomes ready at once, whatever it depends on")
         func cancelledIsReady() {
             let never = Operation()

@@ -13,6 +13,10 @@ struct Program {
 
 let programs = [images(), logs(), graph(), server(), port(), numerics()]
 let asked = CommandLine.arguments.dropFirst()
+if let unknown = asked.first(where: { name in !programs.contains { $0.name == name } }) {
+    print("figures: there is no program \"\(unknown)\"; choose of \(programs.map(\.name).joined(separator: ", "))")
+    exit(2)
+}
 let rounds = max(1, ProcessInfo.processInfo.environment["ROUNDS"].flatMap { Int($0) } ?? 7)
 
 func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }
