@@ -202,7 +202,7 @@ void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
     odi_link *before = NULL, *next;
 
     for (odi_link *block = fifo->first; block != NULL && sieve->count < ODI_SIEVE_MOST; block = next) {
-        uint32_t begin = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
+        uint32_t from = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
         bool last = block == fifo->last;
 
         next = block->next;
@@ -210,7 +210,7 @@ void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
             fifo->tail = kept;
         else
             block->room = kept;
-        if (kept == begin && (!last || block->size == 0))
+        if (kept == from && (!last || block->size == 0))
             unlink_block(fifo, before, block);
         else
             before = block;

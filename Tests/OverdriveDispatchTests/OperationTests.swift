@@ -184,6 +184,17 @@ extension DropIn {
             #expect(op.dependencies == [])
         }
 
+        @Test("a cancelled dependency that is run counts as finished, and its body is skipped")
+        func cancelledDependency() {
+            let log = Log<String>()
+            let first = BlockOperation { log.note("first") }
+            let second = BlockOperation { log.note("second") }
+            second.addDependency(first)
+            first.cancel()
+            queue.addOperations([first, second], waitUntilFinished: true)
+            #expect(log.all == ["second"])
+        }
+
         @Test("a cancelled operation becomes ready at once, whatever it depends on")
         func cancelledIsReady() {
             let never = Operation()
@@ -228,6 +239,18 @@ extension DropIn {
             #expect(waiting.isFinished)
         }
 
+        @Test("cancelling one operation leaves the others")
+        func cancelOne() {
+            queue.isSuspended = true
+            let runs = Log<Int>()
+            let ops = (0..<5).map { number in BlockOperation { runs.note(number) } }
+            for op in ops { queue.addOperation(op) }
+            ops[2].cancel()
+            queue.isSuspended = false
+            queue.waitUntilAllOperationsAreFinished()
+            #expect(runs.all.sorted() == [0, 1, 3, 4])
+        }
+
         @Test("an operation that says itself when it is ready runs then")
         func ownReadiness() {
             let op = GatedOperation()
@@ -269,6 +292,24 @@ extension DropIn {
             #expect(
                 log.all == ["first barrier"] + Array(repeating: "before", count: 5) + ["barrier"]
                     + Array(repeating: "after", count: 5))
+        }
+
+        @Test("the blocks of a BlockOperation run at the same time, each once")
+        func blocks() {
+            let meeting = DispatchGroup()
+            let op = BlockOperation()
+            for _ in 0..<4 {
+                meeting.enter()
+                op.addExecutionBlock {
+                    // Each waits for all.
+                    meeting.leave()
+                    meeting.wait()
+                }
+            }
+            #expect(op.executionBlocks.count == 4)
+            queue.addOperations([op], waitUntilFinished: true)
+            let empty = BlockOperation()
+            queue.addOperations([empty], waitUntilFinished: true)
         }
 
         @Test("the current queue is the one that started the operation; main is one object")

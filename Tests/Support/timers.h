@@ -84,7 +84,7 @@ static inline void start_on(od_queue *where, probe *it, int64_t delay, int64_t i
     od_timer_start(it->timer);
 }
 
-/* A timer that nobody leads. */
+/* A timer that nobody keeps. */
 static inline void start_and_forget(od_queue *where, const od_timer_options *options)
 {
     od_timer *timer = od_timer_create(where, options);

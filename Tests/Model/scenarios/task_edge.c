@@ -3,7 +3,7 @@
  *
  * A task that was started without a queue, and whose body has returned, can be finished by its holder alone. Who
  * links an edge to it and who returns from the body may miss each other; the edge may be removed, or the task
- * finished, at the same time. Whatever happens: each dependent is released once, and nobody leads what is forgotten.
+ * finished, at the same time. Whatever happens: each dependent is released once, and nobody keeps what is forgotten.
  * The counts of references are here as they are there, so that a late access is one to freed memory.
  *
  * transcribes: Sources/Overdrive/Dependencies/Edge.swift:fire 4e8cb974
