@@ -96,8 +96,9 @@ static bool push_one(od_queue *queue, odi_entry labelled)
     odi_pushed pushed = odi_queue_push(queue, labelled, NULL);
 
     if (ODI_UNLIKELY(pushed == ODI_NO_ROOM)) {
-        expect(pool, !odi_record_withdraw(odi_record_unlabel(&labelled)));
-        odi_job_discard(labelled); /* a cancel has counted it */
+        odi_record *record = odi_record_unlabel(&labelled);
+
+        expect(pool, !odi_record_withdraw(record, labelled));
     }
     return pushed != ODI_NO_LINE;
 }

@@ -126,14 +126,11 @@ static void run_in_order(od_queue *queue, bool barrier, odi_entry labelled)
     od_queue_sync_end(&scope);
 }
 
-/* Takes the count of a job back that is refused. False: a cancel has counted it, and it is gone. */
+/* Takes the count of a job back that is refused, and its label off. False: a cancel has counted it, and it is gone. */
 static bool take_back(odi_record *record, odi_entry labelled)
 {
-    if (odi_record_withdraw(record))
-        return true;
     (void)odi_record_unlabel(&labelled);
-    odi_job_discard(labelled);
-    return false;
+    return odi_record_withdraw(record, labelled);
 }
 
 /* Counts the job and decides. False: the record was closed before. *status: memory is short. */
@@ -207,7 +204,7 @@ static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
         if (*status != OD_OK)
             return odi_pool_refuse(queue->pool, *status, job) == OD_STOPPED;
         done = try_once(queue, group, record, labelled, overflow, &decided, status);
-        if (!done || decided == REFUSED)
+        if (!done)
             (void)odi_record_unlabel(&labelled);
     }
     return decided != REFUSED;

@@ -251,10 +251,7 @@ ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *grou
 /* The record has counted the job, and nothing can keep it. */
 ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
 {
-    if (odi_record_withdraw(record))
-        return OD_NO_MEMORY;
-    odi_job_discard(job); /* a cancel has counted it */
-    return OD_OK;
+    return odi_record_withdraw(record, job) ? OD_NO_MEMORY : OD_OK;
 }
 
 /* Puts a job that its record has counted where it waits. False: nothing can keep it, or it is cancelled. */

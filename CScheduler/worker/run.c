@@ -280,9 +280,23 @@ static bool discard_from(odi_record *record)
     return counted;
 }
 
-bool odi_record_withdraw(odi_record *record)
+bool odi_record_withdraw(odi_record *record, odi_entry job)
 {
-    return !discard_from(record);
+    bool drained = false;
+
+    odi_lock_acquire(&cancel_lock);
+    bool counted = is_cancelled(record);
+    odi_watchers watchers = odi_record_watchers(record);
+    if (!counted)
+        drained = odi_record_subtract(record, 1);
+    odi_lock_release(&cancel_lock);
+    if (drained)
+        odi_record_drained(record, watchers);
+    if (counted) {
+        odi_job_discard(job); /* first: who waits for the record finds the job gone */
+        odi_record_complete(record, 1);
+    }
+    return !counted;
 }
 
 void odi_run_discard(odi_team *team, odi_entry job)

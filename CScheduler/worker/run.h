@@ -93,9 +93,9 @@ uint64_t odi_records_running_outside(odi_record *first, odi_record_walk *next);
  * False: it was cancelled, and is discarded. */
 bool odi_run_outside(odi_team *team, odi_entry job);
 
-/* Takes back the count of a job that is not to run for now. False: a cancel has counted it
- * meanwhile, and it is to be discarded. */
-bool odi_record_withdraw(odi_record *record);
+/* Takes back the count of a job, without its label, that is not to run for now. False: a cancel has counted it
+ * meanwhile, and it is discarded. */
+bool odi_record_withdraw(odi_record *record, odi_entry job);
 
 /* Discards a labelled job of a pool that stops, and counts it as cancelled unless a cancel of
  * its record has. What the engine submitted to itself is run: a line's drainer sees
