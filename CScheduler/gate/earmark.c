@@ -204,7 +204,7 @@ static void take_back(od_queue *awaited, od_queue *queue)
     if (!at_once)
         want_back(queue, &mine);
     settle_both(awaited, queue);
-    if (has_callers) /* as above */
+    if (has_callers) /* who has a permit then gives nothing back: see callers.c */
         odi_queue_return_reserved(queue);
     if (at_once)
         return;

@@ -205,7 +205,7 @@ static void tell(odi_record *record, odi_watchers watchers)
 /* The last outstanding job of a watched record is done. The watch ends first, so that the
  * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
  * because the record may have been reaped and have jobs and watchers of its next generation. A
- * count that a late submitter takes back (odi_record_add's false) may hide that generation's last
+ * count that a late submitter takes back (odi_record_count's false) may hide that generation's last
  * job from its watchers, so these are told too. Queues and groups that are gone do not mind. */
 ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
 {

@@ -91,7 +91,8 @@ od_status odi_pool_refuse(od_pool *pool, od_status status, odi_entry job);
 /* The same for who knows no error: Swift. A refusal ends the process with a sentence. */
 void odi_pool_expect(od_pool *pool, od_status status);
 
-/* Queues a labelled job from whichever thread this is. False: memory is short, and nothing has happened. */
+/* Queues a labelled job from whichever thread this is, or discards it where the pool's stop is past its deadline.
+ * False: memory is short, and nothing has happened. */
 bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job);
 
 /* The same with a node, where memory is short. */

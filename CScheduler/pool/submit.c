@@ -50,11 +50,13 @@ void odi_pool_expect(od_pool *pool, od_status status)
 }
 
 /* The pool is past its deadline, and nobody looks for what this worker has just pushed, unless the stop has taken
- * it already: with it what lay above. (Running it here would never end where jobs submit themselves again.) */
+ * it already: with it what lay above. (Running it here would never end where jobs submit themselves again.) What is
+ * taken back is the oldest, and the stop is to find the newest then: who sees the take sees the push (D3). */
 ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band, size_t pushed)
 {
     odi_entry job;
 
+    odi_fence_release(D3);
     for (; pushed > 0 && odi_deque_take(&worker->deques[band], &job); pushed--)
         odi_pool_discard(pool, job);
 }

@@ -304,8 +304,9 @@ size_t odi_deque_steal(odi_deque *deque, odi_entry *entries, size_t most)
 
 size_t odi_deque_size(odi_deque *deque)
 {
-    int64_t top = odi_load_relaxed(&deque->top); /* relaxed, both: a hint, rechecked by use */
-    int64_t size = distance(top, odi_load_relaxed(&deque->bottom));
+    /* An owner who has taken behind a release fence has pushed before: what he left is seen (D3). */
+    int64_t top = odi_load_acquire(&deque->top, D3);
+    int64_t size = distance(top, odi_load_relaxed(&deque->bottom)); /* relaxed: a hint, rechecked by use */
 
     return size > 0 ? (size_t)size : 0;
 }

@@ -15,6 +15,8 @@
  * Edges    D1  push -> take, steal       release/acquire   the entry's words are readable
  *          D2  grow, shrink -> steal     release/acquire   the ring's slots are readable
  *          D3  take, steal -> push       release/acquire   the slot may be written again
+ *              take -> size              release/acquire   whoever sees a take behind a release
+ *                                                          fence sees what was pushed before it
  *          D4  take <-> steal            one CAS on top    one winner per index
  *          D6  take_wanted <-> steal     heavy/light fence the thief sees the lower bottom, or the
  *                                                          owner how far that thief can reach

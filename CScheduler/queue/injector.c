@@ -123,14 +123,6 @@ static odi_block *block_new(odi_injector *injector)
 
 /* ---- life ---- */
 
-/* The tickets that were given. */
-static uint64_t last_ticket(const odi_injector *injector)
-{
-    uint64_t tail = odi_load_relaxed(&injector->tail); /* relaxed, both: exact when nobody is pushing */
-
-    return tail - odi_load_relaxed(&injector->head) >= ODI_INJECTOR_CLOSED ? tail - ODI_INJECTOR_CLOSED : tail;
-}
-
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 {
     injector->directory =
@@ -163,9 +155,11 @@ void odi_injector_free(odi_injector *injector)
     if (injector->directory == NULL)
         return;
     /* Installed are the blocks from head's to tail's, and no other. relaxed: nobody else. */
-    uint64_t head = odi_load_relaxed(&injector->head) / ODI_INJECTOR_BLOCK;
-    uint64_t tail = last_ticket(injector) / ODI_INJECTOR_BLOCK;
-    for (uint64_t block = head; block <= tail; block++) {
+    uint64_t head = odi_load_relaxed(&injector->head);
+    uint64_t tail = odi_load_relaxed(&injector->tail);
+    if (tail - head >= ODI_INJECTOR_CLOSED)
+        tail -= ODI_INJECTOR_CLOSED;
+    for (uint64_t block = head / ODI_INJECTOR_BLOCK; block <= tail / ODI_INJECTOR_BLOCK; block++) {
         uint64_t ticket = block * ODI_INJECTOR_BLOCK;
 
         odi_pages_free(
@@ -368,9 +362,4 @@ bool odi_injector_has_claimable(odi_injector *injector)
 
     /* relaxed: the caller's fence */
     return odi_load_relaxed(&injector->listed) > 0 || look_from(injector, &head, &oldest, 1) > 0;
-}
-
-uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start)
-{
-    return last_ticket(injector) - start;
 }

@@ -15,7 +15,8 @@
  * Owns     its directory and blocks, and no nodes.
  * Never    knows what an entry means, or who waits; allocates per entry; waits. A producer
  *          that is stopped between claiming and writing holds back what came after it.
- * Threads  push, is_empty: anyone. claim, has_claimable: inside a read section.
+ *          Closed, it takes nothing more, and gives out what it has.
+ * Threads  push, push_node, close, is_used_up, size: anyone. claim, has_claimable: inside a read section.
  *
  * Edges    J1  push -> claim              release/acquire   the slot's context is readable
  *          J2  install -> push, claim     release/acquire   the block's slots are zero
@@ -25,8 +26,10 @@
  *          J5  recycle -> install         release/acquire   the directory's place is free
  *                                                           and its count zero
  *          J6  push -> claim              release/acquire   tail's tickets have blocks
+ *          J7  spares, trimming           release/acquire   a block is its taker's
  *
- * Invariants  (1) head <= tail; (2) tickets of [head, tail) have an installed block;
+ * Invariants  (1) head <= tail; (2) tickets of [head, tail) have an installed block (a close has put
+ *             tail ODI_INJECTOR_CLOSED beyond the last of them);
  *             (3) a block is spare or installed or retired, never two of these.
  */
 #ifndef ODI_QUEUE_INJECTOR_H
@@ -87,8 +90,8 @@ bool odi_injector_init(odi_injector *injector, uint64_t start, int node);
  * odi_reclaim_drain must have returned. */
 void odi_injector_free(odi_injector *injector);
 
-/* Adds an entry at the end. Returns false, keeping nothing, when memory is short or 2^28
- * entries wait. Anyone. The size counts it by a seq_cst read-modify-write (S2) before claim can
+/* Adds an entry at the end. Returns false, keeping nothing, when memory is short, 2^28 entries
+ * wait, or it is closed. Anyone. The size counts it by a seq_cst read-modify-write (S2) before claim can
  * find it. */
 bool odi_injector_push(odi_injector *injector, odi_entry entry);
 
@@ -126,9 +129,6 @@ static inline uint64_t odi_injector_size(odi_injector *injector)
         tail -= ODI_INJECTOR_CLOSED; /* where head is read late this is below it */
     return ((int64_t)(tail - head) > 0 ? tail - head : 0) + odi_load_relaxed(&injector->listed);
 }
-
-/* How many entries were ever pushed. Anyone; exact when nobody is pushing. */
-uint64_t odi_injector_pushed(odi_injector *injector, uint64_t start);
 
 #pragma GCC visibility pop
 

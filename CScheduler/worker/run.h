@@ -42,14 +42,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Counts a submission to the record of the worker's own run without touching its job count.
- * False: the record is another, or has flags; the caller counts on the job count. Owner. */
+/* Tells the job count of the run's record of some submissions to come. False: the record has flags. Owner. */
 bool odi_worker_reserve_counts(odi_worker *worker);
 
 #define ODI_RUN_COUNTED UINT64_C(1)
 #define ODI_RUN_FLUSHING UINT64_C(2)
 #define ODI_RUN_HELD_ONE UINT64_C(4)
 
+/* Counts a submission to the record of the worker's own run without touching its job count.
+ * False: the record is another, or has flags; the caller counts on the job count. Owner. */
 ODI_HOT_INLINE bool odi_worker_use_reserved(odi_worker *worker, odi_record *record)
 {
     if (worker->run_record != record)

@@ -210,8 +210,8 @@ ODI_HOT_INLINE void odi_site_mark(odi_site *site, uint32_t band)
         odi_or_relaxed(&site->bands, 1u << band);
 }
 
-/* Puts a job into a site's injector and marks its band. False: memory is short. The caller
- * publishes. */
+/* Puts a job into a site's injector and marks its band. False: memory is short, or a stop has closed the
+ * injector. The caller publishes. */
 ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry)
 {
     bool pushed = odi_injector_push(&site->injectors[band], entry);

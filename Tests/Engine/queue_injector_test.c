@@ -95,7 +95,7 @@ static void entries_come_out_in_order_across_blocks(void **state)
             claim_all(from, from + 11, most);
             from += 11;
         }
-        assert_int_equal(odi_injector_pushed(&injector, 0), from);
+        assert_int_equal(odi_load_relaxed(&injector.tail), from);
     }
 }
 
@@ -139,11 +139,31 @@ static void a_closed_injector_refuses_and_gives_out_what_it_has(void **state)
     (void)state;
     push_all(0, 20); /* into a third block */
     odi_injector_close(&injector);
+    assert_int_equal(odi_injector_size(&injector), 20);
     assert_false(odi_injector_push(&injector, entry_of(999)));
     claim_all(0, 20, 3);
     assert_true(odi_injector_is_used_up(&injector));
+    assert_int_equal(odi_injector_size(&injector), 0);
     assert_false(odi_injector_push(&injector, entry_of(999)));
     assert_int_equal(claim(&entry, 1), 0);
+}
+
+/* Whoever has closed it waits until it is used up, and then gives back what a refused node's owner frees. */
+static void a_closed_injector_is_not_used_up_while_a_node_waits_and_takes_no_other(void **state)
+{
+    odi_entry_node before, after;
+    odi_entry entry;
+
+    (void)state;
+    assert_true(odi_injector_push_node(&injector, entry_of(0), &before));
+    odi_injector_close(&injector);
+    assert_false(odi_injector_push_node(&injector, entry_of(1), &after));
+    assert_int_equal(odi_injector_size(&injector), 1);
+    assert_false(odi_injector_is_used_up(&injector));
+    assert_int_equal(claim(&entry, 4), 1);
+    assert_int_equal(entry.context, entry_of(0).context);
+    assert_true(odi_injector_is_used_up(&injector));
+    assert_int_equal(odi_injector_size(&injector), 0);
 }
 
 static void a_used_up_block_serves_again(void **state)
@@ -285,6 +305,7 @@ int main(void)
         INJECTOR_TEST(a_claim_never_crosses_a_block),
         INJECTOR_TEST(a_full_directory_refuses_and_keeps_what_it_has),
         INJECTOR_TEST(a_closed_injector_refuses_and_gives_out_what_it_has),
+        INJECTOR_TEST(a_closed_injector_is_not_used_up_while_a_node_waits_and_takes_no_other),
         INJECTOR_TEST(a_used_up_block_serves_again),
         INJECTOR_TEST(a_partly_read_block_is_not_recycled),
         INJECTOR_TEST(too_many_spares_are_given_back_in_one_batch),

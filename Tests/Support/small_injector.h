@@ -12,7 +12,6 @@
 #define odi_injector_push small_push
 #define odi_injector_claim small_claim
 #define odi_injector_has_claimable small_has_claimable
-#define odi_injector_pushed small_pushed
 #include "queue/injector.c"
 
 static odi_injector injector;

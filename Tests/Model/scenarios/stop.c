@@ -262,6 +262,22 @@ static void verify_counted_beside_a_stuck_one(void)
 MODEL_SCENARIO(stop_now_of_a_stuck_pool_against_submit, prepare_stuck, verify_counted_beside_a_stuck_one,
                submitter, stopper_now)
 
+/* The stuck job submits behind what lies in its worker's deque, and past the deadline takes the oldest back: the
+ * stop finds the other one (D3). */
+static void prepare_stuck_with_a_job(void)
+{
+    prepare_stuck();
+    submitted[MODEL_ROWS - 1][0]++;
+    model_check(odi_deque_push(&worker_itself->deques[0], job(0)));
+}
+static void stuck_job(void)
+{
+    odi_worker_self = worker_itself;
+    submit(1);
+}
+MODEL_SCENARIO(stop_now_against_a_stuck_job_that_submits, prepare_stuck_with_a_job,
+               verify_counted_beside_a_stuck_one, stuck_job, stop_at_its_deadline)
+
 /* Two stops: one of them does it, the other waits for it and reads its report (P2). */
 static od_stop_report reports[2];
 static od_status statuses[2];
