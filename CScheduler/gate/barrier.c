@@ -36,8 +36,7 @@ static void look_outside(od_queue *queue)
 /* No new job is counted on a record from here on. Lock held, and the inbox's. */
 static void close_records(od_queue *queue)
 {
-    for (uint32_t key = 0; key < ODI_KEYS; key++)
-        (void)odi_swap_acqrel(&queue->current[key], (odi_record *)NULL, L5);
+    odi_queue_close_current(queue);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
         odi_or_seqcst(&record->flags, ODI_RECORD_STALE, L2);
     queue->before = queue->records;

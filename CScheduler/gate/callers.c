@@ -28,7 +28,7 @@ static void line_up(od_queue *queue, odi_wait_node *waiting, odi_reserved *reser
         *reserved = odi_inbox_take_reserved(&queue->inbox);
     odi_lock_release(&queue->inbox.lock);
     if (ODI_UNLIKELY(waiting->through != NULL))
-        waiting->through->callers_in_line++;
+        waiting->through->more->callers_in_line++;
 }
 
 void odi_queue_line_up_caller(od_queue *queue, odi_wait_node *caller)
@@ -42,7 +42,7 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
     odi_reserved reserved = {0};
 
     queue->gate.barriers += waiting->exclusive;
-    if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->awaited > 0))
+    if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->more->awaited > 0))
         odi_earmark_list(waiting);
     else
         line_up(queue, waiting, &reserved);

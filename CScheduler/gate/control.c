@@ -252,8 +252,7 @@ uint64_t odi_queue_cancel(od_queue *queue)
 
     odi_lock_acquire(&queue->inbox.lock); /* nothing is counted in advance meanwhile */
     odi_reserved reserved = odi_inbox_take_reserved(&queue->inbox);
-    for (uint32_t key = 0; key < ODI_KEYS; key++)
-        (void)odi_swap_acqrel(&queue->current[key], (odi_record *)NULL, L5);
+    odi_queue_close_current(queue);
     /* relaxed: set under this lock. Behind the first one that a cancel has closed are others. */
     for (odi_record *record = queue->records;
          record != NULL && !(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED);

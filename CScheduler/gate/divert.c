@@ -47,7 +47,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
 
     if (ODI_UNLIKELY(queue->gate.earmarks > 0))
         odi_earmark_settle(queue);
-    if (ODI_UNLIKELY(queue->first_submitter != NULL))
+    if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
         odi_limit_admit(queue);
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
     uint64_t waiting = queue->line.count + queue->early.count + queue->back;
@@ -58,14 +58,14 @@ odi_settlement odi_queue_settle(od_queue *queue)
         waiting = (uint64_t)odi_queue_offered(queue);
     bool lets_through = front != ODI_FRONT_HELD || odi_queue_offered(queue) > 0;
     queue->drainers_waiting += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
-                                                     queue->awaited_passes > 0);
+                                                     queue->gate.earmarks > 0 && queue->more->awaited_passes > 0);
     queue->inbox.wants = odi_gate_wants_drainer(&queue->gate, front);
     if (waiting <= queue->child_passes) /* passes of queues on this one are not the queue's own jobs */
         settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
     if (waiting == 0 && queue->gate.held == 0) {
         odi_fifo_trim(&queue->inbox.fifo);
         odi_fifo_trim(&queue->line);
-        odi_queue_free_batches(queue);
+        odi_queue_free((void **)&queue->batches);
     }
     odi_lock_release(&queue->inbox.lock);
     if (ODI_UNLIKELY(queue->raised != 0))
@@ -241,7 +241,7 @@ static void sift(od_queue *queue, odi_fifo_sieve *sieve)
     uint32_t before = sieve->count;
     for (int each = 0; each < odi_queue_drain_batches(queue); each++)
         sift_batch(&queue->batches[each], sieve);
-    queue->back -= sieve->count - before;
+    queue->back = (uint8_t)(queue->back - (sieve->count - before));
     odi_fifo_sift(&queue->line, sieve);
     odi_lock_acquire(&queue->inbox.lock);
     odi_fifo_sift(&queue->inbox.fifo, sieve);

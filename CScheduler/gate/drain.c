@@ -150,7 +150,7 @@ static bool linger(od_queue *queue)
 static void let_the_other(od_queue *queue)
 {
     /* relaxed, all: hints */
-    uint32_t before = odi_load_relaxed(&queue->takes), now;
+    uint16_t before = odi_load_relaxed(&queue->takes), now;
 
     if (odi_load_relaxed(&queue->reach) < ODI_DRAIN_BATCH_MOST - 1 ||
         !odi_load_relaxed(&odi_worker_self->team->may_spin) || others_wait(queue))

@@ -28,7 +28,7 @@ enum { ODI_DRAIN_BATCH_MOST = 16 };
 
 typedef struct {
     const void *owner; /* the drainer that may still claim from it; NULL: none */
-    uint32_t since;    /* the line's count of takes when it was offered */
+    uint16_t since;    /* the line's count of takes when it was offered */
     int32_t next, end; /* of what was taken back: [next, end) */
     odi_entry entries[ODI_DRAIN_BATCH_MOST];
     /* Apart from what others look at: written with each claim. */

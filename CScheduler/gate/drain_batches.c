@@ -63,15 +63,6 @@ static void have_batches(od_queue *queue)
         memset(queue->batches, 0, size);
 }
 
-void odi_queue_free_batches(od_queue *queue)
-{
-    odi_drain_batch *batches = queue->batches;
-
-    queue->batches = NULL;
-    odi_fence_compiler(); /* a fork in between: the child finds nothing that is freed */
-    free(batches);
-}
-
 int32_t odi_queue_offered(const od_queue *queue)
 {
     int32_t offered = 0;
@@ -83,7 +74,7 @@ int32_t odi_queue_offered(const od_queue *queue)
 
 static void take_back(od_queue *queue, odi_drain_batch *batch)
 {
-    queue->back += (uint32_t)odi_drain_batch_take_back(batch);
+    queue->back = (uint8_t)(queue->back + odi_drain_batch_take_back(batch));
 }
 
 void odi_queue_take_back(od_queue *queue)
@@ -115,7 +106,7 @@ bool odi_queue_peek(od_queue *queue, odi_entry *entry)
 /* relaxed, all: written under the lock, or by the drainer alone (Q3) */
 void odi_queue_call_in(od_queue *queue)
 {
-    uint32_t takes = odi_load_relaxed(&queue->takes) + 1;
+    uint16_t takes = (uint16_t)(odi_load_relaxed(&queue->takes) + 1);
     odi_entry next;
 
     odi_store_relaxed(&queue->takes, takes);
@@ -124,7 +115,7 @@ void odi_queue_call_in(od_queue *queue)
     for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
         odi_drain_batch *batch = &queue->batches[each];
 
-        if (ODI_UNLIKELY(batch->owner != NULL && takes - batch->since > PASSED_OVER))
+        if (ODI_UNLIKELY(batch->owner != NULL && (uint16_t)(takes - batch->since) > PASSED_OVER))
             take_back(queue, batch);
     }
     if (queue->back == 0 && (!odi_queue_peek(queue, &next) || odi_entry_is_barrier(next)))
@@ -193,7 +184,7 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
         if (batch->end == 0)
             return;
     } else
-        queue->back -= (uint32_t)odi_drain_batch_count(batch);
+        queue->back = (uint8_t)(queue->back - odi_drain_batch_count(batch));
     batch->owner = drainer;
     batch->since = odi_load_relaxed(&queue->takes); /* relaxed: written under the lock */
     taken->batch = batch;
@@ -217,5 +208,5 @@ void odi_queue_measure(od_queue *queue, uint64_t ticks)
     else if (ticks > LONG_UNITS * od_loop_unit())
         reach = 0;
     if (reach != before)
-        odi_store_relaxed(&queue->reach, reach);
+        odi_store_relaxed(&queue->reach, (int8_t)reach);
 }

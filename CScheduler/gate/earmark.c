@@ -31,10 +31,10 @@ static bool come_back(od_queue *queue)
 
 static void let_callers_in(od_queue *queue, od_queue *awaited)
 {
-    while (awaited->first_caller != NULL && odi_gate_enter_earmarked(&queue->gate)) {
-        odi_wait_node *caller = awaited->first_caller;
+    while (awaited->more->first_caller != NULL && odi_gate_enter_earmarked(&queue->gate)) {
+        odi_wait_node *caller = awaited->more->first_caller;
 
-        awaited->first_caller = caller->next;
+        awaited->more->first_caller = caller->next;
         odi_wait_node_grant(caller);
     }
 }
@@ -42,33 +42,33 @@ static void let_callers_in(od_queue *queue, od_queue *awaited)
 ODI_COLD void odi_earmark_settle(od_queue *queue)
 {
     odi_gate_recount(&queue->gate);
-    while (queue->first_back != NULL && come_back(queue)) {
-        odi_wait_node *holder_back = queue->first_back;
+    while (queue->more->first_back != NULL && come_back(queue)) {
+        odi_wait_node *holder_back = queue->more->first_back;
 
-        queue->first_back = holder_back->next;
+        queue->more->first_back = holder_back->next;
         queue->gate.returning--;
         odi_wait_node_grant(holder_back);
     }
-    for (od_queue *each = queue->first_awaited; each != NULL; each = each->next_awaited)
+    for (od_queue *each = queue->more->first_awaited; each != NULL; each = each->more->next_awaited)
         let_callers_in(queue, each);
 }
 
 ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
 {
-    od_queue **link = &queue->first_awaited, *awaited;
+    od_queue **link = &queue->more->first_awaited, *awaited;
     uint32_t band;
 
-    if (queue->awaited_passes == 0 || !odi_gate_may_take_earmarked(&queue->gate))
+    if (queue->more->awaited_passes == 0 || !odi_gate_may_take_earmarked(&queue->gate))
         return false;
     while (!odi_pass_follows(*link, &band))
-        link = &(*link)->next_awaited;
+        link = &(*link)->more->next_awaited;
     awaited = *link;
-    queue->awaited_passes--;
+    queue->more->awaited_passes--;
     *pass = odi_queue_pass(awaited, band);
-    *link = awaited->next_awaited; /* to the end: each of them in turn */
-    awaited->next_awaited = NULL;
+    *link = awaited->more->next_awaited; /* to the end: each of them in turn */
+    awaited->more->next_awaited = NULL;
     while (*link != NULL)
-        link = &(*link)->next_awaited;
+        link = &(*link)->more->next_awaited;
     *link = awaited;
     return true;
 }
@@ -80,11 +80,11 @@ void odi_earmark_list(odi_wait_node *caller)
     od_queue *awaited = caller->through;
 
     caller->next = NULL;
-    if (awaited->first_caller == NULL)
-        awaited->first_caller = caller;
+    if (awaited->more->first_caller == NULL)
+        awaited->more->first_caller = caller;
     else
-        awaited->last_caller->next = caller;
-    awaited->last_caller = caller;
+        awaited->more->last_caller->next = caller;
+    awaited->more->last_caller = caller;
 }
 
 static bool goes_through(const void *awaited, odi_entry entry)
@@ -100,7 +100,7 @@ static void take_out(od_queue *awaited, odi_fifo *line)
     do {
         sieve.count = 0;
         odi_fifo_sift(line, &sieve);
-        awaited->callers_in_line -= sieve.count;
+        awaited->more->callers_in_line -= sieve.count;
         for (uint32_t each = 0; each < sieve.count; each++)
             odi_earmark_list(odi_wait_node_of(sieve.entries[each]));
     } while (sieve.count == ODI_SIEVE_MOST);
@@ -108,20 +108,20 @@ static void take_out(od_queue *awaited, odi_fifo *line)
 
 static void begin_waiting(od_queue *queue, od_queue *awaited)
 {
-    od_queue **link = &queue->first_awaited;
+    od_queue **link = &queue->more->first_awaited;
 
-    if (awaited->awaited++ > 0)
+    if (awaited->more->awaited++ > 0)
         return;
     while (*link != NULL)
-        link = &(*link)->next_awaited;
+        link = &(*link)->more->next_awaited;
     *link = awaited;
-    awaited->next_awaited = NULL;
+    awaited->more->next_awaited = NULL;
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        queue->awaited_passes += awaited->kept_back[band];
-        awaited->passed_over[band] = awaited->passes[band] - awaited->kept_back[band];
+        queue->more->awaited_passes += awaited->kept_back[band];
+        awaited->more->passed_over[band] = awaited->passes[band] - awaited->kept_back[band];
         awaited->passes[band] = awaited->kept_back[band];
     }
-    if (awaited->callers_in_line > 0) {
+    if (awaited->more->callers_in_line > 0) {
         take_out(awaited, &queue->line);
         odi_lock_acquire(&queue->inbox.lock);
         take_out(awaited, &queue->inbox.fifo);
@@ -134,23 +134,23 @@ static void begin_waiting(od_queue *queue, od_queue *awaited)
 /* What is left of it goes into the target's line. Returns whether callers do. */
 static bool end_waiting(od_queue *queue, od_queue *awaited)
 {
-    od_queue **link = &queue->first_awaited;
+    od_queue **link = &queue->more->first_awaited;
     odi_wait_node *caller;
 
-    if (awaited->awaited == 0 || --awaited->awaited > 0) /* 0: in a forked child */
+    if (awaited->more->awaited == 0 || --awaited->more->awaited > 0) /* 0: in a forked child */
         return false;
     while (*link != awaited)
-        link = &(*link)->next_awaited;
-    *link = awaited->next_awaited;
+        link = &(*link)->more->next_awaited;
+    *link = awaited->more->next_awaited;
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        queue->awaited_passes -= awaited->kept_back[band];
-        awaited->passes[band] += awaited->passed_over[band];
-        awaited->passed_over[band] = 0;
+        queue->more->awaited_passes -= awaited->kept_back[band];
+        awaited->passes[band] += awaited->more->passed_over[band];
+        awaited->more->passed_over[band] = 0;
     }
     odi_target_line_up_kept(awaited, queue);
-    bool has_callers = awaited->first_caller != NULL;
-    while ((caller = awaited->first_caller) != NULL) {
-        awaited->first_caller = caller->next;
+    bool has_callers = awaited->more->first_caller != NULL;
+    while ((caller = awaited->more->first_caller) != NULL) {
+        awaited->more->first_caller = caller->next;
         odi_queue_line_up_caller(queue, caller);
     }
     return has_callers;
@@ -185,11 +185,11 @@ static void want_back(od_queue *queue, odi_wait_node *holder_back)
 {
     odi_store_relaxed(&holder_back->granted, 0); /* relaxed: the lock carries it */
     holder_back->next = NULL;
-    if (queue->first_back == NULL)
-        queue->first_back = holder_back;
+    if (queue->more->first_back == NULL)
+        queue->more->first_back = holder_back;
     else
-        queue->last_back->next = holder_back;
-    queue->last_back = holder_back;
+        queue->more->last_back->next = holder_back;
+    queue->more->last_back = holder_back;
     queue->gate.returning++;
 }
 
@@ -239,11 +239,4 @@ void odi_earmark_take_back(odi_earmarks *earmarks)
         if (given & 1)
             take_back(below, each);
     }
-}
-
-void odi_earmark_forget(od_queue *queue)
-{
-    queue->first_back = queue->first_caller = NULL;
-    queue->first_awaited = NULL;
-    queue->awaited_passes = queue->awaited = queue->callers_in_line = 0;
 }

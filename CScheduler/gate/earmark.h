@@ -49,9 +49,6 @@ bool odi_earmark_pop(od_queue *queue, odi_entry *pass);
 /* A sync caller through a queue that is waited for. */
 void odi_earmark_list(odi_wait_node *caller);
 
-/* In a forked child. */
-void odi_earmark_forget(od_queue *queue);
-
 #pragma GCC visibility pop
 
 #endif

@@ -16,7 +16,7 @@ static uint64_t waiting(const od_queue *queue)
 
 static bool is_full(const od_queue *queue)
 {
-    return queue->first_submitter != NULL || waiting(queue) >= queue->pending_limit;
+    return odi_limit_is_awaited(queue) || waiting(queue) >= queue->pending_limit;
 }
 
 /* ---- submitters who wait ---- */
@@ -24,18 +24,18 @@ static bool is_full(const od_queue *queue)
 static void append(od_queue *queue, odi_wait_node *submitter, odi_entry labelled)
 {
     *submitter = (odi_wait_node){.job = labelled};
-    if (queue->first_submitter == NULL)
-        queue->first_submitter = submitter;
+    if (queue->more->first_submitter == NULL)
+        queue->more->first_submitter = submitter;
     else
-        queue->last_submitter->next = submitter;
-    queue->last_submitter = submitter;
+        queue->more->last_submitter->next = submitter;
+    queue->more->last_submitter = submitter;
 }
 
 static odi_wait_node *take_first(od_queue *queue)
 {
-    odi_wait_node *first = queue->first_submitter;
+    odi_wait_node *first = queue->more->first_submitter;
 
-    queue->first_submitter = first->next;
+    queue->more->first_submitter = first->next;
     return first;
 }
 
@@ -45,7 +45,7 @@ ODI_COLD void odi_limit_admit(od_queue *queue)
 {
     if (waiting(queue) > queue->pending_limit / 2)
         return;
-    while (queue->first_submitter != NULL && waiting(queue) < queue->pending_limit) {
+    while (odi_limit_is_awaited(queue) && waiting(queue) < queue->pending_limit) {
         odi_wait_node *first = take_first(queue);
 
         if (ODI_LIKELY(odi_inbox_add(&queue->inbox, first->job, NULL)))
@@ -57,7 +57,9 @@ ODI_COLD void odi_limit_admit(od_queue *queue)
 
 ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve)
 {
-    odi_wait_node **link = &queue->first_submitter, *last = NULL;
+    if (!odi_limit_is_awaited(queue))
+        return;
+    odi_wait_node **link = &queue->more->first_submitter, *last = NULL;
 
     while (*link != NULL) {
         odi_wait_node *each = *link;
@@ -71,7 +73,7 @@ ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve)
         sieve->entries[sieve->count++] = each->job;
         odi_wait_node_grant(each);
     }
-    queue->last_submitter = last;
+    queue->more->last_submitter = last;
 }
 
 /* ---- submitting ---- */
@@ -214,10 +216,10 @@ od_status odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 {
     od_status status = OD_OK;
 
-    if (submit(queue, group, key, job, queue->overflow, &status) || status != OD_OK)
+    if (submit(queue, group, key, job, (od_overflow)queue->overflow, &status) || status != OD_OK)
         return status;
     odi_lock_acquire(&queue->watch.lock);
-    queue->refused++;
+    queue->more->refused++;
     odi_lock_release(&queue->watch.lock);
     odi_job_discard(job);
     return OD_OK;
@@ -273,13 +275,13 @@ uint32_t od_queue_pending_limit(od_queue *queue)
 
 od_overflow od_queue_overflow(od_queue *queue)
 {
-    return queue->overflow;
+    return (od_overflow)queue->overflow;
 }
 
 uint64_t od_queue_refused(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    uint64_t refused = queue->refused;
+    uint64_t refused = queue->more != NULL ? queue->more->refused : 0;
     odi_lock_release(&queue->watch.lock);
     return refused;
 }

@@ -17,6 +17,12 @@
 /* Submits to a queue that has a limit. Not held. */
 od_status odi_limit_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
+/* Submitters wait for room. Held. */
+static inline bool odi_limit_is_awaited(const od_queue *queue)
+{
+    return queue->pending_limit > 0 && queue->more->first_submitter != NULL;
+}
+
 /* Moves submitters' jobs from their frames into the line, if it has become short. Held. */
 void odi_limit_admit(od_queue *queue);
 

@@ -78,8 +78,8 @@ bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers)
     queue->child_passes -= ODI_UNLIKELY(queue->child_passes > 0) && odi_is_pass(*entry);
     odi_queue_unfold(entry);
     if (odi_is_wait_node(*entry) && ODI_UNLIKELY(odi_wait_node_of(*entry)->through != NULL))
-        odi_wait_node_of(*entry)->through->callers_in_line--;
-    if (ODI_UNLIKELY(queue->first_submitter != NULL))
+        odi_wait_node_of(*entry)->through->more->callers_in_line--;
+    if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
         odi_limit_admit(queue);
     return true;
 }

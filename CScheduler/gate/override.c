@@ -35,7 +35,7 @@ void odi_queue_raise(od_queue *queue, uint32_t band, uint32_t entries)
         return;
     if (entries > queue->overridden[band])
         queue->overridden[band] = entries;
-    queue->raised |= 1u << band;
+    queue->raised = (uint8_t)(queue->raised | 1u << band);
 }
 
 /* What drainers have in hand is the oldest of it. */
@@ -61,7 +61,7 @@ ODI_COLD void odi_queue_pass_raised(od_queue *queue, int32_t entries)
 
         *overridden += (uint32_t)entries;
         if (*overridden == 0)
-            queue->raised &= ~(bands & -bands);
+            queue->raised = (uint8_t)(queue->raised & ~(bands & -bands));
     }
 }
 
@@ -74,7 +74,7 @@ ODI_COLD void odi_queue_limit_raised(od_queue *queue, uint64_t waiting)
         if (*overridden > waiting)
             *overridden = (uint32_t)waiting;
         if (*overridden == 0)
-            queue->raised &= ~(bands & -bands);
+            queue->raised = (uint8_t)(queue->raised & ~(bands & -bands));
     }
 }
 
@@ -100,7 +100,7 @@ bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken
     odi_lock_acquire(&queue->watch.lock);
     odi_queue_put_down(taken);
     queue->drainers_waiting++;
-    if (ODI_UNLIKELY(queue->first_back != NULL))
+    if (ODI_UNLIKELY(queue->gate.returning > 0))
         odi_earmark_settle(queue); /* whoever wants its place back takes this one */
     odi_queue_give_passes(queue, &settlement); /* one at most: those before it have theirs */
     odi_lock_release(&queue->watch.lock);
@@ -113,7 +113,7 @@ bool odi_queue_begin_drainer(od_queue *queue, uint32_t band, bool *begins, odi_s
     if (ODI_LIKELY(queue->passes[band] > 0))
         queue->passes[band]--;
     else
-        queue->passed_over[band]--;
+        queue->more->passed_over[band]--;
     if (queue->drainers_waiting == 0)
         return false;
     if (settlement != NULL && band < line_band(queue)) {
@@ -139,14 +139,16 @@ bool odi_queue_has_passes(const od_queue *queue)
     uint32_t passes = 0;
 
     for (uint32_t band = 0; band < ODI_BANDS; band++)
-        passes |= queue->passes[band] | queue->passed_over[band];
+        passes |= queue->passes[band] | (queue->more != NULL ? queue->more->passed_over[band] : 0);
     return passes != 0;
 }
 
 void odi_queue_forget_drainers(od_queue *queue)
 {
     for (uint32_t band = 0; band < ODI_BANDS; band++)
-        queue->passes[band] = queue->passed_over[band] = queue->overridden[band] = 0;
+        queue->passes[band] = 0;
+    for (uint32_t band = 0; band < ODI_BANDS - 1; band++)
+        queue->overridden[band] = 0;
     queue->drainers_waiting = queue->raised = 0;
 }
 

@@ -1,6 +1,7 @@
 #include "gate/queue.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/invariant.h"
@@ -15,6 +16,8 @@
 #include "worker/worker.h"
 
 static odi_arena queues = ODI_ARENA_FOR(od_queue);
+
+#define NONE ((uintptr_t)1) /* in `current` */
 
 /* ---- records ---- */
 
@@ -182,18 +185,32 @@ odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
 ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key, bool reserved)
 {
     odi_lock_acquire(&queue->watch.lock);
-    odi_record *newest = queue->newest[key];
-    odi_record *record = odi_load_relaxed(&queue->current[key]); /* relaxed: locked */
+    odi_atomic(uintptr_t) *current = odi_queue_current(queue, key);
+    uintptr_t word = odi_load_relaxed(current); /* relaxed: locked */
+    odi_record *newest = (odi_record *)(word & ~NONE);
+    odi_record *record = word & NONE ? NULL : newest;
     if (record == NULL && newest != NULL)
         record = odi_record_serve_again(newest, renew);
     if (record == NULL && (record = make_record(queue, NULL, key, reserved)) != NULL && newest != NULL)
         odi_record_succeed(record, newest);
-    if (record != NULL) {
-        queue->newest[key] = record;
-        odi_store_release(&queue->current[key], record, L5);
-    }
+    if (record != NULL)
+        odi_store_release(current, (uintptr_t)record, L5);
     odi_lock_release(&queue->watch.lock);
     return record;
+}
+
+void odi_queue_close_current(od_queue *queue)
+{
+    for (uint32_t each = 0; each < ODI_KEYS; each++)
+        (void)odi_or_acqrel(&queue->current[each], NONE, L5);
+}
+
+/* relaxed: nobody else knows the queue, or one thread exists */
+static void forget_current(od_queue *queue)
+{
+    for (uint32_t each = 0; each < ODI_KEYS; each++)
+        odi_store_relaxed(&queue->current[each], NONE);
+    queue->records = NULL;
 }
 
 /* NULL: the pool is not open, or memory is short. A pool that has admitted a job does so until its stop, or a
@@ -212,9 +229,9 @@ ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32
                    ? odi_group_record(group, queue, key, odi_queue_make_record)
                    : NULL;
     }
-    odi_record *record = odi_load_acquire(&queue->current[key], L5);
-    if (ODI_LIKELY(record != NULL))
-        return record;
+    uintptr_t current = odi_load_acquire(odi_queue_current(queue, key), L5);
+    if (ODI_LIKELY(!(current & NONE)))
+        return (odi_record *)current;
     return odi_pool_is_open(queue->pool) ? make_current(queue, key, reserved) : NULL;
 }
 
@@ -462,6 +479,22 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
     return od_queue_create_with(pool, &options);
 }
 
+bool odi_queue_has_more(od_queue *queue)
+{
+    if (queue->more == NULL && (queue->more = malloc(sizeof *queue->more)) != NULL)
+        *queue->more = (odi_queue_more){0};
+    return queue->more != NULL;
+}
+
+void odi_queue_free(void **part)
+{
+    void *freed = *part;
+
+    *part = NULL;
+    odi_fence_compiler();
+    free(freed);
+}
+
 od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 {
     int32_t width = options->width;
@@ -480,20 +513,19 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 
     if (queue == NULL)
         return NULL;
+    if ((options->target != NULL && !odi_target_prepare(options->target)) ||
+        ((limited || options->target != NULL) && !odi_queue_has_more(queue))) {
+        odi_arena_give(&queues, queue);
+        return NULL;
+    }
     odi_lock_acquire(&queue->watch.lock); /* who looks at its last generation holds this */
     queue->pool = pool;
-    queue->band = (uint32_t)options->band;
+    queue->band = (uint8_t)options->band;
     snprintf(queue->label, sizeof queue->label, "%s", label);
     odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
-    for (uint32_t each = 0; each < ODI_KEYS; each++) {
-        odi_store_relaxed(&queue->current[each], (odi_record *)NULL); /* relaxed: not shared */
-        queue->newest[each] = NULL;
-    }
-    queue->records = NULL;
+    forget_current(queue);
     queue->line = queue->early = (odi_fifo){0};
     queue->child_passes = 0;
-    odi_earmark_forget(queue);
-    queue->first_submitter = NULL;
     queue->gate = (odi_gate){
         .width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED,
         .most = (int32_t)pool->team.capacity,
@@ -514,8 +546,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->inbox.reserved = 0;
     queue->inbox.wants = true;
     queue->pending_limit = options->pending_limit;
-    queue->overflow = options->overflow;
-    queue->refused = 0;
+    queue->overflow = (uint8_t)options->overflow;
     queue->shared = options->shared;
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
@@ -564,7 +595,8 @@ void odi_queue_reap(od_queue *queue)
         odi_fifo_free(&queue->line);
         odi_fifo_free(&queue->early);
         odi_fifo_free(&queue->inbox.fifo);
-        odi_queue_free_batches(queue);
+        odi_queue_free((void **)&queue->batches);
+        odi_queue_free((void **)&queue->more);
     }
     odi_lock_release(&queue->watch.lock);
 
@@ -614,19 +646,15 @@ static void forget_what_waits(void *object)
     queue->inbox.reserved_for = NULL;
     queue->inbox.reserved = 0;
     queue->inbox.wants = true;
-    for (uint32_t key = 0; key < ODI_KEYS; key++) {
-        odi_store_relaxed(&queue->current[key], (odi_record *)NULL); /* relaxed: one thread exists */
-        queue->newest[key] = NULL;
-    }
-    queue->records = NULL;
+    forget_current(queue);
     queue->line = queue->early = (odi_fifo){0};
     odi_queue_drop_batches(queue);
     queue->child_passes = 0;
-    queue->first_submitter = NULL;
+    if (queue->more != NULL)
+        *queue->more = (odi_queue_more){.refused = queue->more->refused};
     odi_gate_forked(&queue->gate);
     odi_queue_forget_drainers(queue);
     odi_pass_forget(queue);
-    odi_earmark_forget(queue);
     queue->before = NULL;
     odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
 }

@@ -55,7 +55,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define ODI_KEYS (ODI_KEY_BARRIER + ODI_BANDS)
+#define ODI_KEYS (2 * ODI_BANDS)
 
 /* So many drainers of one line take several jobs at a time; further ones take one. */
 enum { ODI_DRAIN_BATCHES = 2 };
@@ -71,59 +71,79 @@ typedef struct odi_wait_node {
     struct odi_wait_node *next; /* in a list of its queue */
 } odi_wait_node;
 
-struct od_queue {
-    /* Constant. */
-    od_pool *pool;
-    uint32_t band;
-    uint32_t pending_limit; /* 0: none; see limit.h */
-    od_overflow overflow;
-    bool shared;
-    odi_atomic(od_queue *) target; /* or NULL; changes while the queue is inactive: see target.h */
-    char label[OD_LABEL_BYTES];
-
-    odi_atomic(void *) context; /* its user's, adopted once */
-
-    odi_atomic(odi_record *) current[ODI_KEYS]; /* the record without a group, per key */
-
-    ODI_LINE_ALIGNED odi_watch watch;
-    odi_record *records; /* all of them; cancelled ones, behind the others, serve again */
-    odi_record *newest[ODI_KEYS]; /* without a group: it serves, or did last */
-    odi_fifo line, early;
+/* What a queue needs that has a limit, a target, or queues on it: made with the first of these, and there until
+ * the queue is over. */
+typedef struct {
+    /* See limit.c. */
     odi_wait_node *first_submitter, *last_submitter; /* who wait for room; then the line is not empty */
-    odi_gate gate; /* its permits: drainers, sync callers and tasks hold them */
-    /* See drain_batches.c. */
-    odi_atomic(uint32_t) takes; /* by drainers; written under the lock */
-    uint32_t back;              /* what drain batches hold that was taken back */
-    odi_atomic(int32_t) reach;  /* a drainer takes so many jobs more than one; written as above */
-    /* See override.c. */
-    uint32_t drainers_waiting;      /* drainers among them that wait in the pool */
-    uint32_t passes[ODI_BANDS];     /* what waits there for drainers' sake, by band */
-    uint32_t overridden[ODI_BANDS]; /* so many of the next entries are served in that band */
-    uint32_t raised;                /* the bands of which some are */
-    bool released;
-    uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
-    uint64_t refused;   /* see limit.c */
-    /* Under the lock of its target, or its own if it has none. See target.h. */
-    odi_entry_node pass;
-    bool pass_is_out; /* it waits in the target's line, or in the pool */
-    uint32_t kept_back[ODI_BANDS]; /* passes */
-    uint32_t children;     /* queues that have this one as their target */
-    uint32_t child_passes; /* passes of theirs in the line, which a limit does not count */
-    /* See earmark.h. */
+    uint64_t refused;
+    /* See earmark.h. Under the lock of the target, or its own if it has none. */
     odi_wait_node *first_back, *last_back; /* holders that want it back */
     od_queue *first_awaited;               /* the queues whose permit they wait for */
     uint32_t awaited_passes;               /* those that these keep back */
-    uint32_t passed_over[ODI_BANDS];       /* passes in the target's line since before it was awaited */
     uint32_t awaited; /* so many wait for a permit in this queue; written under both locks */
     od_queue *next_awaited; /* the rest under the target's lock */
     odi_wait_node *first_caller, *last_caller; /* sync callers through this one, while it is awaited */
     uint32_t callers_in_line;                  /* the same in the target's line */
-    odi_record *before; /* from here on the chain's jobs may be outside of the line */
+    uint32_t passed_over[ODI_BANDS]; /* passes in the target's line since before it was awaited */
+} odi_queue_more;
+
+struct od_queue {
+    /* Constant, but for what a cancel or a target changes. */
+    od_pool *pool;
+    odi_atomic(od_queue *) target; /* or NULL; changes while the queue is inactive: see target.h */
+    odi_queue_more *more;          /* or NULL */
+    uint32_t pending_limit;        /* 0: none; see limit.h */
+    uint8_t band;
+    uint8_t overflow; /* an od_overflow */
+    bool shared;
+    odi_atomic(void *) context; /* its user's, adopted once */
+    /* The record without a group, per key: the newest. Odd: it serves no more, or there is none. */
+    odi_atomic(uintptr_t) current[ODI_KEYS];
+    odi_record *records; /* all of them; cancelled ones, behind the others, serve again */
+
+    ODI_LINE_ALIGNED odi_watch watch;
+    odi_fifo line;
+
+    odi_gate gate; /* its permits: drainers, sync callers and tasks hold them */
+    /* See drain_batches.c. */
     odi_drain_batch *batches; /* ODI_DRAIN_BATCHES of them while the line is in use; NULL: none was needed yet */
+    odi_atomic(uint16_t) takes; /* by drainers; written under the lock */
+    odi_atomic(int8_t) reach;   /* a drainer takes so many jobs more than one; written as above */
+    uint8_t back;               /* what drain batches hold that was taken back */
+    bool released;
+    bool pass_is_out;   /* it waits in the target's line, or in the pool; see target.h */
+    uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
+    uint8_t raised;     /* the bands of which some are overridden: see override.c */
+
+    odi_fifo early;
+    /* See override.c. */
+    uint32_t drainers_waiting;          /* drainers among them that wait in the pool */
+    uint32_t passes[ODI_BANDS];         /* what waits there for drainers' sake, by band */
+    uint32_t overridden[ODI_BANDS - 1]; /* so many of the next entries are served in that band */
+    /* Under the lock of its target, or its own if it has none. See target.h. */
+    uint32_t kept_back[ODI_BANDS]; /* passes */
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
+    odi_entry_node pass;           /* see target.h, as the rest */
+    uint32_t children;     /* queues that have this one as their target */
+    uint32_t child_passes; /* passes of theirs in the line, which a limit does not count */
+    odi_record *before; /* from here on the chain's jobs may be outside of the line */
+    char label[OD_LABEL_BYTES];
+
     ODI_LINE_ALIGNED odi_inbox inbox;
-    ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
+    void *link_of_the_arena;
 };
+
+_Static_assert(sizeof(od_queue) == 512, "a queue's handle is light");
+
+/* The place of a key in `current`: no band has more than one. */
+static inline odi_atomic(uintptr_t) *odi_queue_current(od_queue *queue, uint32_t key)
+{
+    return &queue->current[(key & ODI_KEY_BAND) + (key / ODI_KEY_BARRIER) * ODI_BANDS];
+}
+
+/* Its records without a group serve no more. Lock held, and the inbox's. */
+void odi_queue_close_current(od_queue *queue);
 
 /* Waits in the line for a place; a checked build looks for a circle of waits. `through`: the queue
  * on this one whose place the caller holds, or NULL. Not held. */
@@ -184,6 +204,7 @@ void odi_queue_settle_and_release(od_queue *queue); /* held; releases it, and do
 bool odi_entry_is_cancelled(odi_entry entry);                /* held */
 void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band); /* not held */
 bool odi_queue_is_clear(const od_queue *queue);              /* held */
+bool odi_queue_has_more(od_queue *queue); /* held: `more` is there from here on; false: memory is short */
 void odi_queue_purge(od_queue *queue);                       /* not held */
 
 /* Counts and queues a job of a record without a group in one critical section. False: it has
@@ -213,7 +234,7 @@ static inline int odi_queue_drain_batches(const od_queue *queue) /* so many ther
 {
     return queue->batches != NULL ? ODI_DRAIN_BATCHES : 0;
 }
-void odi_queue_free_batches(od_queue *queue); /* nothing is in them, and nobody at them */
+void odi_queue_free(void **part); /* of a queue: a fork in between leaves its child nothing that is freed */
 void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *drainer);
 void odi_queue_put_down(odi_taken *taken); /* its drainer claims no more of it */
 void odi_queue_take_back(od_queue *queue); /* whatever is not claimed of any drain batch */

@@ -50,11 +50,17 @@ void odi_target_forget(od_queue *target)
     odi_queue_reap(target);
 }
 
-/* From here on all that runs on the target passes its line. May call notifications: no locks. */
-static void prepare(od_queue *target)
+/* May call notifications: no locks. */
+bool odi_target_prepare(od_queue *target)
 {
-    if (!target->shared)
+    if (target->shared)
+        return true;
+    odi_lock_acquire(&target->watch.lock);
+    bool has = odi_queue_has_more(target);
+    odi_lock_release(&target->watch.lock);
+    if (has)
         odi_queue_keep_line(target);
+    return has;
 }
 
 /* The queue's lock is held, or nobody else knows it. It is diverted since it was made. */
@@ -71,7 +77,6 @@ static void adopt(od_queue *queue, od_queue *target)
 
 void odi_target_adopt(od_queue *queue, od_queue *target)
 {
-    prepare(target);
     odi_lock_acquire(&queue->watch.lock);
     adopt(queue, target);
     odi_lock_release(&queue->watch.lock);
@@ -81,10 +86,12 @@ void odi_target_adopt(od_queue *queue, od_queue *target)
  * the target could not be called back. */
 void od_queue_set_target(od_queue *queue, od_queue *target)
 {
-    if (target != NULL)
-        prepare(target);
+    bool has = target == NULL || odi_target_prepare(target);
+
     odi_lock_acquire(&targets);
     odi_lock_acquire(&queue->watch.lock);
+    if (target != NULL && !(has && odi_queue_has_more(queue)))
+        odi_trap("TaskQueue.setTarget of \"%s\": memory is short", queue->label);
     if (!queue->gate.inactive)
         odi_trap("TaskQueue.setTarget of \"%s\", which is active: make it with initiallyInactive, "
                  "and set its target before activate()",
@@ -146,9 +153,9 @@ static void line_up(od_queue *queue, od_queue *target, uint32_t band)
  * end the queue's life, and with it the target's. */
 static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
 {
-    if (ODI_UNLIKELY(queue->awaited > 0)) {
+    if (ODI_UNLIKELY(queue->more->awaited > 0)) {
         queue->kept_back[band]++;
-        target->awaited_passes++;
+        target->more->awaited_passes++;
     } else
         line_up(queue, target, band);
     return odi_queue_settle(target);
@@ -180,7 +187,7 @@ void odi_target_came_up(od_queue *queue)
 
     odi_lock_acquire(&target->watch.lock);
     queue->pass_is_out = false;
-    if (ODI_LIKELY(queue->awaited == 0)) {
+    if (ODI_LIKELY(queue->more->awaited == 0)) {
         uint32_t waiting = target->child_passes;
 
         odi_target_line_up_kept(queue, target);

@@ -64,7 +64,7 @@ static bool begin(odi_fifo *fifo)
 /* What waits in a short block, which is the only one, moves on: later ones are all of one size. */
 static void replace_first(odi_fifo *fifo, odi_link *block)
 {
-    fifo->tail -= fifo->head;
+    fifo->tail = (uint8_t)(fifo->tail - fifo->head);
     memcpy(odi_link_entries(block), odi_link_entries(fifo->first) + fifo->head,
            fifo->tail * sizeof(odi_entry));
     free(fifo->first);
@@ -80,7 +80,7 @@ static void append(odi_fifo *fifo, odi_link *link)
     fifo->tail = 0;
 }
 
-static bool add_block(odi_fifo *fifo)
+ODI_COLD static bool add_block(odi_fifo *fifo)
 {
     odi_link *block;
 
@@ -97,7 +97,7 @@ static bool add_block(odi_fifo *fifo)
 }
 
 /* Entries of the last block alone are added to it. */
-static bool add_node(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
+ODI_COLD static bool add_node(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
 {
     if (node == NULL)
         return false;
@@ -111,7 +111,7 @@ static bool add_node(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
 
 bool odi_fifo_push(odi_fifo *fifo, odi_entry entry, odi_entry_node *node)
 {
-    if ((fifo->last == NULL || fifo->tail == fifo->last->room) && !add_block(fifo) &&
+    if (ODI_UNLIKELY(fifo->last == NULL || fifo->tail == fifo->last->room) && !add_block(fifo) &&
         !add_node(fifo, node, entry))
         return false;
     odi_link_entries(fifo->last)[fifo->tail++] = entry;
@@ -162,7 +162,7 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
 }
 
 /* What is taken out of one block, whose others stay in it. Returns where they end. */
-static uint32_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *sieve)
+static uint8_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *sieve)
 {
     odi_entry *entries = odi_link_entries(block);
     uint32_t kept = block == fifo->first ? fifo->head : 0, each = kept;
@@ -178,7 +178,7 @@ static uint32_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *siev
     }
     memmove(entries + kept, entries + each, (end - each) * sizeof *entries);
     fifo->count -= each - kept;
-    return kept + end - each;
+    return (uint8_t)(kept + end - each);
 }
 
 /* A block without entries, or a node whose entry is taken. */
@@ -192,7 +192,7 @@ static void unlink_block(odi_fifo *fifo, odi_link *before, odi_link *block)
     }
     if (block->next == NULL) { /* a node: of blocks the last one stays */
         fifo->last = before;
-        fifo->tail = before != NULL ? before->room : 0;
+        fifo->tail = before != NULL ? (uint8_t)before->room : 0;
     }
     leave_block(fifo, block);
 }
@@ -202,7 +202,7 @@ void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
     odi_link *before = NULL, *next;
 
     for (odi_link *block = fifo->first; block != NULL && sieve->count < ODI_SIEVE_MOST; block = next) {
-        uint32_t from = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
+        uint8_t from = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
         bool last = block == fifo->last;
 
         next = block->next;

@@ -19,9 +19,10 @@
 
 typedef struct {
     odi_link *first, *last;
-    uint32_t head, tail; /* places in the first block and in the last */
     odi_link *spares; /* blocks that were used up: no allocation to and fro */
-    uint32_t count, spare_count;
+    uint32_t count;
+    uint8_t head, tail; /* places in the first block and in the last */
+    uint8_t spare_count;
 } odi_fifo;
 
 /* False: memory is short, nothing changed. With a node (it may be NULL) it never is. */

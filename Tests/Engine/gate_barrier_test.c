@@ -122,7 +122,7 @@ static void a_late_submission_goes_before_the_barrier_that_waits_for_it(void **s
     (void)state;
     add(queue, no_job, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
-    odi_record *record = odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
+    odi_record *record = (odi_record *)odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
     assert_true(add_to_counts(record)); /* as queue.c's submit does … */
     add_barrier(queue, count_job, &alone);
     let_all_run_that_can();

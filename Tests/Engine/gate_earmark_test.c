@@ -101,7 +101,7 @@ static void assert_all_ran(uint64_t synced, uint64_t ran, int32_t width)
 
 static bool owes_nothing(od_queue *queue)
 {
-    return LOOK(queue, queue->gate.earmarks == 0 && queue->gate.used == 0 && queue->first_awaited == NULL);
+    return LOOK(queue, queue->gate.earmarks == 0 && queue->gate.used == 0 && queue->more->first_awaited == NULL);
 }
 
 static void end_places(void)

@@ -179,7 +179,7 @@ static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **stat
     (void)state;
     add(first, no_job, NULL);
     assert_true(od_queue_wait(first, HANG_NS));
-    odi_record *record = odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
+    odi_record *record = (odi_record *)odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
     (void)od_queue_cancel_all(first);
     od_queue_suspend(second);
     for (int i = 0; i < 10; i++)

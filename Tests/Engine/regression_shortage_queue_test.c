@@ -380,6 +380,32 @@ static void who_submits_while_another_thread_begins_the_pool_is_not_short_of_mem
     }
 }
 
+/* Its handle is there, and the part that only limits and targets need is not. */
+static void a_queue_that_memory_is_too_short_for_is_refused_whole(void **state)
+{
+    od_pool *pool = lone_worker();
+    od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target"), *queue;
+    const od_queue_options on_target = {.band = OD_BAND_DEFAULT, .width = 1, .target = target};
+    const od_queue_options limited = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
+    atomic_ullong ran = 0;
+
+    (void)state;
+    for (int there = 0; there < 2 && !UNDER_ASAN && !UNDER_TSAN; there++) { /* parts of two queues on a target */
+        atomic_store(&grants, there);
+        assert_null(od_queue_create_with(pool, &on_target));
+        assert_null(od_queue_create_with(pool, &limited));
+    }
+    atomic_store(&grants, -1);
+    queue = od_queue_create_with(pool, &on_target);
+    assert_non_null(queue);
+    assert_int_equal(od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran), OD_OK);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    od_queue_release(queue);
+    od_queue_release(target);
+    od_pool_free(pool);
+}
+
 int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
@@ -390,6 +416,7 @@ int main(void)
         MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
         MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone),
+        MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole),
         cmocka_unit_test(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory),
     };
     return run_guarded(tests);

@@ -159,9 +159,9 @@ static void assert_idle(void)
 }
 
 /* Its handle, its record, and room for a few jobs. */
-static void a_live_queue_that_was_used_takes_at_most_1400_bytes(void **state)
+static void a_live_queue_that_was_used_takes_at_most_900_bytes(void **state)
 {
-    enum { QUEUES = 10000, BYTES_OF_QUEUE = 1400 };
+    enum { QUEUES = 10000, BYTES_OF_QUEUE = 900 };
 
     (void)state;
     if (SANITIZED)
@@ -239,7 +239,7 @@ int main(void)
         cmocka_unit_test(pending_jobs_from_inside_take_at_most_40_bytes),
         cmocka_unit_test(memory_does_not_grow_with_what_has_passed_through),
         cmocka_unit_test(hints_of_several_bands_do_not_keep_a_worker_awake),
-        cmocka_unit_test(a_live_queue_that_was_used_takes_at_most_1400_bytes),
+        cmocka_unit_test(a_live_queue_that_was_used_takes_at_most_900_bytes),
         cmocka_unit_test(after_work_of_every_kind_the_process_is_idle),
     };
     return run_guarded(tests);

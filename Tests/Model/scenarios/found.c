@@ -16,7 +16,6 @@ NEVER(odi_arena_forked)
 NEVER(odi_arena_give)
 NEVER(odi_arena_take)
 NEVER(odi_arena_visit)
-NEVER(odi_earmark_forget)
 NEVER(odi_cycles_forked)
 NEVER(odi_fifo_free)
 NEVER(odi_group_drained)
@@ -27,7 +26,6 @@ NEVER(odi_queue_carry_out)
 NEVER(odi_queue_divert)
 NEVER(odi_queue_drop_batches)
 NEVER(odi_queue_forget_drainers)
-NEVER(odi_queue_free_batches)
 NEVER(odi_queue_has_passes)
 NEVER(odi_queue_is_clear)
 NEVER(odi_queue_keep_line)
@@ -49,6 +47,7 @@ NEVER(odi_target_adopt)
 NEVER(odi_target_forget)
 NEVER(odi_pass_forget)
 NEVER(odi_pass_is_kept_back)
+NEVER(odi_target_prepare)
 NEVER(odi_targets_forked)
 NEVER(odi_watch_changed)
 NEVER(odi_worker_reserve_counts)
@@ -83,6 +82,7 @@ static void prepare(void)
     queue.pool = &pool;
     queue.band = 2;
     queue.gate.width = ODI_GATE_UNLIMITED;
+    odi_queue_close_current(&queue);
 }
 
 static void body(void *context)
@@ -97,7 +97,7 @@ static void submits(void)
 
 static void verify(void)
 {
-    odi_record *record = odi_load_relaxed(&queue.current[2]);
+    odi_record *record = (odi_record *)odi_load_relaxed(&queue.current[2]);
 
     model_check(record != NULL && queue.records == record && record->next_of_queue == NULL);
     model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 2);
