@@ -18,7 +18,7 @@ extension TaskQueue {
     /// - Ordering: When it returns, all that was tracked has ended. It returns early with its task's cancellation, and at
     ///   once where nothing is tracked.
     /// - Threading: Any task; it writes on the thread that the task is on.
-    /// - Cost: A look at ``OverdriveCore/TaskQueue/progress`` and one `write` each time.
+    /// - Cost: A look at `progress` and one `write` each time.
     public func showProgress(every interval: Duration = .milliseconds(100)) async {
         let isTerminal = isatty(STDERR_FILENO) == 1
         for await progress in progressUpdates(every: interval) where isTerminal {

@@ -30,6 +30,9 @@ public struct RetryPolicy: Sendable {
     ///   - delay: How long to wait before each.
     ///   - jitter: By how much waits vary at random, 0 to 1, else it traps.
     ///   - isWorthwhile: Whether an error is worth another attempt.
+    /// - Ordering: None.
+    /// - Threading: Any thread; `isWorthwhile` is called on the thread that ends an attempt.
+    /// - Cost: None but the closure's captures.
     public init(
         times: Int, delay: Delay = .none, jitter: Double = 0,
         isWorthwhile: @escaping @Sendable (any Error) -> Bool = { _ in true }
@@ -45,6 +48,9 @@ public struct RetryPolicy: Sendable {
     /// The wait before the attempt that follows `failed` failed ones, without jitter.
     ///
     /// - Parameter failed: 1 or more.
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: A multiplication for each attempt, until the cap is reached.
     public func delay(afterFailures failed: Int) -> Duration {
         switch delay {
         case .none: return .zero
@@ -73,6 +79,9 @@ extension Task {
     /// Cancellation ends it. A failed condition is not attempted again.
     ///
     /// - Returns: The task.
+    /// - Ordering: Counts for failures from here on; a later call replaces it.
+    /// - Threading: Any thread, at any time before the outcome.
+    /// - Cost: One allocation for the first of a task's extras, and a lock. An attempt is a submission.
     @discardableResult
     public final func retry(_ times: Int = 1) -> Self {
         retry(RetryPolicy(times: times))
@@ -81,6 +90,11 @@ extension Task {
     /// Attempts the task again when it fails and the policy says so, through its queue.
     ///
     /// - Returns: The task.
+    /// - Ordering: Counts for failures from here on; a later call replaces it.
+    /// - Threading: Any thread, at any time before the outcome. The policy's closure is called on the thread that ends
+    ///   an attempt.
+    /// - Cost: One allocation for the first of a task's extras, and a lock. An attempt is a submission, or a timer and
+    ///   one.
     @discardableResult
     public final func retry(_ policy: RetryPolicy) -> Self {
         let before = makeExtras().locked { fields in

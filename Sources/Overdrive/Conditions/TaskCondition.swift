@@ -90,6 +90,9 @@ extension AnyTask {
     /// Adds a condition. One that comes after the task was added to a queue, or started, does not count.
     ///
     /// - Returns: Whether it counts.
+    /// - Ordering: Conditions are asked after the dependencies, all at once.
+    /// - Threading: Any thread, before the task is added or started.
+    /// - Cost: One allocation for the first of a task's extras, and a lock. Each condition is a Swift task.
     @discardableResult
     public final func add(condition: any TaskCondition) -> Bool {
         makeExtras().locked { fields in
@@ -103,6 +106,9 @@ extension AnyTask {
     /// Removes the first condition of the same name, before the conditions are evaluated.
     ///
     /// - Returns: Whether there was one.
+    /// - Ordering: Before the conditions are asked; afterwards it changes nothing.
+    /// - Threading: Any thread. Names are asked for outside of the lock.
+    /// - Cost: A lock and a look at each condition.
     @discardableResult
     public final func remove(condition: any TaskCondition) -> Bool {
         guard let extras else { return false }
@@ -113,6 +119,9 @@ extension AnyTask {
     /// Removes all conditions of a type, before the conditions are evaluated.
     ///
     /// - Returns: Whether there was one.
+    /// - Ordering: Before the conditions are asked; afterwards it changes nothing.
+    /// - Threading: Any thread.
+    /// - Cost: A lock and a look at each condition.
     @discardableResult
     public final func remove<C: TaskCondition>(condition type: C.Type) -> Bool {
         extras?.removeAll(of: \.conditions) { $0 is C } ?? false

@@ -40,6 +40,7 @@ extension AnyTask {
     ///   - dependency: The task to wait for. A finished one is waited for no longer.
     ///   - requirement: What it has to come to.
     /// - Returns: Whether it counts: false when this task has begun or finished.
+    /// - Ordering: What the dependency's body wrote is visible to this task's. Handlers of the dependency come before.
     /// - Threading: Any thread. Traps when the task would wait for itself, in a circle however long; the message
     ///   shows the path.
     /// - Cost: One allocation. Where both tasks were part of a graph before, the dependency's ancestors are
@@ -76,12 +77,19 @@ extension AnyTask {
     /// Ends the waiting for a task.
     ///
     /// - Returns: Whether the task was a dependency, and this one has not begun.
+    /// - Ordering: A task that waits for nothing else goes to its queue at once.
+    /// - Threading: Any thread.
+    /// - Cost: A lock and a look at each dependency.
     @discardableResult
     public final func remove(dependency: AnyTask) -> Bool {
         removeDependencies { $0 === dependency } > 0
     }
 
     /// Ends the waiting for all tasks of exactly this class.
+    ///
+    /// - Ordering: A task that waits for nothing else goes to its queue at once.
+    /// - Threading: Any thread.
+    /// - Cost: A lock and a look at each dependency.
     public final func remove<U>(dependency type: Task<U>.Type) {
         _ = removeDependencies { Swift.type(of: $0) == type }
     }
@@ -127,6 +135,9 @@ extension AnyTask {
     ///     let photos = get(dependency: DownloadPhotoTask.self).compactMap { $0.result?.value }
     ///
     /// - Returns: The dependencies of that class in the order in which they were added.
+    /// - Ordering: In the task's body all of them are over, and their results are there.
+    /// - Threading: Any thread.
+    /// - Cost: An array of all dependencies and one of those that are found.
     public final func get<D: AnyTask>(dependency type: D.Type) -> [D] {
         dependencies.compactMap { $0 as? D }
     }

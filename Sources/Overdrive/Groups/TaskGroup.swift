@@ -41,6 +41,10 @@ public final class TaskGroup: TaskGroupMember {
     private let content = Locked(Content())
 
     /// An empty group.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: One allocation.
     public init(policy: Policy = .ignore, startsImmediately: Bool = true) {
         self.policy = policy
         self.startsImmediately = startsImmediately
@@ -62,6 +66,9 @@ public final class TaskGroup: TaskGroupMember {
     ///   - task: A task that has not begun, or one that has: it is held all the same.
     ///   - taskId: A name that one member at a time has; nil for none.
     /// - Returns: Whether it is held: false where a task of that name goes on and the policy is `.ignore`.
+    /// - Ordering: The task is held before it is started; one that it replaces is cancelled before that.
+    /// - Threading: Any thread, on which a task may begin that is started here.
+    /// - Cost: A lock, and a handler of the task.
     @discardableResult
     public func register(_ task: AnyTask, taskId: String? = nil) -> Bool {
         guard let id = hold(task, taskId) else { return false }
@@ -74,6 +81,9 @@ public final class TaskGroup: TaskGroupMember {
     /// it, or the group goes.
     ///
     /// - Returns: Whether it is held.
+    /// - Ordering: It is held before it is started; one that it replaces is cancelled before that.
+    /// - Threading: Any thread, on which it is started.
+    /// - Cost: A lock and an entry in a dictionary.
     @discardableResult
     public func register(_ member: any TaskGroupMember, taskId: String? = nil) -> Bool {
         if let task = member as? AnyTask { return register(task, taskId: taskId) }
@@ -100,6 +110,9 @@ public final class TaskGroup: TaskGroupMember {
     ///   - group: One that does not hold this one, however far down, else it traps.
     ///   - taskId: A name that one member at a time has; nil for none.
     /// - Returns: Whether it is held.
+    /// - Ordering: It is held before it is started; one that it replaces is cancelled before that.
+    /// - Threading: Any thread, on which it is started.
+    /// - Cost: A lock, and a look at each group that the other holds.
     @discardableResult
     public func register(_ group: TaskGroup, taskId: String? = nil) -> Bool {
         if group.contains(self) {
@@ -134,11 +147,19 @@ public final class TaskGroup: TaskGroupMember {
     }
 
     /// Starts what is held and has not begun.
+    ///
+    /// - Ordering: In the order in which they were registered.
+    /// - Threading: Any thread, on which tasks may begin.
+    /// - Cost: A sorted copy of what is held.
     public func start() {
         for member in inOrder { member.start() }
     }
 
     /// Cancels what is held.
+    ///
+    /// - Ordering: In the order in which they were registered.
+    /// - Threading: Any thread; handlers may run on it.
+    /// - Cost: A sorted copy of what is held.
     public func cancel() {
         for member in inOrder { member.cancel() }
     }
@@ -153,6 +174,9 @@ extension Task {
     /// Has a group hold the task, which starts it; see ``TaskGroup/register(_:taskId:)-(AnyTask,_)``.
     ///
     /// - Returns: The task.
+    /// - Ordering: The task is held before it is started.
+    /// - Threading: Any thread, on which the task may begin.
+    /// - Cost: A lock, and a handler of the task.
     @discardableResult
     public final func registerIn(_ group: TaskGroup, taskId: String? = nil) -> Self {
         group.register(self, taskId: taskId)

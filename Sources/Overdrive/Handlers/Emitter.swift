@@ -14,6 +14,10 @@ extension Task {
         case completion
 
         /// The same as `failure`.
+        ///
+        /// - Ordering: None.
+        /// - Threading: Any thread.
+        /// - Cost: None.
         public static func error(_ error: any Error) -> Event { .failure(error) }
     }
 
@@ -46,6 +50,11 @@ extension Task {
         }
 
         /// Says something about the task.
+        ///
+        /// - Ordering: Updates are handed on in the order in which they were said, one at a time, and the end after
+        ///   them.
+        /// - Threading: Any thread; handlers run on it, or on one that is at an earlier event.
+        /// - Cost: A lock, and the handlers.
         public func callAsFunction(_ event: Event) {
             unsafe task?.accept(event, attempt: attempt)
         }
@@ -79,6 +88,10 @@ extension Task {
     ///
     /// - Parameter start: Begins the work, and returns what cleans up after it. The cleanup runs once at the end of
     ///   the attempt, whatever it is: outcome, failure, cancellation, or nobody holding the task any more.
+    /// - Ordering: `start` is called once for each attempt, the cleanup once after each.
+    /// - Threading: `start` runs where the task does, the cleanup on the thread that ends the attempt, or that lets go
+    ///   of the task.
+    /// - Cost: The task and the closure; an emitter for each attempt, and a task's extras with the first event.
     public convenience init(_ start: @escaping @Sendable (Emitter) -> sending (() -> Void)) {
         self.init(body: .progressive(start))
     }
@@ -92,6 +105,9 @@ extension Task {
     ///     compile here. A closure that is meant as the value is written in the parentheses.
     ///   - value: The value.
     ///   - after: Leave it out, too: the same for the compiler's Swift 5 mode, which looks from the end.
+    /// - Ordering: An update, then the outcome, when the task is started.
+    /// - Threading: Any thread.
+    /// - Cost: As of a progressive task.
     public convenience init(_ before: NoClosure? = nil, value: T, _ after: NoClosure? = nil) {
         self.init { emit in
             emit(.value(value))
@@ -103,6 +119,10 @@ extension Task {
     public typealias NoClosure = (Never) -> Void
 
     /// A task that has nothing to do but fail.
+    ///
+    /// - Ordering: The failure comes when the task is started.
+    /// - Threading: Any thread.
+    /// - Cost: As of a progressive task.
     public convenience init(error: any Error) {
         self.init { emit in
             emit(.failure(error))

@@ -12,6 +12,10 @@ extension Task {
     ///     let count = download.then { data in try decode(data).count }
     ///
     /// Updates pass through `transform` too. A failure or cancellation is passed on.
+    ///
+    /// - Ordering: After this task's handlers that were there before; updates keep their order.
+    /// - Threading: `transform` runs on the thread that brings the value, so it should be short.
+    /// - Cost: A task and two handlers of this one.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> Task<U> {
         Task<U>(body: .relay { emit in
             self.relay { value in
@@ -32,6 +36,11 @@ extension Task {
     ///     let page = login.then { session in fetchPage(session) }
     ///
     /// An update leads to a task as well, and cancels that of the update before.
+    ///
+    /// - Ordering: The second task begins when this one's value is there.
+    /// - Threading: `transform` runs on the thread that brings the value; the task that it returns on the new task's
+    ///   queue.
+    /// - Cost: A task, two handlers of this one, and for each value the task that it leads to.
     public final func then<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> Task<U>) -> Task<U> {
         Task<U>(body: .relay { emit in
             let latest = Latest(emit)
@@ -56,6 +65,10 @@ extension Task {
     /// A task that has a value in place of this one's error. Cancellation is passed on.
     ///
     ///     let logo = download.recover { _ in placeholder }
+    ///
+    /// - Ordering: After this task's handlers that were there before; updates keep their order.
+    /// - Threading: `transform` runs on the thread that brings the error, so it should be short.
+    /// - Cost: A task and two handlers of this one.
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> T) -> Task<T> {
         Task(body: .relay { emit in
             self.relay { emit(.update($0)) } outcome: { outcome, wasUpdate in
@@ -71,6 +84,11 @@ extension Task {
     }
 
     /// A task that goes on with another one in place of this one's error. Cancellation is passed on.
+    ///
+    /// - Ordering: The other task begins when this one's error is there.
+    /// - Threading: `transform` runs on the thread that brings the error; the task that it returns on the new task's
+    ///   queue.
+    /// - Cost: A task, two handlers of this one, and for an error the task that it leads to.
     public final func recover(_ transform: @escaping @Sendable (any Error) throws -> Task<T>) -> Task<T> {
         Task(body: .relay { emit in
             let latest = Latest(emit)
@@ -96,6 +114,10 @@ extension Task {
     /// they come at once where the main thread brings them. It is cancelled where the queue discards them.
     ///
     ///     issues.switchTo(.main).onUpdate { show($0) }
+    ///
+    /// - Ordering: As this task's, whatever number of closures the queue runs at a time.
+    /// - Threading: Handlers run where the queue's closures do.
+    /// - Cost: A task, two handlers of this one, and a submission for each time that something comes.
     public final func switchTo(_ queue: TaskQueue) -> Task<T> {
         Task(body: .relay { emit in
             let line = HandOver(to: queue) { emit.isDiscarded() }
@@ -115,6 +137,10 @@ extension Task {
     }
 
     /// Two tasks' values together. The first failure is the failure, and cancels the other.
+    ///
+    /// - Ordering: The two run beside each other.
+    /// - Threading: The value is put together on the thread that ends the later one.
+    /// - Cost: A task, a handler of each, and a lock for each value.
     public final func zip<U: Sendable>(_ other: Task<U>) -> Task<(T, U)> {
         Task<(T, U)>(body: .relay { emit in
             let pair = Pair<T, U>()
@@ -136,6 +162,10 @@ extension Task {
     }
 
     /// Two tasks' values together; see ``zip(_:)``.
+    ///
+    /// - Ordering: The two run beside each other.
+    /// - Threading: The value is put together on the thread that ends the later one.
+    /// - Cost: A task, a handler of each, and a lock for each value.
     public static func zip<A: Sendable, B: Sendable>(_ a: Task<A>, _ b: Task<B>) -> Task<(A, B)> where T == (A, B) {
         a.zip(b)
     }
@@ -143,6 +173,10 @@ extension Task {
     /// The values of all tasks, in their order. The first failure is the failure, and cancels the others.
     ///
     ///     let pages = Task.all(urls.map(fetch))
+    ///
+    /// - Ordering: They run beside each other, and begin in their order.
+    /// - Threading: The array is put together on the thread that ends the last one.
+    /// - Cost: A task, a handler of each, and a lock for each value.
     public static func all<E: Sendable>(_ tasks: [Task<E>]) -> Task<[E]> where T == [E] {
         Task(body: .relay { emit in
             guard !tasks.isEmpty else {
@@ -166,6 +200,9 @@ extension Task {
     /// The outcome of whichever task is over first. The others are cancelled.
     ///
     /// - Parameter tasks: None of them fails with ``TaskError/nothingToDo``.
+    /// - Ordering: They run beside each other, and begin in their order.
+    /// - Threading: The outcome comes on the thread that ends the first one.
+    /// - Cost: A task and a handler of each.
     public static func race(_ tasks: [Task<T>]) -> Task<T> {
         Task(body: .relay { emit in
             if tasks.isEmpty { emit(.failure(TaskError.nothingToDo)) }

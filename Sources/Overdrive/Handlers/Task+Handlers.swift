@@ -12,6 +12,9 @@ extension Task {
     ///     task.onValue { image in cache.store(image) }
     ///
     /// - Returns: The task.
+    /// - Ordering: In the order in which handlers were added; before dependents.
+    /// - Threading: On the thread that finishes the task; a late one on the caller's.
+    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
     @discardableResult
     public final func onValue(_ body: sending @escaping (T) -> Void) -> Self {
         add(.value(body))
@@ -19,12 +22,20 @@ extension Task {
     }
 
     /// Calls `body` on a queue with the value of a task that succeeds.
+    ///
+    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Threading: Where the queue's closures run.
+    /// - Cost: A handler and a submission.
     @discardableResult
     public final func onValue(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
         onValue { value in queue.hand { body(value) } }
     }
 
     /// Calls `body` on the main actor with the value of a task that succeeds.
+    ///
+    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Threading: The main thread.
+    /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
     public final func onValue(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (T) -> Void) -> Self {
         onValue { value in TaskQueue.onMain { body(value) } }
@@ -35,6 +46,9 @@ extension Task {
     ///     task.onError { error in report(error) }
     ///
     /// - Returns: The task.
+    /// - Ordering: In the order in which handlers were added; before dependents.
+    /// - Threading: On the thread that finishes the task; a late one on the caller's.
+    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
     @discardableResult
     public final func onError(_ body: sending @escaping (any Error) -> Void) -> Self {
         add(.error(body))
@@ -42,12 +56,20 @@ extension Task {
     }
 
     /// Calls `body` on a queue with the error of a task that fails.
+    ///
+    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Threading: Where the queue's closures run.
+    /// - Cost: A handler and a submission.
     @discardableResult
     public final func onError(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
         onError { error in queue.hand { body(error) } }
     }
 
     /// Calls `body` on the main actor with the error of a task that fails.
+    ///
+    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Threading: The main thread.
+    /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
     public final func onError(
         on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (any Error) -> Void
@@ -56,18 +78,30 @@ extension Task {
     }
 
     /// The same as ``onError(_:)``.
+    ///
+    /// - Ordering: As of ``onError(_:)``.
+    /// - Threading: As of ``onError(_:)``.
+    /// - Cost: As of ``onError(_:)``.
     @discardableResult
     public final func onFailure(_ body: sending @escaping (any Error) -> Void) -> Self {
         onError(body)
     }
 
     /// The same as ``onError(on:_:)-(TaskQueue,_)``.
+    ///
+    /// - Ordering: As of ``onError(on:_:)-(TaskQueue,_)``.
+    /// - Threading: Where the queue's closures run.
+    /// - Cost: A handler and a submission.
     @discardableResult
     public final func onFailure(on queue: TaskQueue, _ body: @escaping @Sendable (any Error) -> Void) -> Self {
         onError(on: queue, body)
     }
 
     /// The same as ``onError(on:_:)-(MainActor.Type,_)``.
+    ///
+    /// - Ordering: As of ``onError(on:_:)-(MainActor.Type,_)``.
+    /// - Threading: The main thread.
+    /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
     public final func onFailure(
         on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (any Error) -> Void
@@ -80,6 +114,9 @@ extension Task {
     ///     task.onCompletion { spinner.stop() }
     ///
     /// - Returns: The task.
+    /// - Ordering: In the order in which handlers were added; before dependents.
+    /// - Threading: On the thread that finishes the task; a late one on the caller's.
+    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
     @discardableResult
     public final func onCompletion(_ body: sending @escaping () -> Void) -> Self {
         // Handed over from here to the publisher, once.
@@ -89,6 +126,10 @@ extension Task {
     }
 
     /// Calls `body` with the outcome when the task is over.
+    ///
+    /// - Ordering: In the order in which handlers were added; before dependents.
+    /// - Threading: On the thread that finishes the task; a late one on the caller's.
+    /// - Cost: The closure for a task's only handler; one allocation and a lock for each further one.
     @discardableResult
     public final func onCompletion(_ body: sending @escaping (Result<T, any Error>) -> Void) -> Self {
         add(.completion(body))
@@ -96,12 +137,20 @@ extension Task {
     }
 
     /// Calls `body` on a queue when the task is over.
+    ///
+    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Threading: Where the queue's closures run.
+    /// - Cost: A handler and a submission.
     @discardableResult
     public final func onCompletion(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
         onCompletion { queue.hand { body() } }
     }
 
     /// Calls `body` on the main actor when the task is over.
+    ///
+    /// - Ordering: Handed over in the order in which handlers were added, before dependents are released; not awaited.
+    /// - Threading: The main thread.
+    /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
     public final func onCompletion(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable () -> Void) -> Self {
         onCompletion { TaskQueue.onMain { body() } }
@@ -112,6 +161,9 @@ extension Task {
     ///     task.onCancel { connection.close() }
     ///
     /// - Returns: The task.
+    /// - Ordering: In the order in which such handlers were added, and before the outcome where the body still runs.
+    /// - Threading: On the thread that cancels; a late one on the caller's.
+    /// - Cost: One allocation for the first of a task's extras, and a lock.
     @discardableResult
     public final func onCancel(_ body: sending @escaping () -> Void) -> Self {
         let isLate = makeExtras().locked { fields in
@@ -126,12 +178,20 @@ extension Task {
     }
 
     /// Calls `body` on a queue when the task is cancelled.
+    ///
+    /// - Ordering: Handed over in the order in which such handlers were added; not awaited.
+    /// - Threading: Where the queue's closures run.
+    /// - Cost: A handler and a submission.
     @discardableResult
     public final func onCancel(on queue: TaskQueue, _ body: @escaping @Sendable () -> Void) -> Self {
         onCancel { queue.hand { body() } }
     }
 
     /// Calls `body` on the main actor when the task is cancelled.
+    ///
+    /// - Ordering: Handed over in the order in which such handlers were added; not awaited.
+    /// - Threading: The main thread.
+    /// - Cost: A handler and a submission to libdispatch.
     @discardableResult
     public final func onCancel(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable () -> Void) -> Self {
         onCancel { TaskQueue.onMain { body() } }
@@ -144,6 +204,9 @@ extension Task {
     /// - Returns: The task.
     /// - Ordering: Updates come one at a time, in the order in which they were emitted, before the outcome that an emitter
     ///   brings. One that another thread hands to ``Task/finish(with:)`` may be there while handlers are at the last update.
+    /// - Threading: On the thread that emits, or on one that is at an earlier update; the last one at once on the
+    ///   caller's.
+    /// - Cost: One allocation for the first of a task's extras, and a lock for each update.
     @discardableResult
     public final func onUpdate(_ body: sending @escaping (T) -> Void) -> Self {
         subscribe(body)
@@ -151,12 +214,20 @@ extension Task {
     }
 
     /// Calls `body` on a queue with each update; a serial one keeps their order.
+    ///
+    /// - Ordering: Handed over in the order in which they were emitted; on a concurrent queue several run at a time.
+    /// - Threading: Where the queue's closures run.
+    /// - Cost: A lock and a submission for each update.
     @discardableResult
     public final func onUpdate(on queue: TaskQueue, _ body: @escaping @Sendable (T) -> Void) -> Self {
         onUpdate { value in queue.async { body(value) } }
     }
 
     /// Calls `body` on the main actor with each update.
+    ///
+    /// - Ordering: In the order in which they were emitted.
+    /// - Threading: The main thread.
+    /// - Cost: A lock and a submission to libdispatch for each update.
     @discardableResult
     public final func onUpdate(on actor: MainActor.Type, _ body: @escaping @MainActor @Sendable (T) -> Void) -> Self {
         onUpdate { value in TaskQueue.onMain { body(value) } }

@@ -54,11 +54,19 @@ extension TaskQueueDelegate {
 
 extension AnyTask {
     /// Adds an observer, which the task holds.
+    ///
+    /// - Ordering: Observers are told in the order in which they were added, of what comes from here on.
+    /// - Threading: Any thread.
+    /// - Cost: One allocation for the first of a task's extras, and a lock.
     public final func add(observer: any TaskObserver) {
         makeExtras().locked { $0.observers.add(observer) }
     }
 
     /// Whether there is an observer of exactly this type.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: A copy of the list.
     public final func contains<O: TaskObserver>(observer type: O.Type) -> Bool {
         observers.contains { Swift.type(of: $0) == type }
     }
@@ -66,6 +74,9 @@ extension AnyTask {
     /// Removes the first observer of the same name.
     ///
     /// - Returns: Whether there was one.
+    /// - Ordering: One that is being told may still be told.
+    /// - Threading: Any thread. Names are asked for outside of the lock.
+    /// - Cost: A lock and a look at each observer.
     @discardableResult
     public final func remove(observer: any TaskObserver) -> Bool {
         guard let extras else { return false }
@@ -76,6 +87,9 @@ extension AnyTask {
     /// Removes all observers of a type.
     ///
     /// - Returns: Whether there was one.
+    /// - Ordering: One that is being told may still be told.
+    /// - Threading: Any thread.
+    /// - Cost: A lock and a look at each observer.
     @discardableResult
     public final func remove<O: TaskObserver>(observer type: O.Type) -> Bool {
         extras?.removeAll(of: \.observers) { $0 is O } ?? false

@@ -9,7 +9,9 @@ extension TaskQueue {
     ///
     /// - Parameter task: A task that no program has added or started, else it traps. One that was brought along by a
     ///   dependent, and has not begun, runs here, too; that one's queue keeps it until it is over.
+    /// - Ordering: As a closure's, from when the task waits for nothing.
     /// - Threading: Any thread.
+    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation.
     public func add<T>(task: Task<T>) {
         task.enqueue(on: self, byHand: true, mayRepeat: false)
     }
@@ -17,6 +19,10 @@ extension TaskQueue {
     /// Adds a task, whatever its result; see ``add(task:)-(Task<T>)``.
     ///
     ///     for task in preparations { queue.add(task: task) }
+    ///
+    /// - Ordering: As a closure's, from when the task waits for nothing.
+    /// - Threading: Any thread.
+    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation.
     public func add(task: AnyTask) {
         task.enqueue(on: self, byHand: true, mayRepeat: false)
     }
@@ -26,6 +32,9 @@ extension TaskQueue {
     ///     queue.add { try render(page) }.onValue { show($0) }
     ///
     /// - Returns: The task, for handlers, `value`, and dependents.
+    /// - Ordering: As a closure's.
+    /// - Threading: Any thread.
+    /// - Cost: The task, the closure's captures and a submission.
     @inlinable
     @discardableResult
     public func add<T: Sendable>(_ body: sending @escaping () throws -> T) -> Task<T> {
@@ -39,15 +48,23 @@ extension TaskQueue {
     /// - Parameters:
     ///   - tasks: Tasks of any results, in the order in which they are added.
     ///   - waitUntilFinished: Blocks the calling thread until all are over. On a worker another one takes its place.
+    /// - Ordering: As if they were added one by one; afterwards what they wrote is visible.
+    /// - Threading: Any thread but that of one of the tasks' bodies, which would wait for itself.
+    /// - Cost: A submission for each, and a wait for each that is not over.
     @available(*, noasync, message: "it may block the thread: leave waitUntilFinished out, and await drained()")
     public func add(tasks: [AnyTask], waitUntilFinished: Bool) {
         add(tasks: tasks)
         if waitUntilFinished {
-            for task in tasks { task.waitUntilFinished() }
+            // The last first: it mostly ends last, and who waits for one after another is woken for each.
+            for task in tasks.reversed() { task.waitUntilFinished() }
         }
     }
 
     /// Adds tasks of any results, in order.
+    ///
+    /// - Ordering: As if they were added one by one.
+    /// - Threading: Any thread.
+    /// - Cost: A submission for each.
     public func add(tasks: [AnyTask]) {
         unsafe tasks.withUnsafeBufferPointer { tasks in
             // The array has them meanwhile.

@@ -9,11 +9,11 @@ extension TaskQueue {
     ///     await queue.drained()
     ///
     /// Order, width and threads are the dispatch queue's; groups, work items, timers, `run`, `drained()` and
-    /// specific values are Overdrive's. ``pendingTaskCount`` and ``drained()`` tell of what was submitted
+    /// specific values are Overdrive's. `pendingTaskCount` and `drained()` tell of what was submitted
     /// through this queue. What only the dispatch queue can do, such as suspending, limiting and taking
     /// closures back, traps here with a sentence.
     ///
-    /// - Parameter queue: Where closures run. `DispatchQueue.main` gives a queue like ``TaskQueue/main``.
+    /// - Parameter queue: Where closures run. `DispatchQueue.main` gives a queue like `TaskQueue.main`.
     /// - Ordering: The dispatch queue's.
     /// - Threading: Any thread. `sync` from a serial dispatch queue's own closures is what libdispatch makes
     ///   of it: a trap without a message.

@@ -128,7 +128,10 @@ internal import Synchronization
     /// `Cancellation.isRequested` turn true and `onCancel` handlers are called; the task finishes when the
     /// body does. The outcome is `.failure(CancellationError())`. Afterwards nothing happens.
     ///
+    /// - Ordering: A body that begins meanwhile is told, or does not begin. `onCancel` handlers come before the
+    ///   outcome.
     /// - Threading: Any thread; handlers may run on it.
+    /// - Cost: One locked instruction, and the handlers.
     public final func cancel() {
         take(.cancel)
     }
@@ -138,6 +141,11 @@ internal import Synchronization
     ///
     /// A started task is cancelled when nobody holds it any more; a queue keeps its tasks. Tasks that wait for it hold
     /// it as long as its body runs, or has kept its emitter.
+    ///
+    /// - Ordering: Its body, outcome and handlers are over when this returns, where nothing is waited for and the body
+    ///   ends the task.
+    /// - Threading: Any thread, on which the body may run.
+    /// - Cost: One locked instruction beside the body; else a submission.
     public final func start() {
         let standing = standing
         guard standing.phase == .initialized else { return }

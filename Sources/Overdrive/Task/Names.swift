@@ -46,11 +46,21 @@ extension Task where T == Never {
     }
 
     /// Suspends the current task for a while, as Swift's `Task.sleep` does.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Ordering: Not before the time is over.
+    /// - Threading: Any task of Swift's; no thread is held.
+    /// - Cost: As of Swift's.
     public static func sleep(nanoseconds: UInt64) async throws {
         try await AsyncTask<Never, Never>.sleep(nanoseconds: nanoseconds)
     }
 
     /// Suspends the current task for a while, as Swift's `Task.sleep` does.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Ordering: Not before the time is over.
+    /// - Threading: Any task of Swift's; no thread is held.
+    /// - Cost: As of Swift's.
     public static func sleep<C: Clock>(
         for duration: C.Instant.Duration, tolerance: C.Instant.Duration? = nil, clock: C = .continuous
     ) async throws {
@@ -58,6 +68,11 @@ extension Task where T == Never {
     }
 
     /// Suspends the current task until a deadline, as Swift's `Task.sleep` does.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Ordering: Not before the deadline.
+    /// - Threading: Any task of Swift's; no thread is held.
+    /// - Cost: As of Swift's.
     public static func sleep<C: Clock>(
         until deadline: C.Instant, tolerance: C.Instant.Duration? = nil, clock: C = .continuous
     ) async throws {
@@ -65,6 +80,10 @@ extension Task where T == Never {
     }
 
     /// Lets other tasks go on, as Swift's `Task.yield` does.
+    ///
+    /// - Ordering: What waits in the task's executor goes before it.
+    /// - Threading: Any task of Swift's.
+    /// - Cost: As of Swift's.
     public static func yield() async {
         await AsyncTask<Never, Never>.yield()
     }
@@ -75,6 +94,9 @@ extension Task where T == Never {
     /// Returns if the running work may go on.
     ///
     /// - Throws: `CancellationError` when it was asked to stop.
+    /// - Ordering: What was written before the cancellation is visible to who is told of it.
+    /// - Threading: Any thread; it answers for what that thread runs.
+    /// - Cost: Two loads in Overdrive's work; elsewhere what Swift's costs.
     public static func checkCancellation() throws { try Cancellation.check() }
 
     /// The priority of Swift's current task.

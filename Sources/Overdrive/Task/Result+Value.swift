@@ -1,14 +1,30 @@
 extension Result where Failure == any Error {
     /// The same as `.success(value)`.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: None.
     public static func value(_ value: Success) -> Result { .success(value) }
 
     /// The same as `.failure(error)`.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: None.
     public static func error(_ error: any Error) -> Result { .failure(error) }
 
     /// A success.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: None.
     public init(_ value: Success) { self = .success(value) }
 
     /// A failure.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: None.
     public init(_ error: any Error) { self = .failure(error) }
 }
 

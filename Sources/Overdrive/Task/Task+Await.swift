@@ -21,12 +21,20 @@ extension Task {
     /// The value, when the task is over, cancelling the task when the caller is cancelled.
     ///
     /// - Parameter cancelling: Whether the caller's cancellation cancels the task.
+    /// - Throws: The task's error; `CancellationError` when it was cancelled.
+    /// - Ordering: What the body wrote is visible.
+    /// - Threading: Any task of Swift's; no thread is held.
+    /// - Cost: A load where the task is over; else a handler, a suspension and a cancellation handler.
     public final func value(cancelling: Bool) async throws -> T {
         guard cancelling else { return try await value }
         return try await withTaskCancellationHandler { try await value } onCancel: { cancel() }
     }
 
     /// The outcome, when the task is over.
+    ///
+    /// - Ordering: What the body wrote is visible.
+    /// - Threading: Any task of Swift's; no thread is held. The caller's cancellation leaves the task alone.
+    /// - Cost: A load where the task is over; else a handler and a suspension.
     public final func result() async -> Result<T, any Error> {
         do { return .success(try await value) } catch { return .failure(error) }
     }
@@ -52,6 +60,9 @@ extension Task {
     /// - Parameter bufferingPolicy: Which updates are kept for a loop that does not come for them. `.unbounded` keeps all,
     ///   for as long as the task is faster. The value at the end counts as an update.
     /// - Throws: The task's error, as the end of the stream.
+    /// - Ordering: Updates come in the order in which they were emitted, the value last.
+    /// - Threading: Any thread; a stream is for one reader.
+    /// - Cost: Three allocations, and a lock for each update.
     public final func updates(
         bufferingPolicy: AsyncThrowingStream<T, any Error>.Continuation.BufferingPolicy
     ) -> AsyncThrowingStream<T, any Error> {
@@ -87,8 +98,10 @@ extension Task {
     ///
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success` when it is over, however it ended.
+    /// - Ordering: After `.success` what the body wrote is visible.
     /// - Threading: On a worker another one takes its place meanwhile. In the task's own body it waits for nothing but
     ///   the timeout, unless somebody else finishes the task.
+    /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait(timeout: Duration) -> WaitGroup.WaitResult {
@@ -99,7 +112,9 @@ extension Task {
     ///
     /// - Returns: The value.
     /// - Throws: The task's error; `CancellationError` when it was cancelled.
+    /// - Ordering: What the body wrote is visible.
     /// - Threading: As ``AnyTask/waitUntilFinished()``.
+    /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write try await task.value")
     @discardableResult
     public final func wait() throws -> T {
@@ -113,9 +128,11 @@ extension Task {
 extension AnyTask {
     /// Blocks until the task is over.
     ///
+    /// - Ordering: What the body wrote is visible.
     /// - Threading: Any thread; on a worker another one takes its place meanwhile. In the task's own body, in its branches,
     ///   and in what it has called or started on its thread, the task would wait for itself: it traps, unless the outcome
     ///   is there.
+    /// - Cost: A load where the task is over; else a group for all who wait, and a sleep in the kernel.
     @available(*, noasync, message: "it blocks the thread: write await task.result()")
     public final func waitUntilFinished() {
         waitUntilFinished(calledAs: "waitUntilFinished()")

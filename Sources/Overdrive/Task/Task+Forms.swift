@@ -18,6 +18,9 @@ extension Task {
     ///
     /// - Parameter body: The work; its return is the value, its error the failure. It may be called again after a
     ///   failure, where ``retry(_:)-(Int)`` says so.
+    /// - Ordering: The body runs when the task waits for nothing and its turn has come.
+    /// - Threading: Any thread; the body runs on a worker, or where the task is started.
+    /// - Cost: Two allocations: the task, and the closure's captures.
     @inlinable
     public static func inline(_ body: sending @escaping () throws -> T) -> Task<T> {
         Task(body: .inline(consume body) { task, body in task.conduct(consume body) })
@@ -28,6 +31,10 @@ extension Task {
     ///     let page = Task.inline(dependencies: [layout, photos]) { try render() }
     ///
     /// The parameters are those of ``init(dependencies:observers:conditions:)``, and the closure.
+    ///
+    /// - Ordering: The body runs after the dependencies and the conditions.
+    /// - Threading: Any thread; the body runs on a worker, or where the task is started.
+    /// - Cost: As of ``inline(_:)``, and an allocation for each dependency.
     @inlinable
     public static func inline(
         dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
@@ -43,11 +50,20 @@ extension Task {
     ///     let page = Task.async { try await client.get(url) }
     ///
     /// Cancelling the task cancels the Swift task in which the body runs.
+    ///
+    /// - Ordering: The body begins when the task waits for nothing and its turn has come; the task keeps its place in a
+    ///   queue that limits how many run until the body returns.
+    /// - Threading: The body runs on the queue's scheduler as its task executor.
+    /// - Cost: The task, the closure, and a Swift task for each attempt.
     public static func async(_ body: @escaping @Sendable () async throws -> T) -> Task<T> {
         Task(body: .async(body))
     }
 
     /// The same as an ``InlineTask``.
+    ///
+    /// - Ordering: As of ``InlineTask``.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations.
     public static func create(_ body: @escaping @Sendable () -> Void) -> InlineTask {
         InlineTask(body)
     }
@@ -86,12 +102,20 @@ public final class InlineTask: Task<Void>, @unchecked Sendable {
     private let block: @Sendable () -> Void
 
     /// A task from its body, which has succeeded when the body returns.
+    ///
+    /// - Ordering: The body runs when the task waits for nothing and its turn has come.
+    /// - Threading: Any thread; the body runs on a worker, or where the task is started.
+    /// - Cost: Two allocations: the task, and the closure's captures.
     public init(_ taskBlock: @escaping @Sendable () -> Void) {
         block = taskBlock
         super.init()
     }
 
     /// The same with what it depends on, who observes it, and its conditions.
+    ///
+    /// - Ordering: The body runs after the dependencies and the conditions.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations, and one for each dependency.
     public convenience init(
         dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         _ taskBlock: @escaping @Sendable () -> Void
@@ -121,23 +145,38 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     // The blocks are behind the lock.
     private let content = BlockTaskState()
 
+    /// - Ordering: A task without blocks succeeds at its turn.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations.
     public override init() {
         super.init()
     }
 
     /// A task of one block, to which others may be added.
+    ///
+    /// - Ordering: Blocks run at the same time.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations, and the closure's captures.
     public convenience init(_ block: @escaping @Sendable () -> Void) {
         self.init()
         addExecutionBlock(block)
     }
 
     /// A task of several blocks.
+    ///
+    /// - Ordering: Blocks run at the same time, and begin in their order.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations, and one for each block's captures.
     public convenience init(blocks: [@Sendable () -> Void]) {
         self.init()
         for block in blocks { addExecutionBlock(block) }
     }
 
     /// The same with what it depends on, who observes it, and its conditions.
+    ///
+    /// - Ordering: The blocks run after the dependencies and the conditions.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations, and one for each block's captures and for each dependency.
     public convenience init(
         dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         blocks: [@Sendable () -> Void]
@@ -149,6 +188,10 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     /// The same with one block to begin with.
     ///
     ///     queue.add(task: BlockTask(dependencies: [login]) { loadTextures() })
+    ///
+    /// - Ordering: The block runs after the dependencies and the conditions.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations, and one for the block's captures and for each dependency.
     public convenience init(
         dependencies: [AnyTask] = [], observers: [any TaskObserver] = [], conditions: [any TaskCondition] = [],
         _ block: @escaping @Sendable () -> Void
@@ -157,6 +200,10 @@ public final class BlockTask: Task<Void>, @unchecked Sendable {
     }
 
     /// Adds a block. Traps when the task has begun.
+    ///
+    /// - Ordering: Blocks begin in the order in which they were added.
+    /// - Threading: Any thread, until the task begins.
+    /// - Cost: A lock and a place in an array.
     public func addExecutionBlock(_ block: @escaping @Sendable () -> Void) {
         guard content.add(block) else {
             trap("BlockTask.addExecutionBlock(_:) of \(title), which has begun: add blocks before it is started")

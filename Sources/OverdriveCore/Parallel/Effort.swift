@@ -131,6 +131,10 @@ extension Parallel {
         private let halves = Atomic(0)
 
         /// Counts from 0.
+        ///
+        /// - Ordering: None.
+        /// - Threading: Any thread.
+        /// - Cost: One allocation.
         public init() {}
 
         /// How many iterations, or elements, are done. It never falls.

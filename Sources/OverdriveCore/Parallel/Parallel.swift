@@ -96,6 +96,8 @@ public struct Parallel: Sendable {
     ///     part was under way ends with the error, too.
     ///   - progress: Counts the elements, or branches, that are done; of a search all, whether looked at or not. Joins of
     ///     two, `invoke` of three and a scope without `throwing` count nothing.
+    /// - Ordering: Each operation says its own.
+    /// - Threading: Any thread; a value may be shared by threads.
     /// - Cost: None.
     @inlinable
     @inline(__always)

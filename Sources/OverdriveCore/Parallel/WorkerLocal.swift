@@ -54,6 +54,9 @@ public import Synchronization
     /// Makes a store without values.
     ///
     /// - Parameter make: Makes a thread's value when it first asks for one.
+    /// - Ordering: None; `make` is called as threads come, on each of them.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations, of which one has 512 bytes. Each thread's value takes 128 bytes or more.
     public init(_ make: @escaping @Sendable () -> Value) {
         self.make = make
         unsafe shards = .allocate(capacity: WorkerLocal.shardCount)
@@ -77,6 +80,9 @@ public import Synchronization
     ///   itself or in work that its thread does while it waits, it gets a further one.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
+    /// - Ordering: What a thread has written to its value is visible to its later calls, and to `values` after the
+    ///   loop.
+    /// - Threading: Any thread, worker or not. `body` may wait; it gets a further value where it asks again meanwhile.
     /// - Cost: One locked instruction on a cache line of the thread's own, less than 20 ns; nothing is copied, however large
     ///   the value is.
     @inlinable

@@ -66,6 +66,7 @@ extension TaskQueue {
     ///
     /// - Ordering: What is submitted later is not counted.
     /// - Threading: Any thread.
+    /// - Cost: Two locks.
     public func endProgress() {
         guard let specifics = specifics(make: false), case .engine = route else { return }
         specifics.endTracking()
@@ -84,6 +85,9 @@ extension TaskQueue {
     /// - Returns: A sequence whose last element is finished. It is empty where nothing is tracked, and ends
     ///   early with its task's cancellation. Where fewer closures come than were announced it goes on until
     ///   ``endProgress()``.
+    /// - Ordering: Looks come one after another, and none counts less than the one before.
+    /// - Threading: The sequence is for one reader.
+    /// - Cost: A sleep for each look, which holds no thread.
     public func progressUpdates(every interval: Duration = .milliseconds(100)) -> AsyncStream<Progress> {
         let looks = ProgressLooks(at: specifics(make: false)?.lastTracker, every: interval)
         return AsyncStream { await looks.next() }

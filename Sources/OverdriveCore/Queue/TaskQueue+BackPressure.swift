@@ -47,6 +47,8 @@ extension TaskQueue {
     ///   - maxConcurrentTaskCount: How many run at a time: 1 (a serial queue) or more, or ``unlimited``.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``. What does not fit waits for that, too.
     ///   - scheduler: Whose workers run them.
+    /// - Ordering: As of every queue: what waits for room comes in the order in which it came.
+    /// - Threading: Any thread.
     /// - Cost: Each submission and each start takes the queue's lock, also where the queue is concurrent. What waits
     ///   takes 16 bytes for each closure beside its captures, and `pendingLimit` of them at most.
     public convenience init(
@@ -98,6 +100,7 @@ extension TaskQueue {
     ///   queue without a pending limit takes everything.
     /// - Ordering: As of ``async(group:qos:flags:execute:)``.
     /// - Threading: Any thread. It never waits, and never runs the closure before it returns.
+    /// - Cost: The queue's lock, and no allocation beside the closure's own captures.
     public func tryAsync(
         group: WaitGroup? = nil, qos: QoS? = nil, flags: Flags = [], execute body: sending @escaping () -> Void
     ) throws(PendingLimitReached) {

@@ -55,6 +55,8 @@ extension TaskQueue {
 
         /// Adds a closure, which runs once.
         ///
+        /// - Ordering: After what was added before.
+        /// - Threading: Where `fill` is called.
         /// - Cost: No allocation beside the closure's own captures.
         public mutating func async(execute body: sending @escaping () -> Void) {
             guard let handle = unsafe handle else { return queue.async(group: group, qos: qos, execute: body) }

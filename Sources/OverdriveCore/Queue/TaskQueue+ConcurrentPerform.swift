@@ -33,6 +33,12 @@ extension TaskQueue {
     /// Who helps is pending in the queue until it finds no number left, perhaps after this has returned: it is counted in
     /// ``pendingTaskCount`` and by ``cancelAll()``, though not as progress. Of a queue with a pending limit only the room
     /// that is left is used, and nobody is kept waiting for it.
+    ///
+    /// - Ordering: Calls come in any order; what they wrote is visible when this returns.
+    /// - Threading: Any thread, which takes part; where it is not in the queue yet it waits for a place, as of
+    ///   ``sync(execute:)``.
+    /// - Cost: A submission for each worker that may help, and one locked instruction for each part: a quarter of a
+    ///   thread's share of what is left.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         guard iterations >= 0 else {
             trap("TaskQueue.concurrentPerform(iterations: \(iterations)): choose 0 or more")
@@ -83,6 +89,10 @@ extension TaskQueue {
 extension Scheduler {
     /// Runs `body` for each number below `iterations` on the caller and this scheduler's workers, and returns
     /// when all is done; see `TaskQueue/concurrentPerform(iterations:execute:)`.
+    ///
+    /// - Ordering: Calls come in any order; what they wrote is visible when this returns.
+    /// - Threading: Any thread, which takes part.
+    /// - Cost: A queue, a submission for each worker that may help, and one locked instruction for each part.
     public func concurrentPerform(iterations: Int, execute body: @Sendable (Int) -> Void) {
         TaskQueue(qos: TaskQueue.QoS.current ?? .default, scheduler: self)
             .concurrentPerform(iterations: iterations, execute: body)

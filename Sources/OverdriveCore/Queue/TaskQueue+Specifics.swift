@@ -10,6 +10,10 @@ extension TaskQueue {
     /// Each key is its own name: two keys of the same type name two values.
     public final class SpecificKey<Value: Sendable>: Sendable {
         /// A key that no queue has a value for.
+        ///
+        /// - Ordering: None.
+        /// - Threading: Any thread.
+        /// - Cost: One allocation.
         public init() {}
     }
 
@@ -21,6 +25,7 @@ extension TaskQueue {
     /// - Parameters:
     ///   - key: The value's name.
     ///   - value: What to keep; nil keeps nothing any more.
+    /// - Ordering: Who asks afterwards finds the new value, in closures that had begun before, too.
     /// - Threading: Any thread. The value is released when it is replaced, or when the queue and its last
     ///   closure are gone.
     /// - Cost: One lock and, for the queue's first value, one allocation.
@@ -30,7 +35,9 @@ extension TaskQueue {
 
     /// The queue's own value for `key`, or nil.
     ///
+    /// - Ordering: The value that was set last.
     /// - Threading: Any thread.
+    /// - Cost: A short critical section and a look into a dictionary.
     public func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
         specifics(make: false)?.value(of: key)
     }
@@ -40,7 +47,9 @@ extension TaskQueue {
     /// Where several queues are around the caller, as inside of ``sync(execute:)``, the innermost one that
     /// has a value for the key counts.
     ///
+    /// - Ordering: The value that was set last.
     /// - Threading: Any thread.
+    /// - Cost: As of the queue's own, once for each queue around the caller until one has a value.
     public static func getSpecific<Value>(key: SpecificKey<Value>) -> Value? {
         for unsafe queue in unsafe QueuesOfThread() {
             if let value = unsafe Specifics.of(queue)?.value(of: key) { return value }
@@ -68,6 +77,8 @@ extension TaskQueue {
     ///         lines.append(line)
     ///     }
     ///
+    /// - Ordering: None.
+    /// - Threading: Any thread, which is what it asks about.
     /// - Cost: A few loads. It is checked in release builds too.
     public func assertOnQueue() {
         guard isCurrent else {
@@ -83,6 +94,10 @@ extension TaskQueue {
     ///     }
     ///
     /// On a dispatch queue of the user's own it is libdispatch that looks, and says nothing.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread, which is what it asks about.
+    /// - Cost: A few loads. It is checked in release builds too.
     public func assertOnQueueAsBarrier() {
         assertOnQueue()
         switch route {
@@ -95,6 +110,10 @@ extension TaskQueue {
     }
 
     /// Traps when the calling thread runs one of the queue's closures, however deep.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread, which is what it asks about.
+    /// - Cost: A few loads. It is checked in release builds too.
     public func assertNotOnQueue() {
         if isCurrent {
             trap("TaskQueue.assertNotOnQueue() of \"\(label)\" was called from one of its own closures")

@@ -75,6 +75,10 @@ extension TaskQueue {
     /// - Returns: What `body` returns, back in the caller's isolation.
     /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
     ///   ``PendingLimitReached`` when a queue that rejects is full.
+    /// - Ordering: As a closure's of ``async(group:qos:flags:execute:)``; what `body` wrote is visible to the caller.
+    /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker.
+    /// - Cost: Four allocations, a submission, and where the caller is not there yet a turn in its executor: half a
+    ///   microsecond to one.
     public nonisolated(nonsending) func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
         // No generic type of R beyond these lines: the runtime would look its metadata up in each call.
         // The closure is handed from here to the queue, and its result back, once each.

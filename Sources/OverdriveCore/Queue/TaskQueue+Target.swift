@@ -44,6 +44,9 @@ extension TaskQueue {
     ///   - maxConcurrentTaskCount: How many run at a time, if the target lets so many.
     ///   - target: The queue that it is on.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
+    /// - Ordering: As of ``serial(label:qos:target:initiallyInactive:)``, of as many as the limit allows at a time.
+    /// - Threading: As of ``serial(label:qos:target:initiallyInactive:)``.
+    /// - Cost: As of ``serial(label:qos:target:initiallyInactive:)``.
     public static func concurrent(
         label: String = "", qos: QoS? = nil, maxConcurrentTaskCount: Int = TaskQueue.unlimited, target: TaskQueue,
         initiallyInactive: Bool = false
@@ -62,8 +65,10 @@ extension TaskQueue {
     /// Puts an inactive queue on another one, in place of what it was on; nil: on none.
     ///
     /// - Parameter target: A queue of the same scheduler.
+    /// - Ordering: All of the queue's closures run on the new target: none has begun.
     /// - Threading: Any thread, before ``activate()``: on an active queue it traps. It also traps where the queues would
     ///   be on each other in a circle, and names them.
+    /// - Cost: A few locks, and a look at each queue that the target is on.
     public func setTarget(_ target: TaskQueue?) {
         guard case .engine(let queue, _) = route else {
             trap("TaskQueue.setTarget of \"\(label)\", which runs on a dispatch queue: set that one's target")

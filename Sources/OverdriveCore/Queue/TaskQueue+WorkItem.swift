@@ -7,6 +7,7 @@ extension TaskQueue {
     ///   - group: Counts this submission until it has run, is skipped or is taken back.
     ///   - item: What to run, with its own quality of service and flags.
     /// - Ordering: As a closure's.
+    /// - Threading: Any thread; see ``async(group:qos:flags:execute:)``.
     /// - Cost: One allocation of 32 bytes.
     public func async(group: WaitGroup? = nil, execute item: WorkItem) {
         let submission = WorkItem.Submission(of: item, to: self)
@@ -17,6 +18,8 @@ extension TaskQueue {
     ///
     /// - Parameter item: What to run; nothing when it was cancelled.
     /// - Ordering: As a closure's.
+    /// - Threading: As of ``sync(flags:execute:)``.
+    /// - Cost: As of ``sync(flags:execute:)``, and two locked instructions.
     public func sync(execute item: WorkItem) {
         sync(flags: item.flags) { item.perform() }
     }
@@ -33,6 +36,9 @@ extension TaskQueue {
     ///   - item: What to submit then, with its own quality of service and flags; nothing runs when it was
     ///     cancelled before.
     /// - Returns: The timer. Cancelling it cancels the item too, unless the item has begun.
+    /// - Ordering: As of ``asyncAfter(_:qos:flags:execute:)``.
+    /// - Threading: Any thread.
+    /// - Cost: As of ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
     @discardableResult
     public func asyncAfter(_ delay: Duration, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self, isDue: false)
@@ -42,6 +48,9 @@ extension TaskQueue {
     /// Submits an item at a time.
     ///
     /// - Returns: The timer, as of ``asyncAfter(_:execute:)``.
+    /// - Ordering: As of ``asyncAfter(deadline:qos:flags:execute:)``.
+    /// - Threading: Any thread.
+    /// - Cost: As of ``asyncAfter(_:qos:flags:execute:)``, and one allocation.
     @discardableResult
     public func asyncAfter(deadline: ContinuousClock.Instant, execute item: WorkItem) -> Timer {
         let submission = WorkItem.Submission(of: item, to: self, isDue: false)

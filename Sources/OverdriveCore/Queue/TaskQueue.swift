@@ -71,6 +71,10 @@ public final class TaskQueue: Sendable {
     ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them.
+    /// - Ordering: Closures begin in the order of their submission, but for what workers take in batches; see
+    ///   ``TaskQueue``.
+    /// - Threading: Any thread.
+    /// - Cost: An object and the engine's queue, less than two kilobytes; no thread.
     public convenience init(
         qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited,
@@ -89,6 +93,10 @@ public final class TaskQueue: Sendable {
     ///   - maxConcurrentTaskCount: How many run at a time: 1 or more, or ``unlimited``. 0 traps.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them.
+    /// - Ordering: Closures begin in the order of their submission, but for what workers take in batches; see
+    ///   ``TaskQueue``.
+    /// - Threading: Any thread.
+    /// - Cost: An object and the engine's queue, less than two kilobytes; no thread.
     public static func concurrent(
         label: String,
         qos: QoS = .default,
@@ -107,6 +115,9 @@ public final class TaskQueue: Sendable {
     ///   - qos: How much its closures matter.
     ///   - initiallyInactive: Whether nothing starts before ``activate()``.
     ///   - scheduler: Whose workers run them: now this one, then another.
+    /// - Ordering: Strict: a closure begins when the one before it has returned.
+    /// - Threading: Any thread. The closures run on whatever worker is free, never on two at once.
+    /// - Cost: An object and the engine's queue, less than two kilobytes; no thread.
     public static func serial(
         label: String = "", qos: QoS = .default, initiallyInactive: Bool = false, scheduler: Scheduler = .shared
     ) -> TaskQueue {
@@ -205,11 +216,19 @@ public final class TaskQueue: Sendable {
     }
 
     /// The shared concurrent queue of one quality of service.
+    ///
+    /// - Ordering: As of a concurrent queue, among all who use it.
+    /// - Threading: Any thread.
+    /// - Cost: A load; the queue is there already.
     public static func global(qos: QoS = .default) -> TaskQueue {
         globals[Int(qos.rawValue)]
     }
 
     /// Runs `body` on the main thread, soon.
+    ///
+    /// - Ordering: In the order of the main queue, after what was submitted to it before.
+    /// - Threading: Any thread, the main one too: it never calls `body` at once.
+    /// - Cost: A submission to libdispatch.
     public static func onMain(_ body: sending @escaping @MainActor () -> Void) {
         DispatchQueue.main.async(execute: body)
     }

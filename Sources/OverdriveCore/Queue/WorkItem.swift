@@ -80,6 +80,9 @@ public final class WorkItem: Sendable {
     ///   - qos: Raises it above the quality of service of the queue that it is submitted to.
     ///   - flags: How it is submitted.
     ///   - body: What to run, once for each submission.
+    /// - Ordering: None before it is submitted.
+    /// - Threading: Any thread.
+    /// - Cost: The item and a group.
     public init(
         qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [], execute body: @escaping @Sendable () -> Void
     ) {
@@ -96,7 +99,9 @@ public final class WorkItem: Sendable {
 
     /// Runs the body now, on the calling thread, unless the item was cancelled.
     ///
+    /// - Ordering: Beside runs for queues, which it does not wait for.
     /// - Threading: Any thread.
+    /// - Cost: Two locked instructions beside the body.
     public func perform() {
         guard begin() else { return }
         work.whileCurrent(body)
@@ -124,6 +129,10 @@ public final class WorkItem: Sendable {
     /// Cancels the item: no run begins from now on, and one that is under way is told.
     ///
     /// Cancelling twice, or after it has ended, is allowed.
+    ///
+    /// - Ordering: A run that begins meanwhile is told, or does not begin.
+    /// - Threading: Any thread; where the item ends with it, notifications are submitted on that.
+    /// - Cost: Two locked instructions, and telling who waits.
     public func cancel() {
         work.cancel()
         change { state in
@@ -135,8 +144,10 @@ public final class WorkItem: Sendable {
 
     /// Waits until the item has ended.
     ///
+    /// - Ordering: What the first run wrote is visible.
     /// - Threading: Any thread; on a worker, another one takes its place. From the item's own body, and from what that
     ///   calls or starts on its thread, it would wait for itself: it traps. An item that nobody submits, performs or cancels ends never.
+    /// - Cost: A load where it has ended; else a sleep in the kernel.
     public func wait() {
         checkIsOutside("wait()")
         _ = ended.wait(lendingToLiving: { servedBy }, qos)
@@ -146,16 +157,28 @@ public final class WorkItem: Sendable {
     ///
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success` when it has ended. After `.timedOut` one may wait again.
+    /// - Ordering: After `.success` what the first run wrote is visible.
+    /// - Threading: Any thread; on a worker another one takes its place. In the item's own body it waits for the
+    ///   timeout.
+    /// - Cost: As of `wait()`.
     public func wait(timeout: Duration) -> WaitResult {
         ended.wait(lendingToLiving: { servedBy }, qos, timeout: timeout)
     }
 
     /// Waits until the item has ended, but no longer than until `deadline`.
+    ///
+    /// - Ordering: After `.success` what the first run wrote is visible.
+    /// - Threading: As of ``wait(timeout:)``.
+    /// - Cost: As of `wait()`.
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
 
     /// Suspends until the item has ended.
+    ///
+    /// - Ordering: What the first run wrote is visible.
+    /// - Threading: Any task; no thread is held. In the item's own body it traps.
+    /// - Cost: One allocation and a suspension.
     public func wait() async {
         checkIsOutside("wait()")
         await ended.wait()
@@ -169,6 +192,8 @@ public final class WorkItem: Sendable {
     ///   - flags: How `body` is submitted; see ``WaitGroup/notify(on:qos:flags:execute:)``.
     ///   - body: What to run then, once, whether the item ran or was cancelled.
     /// - Ordering: Notifications are submitted in the order in which they were asked for.
+    /// - Threading: Any thread; who ends the item submits.
+    /// - Cost: Two allocations and a submission.
     public func notify(
         on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
         execute body: sending @escaping () -> Void
@@ -177,6 +202,10 @@ public final class WorkItem: Sendable {
     }
 
     /// Submits `item` to `queue` when this one has ended: at once if it has.
+    ///
+    /// - Ordering: Notifications are submitted in the order in which they were asked for.
+    /// - Threading: Any thread; who ends the item submits.
+    /// - Cost: Two allocations and a submission.
     public func notify(on queue: TaskQueue, execute item: WorkItem) {
         ended.notify(on: queue, execute: item)
     }

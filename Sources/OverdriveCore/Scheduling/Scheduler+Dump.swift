@@ -77,6 +77,7 @@ extension Scheduler {
     /// Looks at every worker and queue.
     ///
     /// - Returns: What was true while it looked; nothing is stopped for it.
+    /// - Ordering: Each worker and queue is looked at on its own, one after another: no moment of all of them.
     /// - Threading: Any thread, closures and signal-driven diagnosis threads included; not signal handlers.
     /// - Cost: Microseconds for each worker and each queue that the process ever had at once.
     public func dump() -> Dump {

@@ -45,6 +45,7 @@ internal import Synchronization
     /// - Parameter spareWorkers: The most workers beyond its number while closures wait, 0 to 1024; 64 if nobody
     ///   says so.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
+    /// - Ordering: Before the first use of ``shared``, of whatever thread.
     /// - Threading: Any thread.
     /// - Cost: One lock; no thread is started.
     public static func setUpShared(spareWorkers: Int) throws(SchedulerError) {
@@ -81,6 +82,8 @@ internal import Synchronization
     ///     closures than that wait for others (in `sync`, `wait`, `blocking`), these may never get a worker: after
     ///     a second a warning says which closures wait for what; see ``onWarning(_:)``.
     /// - Throws: ``SchedulerError`` when an argument is out of range, or memory is short.
+    /// - Ordering: None: threads come with the first closure.
+    /// - Threading: Any thread.
     /// - Cost: Reads the machine's limits, about 1 ms; no thread is started.
     public convenience init(
         workers: Int? = nil,
@@ -165,6 +168,10 @@ internal import Synchronization
     ///
     /// - Parameter count: 1 to 1024; nil follows the machine's limits again.
     /// - Throws: ``SchedulerError/outOfRange(_:)``.
+    /// - Ordering: Workers beyond the number go when they have done what they are at; what waits in their lines is
+    ///   taken by others.
+    /// - Threading: Any thread.
+    /// - Cost: A lock, and a look at the machine's limits for nil; threads are started as work comes.
     public func setWorkerCount(_ count: Int?) throws(SchedulerError) {
         _ = unsafe od_pool_set_workers(handle, try Scheduler.checked(workers: count))
     }
@@ -199,6 +206,8 @@ internal import Synchronization
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
     ///   submissions are discarded and counted as cancelled; what is submitted beside the call may be, too, also before the
     ///   deadline: its submitters' own, and nothing that had been submitted before.
+    /// - Cost: A sleep until the work is done; afterwards no thread of the scheduler is left but who still runs a
+    ///   closure.
     @discardableResult
     public func shutdown(deadline: Duration) -> ShutdownReport {
         if isShared { trap("Scheduler.shared cannot be shut down: make a Scheduler of your own") }
@@ -211,6 +220,11 @@ internal import Synchronization
     }
 
     /// Stops the scheduler like ``shutdown(deadline:)-(Duration)``, without blocking the caller's thread.
+    ///
+    /// - Ordering: As of ``shutdown(deadline:)-(Duration)``.
+    /// - Threading: Any task but one on the scheduler's own workers; a thread of libdispatch's waits in its place.
+    ///   Traps for ``shared``.
+    /// - Cost: As of ``shutdown(deadline:)-(Duration)``, and a closure on libdispatch.
     @discardableResult
     public func shutdown(deadline: Duration) async -> ShutdownReport {
         await unsafe withUnsafeContinuation { continuation in

@@ -115,6 +115,7 @@ extension TaskQueue {
         /// It waits for nothing: from inside the timer's own closure it returns ``Cancellation/running``.
         ///
         /// - Returns: What it found.
+        /// - Ordering: After `.prevented` and `.wasOver` nothing of the timer runs; what its calls wrote is visible.
         /// - Threading: Any thread.
         /// - Cost: One short critical section.
         @discardableResult

@@ -12,6 +12,7 @@ internal import CScheduler
 /// - Parameter body: What may wait: a read, a lock, a sleep. It runs at once, on the calling thread.
 /// - Returns: What `body` returns.
 /// - Throws: What `body` throws.
+/// - Ordering: None; `body` is called here.
 /// - Threading: Any thread; on one that is no worker, `body` just runs. Nested calls count once.
 /// - Cost: Two short critical sections; a thread start when no worker is spare and work waits.
 public func blocking<R: ~Copyable, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {

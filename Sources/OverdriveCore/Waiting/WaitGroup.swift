@@ -25,6 +25,10 @@ internal import CScheduler
     }
 
     /// A group in which nothing is under way.
+    ///
+    /// - Ordering: None.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations.
     public init() {
         guard let group = unsafe od_group_create() else {
             trap("WaitGroup(): memory is too short for a group")
@@ -38,6 +42,8 @@ internal import CScheduler
 
     /// Counts one piece of work that is not a queue's closure. It ends with ``leave()``.
     ///
+    /// - Ordering: Who waits from here on waits for the ``leave()`` that belongs to it.
+    /// - Threading: Any thread.
     /// - Cost: One locked instruction.
     public func enter() {
         unsafe od_group_enter(handle)
@@ -45,6 +51,8 @@ internal import CScheduler
 
     /// Ends what ``enter()`` began. Traps when nothing was entered.
     ///
+    /// - Ordering: What was written before is visible to who waited. Notifications are submitted before waiters wake.
+    /// - Threading: Any thread; the one that leaves last submits the notifications.
     /// - Cost: One locked instruction; when it was the last, waking who waits.
     public func leave() {
         unsafe od_group_leave(handle)
@@ -52,8 +60,11 @@ internal import CScheduler
 
     /// Waits until nothing is under way.
     ///
+    /// - Ordering: What the closures wrote is visible. It ends at the first moment in which nothing is under way,
+    ///   whatever is entered next.
     /// - Threading: On a worker, another one takes its place meanwhile. A closure that waits for a group it
     ///   is counted on waits for ever.
+    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
     public func wait() {
         _ = unsafe od_group_wait(handle, .max)
     }
@@ -62,6 +73,9 @@ internal import CScheduler
     ///
     /// - Parameter timeout: How long to wait; zero or less only looks.
     /// - Returns: `.success`, or `.timedOut` when something still was under way.
+    /// - Ordering: After `.success` what the closures wrote is visible.
+    /// - Threading: Any thread; on a worker another one takes its place meanwhile.
+    /// - Cost: A load where nothing is under way; else a sleep in the kernel.
     public func wait(timeout: Duration) -> WaitResult {
         unsafe od_group_wait(handle, timeout.nanoseconds) ? .success : .timedOut
     }
@@ -100,6 +114,9 @@ internal import CScheduler
     ///
     /// - Parameter deadline: When to give up; one in the past only looks.
     /// - Returns: `.success`, or `.timedOut` when something still was under way.
+    /// - Ordering: After `.success` what the closures wrote is visible.
+    /// - Threading: As of ``wait(timeout:)``.
+    /// - Cost: As of ``wait(timeout:)``.
     public func wait(deadline: ContinuousClock.Instant) -> WaitResult {
         wait(timeout: ContinuousClock.now.duration(to: deadline))
     }
@@ -107,6 +124,10 @@ internal import CScheduler
     /// Suspends until nothing is under way.
     ///
     /// It does not end early when the calling task is cancelled: what the group counts is still under way.
+    ///
+    /// - Ordering: What the closures wrote is visible.
+    /// - Threading: Any task; no thread is held.
+    /// - Cost: One allocation and a suspension.
     public func wait() async {
         await unsafe withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             whenEmpty { unsafe continuation.resume() }
@@ -129,6 +150,7 @@ internal import CScheduler
     ///     not run it.
     /// - Ordering: Notifications are submitted in the order in which they were asked for. What the closures
     ///   wrote is visible to them.
+    /// - Threading: Any thread.
     /// - Cost: One allocation; the thread that leaves last submits them.
     public func notify(
         on queue: TaskQueue, qos: TaskQueue.QoS? = nil, flags: TaskQueue.Flags = [],
@@ -146,6 +168,9 @@ internal import CScheduler
     /// - Parameters:
     ///   - queue: Where the item runs.
     ///   - item: What to submit then. When it is cancelled before, nothing runs.
+    /// - Ordering: As of ``notify(on:qos:flags:execute:)``.
+    /// - Threading: Any thread.
+    /// - Cost: Two allocations; the thread that leaves last submits the item.
     public func notify(on queue: TaskQueue, execute item: WorkItem) {
         whenEmpty { queue.async(execute: item) }
     }
