@@ -11,14 +11,7 @@ extension Parallel {
     ///   at a time if they are ASCII, 24 bytes for each.
     @inlinable
     public func sort<Element: Comparable & Sendable>(_ array: inout [Element]) {
-        if token != nil || progress != nil { return sort(&array) { $0 < $1 } }
-        if array.count < 2 { return }
-        unsafe array.withUnsafeMutableBufferPointer { elements in
-            guard let base = elements.baseAddress else { return }
-            if scheduler == nil { return unsafe Sorting.unstable(base, elements.count, Ascending()) }
-            let count = elements.count
-            Parallel.staying(on: scheduler) { unsafe Sorting.unstable(base, count, Ascending()) }
-        }
+        sort(&array, keepsOrder: false)
     }
 
     /// Sorts an array in place by an order of your own; equal elements may change places.
@@ -38,17 +31,6 @@ extension Parallel {
     public func sort<Element: Sendable, E: Error>(
         _ array: inout [Element], by precedes: @Sendable (Element, Element) throws(E) -> Bool
     ) throws(E) {
-        if E.self == Never.self && isPlain {
-            if array.count < 2 { return }
-            return Parallel.ordering({ a, b in
-                do throws(E) { return try precedes(a, b) } catch { Parallel.trapThrown() }
-            }) { order in
-                unsafe array.withUnsafeMutableBufferPointer { elements in
-                    guard let base = elements.baseAddress else { return }
-                    unsafe Sorting.unstable(base, elements.count, order)
-                }
-            }
-        }
         try sort(&array, keepsOrder: false, precedes)
     }
 
@@ -108,6 +90,38 @@ extension Parallel {
         return array
     }
 
+    /// In ascending order; of the two sorts the one that is asked for.
+    @inlinable
+    @inline(__always)
+    func sort<Element: Comparable & Sendable>(_ array: inout [Element], keepsOrder: Bool) {
+        if token != nil || progress != nil { return sort(&array, keepsOrder: keepsOrder) { $0 < $1 } }
+        if array.count < 2 { return }
+        unsafe array.withUnsafeMutableBufferPointer { elements in
+            guard let base = elements.baseAddress else { return }
+            if scheduler == nil { return unsafe Sorting.sort(base, elements.count, Ascending(), keepsOrder: keepsOrder) }
+            let count = elements.count
+            Parallel.staying(on: scheduler) { unsafe Sorting.sort(base, count, Ascending(), keepsOrder: keepsOrder) }
+        }
+    }
+
+    /// By an order of the caller's.
+    @inlinable
+    @inline(__always)
+    func sort<Element: Sendable, E: Error>(
+        _ array: inout [Element], keepsOrder: Bool, _ precedes: @Sendable (Element, Element) throws(E) -> Bool
+    ) throws(E) {
+        guard E.self == Never.self && isPlain else { return try sort(watched: &array, keepsOrder: keepsOrder, precedes) }
+        if array.count < 2 { return }
+        Parallel.ordering({ a, b in
+            do throws(E) { return try precedes(a, b) } catch { Parallel.trapThrown() }
+        }) { order in
+            unsafe array.withUnsafeMutableBufferPointer { elements in
+                guard let base = elements.baseAddress else { return }
+                unsafe Sorting.sort(base, elements.count, order, keepsOrder: keepsOrder)
+            }
+        }
+    }
+
     /// Calls `body` with a closure as an order, which nobody has any more when it returns.
     @inlinable
     @inline(__always)
@@ -120,7 +134,7 @@ extension Parallel {
     /// Where the order may throw, or something is asked.
     @inlinable
     func sort<Element: Sendable, E: Error>(
-        _ array: inout [Element], keepsOrder: Bool, _ precedes: @Sendable (Element, Element) throws(E) -> Bool
+        watched array: inout [Element], keepsOrder: Bool, _ precedes: @Sendable (Element, Element) throws(E) -> Bool
     ) throws(E) {
         let effort = Effort<E>(self)
         if array.count < 2 {
@@ -133,11 +147,7 @@ extension Parallel {
                 guard let base = elements.baseAddress else { return }
                 let count = elements.count
                 Parallel.staying(on: scheduler) {
-                    if keepsOrder {
-                        unsafe Sorting.stable(base, count, order)
-                    } else {
-                        unsafe Sorting.unstable(base, count, order)
-                    }
+                    unsafe Sorting.sort(base, count, order, keepsOrder: keepsOrder)
                 }
             }
         }

@@ -10,14 +10,7 @@ extension Parallel {
     ///   ``sort(_:)``.
     @inlinable
     public func stableSort<Element: Comparable & Sendable>(_ array: inout [Element]) {
-        if token != nil || progress != nil { return stableSort(&array) { $0 < $1 } }
-        if array.count < 2 { return }
-        unsafe array.withUnsafeMutableBufferPointer { elements in
-            guard let base = elements.baseAddress else { return }
-            if scheduler == nil { return unsafe Sorting.stable(base, elements.count, Ascending()) }
-            let count = elements.count
-            Parallel.staying(on: scheduler) { unsafe Sorting.stable(base, count, Ascending()) }
-        }
+        sort(&array, keepsOrder: true)
     }
 
     /// Sorts an array in place by an order of your own; equal elements keep their order.
@@ -37,17 +30,6 @@ extension Parallel {
     public func stableSort<Element: Sendable, E: Error>(
         _ array: inout [Element], by precedes: @Sendable (Element, Element) throws(E) -> Bool
     ) throws(E) {
-        if E.self == Never.self && isPlain {
-            if array.count < 2 { return }
-            return Parallel.ordering({ a, b in
-                do throws(E) { return try precedes(a, b) } catch { Parallel.trapThrown() }
-            }) { order in
-                unsafe array.withUnsafeMutableBufferPointer { elements in
-                    guard let base = elements.baseAddress else { return }
-                    unsafe Sorting.stable(base, elements.count, order)
-                }
-            }
-        }
         try sort(&array, keepsOrder: true, precedes)
     }
 }

@@ -124,6 +124,15 @@ enum Sorting {
         }
     }
 
+    /// The two sorts are one but for this word.
+    @inlinable
+    @inline(__always)
+    static func sort<Element, O: Order<Element>>(
+        _ base: UnsafeMutablePointer<Element>, _ count: Int, _ order: O, keepsOrder: Bool
+    ) {
+        if keepsOrder { unsafe stable(base, count, order) } else { unsafe unstable(base, count, order) }
+    }
+
     // MARK: - Unstable
 
     @inlinable
