@@ -44,8 +44,8 @@ private func onDispatch() -> Int {
         let picture = read(number)
         places.wait()
         queue.async(group: group) {
+            places.signal()  // it waits no more: as the queue with a limit counts
             sum.add(shrunk(picture))
-            places.signal()
         }
     }
     group.wait()

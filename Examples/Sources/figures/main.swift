@@ -1,17 +1,17 @@
-// figures [NAME…] — six programs, each written three times: serially, on Dispatch and on Overdrive. All three do the
-// same work and have to give the same answer. A row is the median of so many rounds (ROUNDS, 7), in which the three
+// figures [NAME…] — six programs, each written three times: serially, on Dispatch and on Overdrive, and six smaller
+// ones of the cookbook. All three do the same work and have to give the same answer. A row is the median of so many rounds (ROUNDS, 7), in which the three
 // take turns; a ratio is the median of the rounds' own, above 1 where Overdrive is faster.
 import Foundation
 
 struct Program {
     let name: String
     /// Each gives a number that says that the work was done.
-    let serial: () async -> Int
+    let serial: (() async -> Int)?
     let dispatch: () async -> Int
     let overdrive: () async -> Int
 }
 
-let programs = [images(), logs(), graph(), server(), port(), numerics()]
+let programs = [images(), logs(), graph(), server(), port(), numerics()] + cookbook()
 let asked = CommandLine.arguments.dropFirst()
 if let unknown = asked.first(where: { name in !programs.contains { $0.name == name } }) {
     print("figures: there is no program \"\(unknown)\"; choose of \(programs.map(\.name).joined(separator: ", "))")
@@ -29,19 +29,22 @@ for program in programs where asked.isEmpty || asked.contains(program.name) {
     let ways = [program.serial, program.dispatch, program.overdrive]
     var times = [[Double]](repeating: [], count: 3)
     var answers = Set<Int>()
-    for way in ways { answers.insert(await way()) }  // warm
+    for way in ways { if let way { answers.insert(await way()) } }  // warm
     for round in 0..<rounds {
         for turn in 0..<3 {
-            let way = (round + turn) % 3
+            guard let way = ways[(round + turn) % 3] else { continue }
             let start = ContinuousClock.now
-            answers.insert(await ways[way]())
-            times[way].append((ContinuousClock.now - start) / .milliseconds(1))
+            answers.insert(await way())
+            times[(round + turn) % 3].append((ContinuousClock.now - start) / .milliseconds(1))
         }
     }
-    func ratio(_ other: Int) -> Double { median(zip(times[other], times[2]).map { $0 / $1 }) }
+    func time(_ way: Int) -> String { ways[way] == nil ? "-" : digits(median(times[way]), 1) }
+    func ratio(_ way: Int) -> String {
+        ways[way] == nil ? "-" : digits(median(zip(times[way], times[2]).map { $0 / $1 }), 2)
+    }
     print(
-        program.name + padded(digits(median(times[0]), 1), 24 - program.name.count) + padded(digits(median(times[1]), 1), 13)
-            + padded(digits(median(times[2]), 1), 14) + padded(digits(ratio(0), 2), 11) + padded(digits(ratio(1), 2), 12))
+        program.name + padded(time(0), 24 - program.name.count) + padded(time(1), 13) + padded(time(2), 14)
+            + padded(ratio(0), 11) + padded(ratio(1), 12))
     if answers.count != 1 {
         print("\(program.name): the answers differ: \(answers)")
         agree = false
