@@ -1,6 +1,6 @@
-// figures [NAME…] — six programs, each written three times: serially, on Dispatch and on Overdrive, and six smaller
-// ones of the cookbook. All three do the same work and have to give the same answer. A row is the median of so many rounds (ROUNDS, 7), in which the three
-// take turns; a ratio is the median of the rounds' own, above 1 where Overdrive is faster.
+// figures [NAME…] — six programs, each written three times: serially, on Dispatch and on Overdrive, and six smaller ones
+// of the cookbook. All three do the same work and have to give the same answer. A row is the median of so many rounds
+// (ROUNDS, 7), in which the three take turns; a ratio is the median of the rounds' own, above 1 where Overdrive is faster.
 import Foundation
 
 struct Program {
