@@ -314,26 +314,6 @@ od_band od_queue_band(od_queue *queue)
 
 /* ---- groups ---- */
 
-od_group *od_group_create(void)
-{
-    return odi_group_new();
-}
-
-void od_group_release(od_group *group)
-{
-    odi_group_give_up(group);
-}
-
-void od_group_enter(od_group *group)
-{
-    odi_group_enter(group);
-}
-
-void od_group_leave(od_group *group)
-{
-    odi_group_leave(group);
-}
-
 uint64_t od_group_pending(od_group *group)
 {
     odi_lock_acquire(&group->watch.lock);

@@ -51,11 +51,6 @@ bool od_semaphore_wait(od_semaphore *semaphore, int64_t timeout_ns)
            wait_in_line(semaphore, &waiter, odi_clock_after(timeout_ns));
 }
 
-bool od_semaphore_signal(od_semaphore *semaphore)
-{
-    return odi_semaphore_signal(semaphore);
-}
-
 /* ---- waiting without a thread ---- */
 
 od_semaphore_waiter *od_semaphore_waiter_create(void (*function)(void *), void *context)
@@ -85,9 +80,4 @@ od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore,
     default:
         return OD_SEMAPHORE_WAITS;
     }
-}
-
-bool od_semaphore_cancel(od_semaphore *semaphore, od_semaphore_waiter *waiter)
-{
-    return odi_semaphore_cancel(semaphore, waiter);
 }

@@ -130,7 +130,7 @@ static odi_record *find_newest(odi_group *group, void *queue, uint32_t key)
 
 /* ---- life ---- */
 
-odi_group *odi_group_new(void)
+odi_group *od_group_create(void)
 {
     odi_group *group = odi_arena_take(&groups);
 
@@ -189,7 +189,7 @@ static void recycle_if_over(odi_group *group)
         odi_arena_give(&groups, group);
 }
 
-void odi_group_give_up(odi_group *group)
+void od_group_release(odi_group *group)
 {
     odi_lock_acquire(&group->watch.lock);
     group->given_up = true;
@@ -200,7 +200,7 @@ void odi_group_give_up(odi_group *group)
 /* Far beyond what anybody counts by hand in a lifetime, and far below what the job count has room for. */
 #define MOST_ENTERED (ODI_COUNTS_OUTSTANDING >> 1)
 
-void odi_group_enter(odi_group *group)
+void od_group_enter(odi_group *group)
 {
     /* L5: as odi_record_count; a group's own record is never closed. */
     uint64_t before = odi_add_acquire(&group->own.counts, ODI_COUNTS_ONE, L5);
@@ -225,7 +225,7 @@ ODI_COLD void odi_group_know(odi_group *group, odi_record *record)
     odi_lock_release(&group->watch.lock);
 }
 
-void odi_group_leave(odi_group *group)
+void od_group_leave(odi_group *group)
 {
     /* relaxed: only the caller's own enter must be in it */
     if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0))
@@ -240,13 +240,6 @@ bool odi_group_seems_empty(odi_group *group)
 
     return odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0 &&
            (last == NULL || odi_counts_outstanding(odi_load_relaxed(&last->counts)) == 0);
-}
-
-bool odi_group_wait(odi_group *group, int64_t deadline_ns)
-{
-    odi_set set = odi_group_set(group);
-
-    return odi_watch_wait(&set, deadline_ns);
 }
 
 bool odi_group_notify(odi_group *group, odi_function *function, void *context)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "include/od_queue.h"
 #include "job/record.h"
 #include "job/watch.h"
 
@@ -30,25 +31,11 @@ struct odi_group {
     uint32_t newest;               /* records in the buckets */
     odi_watch watch;               /* its lock guards the chains and the buckets */
     bool given_up;                 /* nobody holds it: it goes when it is empty */
-    ODI_LINE_ALIGNED char link_of_the_arena[ODI_CACHE_LINE];
+    void *link_of_the_arena;
 };
-
-/* An empty group, or NULL when memory is short. */
-odi_group *odi_group_new(void);
-
-/* The caller lets go of it. Its memory serves again once nothing is outstanding. */
-void odi_group_give_up(odi_group *group);
-
-void odi_group_enter(odi_group *group);
-
-/* Traps when there were more leaves than enters. */
-void odi_group_leave(odi_group *group);
 
 /* A cheap look, for spinning: false may be wrong, true means "wait, it will not take long". */
 bool odi_group_seems_empty(odi_group *group);
-
-/* Sleeps until the group has been empty. False: the deadline came first. */
-bool odi_group_wait(odi_group *group, int64_t deadline_ns);
 
 /* See odi_watch_notify. */
 bool odi_group_notify(odi_group *group, odi_function *function, void *context);

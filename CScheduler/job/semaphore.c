@@ -163,7 +163,7 @@ ODI_COLD static void hand_over(odi_semaphore *semaphore)
         odi_futex_wake(&waiter->granted, 1); /* by its address alone */
 }
 
-bool odi_semaphore_signal(odi_semaphore *semaphore)
+bool od_semaphore_signal(odi_semaphore *semaphore)
 {
     if (ODI_LIKELY(odi_add_release(&semaphore->value, 1, M1) >= 0))
         return false;
@@ -171,13 +171,13 @@ bool odi_semaphore_signal(odi_semaphore *semaphore)
     return true;
 }
 
-bool odi_semaphore_cancel(odi_semaphore *semaphore, odi_waiter *waiter)
+bool od_semaphore_cancel(odi_semaphore *semaphore, odi_waiter *waiter)
 {
     odi_waiter_state state;
     bool listed = leave(semaphore, waiter, &state);
 
     if (listed && state == ODI_WAITER_GRANTED)
-        (void)odi_semaphore_signal(semaphore); /* the permit is the next one's */
+        (void)od_semaphore_signal(semaphore); /* the permit is the next one's */
     return listed;
 }
 

@@ -30,6 +30,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "include/od_semaphore.h"
 #include "job/gate.h"
 #include "job/job.h"
 #include "sleep/lock.h"
@@ -78,13 +79,6 @@ bool odi_semaphore_await(odi_waiter *waiter, int64_t deadline_ns);
 
 /* Leaves the line. False: it has a permit, because a signal came before. */
 bool odi_semaphore_give_up(odi_semaphore *semaphore, odi_waiter *waiter);
-
-/* The same for a waiter that is to have no permit: one on its way passes to the next. True: it
- * was in line, and is not called. Otherwise it has been or is being called, or will not begin. */
-bool odi_semaphore_cancel(odi_semaphore *semaphore, odi_waiter *waiter);
-
-/* Gives one permit. True: somebody waited for it. */
-bool odi_semaphore_signal(odi_semaphore *semaphore);
 
 /* In a forked child: who waited is not there. */
 void odi_semaphores_forked(void);

@@ -206,14 +206,6 @@ bool odi_watch_is_met(const odi_set *set, odi_watch_waiter *waiter)
     return met;
 }
 
-bool odi_watch_wait(const odi_set *set, int64_t deadline_ns)
-{
-    odi_watch_waiter waiter;
-
-    return odi_watch_begin(set, &waiter) || odi_watch_sleep(&waiter, deadline_ns) ||
-           odi_watch_end(set, &waiter);
-}
-
 bool odi_watch_notify(const odi_set *set, odi_function *function, void *context)
 {
     odi_watch *watch = set->watch;

@@ -55,10 +55,7 @@ bool odi_watch_is_empty(const odi_set *set);
 /* The same under the lock. With `watching`, "no" leaves a record whose last job tells. */
 bool odi_set_is_empty(const odi_set *set, bool watching);
 
-/* Sleeps until the set has been empty. False: the deadline came first. */
-bool odi_watch_wait(const odi_set *set, int64_t deadline_ns);
-
-/* The same in parts: begin, sleep until released or a deadline as often as one likes, end unless released.
+/* A wait: begin, sleep until released or a deadline as often as one likes, end unless released.
  * True, all: the set was empty since the wait began. */
 bool odi_watch_begin(const odi_set *set, odi_watch_waiter *waiter);
 bool odi_watch_sleep(odi_watch_waiter *waiter, int64_t deadline_ns);

@@ -19,11 +19,6 @@ void odi_membarrier_prepare(void)
         odi_membarrier_refused = true;
 }
 
-void odi_membarrier_refuse(void)
-{
-    odi_membarrier_refused = true;
-}
-
 void odi_fence_heavy_(void)
 {
     odi_fence_seqcst(none);

@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Set once, before the first thread of a pool starts. */
+/* Set once, before the first thread of a pool starts; by tests too. */
 extern bool odi_membarrier_refused;
 
 /* Whether light fences are full ones, so that code that has none of its own must go round. */
@@ -30,9 +30,6 @@ static inline bool odi_membarrier_is_refused(void)
 /* Registers the process with the kernel. Call before starting threads: later registration
  * waits for an RCU grace period. Idempotent; any thread. */
 void odi_membarrier_prepare(void);
-
-/* For tests: behave as if the kernel had refused. */
-void odi_membarrier_refuse(void);
 
 ODI_HOT_INLINE void odi_fence_light_(void)
 {

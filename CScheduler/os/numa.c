@@ -68,7 +68,7 @@ int odi_numa_distance(int from, int to)
     return numa_distance(from, to);
 }
 
-int odi_numa_bind(void *address, size_t bytes, int node, odi_numa_bond bond)
+int odi_numa_bind(void *address, size_t bytes, int node)
 {
     if (!is_node(node))
         return EINVAL;
@@ -76,46 +76,9 @@ int odi_numa_bind(void *address, size_t bytes, int node, odi_numa_bond bond)
         return ENOSYS;
 
     node_set set = only(node);
-    int policy = bond == ODI_NUMA_REQUIRE ? MPOL_BIND : MPOL_PREFERRED;
 
     /* The kernel takes the width as one more than the last bit that it looks at. */
-    return mbind(address, bytes, policy, set.words, ODI_NODE_LIMIT + 1, 0) != 0 ? errno : 0;
-}
-
-void *odi_numa_allocate(size_t bytes, int node, int *status)
-{
-    int bound = 0;
-    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                         -1, 0);
-
-    if (address == MAP_FAILED) {
-        bound = errno;
-        address = NULL;
-    } else if (node >= 0) {
-        bound = odi_numa_bind(address, bytes, node, ODI_NUMA_PREFER);
-    }
-    if (status != NULL)
-        *status = bound;
-    return address;
-}
-
-void odi_numa_release(void *address, size_t bytes)
-{
-    if (address != NULL)
-        munmap(address, bytes);
-}
-
-int odi_numa_prefer(int node)
-{
-    if (node >= ODI_NODE_LIMIT)
-        return EINVAL;
-    if (!odi_numa_available())
-        return ENOSYS;
-    if (node < 0)
-        return set_mempolicy(MPOL_DEFAULT, NULL, 0) != 0 ? errno : 0;
-
-    node_set set = only(node);
-    return set_mempolicy(MPOL_PREFERRED, set.words, ODI_NODE_LIMIT + 1) != 0 ? errno : 0;
+    return mbind(address, bytes, MPOL_PREFERRED, set.words, ODI_NODE_LIMIT + 1, 0) != 0 ? errno : 0;
 }
 
 int odi_numa_move(void *address, size_t bytes, int node)
@@ -145,15 +108,4 @@ int odi_numa_move(void *address, size_t bytes, int node)
     return elsewhere > 0 && move_pages(0, elsewhere, pages, wanted, found, MPOL_MF_MOVE) < 0
                ? errno
                : 0;
-}
-
-int odi_numa_node_of(const void *address)
-{
-    int node = -1;
-
-    if (!odi_numa_available() ||
-        get_mempolicy(&node, NULL, 0, (void *)(uintptr_t)address,
-                      MPOL_F_NODE | MPOL_F_ADDR) != 0)
-        return -1;
-    return node;
 }

@@ -3,7 +3,7 @@
  * Owns     every use of libnuma and of the kernel's memory policies.
  * Never    lets a libnuma type out, prints, or fails a caller: without NUMA (or where a
  *          sandbox refuses the calls) each function says so and changes nothing.
- * Threads  any thread may call everything here; odi_numa_prefer acts on its caller only.
+ * Threads  any thread may call everything here.
  *
  * Nodes are kernel numbers (odi_node.id, not an index into odi_topology.nodes).
  * Calls return 0 or an errno value, ENOSYS where this machine has no NUMA.
@@ -22,12 +22,6 @@
 /* 1024 is the most nodes that Linux can be configured for. */
 enum { ODI_NODE_LIMIT = 1024 };
 
-/* How strongly a range is tied to its node. */
-typedef enum odi_numa_bond {
-    ODI_NUMA_PREFER,  /* that node first, others when it is full: what the engine uses */
-    ODI_NUMA_REQUIRE, /* that node or nothing: for tests and benchmarks                */
-} odi_numa_bond;
-
 /* Whether the kernel and libnuma answer for memory policies here. */
 bool odi_numa_available(void);
 
@@ -41,27 +35,14 @@ int odi_numa_node_cpus(int node, odi_cpu_mask *cpus);
 /* The kernel's distance between two nodes (10 is local), or 0 when unknown. */
 int odi_numa_distance(int from, int to);
 
-/* Asks that the pages of [address, address + bytes) come from `node`. Pages that already
+/* Asks that the pages of [address, address + bytes) come from `node`, and from others when it is full. Pages that already
  * exist stay where they are, so call it before the first touch. `address` must be
  * page-aligned; `bytes` is rounded up to pages. */
-int odi_numa_bind(void *address, size_t bytes, int node, odi_numa_bond bond);
-
-/* Fresh zeroed pages, preferred on `node` (-1: no preference). NULL only when memory is
- * short: a refused preference still returns memory, and `*status` (may be NULL) says so. */
-void *odi_numa_allocate(size_t bytes, int node, int *status);
-
-/* Gives back what odi_numa_allocate returned, with the same size. */
-void odi_numa_release(void *address, size_t bytes);
-
-/* Where the calling thread's later pages should come from; -1 is the system's default. */
-int odi_numa_prefer(int node);
+int odi_numa_bind(void *address, size_t bytes, int node);
 
 /* Moves what has been touched of [address, address + bytes) to `node`, if it lies elsewhere.
  * For a few pages, such as a stack's first ones: no more than 64 are looked at. */
 int odi_numa_move(void *address, size_t bytes, int node);
-
-/* The node that holds the page at `address` (touch it first), or -1. For tests. */
-int odi_numa_node_of(const void *address);
 
 #pragma GCC visibility pop
 

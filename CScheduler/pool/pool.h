@@ -105,9 +105,6 @@ bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs
  * already does so when he is through with what he has in hand, so that this needs no deeper stack for more of them. */
 void odi_pool_discard(od_pool *pool, odi_entry job);
 
-/* Whether the calling thread is in the midst of that. */
-bool odi_pool_is_discarded_here(const od_pool *pool);
-
 /* limits.c: follows the machine's limits, at most once a second. The team's `refresh`. */
 void odi_pool_refresh(odi_team *team);
 

@@ -178,11 +178,6 @@ static discarded *discarding(const od_pool *pool)
     return each;
 }
 
-bool odi_pool_is_discarded_here(const od_pool *pool)
-{
-    return discarding(pool) != NULL;
-}
-
 static void begin_to_discard(od_pool *pool, discarded *here)
 {
     *here = (discarded){pool, discarded_here, NULL, &here->first};

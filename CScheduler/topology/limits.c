@@ -141,14 +141,6 @@ void odi_limits_read(const odi_source *source, odi_limits *limits)
     free(scratch);
 }
 
-void odi_limits_unlimited(const odi_cpu_mask *cpus, odi_limits *limits)
-{
-    memset(limits, 0, sizeof *limits);
-    limits->cpus = *cpus;
-    limits->online_count = limits->affinity_count = odi_cpu_mask_count(cpus);
-    limits->cpu_count = limits->affinity_count > 0 ? limits->affinity_count : 1;
-}
-
 bool odi_limits_equal(const odi_limits *a, const odi_limits *b)
 {
     return a->cpu_count == b->cpu_count && a->quota_us == b->quota_us &&

@@ -80,10 +80,6 @@ typedef struct odi_worker_advice {
  * called at most once a second, from a slow path. Never fails: see `notes`. */
 void odi_limits_read(const odi_source *source, odi_limits *limits);
 
-/* Limits of a process that may use exactly these CPUs and has no quota: for tests and for
- * synthetic machines. */
-void odi_limits_unlimited(const odi_cpu_mask *cpus, odi_limits *limits);
-
 /* Whether two readings give the same CPUs and the same quota: nothing to follow. */
 bool odi_limits_equal(const odi_limits *a, const odi_limits *b);
 

@@ -168,53 +168,7 @@ odi_topology *odi_topology_build(const odi_topology_spec *spec)
     return topology;
 }
 
-odi_topology *odi_topology_synthetic(int nodes, int cores, int threads)
-{
-    if (nodes < 1 || nodes > ODI_NODE_LIMIT || cores < 1 || cores > ODI_CPU_LIMIT ||
-        threads < 1 || threads > ODI_CPU_LIMIT ||
-        (int64_t)nodes * cores * threads > ODI_CPU_LIMIT)
-        return NULL;
-
-    int count = nodes * cores * threads;
-    odi_cpu *cpus = malloc((size_t)count * sizeof *cpus);
-    if (cpus == NULL)
-        return NULL;
-
-    for (int id = 0; id < count; id++) {
-        int core = id % (nodes * cores);
-        odi_cpu cpu = {.id = id, .core = core, .node = core / cores};
-
-        cpu.package = cpu.node;
-        cpu.l3 = cpu.node;
-        cpus[id] = cpu;
-    }
-
-    odi_topology_spec spec = {
-        .cpu_count = count, .cpus = cpus, .node_count = nodes, .cpus_known = true};
-    odi_topology *topology = odi_topology_build(&spec);
-    free(cpus);
-    return topology;
-}
-
 void odi_topology_free(odi_topology *topology)
 {
     free(topology);
-}
-
-int odi_topology_find_cpu(const odi_topology *topology, int id)
-{
-    for (int i = 0; i < topology->cpu_count; i++) {
-        if (topology->cpus[i].id == id)
-            return i;
-    }
-    return -1;
-}
-
-int odi_topology_find_node(const odi_topology *topology, int id)
-{
-    for (int i = 0; i < topology->node_count; i++) {
-        if (topology->nodes[i].id == id)
-            return i;
-    }
-    return -1;
 }

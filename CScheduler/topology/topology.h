@@ -64,13 +64,6 @@ typedef struct odi_topology {
  * NULL only when memory is short. */
 odi_topology *odi_topology_discover(const odi_source *source, const odi_limits *limits);
 
-/* A made-up machine: `nodes` nodes of `cores` cores of `threads` hardware threads each,
- * every node as far from every other. CPU ids run over all first threads, then all second
- * threads, as firmware usually numbers them. Not live: plans from it pin nothing.
- * NULL when memory is short or the machine would have more than ODI_CPU_LIMIT CPUs or
- * ODI_NODE_LIMIT nodes. */
-odi_topology *odi_topology_synthetic(int nodes, int cores, int threads);
-
 /* What a made-up machine of any shape is built from. */
 typedef struct odi_topology_spec {
     int cpu_count;
@@ -106,12 +99,6 @@ static inline int odi_topology_neighbour(const odi_topology *topology, int node,
 {
     return topology->neighbours[(size_t)node * (size_t)topology->node_count + (size_t)rank];
 }
-
-/* Index into cpus of the CPU with this kernel number, or -1. */
-int odi_topology_find_cpu(const odi_topology *topology, int id);
-
-/* Index of the node with this kernel number, or -1. */
-int odi_topology_find_node(const odi_topology *topology, int id);
 
 #pragma GCC visibility pop
 

@@ -3,6 +3,7 @@
 #include "Support/clock.h"
 #include "Support/job_count.h"
 #include "Support/process.h"
+#include "Support/watch_wait.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -331,35 +332,42 @@ static void a_context_that_is_no_address_is_kept_whole_behind_any_tag(void **sta
 
 /* ---- groups ---- */
 
+static bool group_wait(odi_group *group, int64_t deadline_ns)
+{
+    odi_set set = odi_group_set(group);
+
+    return watch_wait(&set, deadline_ns);
+}
+
 static void an_empty_group_waits_for_nothing(void **state)
 {
-    odi_group *group = odi_group_new();
+    odi_group *group = od_group_create();
 
     (void)state;
     assert_non_null(group);
-    assert_true(odi_group_wait(group, 0));
+    assert_true(group_wait(group, 0));
     assert_true(odi_group_seems_empty(group));
-    odi_group_give_up(group);
+    od_group_release(group);
 }
 
 static void a_wait_ends_at_its_deadline_and_then_tells_the_truth(void **state)
 {
-    odi_group *group = odi_group_new();
+    odi_group *group = od_group_create();
 
     (void)state;
-    odi_group_enter(group);
+    od_group_enter(group);
     assert_false(odi_group_seems_empty(group));
-    assert_false(odi_group_wait(group, 0));
-    assert_false(odi_group_wait(group, odi_clock_after(MILLISECONDS(2))));
-    odi_group_leave(group);
-    assert_true(odi_group_wait(group, 0));
-    odi_group_give_up(group);
+    assert_false(group_wait(group, 0));
+    assert_false(group_wait(group, odi_clock_after(MILLISECONDS(2))));
+    od_group_leave(group);
+    assert_true(group_wait(group, 0));
+    od_group_release(group);
 }
 
 static void *leave_soon(void *group)
 {
     odi_clock_sleep(MILLISECONDS(2));
-    odi_group_leave(group);
+    od_group_leave(group);
     return NULL;
 }
 
@@ -367,15 +375,15 @@ static void a_wait_is_ended_by_the_last_leave(void **state)
 {
     (void)state;
     for (int round = 0; round < 20; round++) {
-        odi_group *group = odi_group_new();
+        odi_group *group = od_group_create();
         pthread_t threads[2];
 
-        odi_group_enter(group);
-        odi_group_enter(group);
+        od_group_enter(group);
+        od_group_enter(group);
         for (int i = 0; i < 2; i++)
             pthread_create(&threads[i], NULL, leave_soon, group);
-        assert_true(odi_group_wait(group, INT64_MAX));
-        odi_group_give_up(group); /* while the last leaver may still be inside leave */
+        assert_true(group_wait(group, INT64_MAX));
+        od_group_release(group); /* while the last leaver may still be inside leave */
         for (int i = 0; i < 2; i++)
             pthread_join(threads[i], NULL);
     }
@@ -388,33 +396,33 @@ static void count(void *counter)
 
 static void notifications_come_once_in_order_when_the_group_is_empty(void **state)
 {
-    odi_group *group = odi_group_new();
+    odi_group *group = od_group_create();
     int first = 0, second = 0;
 
     (void)state;
     assert_true(odi_group_notify(group, count, &first)); /* empty now: at once, here */
     assert_int_equal(first, 1);
-    odi_group_enter(group);
+    od_group_enter(group);
     assert_true(odi_group_notify(group, count, &first));
     assert_true(odi_group_notify(group, count, &second));
     assert_int_equal(first, 1);
-    odi_group_leave(group);
+    od_group_leave(group);
     assert_int_equal(first, 2);
     assert_int_equal(second, 1);
-    odi_group_enter(group);
-    odi_group_leave(group);
+    od_group_enter(group);
+    od_group_leave(group);
     assert_int_equal(first + second, 3);
-    odi_group_give_up(group);
+    od_group_release(group);
 }
 
 static void leave_too_often(void *unused)
 {
-    odi_group *group = odi_group_new();
+    odi_group *group = od_group_create();
 
     (void)unused;
-    odi_group_enter(group);
-    odi_group_leave(group);
-    odi_group_leave(group);
+    od_group_enter(group);
+    od_group_leave(group);
+    od_group_leave(group);
 }
 
 static void one_leave_too_many_traps_by_name(void **state)
@@ -425,19 +433,19 @@ static void one_leave_too_many_traps_by_name(void **state)
 
 static void a_group_that_is_given_up_goes_when_it_is_empty(void **state)
 {
-    odi_group *first = odi_group_new();
+    odi_group *first = od_group_create();
 
     (void)state;
-    odi_group_enter(first);
-    odi_group_give_up(first); /* not empty: it stays */
-    odi_group *other = odi_group_new();
+    od_group_enter(first);
+    od_group_release(first); /* not empty: it stays */
+    odi_group *other = od_group_create();
     assert_ptr_not_equal(other, first);
-    odi_group_leave(first); /* now it goes */
-    odi_group *again = odi_group_new();
+    od_group_leave(first); /* now it goes */
+    odi_group *again = od_group_create();
     assert_ptr_equal(again, first);
-    assert_true(odi_group_wait(again, 0));
-    odi_group_give_up(other);
-    odi_group_give_up(again);
+    assert_true(group_wait(again, 0));
+    od_group_release(other);
+    od_group_release(again);
 }
 
 static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
@@ -447,7 +455,7 @@ static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
 
 static void a_group_has_one_record_per_queue_and_band(void **state)
 {
-    odi_group *group = odi_group_new();
+    odi_group *group = od_group_create();
     int queues[2];
 
     (void)state;
@@ -457,11 +465,11 @@ static void a_group_has_one_record_per_queue_and_band(void **state)
     odi_record *queue = odi_group_record(group, &queues[1], 2, make_for_group);
     assert_true(first != band && first != queue && band != queue);
     assert_true(odi_record_count(queue, &queues[1], group, 1));
-    assert_false(odi_group_wait(group, 0));
+    assert_false(group_wait(group, 0));
     odi_record_complete(queue, 1);
-    assert_true(odi_group_wait(group, 0));
+    assert_true(group_wait(group, 0));
     heard.reaped = 0;
-    odi_group_give_up(group);
+    od_group_release(group);
     assert_int_equal(heard.reaped, 3); /* they are their queues' to free from here on */
     odi_record_free(first);
     odi_record_free(band);
@@ -470,7 +478,7 @@ static void a_group_has_one_record_per_queue_and_band(void **state)
 
 static void records_that_feed_each_other_are_not_empty_in_between(void **state)
 {
-    odi_group *group = odi_group_new();
+    odi_group *group = od_group_create();
     int queues[2];
 
     (void)state;
@@ -480,11 +488,11 @@ static void records_that_feed_each_other_are_not_empty_in_between(void **state)
     for (int i = 0; i < 100; i++) { /* a's job submits to b and ends, and the other way round */
         assert_true(odi_record_count(i % 2 ? a : b, &queues[i % 2 ? 0 : 1], group, 1));
         odi_record_complete(i % 2 ? b : a, 1);
-        assert_false(odi_group_wait(group, 0));
+        assert_false(group_wait(group, 0));
     }
     odi_record_complete(a, 1);
-    assert_true(odi_group_wait(group, 0));
-    odi_group_give_up(group);
+    assert_true(group_wait(group, 0));
+    od_group_release(group);
     odi_record_free(a);
     odi_record_free(b);
 }

@@ -68,7 +68,7 @@ static void a_pool_that_grows_fills_the_nodes_of_its_plan(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
-        od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), before[i]);
+        od_pool *pool = pool_on(machine_of(2, 4, 1), before[i]);
 
         hold_workers(pool, before[i]);
         int first = workers_at(pool, 0);
@@ -86,7 +86,7 @@ static void a_pool_that_grows_fills_the_nodes_of_its_plan(void **state)
 /* Also while they work: those that are there stay where they are. */
 static void a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room(void **state)
 {
-    od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), 5);
+    od_pool *pool = pool_on(machine_of(2, 4, 1), 5);
     gate more[3] = {0};
 
     (void)state;
@@ -111,7 +111,7 @@ static void a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan(void **
 
     (void)state;
     for (int round = 0; round < 10; round++) {
-        od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), 8);
+        od_pool *pool = pool_on(machine_of(2, 4, 1), 8);
 
         hold_workers(pool, 8);
         let_workers_go(pool, 8);
@@ -136,7 +136,7 @@ static void a_first_spare_moves_when_it_is_called_back(void **state)
     (void)state;
     options.placement = OD_PLACEMENT_NODE;
     options.spare_workers = 1;
-    od_pool *pool = pool_with(options, (odi_pool_world){.topology = odi_topology_synthetic(2, 4, 1)});
+    od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 4, 1)});
     hold_workers(pool, 1);
     let_workers_go(pool, 1);
     od_pool_set_workers(pool, 8);
@@ -276,7 +276,7 @@ static int site_here(od_pool *pool)
 /* A changed condition showed that nobody asked: slot 0 is of this site, and so is enough. */
 static void the_first_worker_begins_on_the_site_that_it_is_wanted_on(void **state)
 {
-    od_pool *pool = pool_on(odi_topology_synthetic(2, 4, 1), 8);
+    od_pool *pool = pool_on(machine_of(2, 4, 1), 8);
     int before = site_here(pool);
 
     (void)state;
@@ -293,7 +293,7 @@ static void the_first_worker_begins_on_the_site_that_it_is_wanted_on(void **stat
 
 static void no_two_nodes_share_a_page_of_their_meeting_places(void **state)
 {
-    od_pool *pool = pool_on(odi_topology_synthetic(4, 2, 1), 8);
+    od_pool *pool = pool_on(machine_of(4, 2, 1), 8);
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
     (void)state;

@@ -164,7 +164,7 @@ static void a_node_without_a_worker_is_served_while_another_is_flooded(void **st
     (void)state;
     memset(&flood, 0, sizeof flood);
     flood.pool = pool_with(options_for(1),
-                           (odi_pool_world){.topology = odi_topology_synthetic(2, 4, 1)});
+                           (odi_pool_world){.topology = machine_of(2, 4, 1)});
     flood.watched = submit_on_the_other_node;
     flood_on();
     assert_comes_true(atomic_load(&flood.over));

@@ -1,5 +1,6 @@
 /* What recorded machines allow a process, and the sentence that says why. */
 #include "Engine/topology_fixtures.h"
+#include "Support/machines.h"
 
 #include "topology/limits.h"
 
@@ -246,7 +247,7 @@ static void two_readings_are_equal_until_something_changes(void **state)
     assert_true(odi_limits_equal(&first, &second));
     second.quota_us++;
     assert_false(odi_limits_equal(&first, &second));
-    odi_limits_unlimited(&first.cpus, &second);
+    limits_of(&first.cpus, &second);
     assert_false(odi_limits_equal(&first, &second));
     assert_int_equal(second.cpu_count, 8);
     odi_recording_free(recording);

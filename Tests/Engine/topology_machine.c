@@ -1,5 +1,6 @@
 /* The public picture of a machine, and the recordings that it can be made from. */
 #include "Engine/topology_fixtures.h"
+#include "Support/machines.h"
 
 #include "include/od_machine.h"
 #include "topology/limits.h"
@@ -280,7 +281,7 @@ static int discover_without_memory(void)
     if ((limits.notes & ODI_NOTE_NO_MEMORY) == 0 || limits.cpu_count < 1 ||
         limits.affinity_count < 1)
         return 1;
-    if (odi_topology_synthetic(64, 64, 1) != NULL)
+    if (machine_of(64, 64, 1) != NULL)
         return 2;
     if (od_machine_discover(NULL, problem, sizeof problem) != NULL)
         return 3;

@@ -7,7 +7,6 @@
 #include "topology/mounts.h"
 #include "topology/node_files.h"
 #include "topology/setting.h"
-#include "topology/thread_state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -334,28 +333,6 @@ static void node_memory_is_understood(void **state)
     assert_int_equal(parse_memory(""), 0);
 }
 
-static void thread_states_follow_the_last_parenthesis(void **state)
-{
-    static const struct {
-        const char *text;
-        char want;
-    } lines[] = {
-        {"12 (worker) S 1 12 12 0", 'S'}, {"12 (a) R (b) D 1", 'D'}, {"12 () ) R\n", 'R'},
-        {"12 (x) t", 't'}, {"", 0}, {"12 (worker", 0}, {"12 (worker)", 0}, {"12 (worker) ", 0},
-        {"12 (worker)S 1", 0}, {"12 (worker) 5", 0}, {"12 (worker) Sx", 0},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(lines); i++) {
-        char *copy = exact_copy(lines[i].text, strlen(lines[i].text));
-        char got = odi_thread_state_parse(copy, strlen(lines[i].text));
-
-        free(copy);
-        if (got != lines[i].want)
-            fail_msg("\"%s\": state %d", lines[i].text, got);
-    }
-}
-
 static bool parse_integer(const char *text, int64_t *value, char *problem, size_t capacity)
 {
     return odi_setting_integer("OVERDRIVE_WORKERS", text, strlen(text), 1, 1024, value,
@@ -443,7 +420,6 @@ int main(void)
         cmocka_unit_test(paths_below_a_root_never_climb),
         cmocka_unit_test(distance_rows_are_understood),
         cmocka_unit_test(node_memory_is_understood),
-        cmocka_unit_test(thread_states_follow_the_last_parenthesis),
         cmocka_unit_test(settings_are_whole_numbers_in_range),
         cmocka_unit_test(settings_are_one_of_some_words),
         cmocka_unit_test(printing_cuts_between_characters),

@@ -1,5 +1,6 @@
 /* Which worker lives where, on machines that a test makes up. */
 #include "Engine/topology_fixtures.h"
+#include "Support/machines.h"
 
 #include "topology/placement.h"
 
@@ -22,14 +23,14 @@ static scene scene_from(const odi_cpu *cpus, int count, int nodes, const uint8_t
     odi_cpu_mask_clear(&all);
     for (int i = 0; i < count; i++)
         odi_cpu_mask_add(&all, cpus[i].id);
-    odi_limits_unlimited(&all, &made.limits);
+    limits_of(&all, &made.limits);
     return made;
 }
 
 /* nodes x cores x 2 hardware threads, or x 1. */
 static scene scene_of(int nodes, int cores, int threads)
 {
-    odi_topology *shape = odi_topology_synthetic(nodes, cores, threads);
+    odi_topology *shape = machine_of(nodes, cores, threads);
     scene made = scene_from(shape->cpus, shape->cpu_count, nodes, NULL, NULL);
 
     odi_topology_free(shape);
@@ -89,7 +90,9 @@ static void check_spread(const scene *scene, int workers, const char *want)
         assert_false(odi_cpu_mask_has(&used, cpu));
         odi_cpu_mask_add(&used, cpu);
         own++;
-        int index = odi_topology_find_cpu(scene->topology, cpu);
+        int index = 0;
+        while (scene->topology->cpus[index].id != cpu)
+            index++;
         assert_int_equal(scene->topology->cpus[index].node, plan->places[i].node);
         if (workers <= scene->topology->core_count)
             assert_int_equal(scene->topology->cpus[index].thread, 0);
@@ -221,12 +224,12 @@ static void automatic_pins_only_where_it_helps_and_harms_nobody(void **state)
 
 static void plans_for_other_machines_pin_nothing(void **state)
 {
-    odi_topology *other = odi_topology_synthetic(2, 4, 1);
+    odi_topology *other = machine_of(2, 4, 1);
     odi_limits limits;
     odi_cpu_mask mask;
 
     (void)state;
-    odi_limits_unlimited(&other->nodes[0].cpus, &limits);
+    limits_of(&other->nodes[0].cpus, &limits);
     odi_plan *plan = odi_plan_make(other, &limits, 8, ODI_PLACEMENT_NODE);
     assert_non_null(plan);
     assert_int_equal(plan->policy, ODI_PLACEMENT_NODE);

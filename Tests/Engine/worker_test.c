@@ -255,7 +255,7 @@ static void thieves_take_all_that_a_busy_worker_has(void **state)
 
     (void)state;
     for (int workers = 2; workers <= 4; workers++) {
-        odi_pool_world one_node = {.topology = odi_topology_synthetic(1, 4, 1)};
+        odi_pool_world one_node = {.topology = machine_of(1, 4, 1)};
 
         memset(&theft, 0, sizeof theft);
         theft.pool = pool_with(options_for(workers), one_node);
@@ -275,7 +275,7 @@ static void on_four_nodes_everything_runs_and_distances_are_told_apart(void **st
 {
     enum { ROUNDS = 20, MOST_ROUNDS = 1000, JOBS = 500 };
     od_pool *pool = pool_with(options_for(8), (odi_pool_world){
-                                                  .topology = odi_topology_synthetic(4, 2, 1)});
+                                                  .topology = machine_of(4, 2, 1)});
     uint64_t far = 0;
     od_metrics metrics;
     int round;

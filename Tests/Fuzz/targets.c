@@ -1,4 +1,5 @@
 #include "Fuzz/targets.h"
+#include "Support/machines.h"
 
 #include "topology/cgroup_files.h"
 #include "topology/cpu_list.h"
@@ -9,7 +10,6 @@
 #include "topology/recording.h"
 #include "topology/setting.h"
 #include "topology/text.h"
-#include "topology/thread_state.h"
 #include "topology/topology.h"
 
 #include <stdio.h>
@@ -119,13 +119,6 @@ static void distances(const char *text, size_t length)
     odi_node_memory_parse(text, length);
 }
 
-static void thread_state(const char *text, size_t length)
-{
-    char state = odi_thread_state_parse(text, length);
-
-    PROMISE(state == 0 || (state >= 'A' && state <= 'Z') || (state >= 'a' && state <= 'z'));
-}
-
 static void setting(const char *text, size_t length)
 {
     static const char *const words[] = {"none", "node", "core", "automatic"};
@@ -177,7 +170,7 @@ static void machine(const char *text, size_t length)
             PROMISE(odi_limits_describe(&limits, way, requested, because, 0) == 0);
         }
     }
-    odi_limits_unlimited(&limits.cpus, &again);
+    limits_of(&limits.cpus, &again);
     PROMISE(again.quota_us == 0 && odi_cpu_mask_equal(&again.cpus, &limits.cpus));
 
     /* Thousands of CPUs only make the fuzzer slow: a unit test has the largest machine. */
@@ -202,7 +195,7 @@ static void machine(const char *text, size_t length)
 const fuzz_entry fuzz_targets[] = {
     {"cpu_list", cpu_list},   {"quota", quota},
     {"group", group},         {"mounts", mounts},
-    {"distances", distances}, {"thread_state", thread_state},
+    {"distances", distances},
     {"setting", setting},     {"machine", machine},
     {NULL, NULL},
 };

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "Numa/nodes.h"
+#include "Support/node_of.h"
 
 #define NEEDS_NODES(n)                                                                    \
     do {                                                                                  \
@@ -161,7 +162,7 @@ __attribute__((noinline)) static int node_of_deep_stack(void)
 
     for (size_t i = 0; i < sizeof deep; i += 1024)
         deep[i] = (char)i;
-    return odi_numa_node_of((const void *)(uintptr_t)&deep[0]);
+    return node_of((const void *)(uintptr_t)&deep[0]);
 }
 
 static const char *default_ring(odi_worker *worker)
@@ -177,15 +178,15 @@ static void note_pages(hold *it, odi_worker *worker)
     thread_local_word = here;
     for (int i = 0; i < SMALL_PUSHES; i++)
         od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, &children_ran);
-    found->small_ring = odi_numa_node_of(default_ring(worker));
+    found->small_ring = node_of(default_ring(worker));
     for (int i = 0; i < LARGE_PUSHES; i++)
         od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, &children_ran);
-    found->ring = odi_numa_node_of(default_ring(worker));
-    found->ring_later = odi_numa_node_of(default_ring(worker) + INTO_THE_RING);
-    found->worker = odi_numa_node_of(worker);
-    found->stack_now = odi_numa_node_of((const void *)(uintptr_t)&here);
+    found->ring = node_of(default_ring(worker));
+    found->ring_later = node_of(default_ring(worker) + INTO_THE_RING);
+    found->worker = node_of(worker);
+    found->stack_now = node_of((const void *)(uintptr_t)&here);
     found->stack_deep = node_of_deep_stack();
-    found->thread_local_word = odi_numa_node_of((const void *)(uintptr_t)&thread_local_word);
+    found->thread_local_word = node_of((const void *)(uintptr_t)&thread_local_word);
 }
 
 static void check_pages(od_placement placement, bool stacks_too)
@@ -276,7 +277,7 @@ static void submitters_use_the_injector_of_their_node(void **state)
         /* relaxed, both: nobody works on it */
         uint64_t head = odi_load_relaxed(&injector->head) / ODI_INJECTOR_BLOCK;
         uintptr_t block = odi_load_relaxed(&injector->directory[head].occupant);
-        assert_int_equal(odi_numa_node_of((void *)(block & ~(uintptr_t)(PAGE - 1))), node);
+        assert_int_equal(node_of((void *)(block & ~(uintptr_t)(PAGE - 1))), node);
     }
     hold_release_all(&everybody);
     assert_comes_true(atomic_load(&ran) == (uint64_t)(SUBMITTED * built.compute_nodes));

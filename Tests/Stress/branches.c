@@ -163,7 +163,7 @@ static void grow_trees_disturbed(void *unused)
 static void grow_trees_without_membarrier(void *unused)
 {
     (void)unused;
-    odi_membarrier_refuse();
+    odi_membarrier_refused = true;
     grow(stress_count(1500000, 200000), true, true);
 }
 

@@ -293,11 +293,11 @@ static void make_world(const scenario *it)
     odi_pool_world place = {.first_index = INT64_MAX - (int64_t)prng_below(mine(), 200)};
 
     if (it->without_membarrier)
-        odi_membarrier_refuse();
+        odi_membarrier_refused = true;
     if (it->pinned)
         options.placement = OD_PLACEMENT_CORE;
     if (it->nodes > 0)
-        place.topology = odi_topology_synthetic(it->nodes, 2, 1);
+        place.topology = machine_of(it->nodes, 2, 1);
     world.scenario = it;
     ledger_open(&world.ledger, stress_count(it->plain, it->sanitized));
     world.pool = pool_with(options, place);

@@ -340,7 +340,7 @@ static void run(void *raw)
     pthread_t submitters[SUBMITTERS], threads[DISTURBERS];
 
     if (it->without_membarrier)
-        odi_membarrier_refuse();
+        odi_membarrier_refused = true;
     if (it->one_cpu)
         stay_on_one_cpu();
     world.scenario = it;

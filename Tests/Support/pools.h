@@ -6,6 +6,7 @@
 
 #include "Support/check.h"
 #include "Support/clock.h"
+#include "Support/machines.h"
 #include "include/od_queue.h"
 #include "os/thread.h"
 #include "pool/pool.h"
@@ -52,7 +53,7 @@ static inline od_pool *lone_worker(void)
     od_pool_options options = options_for(1);
 
     options.spare_workers = 0;
-    return pool_with(options, (odi_pool_world){.topology = odi_topology_synthetic(1, 2, 1)});
+    return pool_with(options, (odi_pool_world){.topology = machine_of(1, 2, 1)});
 }
 
 static inline od_metrics metrics_of(od_pool *pool)

@@ -11,6 +11,7 @@
 #include "doubles/futex.h"
 #include "doubles/records.h"
 #include "../Support/job_count.h"
+#include "../Support/watch_wait.h"
 #include "os/membarrier.h"
 #include "model/scenario.h"
 
@@ -128,7 +129,7 @@ static void second_job(void)
 }
 static void waiter(void)
 {
-    model_check(odi_watch_wait(&set, ODI_FOREVER));
+    model_check(watch_wait(&set, ODI_FOREVER));
     model_check(results[0] == 1 && results[1] == 1);
 }
 MODEL_SCENARIO(record_wakes_its_waiter, prepare_two, NULL, first_job, second_job, waiter)
@@ -197,7 +198,7 @@ static void leave_and_enter(void)
 }
 static void waits_for_its_round(void)
 {
-    model_check(odi_watch_wait(&set, ODI_FOREVER));
+    model_check(watch_wait(&set, ODI_FOREVER));
     model_check(results[0] == 1);
 }
 MODEL_SCENARIO(record_used_again, prepare_one, NULL, leave_and_enter, waits_for_its_round)

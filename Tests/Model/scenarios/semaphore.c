@@ -27,7 +27,7 @@ static void prepare(void)
 
 static void signal(void)
 {
-    (void)odi_semaphore_signal(semaphore);
+    (void)od_semaphore_signal(semaphore);
 }
 
 static void write_and_signal(void)
@@ -157,7 +157,7 @@ MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, 
 
 static void cancel(void)
 {
-    (void)odi_semaphore_cancel(semaphore, &early);
+    (void)od_semaphore_cancel(semaphore, &early);
 }
 
 /* A cancelled waiter's permit goes to the next, who may sleep for it. */
@@ -176,7 +176,7 @@ static void prepare_beside(void)
 static void verify_beside(void)
 {
     model_check(called == 1); /* the one or the other */
-    (void)odi_semaphore_cancel(semaphore, &next);
+    (void)od_semaphore_cancel(semaphore, &next);
     settle(1);
 }
 MODEL_SCENARIO(semaphore_cancel_beside, prepare_beside, verify_beside, signal, cancel)
@@ -195,7 +195,7 @@ static void begin(void)
 
 static void end_of_unbegun(void)
 {
-    (void)odi_semaphore_cancel(semaphore, &early);
+    (void)od_semaphore_cancel(semaphore, &early);
     verify_either();
 }
 MODEL_SCENARIO(semaphore_cancel_begin, prepare_unbegun, end_of_unbegun, begin, cancel, signal)

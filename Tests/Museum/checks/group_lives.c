@@ -27,21 +27,21 @@ static void a_group_begins_its_life_under_its_lock(void **state)
     pthread_t worker;
 
     (void)state;
-    group = odi_group_new();
+    group = od_group_create();
     pthread_create(&worker, NULL, late_worker, NULL);
     assert_comes_true(atomic_load(&looks) > 0);
-    odi_group_give_up(group);
+    od_group_release(group);
     for (int generation = 0; generation < LIVES; generation++) {
         int seen = atomic_load(&looks);
 
         /* One look at least since the last generation ended. */
         while (atomic_load(&looks) < seen + 2)
             sched_yield();
-        odi_group *next = odi_group_new();
+        odi_group *next = od_group_create();
 
-        odi_group_enter(next);
-        odi_group_leave(next);
-        odi_group_give_up(next);
+        od_group_enter(next);
+        od_group_leave(next);
+        od_group_release(next);
     }
     atomic_store(&over, true);
     pthread_join(worker, NULL);
