@@ -158,15 +158,17 @@ static bool end_waiting(od_queue *queue, od_queue *awaited)
 
 /* ---- earmarking and taking back ---- */
 
-/* Both locks held; releases them. */
+/* Both locks held; releases them. What notifications may come of is last: one that stops the pool waits for
+ * every drainer that has been called. */
 static void settle_both(od_queue *awaited, od_queue *queue)
 {
     odi_settlement settlement = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_settlement passes = odi_queue_settle(awaited);
     odi_lock_release(&awaited->watch.lock);
-    odi_queue_carry_out(queue, settlement);
+    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
     odi_queue_carry_out(awaited, passes);
+    odi_reserved_give_back(settlement.reserved);
 }
 
 /* What lies in the target's line for it counts no more: its drainers get further passes, and one that

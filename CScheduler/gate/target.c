@@ -296,24 +296,44 @@ void odi_target_enter(od_scope *scope)
     }
 }
 
+/* A place that was given up, and what follows from it. */
+typedef struct left_place {
+    od_queue *queue;
+    odi_left left;
+    const struct left_place *before;
+} left_place;
+
+/* First the drainers of all: a notification that stops the pool waits for each that has been called. */
+static void follow_up(const left_place *last)
+{
+    for (const left_place *each = last; each != NULL; each = each->before)
+        odi_queue_start_drainers(each->queue, each->left.settlement.passes, each->left.settlement.band);
+    for (const left_place *each = last; each != NULL; each = each->before) {
+        odi_left left = each->left;
+
+        left.settlement.passes = 0;
+        odi_queue_follow_up(each->queue, left);
+    }
+}
+
 /* All of them before anything follows from it. The queue's own place last: it is what keeps its
  * target. */
-static void leave(const od_scope *scope, od_queue *each)
+static void leave(const od_scope *scope, od_queue *each, const left_place *before)
 {
-    if (each == scope->beyond) {
-        odi_queue_give_permit(scope->queue, scope->exclusive);
-        return;
-    }
-    od_queue *next = odi_target_gate(each);
-    odi_left left = odi_queue_leave(each, false);
+    bool own = each == scope->beyond;
+    left_place here = {.queue = own ? scope->queue : each, .before = before};
+    od_queue *next = own ? NULL : odi_target_gate(each);
 
-    leave(scope, next);
-    odi_queue_follow_up(each, left);
+    here.left = odi_queue_leave(here.queue, own && scope->exclusive);
+    if (own)
+        follow_up(&here);
+    else
+        leave(scope, next, &here);
 }
 
 void odi_target_leave(od_scope *scope)
 {
-    leave(scope, odi_target_gate(scope->queue));
+    leave(scope, odi_target_gate(scope->queue), NULL);
 }
 
 void odi_targets_forked(void)

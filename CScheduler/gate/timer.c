@@ -196,7 +196,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
     if (ODI_UNLIKELY(options->interval_ns < 0))
         odi_trap("od_timer_create: the interval is %lld ns; choose more than 0, or 0 for one call",
                  (long long)options->interval_ns);
-    od_status status = queue != NULL ? odi_pool_admit(pool) : OD_OK;
+    od_status status = odi_pool_admit(pool);
     od_timer *timer = status == OD_NO_MEMORY || status == OD_NO_THREAD ? NULL : malloc(sizeof *timer);
 
     if (timer == NULL)

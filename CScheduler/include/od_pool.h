@@ -84,12 +84,12 @@ int od_pool_current_band(void);
  * The pool's first job (a forked child's too) has its first worker started, and with it a first spare,
  * unless the pool has none. From then on it has a thread. OD_NO_THREAD: none is to be had; OD_NO_MEMORY: memory is short;
  * nothing was submitted then, and the job is still the caller's. OD_STOPPED: the stop is over, or its deadline is; the job is counted as cancelled and
- * never runs. Whoever does not ask loses it in both cases. */
+ * never runs. Whoever does not ask loses it in each of these cases. */
 od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context);
 
 /* Submits a job of the layer above's own tasks, which defines od_executor_run(job) and
  * od_executor_discard(job): exactly one of them is called, once; the second after a stop, or where one passes
- * its deadline, which counts the job as cancelled. Ends the process where od_pool_submit would refuse it. */
+ * its deadline, which counts the job as cancelled. Ends the process where neither a thread nor memory is to be had for it. */
 void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job);
 
 /* A word of the pool's user, such as the object that wraps it. Set it before submitting. */
@@ -131,11 +131,12 @@ typedef struct od_stop_report {
 } od_stop_report;
 
 /* Stops the pool. Until the deadline (nanoseconds from now; INT64_MAX: none) everything
- * accepted is run; what has not started by then is cancelled, what runs is reported. Returns
- * at most 50 ms after the deadline, unless what is cancelled takes long to be given up
- * (deinitialisers and notifications run here). Later submissions are discarded and counted as cancelled.
- * What is submitted beside the call may be, too, also before the deadline: its submitters' own, and nothing
- * that had been submitted before. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
+ * accepted is run; what has not started by then is cancelled, what runs is reported. What waits in a suspended
+ * queue, or behind a thread in a sync or a task that holds the queue across an await, is cancelled when nothing
+ * else is left to run. Returns at most 50 ms after the deadline, unless what is cancelled takes long to be given up
+ * (deinitialisers and notifications run here), or a thread has lost its CPU in the midst of a submission. Later
+ * submissions are discarded and counted as cancelled. A submission beside the call may be discarded as well, also
+ * before the deadline, but nothing that came before it for its sake. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
  * with the same report, for those that came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 

@@ -61,13 +61,13 @@ ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band,
         odi_pool_discard(pool, job);
 }
 
-/* False: memory is short, and nothing is queued. */
+/* False: memory is short, and nothing is queued. The same in what follows. */
 ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
 {
     odi_team *team = &pool->team;
 
     if (ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
-        return false;
+        return discard_if_over(pool, job);
     odi_team_publish(team, worker->site); /* whatever happens, this worker is there */
     /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
      * sees the stop */
@@ -121,6 +121,8 @@ static bool submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t ba
     /* relaxed: the publication's fence stands before it (S4) */
     if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
         take_back(pool, worker, band, kept);
+    while (ODI_UNLIKELY(kept < count) && discard_if_over(pool, jobs[kept]))
+        kept++;
     return kept == count;
 }
 

@@ -203,6 +203,13 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
             return; /* as above */
         odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
         toggle_in_job(worker);
+        odi_fence_light(S4); /* a report finds the job begun, or this sees that the deadline is over */
+        /* relaxed: the fence stands before it */
+        if (ODI_UNLIKELY(odi_load_relaxed(&worker->team->attention) & ODI_CANCELLING)) {
+            is_in_no_job(worker);
+            odi_run_discard(worker->team, job);
+            return;
+        }
     }
 
     odi_job_run(job);

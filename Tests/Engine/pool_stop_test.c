@@ -6,6 +6,7 @@
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
 #include "os/thread.h"
+#include "worker/run.h"
 
 #include <pthread.h>
 
@@ -277,6 +278,33 @@ static void what_a_suspended_queue_holds_is_cancelled_by_a_stop(void **state)
     end_line_scene(&it);
 }
 
+/* Nobody would come for it before that thread, which may be the one that stops. A serial queue's place is held; an open
+ * queue's barrier waits for who is inside. */
+static void what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left(void **state)
+{
+    (void)state;
+    for (uint32_t open = 0; open < 2; open++) {
+        od_pool *pool = pool_of(1);
+        od_queue *queue = od_queue_create_with(
+            pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = open ? OD_UNLIMITED : 1, .shared = open});
+        od_stop_report report;
+        atomic_ullong ran = 0;
+        od_scope scope;
+
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        od_queue_sync_begin(queue, &scope);
+        od_queue_async_with(queue, NULL, OD_QUEUE_BAND, open ? OD_BARRIER : 0, count_job, &ran);
+        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+        assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+        od_queue_sync_end(&scope);
+        assert_report(&report, 2, 1, 0);
+        assert_int_equal(atomic_load(&ran), 2);
+        od_queue_release(queue);
+        od_pool_free(pool);
+    }
+}
+
 /* ---- after the deadline, from inside ---- */
 
 static struct {
@@ -483,6 +511,201 @@ static void a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline(void **s
     od_pool_free(pool);
 }
 
+/* odi_injector_push up to the ticket; returns where the entry is to be written. The first of a job that ran lies before
+ * it, in the same block. */
+static odi_slot *take_a_ticket(odi_injector *injector)
+{
+    uint64_t ticket = odi_add_seqcst(&injector->tail, 1, S2);
+    uintptr_t occupant = odi_load_acquire(&injector->directory[ticket / ODI_INJECTOR_BLOCK].occupant, J2);
+    odi_slot *slots = (odi_slot *)((occupant & ~(uintptr_t)(ODI_INJECTOR_ROUNDS - 1)) + ODI_CACHE_LINE);
+
+    assert_true(ticket > 0 && ticket < ODI_INJECTOR_BLOCK);
+    assert_true(odi_load_relaxed(&slots[ticket - 1].code) != 0 && odi_load_relaxed(&slots[ticket].code) == 0);
+    return &slots[ticket];
+}
+
+/* A submitter has a place in the pool, and loses its CPU before it writes the job there: what came after it was
+ * accepted, and nobody finds it. */
+static void a_stop_waits_for_who_has_taken_a_ticket_and_not_written_the_job(void **state)
+{
+    stopping it = {.pool = pool_of(1), .deadline = INT64_MAX};
+    odi_site *site = &it.pool->team.sites[0];
+    atomic_ullong ran = 0;
+    pthread_t thread;
+
+    (void)state;
+    od_pool_submit(it.pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    odi_slot *slot = take_a_ticket(&site->injectors[OD_BAND_DEFAULT]);
+    od_pool_submit(it.pool, OD_BAND_DEFAULT, count_job, &ran);
+    pthread_create(&thread, NULL, stop_and_report, &it);
+    assert_comes_true(all_have_gone(it.pool));
+    odi_clock_sleep(20 * ODI_MILLISECOND); /* a stop that does not wait is over */
+    assert_false(atomic_load(&it.over));
+    odi_entry job = odi_job_plain(count_job, &ran, 0);
+    odi_store_relaxed(&slot->context, job.context); /* relaxed, J1 carries it */
+    odi_store_release(&slot->code, job.code, J1);
+    odi_team_publish_push(&it.pool->team, site);
+    pthread_join(thread, NULL);
+    assert_report(&it.report, 3, 0, 0);
+    assert_int_equal(atomic_load(&ran), 3);
+    od_pool_free(it.pool);
+}
+
+static struct {
+    bool (*owed)(od_pool *pool);
+    od_queue *queue;
+    odi_settlement called;
+    atomic_ullong ran;
+    int looks;
+} come_and_gone;
+
+/* Behind the stop's look a worker comes and goes, and calls a drainer that somebody else has in hand. */
+static bool look_and_let_one_come(od_pool *pool)
+{
+    bool owed = come_and_gone.owed(pool);
+
+    if (++come_and_gone.looks > 1) {
+        odi_queue_carry_out(come_and_gone.queue, come_and_gone.called);
+        come_and_gone.called.passes = 0;
+        return owed;
+    }
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &come_and_gone.ran);
+    assert_comes_true(atomic_load(&come_and_gone.ran) == 1);
+    assert_comes_true(all_have_gone(pool));
+    odi_lock_acquire(&come_and_gone.queue->watch.lock);
+    come_and_gone.queue->gate.suspensions = 0;
+    come_and_gone.called = odi_queue_settle(come_and_gone.queue);
+    odi_lock_release(&come_and_gone.queue->watch.lock);
+    return owed;
+}
+
+static void a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look(void **state)
+{
+    od_pool *pool = lone_worker();
+    od_stop_report report;
+
+    (void)state;
+    come_and_gone.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "called for");
+    od_queue_suspend(come_and_gone.queue);
+    od_queue_async(come_and_gone.queue, NULL, OD_QUEUE_BAND, count_job, &come_and_gone.ran);
+    come_and_gone.owed = odi_owed_above;
+    odi_owed_above = look_and_let_one_come;
+    od_pool_stop(pool, INT64_MAX, &report);
+    odi_owed_above = come_and_gone.owed;
+    assert_report(&report, 2, 0, 0);
+    assert_true(come_and_gone.looks > 1);
+    od_queue_release(come_and_gone.queue);
+    od_pool_free(pool);
+}
+
+/* A submitter has counted a job of an open queue, and loses its CPU over the whole stop, which counts the job. */
+static void who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncounted(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *queue = od_queue_create_with(pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .shared = true});
+    odi_entry labelled;
+    od_stop_report report;
+    atomic_ullong ran = 0;
+
+    (void)state;
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    assert_true(odi_record_count(record, queue, NULL, 1));
+    assert_true(odi_record_label(record, odi_job_plain(count_job, &ran, 0), &labelled));
+    od_pool_stop(pool, INT64_MAX, &report);
+    assert_report(&report, 1, 1, 0);
+    assert_false(od_queue_wait(queue, 0));
+    assert_true(odi_pool_submit(pool, OD_BAND_DEFAULT, labelled));
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 1);
+    assert_int_equal(metrics_of(pool).cancelled, 1);
+    od_queue_release(queue);
+    od_pool_free(pool);
+}
+
+static struct {
+    od_pool *pool;
+    gate door;
+    atomic_ullong ran;
+    atomic_bool run;
+} late_hand;
+
+static void run_what_was_taken(void *unused)
+{
+    (void)unused;
+    gate_pass(&late_hand.door);
+    odi_store_relaxed(&odi_worker_self->jobs, odi_load_relaxed(&odi_worker_self->jobs) - 1); /* as between two */
+    odi_worker_run(odi_worker_self, odi_job_plain(count_job, &late_hand.ran, 0), ODI_RECORD_CANCELLED);
+    odi_store_relaxed(&odi_worker_self->jobs, odi_load_relaxed(&odi_worker_self->jobs) + 1);
+    atomic_store(&late_hand.run, true);
+}
+
+/* Once it ran after the stop had returned, beside what came down then. */
+static void a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more(void **state)
+{
+    (void)state;
+    memset(&late_hand, 0, sizeof late_hand);
+    late_hand.pool = lone_worker();
+    od_pool_submit(late_hand.pool, OD_BAND_DEFAULT, run_what_was_taken, NULL);
+    assert_comes_true(atomic_load(&late_hand.door.waiting) == 1);
+    od_pool_stop(late_hand.pool, 0, NULL);
+    gate_open(&late_hand.door);
+    assert_comes_true(atomic_load(&late_hand.run));
+    assert_int_equal(atomic_load(&late_hand.ran), 0);
+    assert_int_equal(metrics_of(late_hand.pool).cancelled, 1);
+    assert_int_equal(od_pool_free(late_hand.pool), OD_OK);
+}
+
+static struct {
+    od_pool *pool;
+    od_stop_report report;
+    atomic_bool stopped;
+} from_notification;
+
+static void stop_the_pool(void *unused)
+{
+    (void)unused;
+    od_pool_stop(from_notification.pool, INT64_MAX, &from_notification.report);
+    atomic_store(&from_notification.stopped, true);
+}
+
+/* What a sync's end gives back may be the last that a notification waits for; and its end may have called a drainer
+ * of the target, which its thread has in hand. The reserved count is what a drainer leaves that is about to settle. */
+static void leave_a_queue_on_a_queue(void *unused)
+{
+    od_pool *pool = from_notification.pool = pool_of(1);
+    od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target");
+    od_queue *queue = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
+    atomic_ullong ran = 0;
+    od_scope scope;
+
+    (void)unused;
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    child_expects(od_queue_wait(queue, HANG_NS));
+    od_queue_sync_begin(queue, &scope);
+    od_queue_async(target, NULL, OD_QUEUE_BAND, count_job, &ran);
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    child_expects(odi_record_count(record, queue, NULL, 1));
+    od_queue_notify(queue, stop_the_pool, NULL);
+    odi_lock_acquire(&queue->inbox.lock);
+    queue->inbox.reserved_for = record;
+    queue->inbox.reserved = 1;
+    queue->inbox.wants = false;
+    odi_lock_release(&queue->inbox.lock);
+    od_queue_sync_end(&scope);
+    child_expects(atomic_load(&from_notification.stopped));
+    child_expects(atomic_load(&ran) == 2 && from_notification.report.ran == 2);
+}
+
+static void a_notification_of_a_syncs_end_may_stop_the_pool(void **state)
+{
+    (void)state;
+    assert_child_succeeds(leave_a_queue_on_a_queue, NULL);
+}
+
 static struct {
     od_queue *a, *b;
     atomic_ullong begun;
@@ -671,6 +894,7 @@ int main(void)
         cmocka_unit_test(a_stop_cancels_what_waits_behind_a_stuck_serial_job),
         cmocka_unit_test(a_stop_cancels_what_waits_in_a_serial_queue),
         cmocka_unit_test(a_serial_queue_discards_after_a_stop),
+        cmocka_unit_test(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left),
         cmocka_unit_test(a_flood_that_respawns_itself_ends_at_the_deadline),
         cmocka_unit_test(a_queue_that_had_jobs_discards_after_a_stop_in_time),
         cmocka_unit_test(jobs_that_ran_through_a_line_are_counted_once_each),
@@ -680,6 +904,11 @@ int main(void)
         cmocka_unit_test(who_submits_beside_a_stop_discards_nobody_elses_jobs),
         cmocka_unit_test(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand),
         cmocka_unit_test(a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline),
+        cmocka_unit_test(a_stop_waits_for_who_has_taken_a_ticket_and_not_written_the_job),
+        cmocka_unit_test(a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look),
+        cmocka_unit_test(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncounted),
+        cmocka_unit_test(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more),
+        cmocka_unit_test(a_notification_of_a_syncs_end_may_stop_the_pool),
         cmocka_unit_test(a_stopped_pool_starts_no_thread),
         cmocka_unit_test(a_worker_cannot_stop_its_own_pool),
         cmocka_unit_test(of_several_stops_one_does_it_and_all_wait),

@@ -6,6 +6,7 @@
 #include "Support/process.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
+#include "include/od_timer.h"
 
 #include <pthread.h>
 
@@ -244,7 +245,116 @@ static void queues_on_a_queue_without_memory_run_everything(void **state)
     }
 }
 
+/* Three drainers whose passes meet a full memory: one waits in the queue's node, the others until that comes up. Once one
+ * of these followed and the other was lost: its place was held for ever, and no barrier began. */
+static void passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again(void **state)
+{
+    enum { PASSES = 3 };
+    od_pool_options options = options_for(PASSES);
+    odi_settlement called[PASSES];
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    options.spare_workers = 0;
+    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    od_queue *queue = od_queue_create(pool, OD_BAND_UTILITY, 4, "wide");
+    for (int each = 0; each < PASSES; each++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == PASSES);
+    od_queue_suspend(queue);
+    for (int each = 0; each < PASSES; each++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    odi_lock_acquire(&queue->watch.lock);
+    queue->gate.suspensions = 0;
+    for (int each = 0; each < PASSES; each++) {
+        called[each] = odi_queue_settle(queue);
+        queue->gate.coming = 0; /* as if it had begun, and gone back in line */
+    }
+    odi_lock_release(&queue->watch.lock);
+    atomic_store(&grants, 0); /* the band's first entry needs a block */
+    for (int each = 0; each < PASSES; each++)
+        odi_queue_carry_out(queue, called[each]);
+    atomic_store(&grants, -1);
+    assert_int_equal(LOOK(queue, queue->kept_back[OD_BAND_UTILITY]), PASSES - 1);
+    gate_open(&door);
+    assert_int_equal(od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran), OD_OK);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), PASSES + 1);
+    assert_comes_true(has_all_places(queue));
+    od_queue_release(queue);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
+static struct {
+    od_pool *pool;
+    gate door;
+    atomic_ullong ran;
+    bool one, several;
+} past_the_deadline;
+
+static void submit_without_memory(void *unused)
+{
+    odi_entry job = odi_job_plain(count_job, &past_the_deadline.ran, 0);
+
+    (void)unused;
+    gate_pass(&past_the_deadline.door);
+    atomic_store(&grants, 0); /* the worker has no ring of this band */
+    past_the_deadline.one = odi_pool_submit(past_the_deadline.pool, OD_BAND_UTILITY, job);
+    past_the_deadline.several = odi_pool_submit_several(past_the_deadline.pool, OD_BAND_UTILITY,
+                                                        (odi_entry[]){job, job}, 2);
+    atomic_store(&grants, -1);
+}
+
+/* Inside it was an error, outside the job is discarded and counted. */
+static void what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memory_is_short(void **state)
+{
+    od_stop_report report;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    past_the_deadline.pool = lone_worker();
+    od_pool_submit(past_the_deadline.pool, OD_BAND_DEFAULT, submit_without_memory, NULL);
+    assert_comes_true(atomic_load(&past_the_deadline.door.waiting) == 1);
+    od_pool_stop(past_the_deadline.pool, 0, &report);
+    assert_report(&report, 0, 0, 1);
+    gate_open(&past_the_deadline.door);
+    assert_comes_true(all_done(past_the_deadline.pool) == 4);
+    assert_true(past_the_deadline.one && past_the_deadline.several);
+    assert_int_equal(atomic_load(&past_the_deadline.ran), 0);
+    assert_int_equal(od_pool_free(past_the_deadline.pool), OD_OK);
+}
+
 /* ---- threads that cannot be had ---- */
+
+static void never_due(void *unused, od_timer *timer)
+{
+    (void)unused;
+    (void)timer;
+    abort();
+}
+
+/* It was armed, and nobody was there for whom it was due, or heard of it. */
+static void a_timer_of_work_elsewhere_is_refused_where_not_one_thread_is_to_be_had(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_timer_options options = {.delay_ns = INT64_MAX};
+
+    (void)state;
+    atomic_store(&before_thread, no_thread);
+    assert_null(od_timer_create_elsewhere(pool, &options, never_due));
+    atomic_store(&before_thread, NULL);
+    od_timer *timer = od_timer_create_elsewhere(pool, &options, never_due);
+    assert_non_null(timer);
+    assert_true(metrics_of(pool).threads_started > 0);
+    od_timer_start(timer);
+    (void)od_timer_cancel(timer);
+    od_timer_release(timer);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
 
 static void open_gate(void *door)
 {
@@ -323,6 +433,9 @@ int main(void)
         MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
         MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack),
         MEMORY_TEST(queues_on_a_queue_without_memory_run_everything),
+        MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again),
+        MEMORY_TEST(what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memory_is_short),
+        THREAD_TEST(a_timer_of_work_elsewhere_is_refused_where_not_one_thread_is_to_be_had),
         THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
         THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),
     };

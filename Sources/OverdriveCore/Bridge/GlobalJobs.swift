@@ -101,7 +101,7 @@ package enum GlobalJobs {
             unsafe GlobalJobs.enqueue(ExecutorJob(unsafeBitCast(job, to: UnownedJob.self)), isTask: false)
         }
         guard let timer = unsafe od_timer_create_elsewhere(pool, &options, { _, timer in unsafe od_timer_perform(timer) }) else {
-            trap("Task.sleep: memory is too short for a timer")
+            trap("Task.sleep: memory is too short for a timer, or not one thread can be started")
         }
         unsafe od_timer_start(timer)
         unsafe od_timer_release(timer)

@@ -199,13 +199,16 @@ internal import Synchronization
 
     /// Stops the scheduler: until the deadline what was submitted is run, then the rest is cancelled.
     ///
+    /// What waits in a suspended queue, or behind a thread in `sync` or a task that holds the queue across an `await`, is
+    /// cancelled when nothing else is left to run.
+    ///
     /// - Parameter deadline: How long to go on at most. The call returns at most 50 ms later.
     /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's
     ///   report; while the first is under way the earlier of their deadlines holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
     /// - Threading: Not from one of the scheduler's own closures, and not for ``shared``: both trap. Later
-    ///   submissions are discarded and counted as cancelled; what is submitted beside the call may be, too, also before the
-    ///   deadline: its submitters' own, and nothing that had been submitted before.
+    ///   submissions are discarded and counted as cancelled; a submission beside the call may be discarded as well, also
+    ///   before the deadline, but nothing that came before it for its sake.
     /// - Cost: A sleep until the work is done; afterwards no thread of the scheduler is left but who still runs a
     ///   closure.
     @discardableResult

@@ -278,6 +278,29 @@ static void stuck_job(void)
 MODEL_SCENARIO(stop_now_against_a_stuck_job_that_submits, prepare_stuck_with_a_job,
                verify_counted_beside_a_stuck_one, stuck_job, stop_at_its_deadline)
 
+/* A worker has taken a job, and gets no CPU before the grace is over: the report knows of the job, or it is not
+ * begun (S4). */
+static void prepare_in_hand_of_a_late_worker(void)
+{
+    prepare_worker();
+    submitted[MODEL_ROWS - 1][0]++;
+    clock_stands_at = INT64_MAX;
+}
+static void late_worker(void)
+{
+    odi_worker_self = worker_itself;
+    odi_worker_run(worker_itself, job(0), 0);
+}
+static void verify_reported_or_not_begun(void)
+{
+    unsigned begun = sum(ran, 0);
+
+    model_check(begun + odi_load_relaxed(&pool.team.cancelled) == 1);
+    model_check(first_report.ran + first_report.stuck >= begun);
+}
+MODEL_SCENARIO(stop_now_with_a_job_in_a_late_hand, prepare_in_hand_of_a_late_worker, verify_reported_or_not_begun,
+               late_worker, stopper_now)
+
 /* Two stops: one of them does it, the other waits for it and reads its report (P2). */
 static od_stop_report reports[2];
 static od_status statuses[2];
