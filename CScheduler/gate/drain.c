@@ -145,25 +145,6 @@ static bool linger(od_queue *queue)
     return before >= WORTH_LINGERING;
 }
 
-/* Another drainer is at jobs that are not worth two of them, and the lock between. This one
- * begins when that comes on no more, or when it has come for a while. */
-static void let_the_other(od_queue *queue)
-{
-    /* relaxed, all: hints */
-    uint16_t before = odi_load_relaxed(&queue->takes), now;
-
-    if (odi_load_relaxed(&queue->reach) < ODI_DRAIN_BATCH_MOST - 1 ||
-        !odi_load_relaxed(&odi_worker_self->team->may_spin) || others_wait(queue))
-        return;
-    for (int looks = 0; odi_spins_on(looks < LINGER_LOOKS); looks++, before = now) {
-        for (int i = 0; i < PAUSES_PER_LOOK; i++)
-            odi_spin_pause();
-        now = odi_load_relaxed(&queue->takes); /* relaxed: a hint */
-        if (now == before)
-            return;
-    }
-}
-
 /* How many jobs this drainer may run before it goes back in line. */
 static size_t jobs_per_slice(od_queue *queue, uint32_t band)
 {
@@ -257,8 +238,6 @@ static void serve_line(od_queue *queue, uint32_t band)
         /* relaxed, plain: hints; this drainer has just emptied the line */
         if (done > 0 && most == JOBS_PER_SLICE && seems_empty && target == NULL)
             lingers = linger(queue) ? 0 : NOT_LINGERING;
-        if (!up && most == JOBS_PER_SLICE && target == NULL)
-            let_the_other(queue);
         odi_lock_acquire(&queue->watch.lock);
         if (lingers >= 0)
             queue->lingers_in = (uint8_t)lingers;

@@ -103,13 +103,11 @@ bool odi_queue_peek(od_queue *queue, odi_entry *entry)
             odi_fifo_peek(&queue->line, entry));
 }
 
-/* relaxed, all: written under the lock, or by the drainer alone (Q3) */
 void odi_queue_call_in(od_queue *queue)
 {
-    uint16_t takes = (uint16_t)(odi_load_relaxed(&queue->takes) + 1);
+    uint16_t takes = ++queue->takes;
     odi_entry next;
 
-    odi_store_relaxed(&queue->takes, takes);
     if (queue->gate.held < 2 || queue->early.count > 0 || queue->back > 0)
         return;
     for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
@@ -167,7 +165,7 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
         int32_t half = queue->line.count > 2 * ODI_DRAIN_BATCH_MOST ? ODI_DRAIN_BATCH_MOST
                                                              : (int32_t)queue->line.count / 2;
 
-        most = odi_load_relaxed(&queue->reach); /* relaxed: written under the lock */
+        most = queue->reach;
         most = most < half ? most : half;
     }
     if (most == 0 || queue->raised != 0 || queue->pending_limit != 0 || queue->gate.exclusive ||
@@ -186,7 +184,7 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
     } else
         queue->back = (uint8_t)(queue->back - odi_drain_batch_count(batch));
     batch->owner = drainer;
-    batch->since = odi_load_relaxed(&queue->takes); /* relaxed: written under the lock */
+    batch->since = queue->takes;
     taken->batch = batch;
     taken->batch_end = odi_drain_batch_offer(batch);
 }
@@ -198,15 +196,10 @@ void odi_queue_put_down(odi_taken *taken)
     taken->batch = NULL;
 }
 
-/* relaxed, both: written under the lock */
 void odi_queue_measure(od_queue *queue, uint64_t ticks)
 {
-    int32_t reach = odi_load_relaxed(&queue->reach), before = reach;
-
     if (ticks < od_loop_unit())
-        reach = reach >= ODI_DRAIN_BATCH_MOST / 2 ? ODI_DRAIN_BATCH_MOST - 1 : 2 * reach + 1;
+        queue->reach = queue->reach >= ODI_DRAIN_BATCH_MOST / 2 ? ODI_DRAIN_BATCH_MOST - 1 : (int8_t)(2 * queue->reach + 1);
     else if (ticks > LONG_UNITS * od_loop_unit())
-        reach = 0;
-    if (reach != before)
-        odi_store_relaxed(&queue->reach, (int8_t)reach);
+        queue->reach = 0;
 }

@@ -538,8 +538,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->released = false;
     odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
     odi_queue_drop_batches(queue);
-    odi_store_relaxed(&queue->takes, 0);
-    odi_store_relaxed(&queue->reach, 0);
+    queue->takes = 0;
+    queue->reach = 0;
     queue->inbox.fifo = (odi_fifo){0};
     odi_store_relaxed(&queue->inbox.waiting, 0);
     queue->inbox.reserved_for = NULL;

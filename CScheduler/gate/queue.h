@@ -108,9 +108,9 @@ struct od_queue {
     odi_gate gate; /* its permits: drainers, sync callers and tasks hold them */
     /* See drain_batches.c. */
     odi_drain_batch *batches; /* ODI_DRAIN_BATCHES of them while the line is in use; NULL: none was needed yet */
-    odi_atomic(uint16_t) takes; /* by drainers; written under the lock */
-    odi_atomic(int8_t) reach;   /* a drainer takes so many jobs more than one; written as above */
-    uint8_t back;               /* what drain batches hold that was taken back */
+    uint16_t takes; /* by drainers */
+    int8_t reach;   /* a drainer takes so many jobs more than one */
+    uint8_t back;   /* what drain batches hold that was taken back */
     bool released;
     bool pass_is_out;   /* it waits in the target's line, or in the pool; see target.h */
     uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
