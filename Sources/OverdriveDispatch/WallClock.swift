@@ -132,8 +132,8 @@ final class WallTimer: @unchecked Sendable {
     }
 
     /// No call comes any more, unless it was armed again.
-    private func end(of round: Int) {
-        if section({ !isOver && round == self.round }) { cancel() }
+    func end(of round: Int) {
+        end { round == self.round }
     }
 
     /// How often it is due is for the clock to say, and not for the engine's timer.
@@ -157,11 +157,18 @@ final class WallTimer: @unchecked Sendable {
 
     /// Ends it; a call that has begun goes on.
     func cancel() {
-        let old: TaskQueue.Timer? = section {
+        end { true }
+    }
+
+    /// Ends it if it has not ended and is to, which is asked in the section.
+    private func end(if isDue: () -> Bool) {
+        let old: TaskQueue.Timer?? = section {
+            guard !isOver, isDue() else { return nil }
             isOver = true
             defer { timer = nil }
-            return timer
+            return .some(timer)
         }
+        guard let old else { return }
         old?.cancel()
         clock.remove(self)
     }

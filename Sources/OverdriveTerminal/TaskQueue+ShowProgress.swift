@@ -31,7 +31,7 @@ extension TaskQueue {
 extension TaskQueue.Progress {
     /// One line for a terminal, no wider than `width`: what is done, a bar, and the time that is left.
     ///
-    ///     print(progress.line(width: 60))   // 1,200 of 5,000  310/s  [#####..............]  24 %  0:13 left
+    ///     print(progress.line(width: 60))   // 1,200 of 5,000  310/s  [####..............]  24 %  0:13 left
     ///
     /// - Parameter width: In characters; a line that has no room for the bar goes without it.
     public func line(width: Int) -> String {

@@ -1,5 +1,7 @@
-import OverdriveCore
+import CScheduler
 import Testing
+
+@testable import OverdriveCore
 
 /// Broken promises end the process with one sentence that names the call.
 @Suite("Misuse", .timeLimit(.minutes(10)))
@@ -10,6 +12,14 @@ struct MisuseTests {
         let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
         #expect(lines == ["overdrive: \(sentence)"], sourceLocation: sourceLocation)
+    }
+
+    @Test("the global executor says what its jobs lack: a thread, or memory")
+    func globalExecutor() async {
+        let memory = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { GlobalJobs.expect(OD_NO_MEMORY) }
+        expect(memory, says: "The global executor: what was submitted can never run, for memory is too short to keep it")
+        let thread = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { GlobalJobs.expect(OD_NO_THREAD) }
+        expect(thread, says: "The global executor: what was submitted can never run, for not one thread can be started")
     }
 
     @Test("of sync: onto the serial queue that it is on")

@@ -117,6 +117,28 @@ extension DropIn {
             #expect(fired.count == 0)
         }
 
+        @Test("a repeating timer that a set clock arms again outlives the call that it had before")
+        func armedAgain() throws {
+            let clock = Clock()
+            let fired = Counter()
+            weak var kept: WallTimer?
+            do {
+                let timer = WallTimer(clock.clock, on: queue.taskQueue, at: clock.inSeconds(3600), every: 1_000_000_000) { _ in fired.add() }
+                kept = timer
+            }
+            // Each has a call of its own, which goes; what its going says is said once more.
+            for round in 1...100 {
+                clock.set(on: 1)
+                try #require(kept).end(of: round)
+            }
+            queue.sync {}
+            #expect(fired.count == 0)
+            clock.set(on: 3600)
+            #expect(eventually { fired.count > 0 })
+            try #require(kept).cancel()
+            #expect(eventually { kept == nil })
+        }
+
         @Test("a source counts the intervals that the clock passed over, keeps to whole ones from the first time, and stops")
         func repeating() {
             let clock = Clock()

@@ -196,7 +196,7 @@ inline signal(who)
     }
 }
 
-/* worker/team.h: odi_crew_publish. Nobody: who works looks again before it sleeps. */
+/* worker/team.h: odi_team_publish. Nobody: who works looks again before it sleeps. */
 inline publish(who)
 {
     fence_light(who);
@@ -249,7 +249,7 @@ inline look(w)
     }
 }
 
-/* odi_crew_has_work: by the queues themselves. */
+/* odi_team_has_work: by the queues themselves. */
 inline has_work()
 {
     if
@@ -259,7 +259,7 @@ inline has_work()
     fi
 }
 
-/* odi_crew_seems_to_have_work: by the hints. */
+/* odi_team_seems_to_have_work: by the hints. */
 inline seems_to_have_work()
 {
     if

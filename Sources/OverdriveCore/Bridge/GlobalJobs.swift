@@ -68,8 +68,10 @@ package enum GlobalJobs {
     }
 
     /// The runtime knows no error.
-    private static func expect(_ status: od_status) {
-        if status != OD_OK { trap("The global executor cannot have its first thread, and its jobs would never run") }
+    static func expect(_ status: od_status) {
+        guard status != OD_OK else { return }
+        let why = status == OD_NO_MEMORY ? "memory is too short to keep it" : "not one thread can be started"
+        trap("The global executor: what was submitted can never run, for \(why)")
     }
 
     private static func submit(_ job: UInt, _ qos: TaskQueue.QoS) {

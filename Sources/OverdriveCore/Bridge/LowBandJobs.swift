@@ -128,7 +128,7 @@ final class LowBandJobs: Sendable {
     /// Between two rounds there are this long at least.
     private static let leastPause: UInt64 = 1_000_000
     /// So many times what looking takes there is between: it costs one worker a fifth of its time at most, and while jobs of
-    /// higher bands end a third, or half where there are others. A round is cut into parts for that, each as long as its share
+    /// higher bands end a third, or half where there were others at the beginning. A round is cut into parts for that, each as long as its share
     /// of the time since the last one, so that it goes on evenly and nobody is away for long.
     private static let pausePerLook: UInt64 = 4
     private let pausePerPromptedLook: UInt64
