@@ -198,7 +198,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CLITests",
-            dependencies: ["OverdriveCore", "OverdriveTerminal", "overdrive-cli"],
+            dependencies: ["OverdriveCore", "OverdriveTerminal", "TestSupport", "overdrive-cli"],
             swiftSettings: swiftSettings
         ),
         .testTarget(

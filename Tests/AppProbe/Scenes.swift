@@ -157,14 +157,14 @@ enum Scenes {
         AppTasks.run(serviceProviders: [Thrower()]) { note("ready") }
     }
 
-    /// A queue with more closures than there is time for, on the app's scheduler.
+    /// A queue, on the app's scheduler, whose eleventh closure never ends.
     static func closures() -> Never {
         let feeder = AppTask("feeder") {} stop: {
             let queue = TaskQueue.serial(label: "slow", scheduler: AppTasks.shared?.scheduler ?? .shared)
             for number in 0..<1000 {
                 queue.async {
                     note("closure \(number)")
-                    usleep(5_000)
+                    if number == 10 { readForEver() }
                 }
             }
         }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Testing
 
@@ -128,6 +129,19 @@ struct Running {
 
     func send(_ signal: Int32) {
         kill(process, signal)
+    }
+
+    /// How many of its threads are in poll(2) (on other machines ppoll(2)).
+    var pollingThreads: Int {
+        #if arch(x86_64)
+            let poll = "7 "
+        #else
+            let poll = "73 "
+        #endif
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+        return threads.count { thread in
+            (try? String(contentsOfFile: "/proc/\(process)/task/\(thread)/syscall", encoding: .utf8))?.hasPrefix(poll) ?? false
+        }
     }
 
     func wait(limit: Double = 60) throws -> Command.Outcome {

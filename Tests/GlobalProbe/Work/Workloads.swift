@@ -97,13 +97,24 @@ public enum Workload {
         let hold = Task.detached(priority: .high) { while ready.value == 0 {} }
         // A low band has its share of the turns: these are ahead of the task in it.
         let ahead = (0..<10_000).map { _ in Task.detached(priority: .background) {} }
+        let before = Task.detached(priority: .background) {}
         let task = seeing(ended, priority: .background)
-        let first = Task.detached(priority: .utility) { _ = await task.value }
+        let behind = Task.detached(priority: .background) {}
+        let begun = Counter()
+        let first = Task.detached(priority: .utility) {
+            begun.add()
+            _ = await task.value
+        }
         let others = spinning(ended)
         ready.add()
         await hold.value
-        // The first of them begins to await, and the task leaves its line for the others'.
-        try await Task.sleep(for: .milliseconds(300))
+        while begun.value == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        // By its turn on the only worker the first of them awaits the task. Who looks through the line finds its neighbours one after
+        // the other, and comes by the task in between: it leaves its line for the others'.
+        await Task.detached(priority: .userInitiated) {
+            await before.value
+            await behind.value
+        }.value
         await hurry(task, others, ended)
         await first.value
         for task in ahead { await task.value }
