@@ -76,7 +76,7 @@ static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs,
         while (pushed < many && odi_inbox_push(&queue->inbox, jobs[pushed], NULL))
             pushed++;
     }
-    bool wants = queue->inbox.wants;
+    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: it turns true under the lock */
     odi_lock_release(&queue->inbox.lock);
     if (pushed > 0 && wants)
         odi_queue_see_to_drainers(queue);

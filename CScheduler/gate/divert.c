@@ -1,3 +1,4 @@
+#include "base/invariant.h"
 #include "gate/earmark.h"
 #include "gate/limit.h"
 #include "gate/queue.h"
@@ -50,24 +51,32 @@ odi_settlement odi_queue_settle(od_queue *queue)
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
         odi_limit_admit(queue);
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
-    uint64_t waiting = queue->line.count + queue->early.count + queue->back;
+    uint64_t inside = queue->line.count + queue->early.count + queue->back;
+    uint64_t waiting = inside + odi_load_acquire(&queue->inbox.waiting, Q2); /* so many at least */
+    /* Passes of queues on this one are not the queue's own jobs. */
+    bool seems_clear = waiting <= queue->child_passes;
 
-    odi_lock_acquire(&queue->inbox.lock);
-    waiting += queue->inbox.fifo.count;
+    if (seems_clear) {
+        odi_lock_acquire(&queue->inbox.lock);
+        waiting = inside + queue->inbox.fifo.count;
+    }
     if (waiting == 0)
         waiting = (uint64_t)odi_queue_offered(queue);
     bool lets_through = front != ODI_FRONT_HELD || odi_queue_offered(queue) > 0;
     queue->drainers_waiting += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
                                                      queue->gate.earmarks > 0 && queue->more->awaited_passes > 0);
-    queue->inbox.wants = odi_gate_wants_drainer(&queue->gate, front);
-    if (waiting <= queue->child_passes) /* passes of queues on this one are not the queue's own jobs */
+    bool wants = odi_gate_wants_drainer(&queue->gate, front);
+    odi_invariant(!wants || seems_clear); /* the inbox's lock is held where it turns true */
+    odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: the locks */
+    if (waiting <= queue->child_passes)
         settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
     if (waiting == 0 && queue->gate.held == 0) {
         odi_fifo_trim(&queue->inbox.fifo);
         odi_fifo_trim(&queue->line);
         odi_queue_free((void **)&queue->batches);
     }
-    odi_lock_release(&queue->inbox.lock);
+    if (seems_clear)
+        odi_lock_release(&queue->inbox.lock);
     if (ODI_UNLIKELY(queue->raised != 0))
         odi_queue_limit_raised(queue, waiting);
     if (queue->drainers_waiting > 0)
@@ -133,12 +142,12 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
     if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
         return false;
     odi_lock_acquire(&inbox->lock);
-    /* relaxed: written under this lock */
+    /* relaxed, both: written under this lock; `wants` turns true under it */
     if (ODI_LIKELY(odi_load_relaxed(&queue->inbox.diverted) && have_reserved(inbox, record, &before))) {
         pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag), NULL);
         if (ODI_LIKELY(pushed)) {
             inbox->reserved--;
-            wants = inbox->wants;
+            wants = odi_load_relaxed(&inbox->wants);
         }
     }
     if (ODI_UNLIKELY(!pushed))
@@ -169,14 +178,34 @@ static odi_pushed push_early(od_queue *queue, odi_entry labelled, odi_entry_node
     return kept ? ODI_PUSHED : ODI_NO_ROOM;
 }
 
+/* Puts a job at the end of a line that has no drainer, and calls one. False: it has one by now, or somebody else
+ * is to look at the job. Not held. */
+static bool push_to_idle(od_queue *queue, odi_record *record, odi_entry labelled, odi_entry_node *node)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    /* relaxed, all: written under the lock. What others push to the inbox meanwhile comes behind. */
+    bool pushed = odi_load_relaxed(&queue->inbox.wants) && queue->gate.suspensions == 0 &&
+                  odi_load_relaxed(&queue->inbox.diverted) &&
+                  !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE)) &&
+                  odi_fifo_push(&queue->line, labelled, node);
+    if (ODI_LIKELY(pushed))
+        odi_queue_settle_and_release(queue);
+    else
+        odi_lock_release(&queue->watch.lock);
+    return pushed;
+}
+
 odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_record *record = odi_record_of_job(labelled);
 
     if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER))
         return odi_queue_push_barrier(queue, labelled, node) ? ODI_PUSHED : ODI_NO_ROOM;
+    /* relaxed: a hint, the queue's lock decides */
+    if (odi_load_relaxed(&queue->inbox.wants) && push_to_idle(queue, record, labelled, node))
+        return ODI_PUSHED;
     odi_lock_acquire(&queue->inbox.lock);
-    /* relaxed, both: written under the lock */
+    /* relaxed, all: written under the lock; `wants` turns true under it */
     bool diverted = odi_load_relaxed(&queue->inbox.diverted);
     bool stale = (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) != 0;
     if (ODI_UNLIKELY(!diverted || stale)) {
@@ -185,7 +214,7 @@ odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *n
     }
     /* A cancel that has counted the job has turned the line over already. */
     bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled, node);
-    bool wants = queue->inbox.wants;
+    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: as above */
     odi_lock_release(&queue->inbox.lock);
 
     if (ODI_UNLIKELY(!kept))

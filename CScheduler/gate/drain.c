@@ -218,6 +218,14 @@ ODI_COLD static void came_up(od_queue *queue)
     } while (follows && submit_pass(queue, band));
 }
 
+/* Nothing follows from a drainer that has begun: no other one may, and what is reserved is given back when it
+ * ends. Lock held. */
+static bool is_full(const od_queue *queue)
+{
+    return queue->gate.held >= odi_gate_permits(&queue->gate) && queue->gate.earmarks == 0 &&
+           !odi_limit_is_awaited(queue) && queue->raised == 0 && queue->drainers_waiting == 0;
+}
+
 /* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. The band
  * is the one that its pass lay in. */
 static void serve_line(od_queue *queue, uint32_t band)
@@ -260,7 +268,8 @@ static void serve_line(od_queue *queue, uint32_t band)
             next = (step){0};
         if (ODI_UNLIKELY(target != NULL))
             odi_target_unlock(queue);
-        if (begins && (held_up || next.taken.first.code != 0 || next.granted.code != 0))
+        if (begins && !is_full(queue) &&
+            (held_up || next.taken.first.code != 0 || next.granted.code != 0))
             next.settlement = odi_queue_settle(queue); /* another one may come */
         begins = false;
         over = queue->released;
@@ -275,6 +284,8 @@ static void serve_line(od_queue *queue, uint32_t band)
         scope.exclusive = next.barrier;
         if (held_up || next.taken.first.code != 0)
             odi_queue_carry_out(queue, next.settlement);
+        if (ODI_UNLIKELY(odi_is_pass(next.taken.first))) /* the queue itself may have nothing left */
+            odi_queue_return_reserved(queue);
         if (next.taken.first.code != 0) {
             uint64_t began = wide ? od_loop_ticks() : 0;
             done += run_taken(queue, &next.taken);

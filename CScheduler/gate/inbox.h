@@ -7,7 +7,12 @@
  * records without a group have reserved counts, because a group must not wait for a line's others.
  *
  * `wants` spares the submitter the queue's lock while drainers enough are at work, or none
- * may: it is false only where somebody will look at the inbox again under that lock.
+ * may: it is false only where somebody will look at the inbox again under that lock. It turns true
+ * where nothing waits, which the inbox's lock alone can tell. Who finds it true goes to the line instead,
+ * which is the queue's lock once and not the inbox's as well, by both sides.
+ *
+ * Edges    Q2  push -> settle   release/acquire   who sees that something waits, and lets others skip the queue's
+ *                                               lock for that, comes after what they looked at before
  *
  * Never    knows places, suspensions or wait nodes.
  * Locks    its own, inside the queue's. What is written under both may be read under either.
@@ -38,7 +43,7 @@ typedef struct {
     odi_fifo fifo;
     odi_record *reserved_for; /* the record of the reserved counts, if there are any */
     uint32_t reserved;
-    bool wants; /* written under both locks: after a push, see whether to start a drainer */
+    odi_atomic(bool) wants; /* after a push, see whether to start a drainer; turns true under both locks */
     odi_atomic(bool) diverted; /* jobs pass through the line; written under both locks */
 } odi_inbox;
 
@@ -49,7 +54,7 @@ static inline bool odi_inbox_push(odi_inbox *inbox, odi_entry entry, odi_entry_n
 {
     if (ODI_UNLIKELY(!odi_fifo_push(&inbox->fifo, entry, node)))
         return false;
-    odi_store_relaxed(&inbox->waiting, (uint32_t)inbox->fifo.count); /* relaxed: locked */
+    odi_store_release(&inbox->waiting, (uint32_t)inbox->fifo.count, Q2);
     return true;
 }
 

@@ -305,9 +305,10 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
             return submit_without_record(queue, group, key, job);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
             break;
-        /* relaxed: a hint, the inbox's lock decides */
+        /* relaxed, both: hints, the inbox's lock decides. Without a drainer the job goes to the line. */
         if (group == NULL && !(key & ODI_KEY_BARRIER) &&
-            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
+            !odi_load_relaxed(&queue->inbox.wants)) {
             bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
 
             if (odi_queue_submit_to_line(queue, record, job)) {
@@ -544,7 +545,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     odi_store_relaxed(&queue->inbox.waiting, 0);
     queue->inbox.reserved_for = NULL;
     queue->inbox.reserved = 0;
-    queue->inbox.wants = true;
+    odi_store_relaxed(&queue->inbox.wants, true); /* relaxed: not shared */
     queue->pending_limit = options->pending_limit;
     queue->overflow = (uint8_t)options->overflow;
     queue->shared = options->shared;
@@ -645,7 +646,7 @@ static void forget_what_waits(void *object)
     odi_store_relaxed(&queue->inbox.waiting, 0); /* relaxed: one thread exists */
     queue->inbox.reserved_for = NULL;
     queue->inbox.reserved = 0;
-    queue->inbox.wants = true;
+    odi_store_relaxed(&queue->inbox.wants, true); /* relaxed: one thread exists */
     forget_current(queue);
     queue->line = queue->early = (odi_fifo){0};
     odi_queue_drop_batches(queue);

@@ -4,6 +4,7 @@
 #include "Support/watchdog.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /* Adds them all before the first starts, so that one drainer takes several at once. */
 static void block_in_front_of(od_queue *queue, gate *door, int count, atomic_ullong *ran)
@@ -442,6 +443,64 @@ static void every_job_runs_once_while_width_and_suspension_change(void **state)
     }
 }
 
+/* ---- a line that its drainer leaves, again and again ---- */
+
+static struct {
+    od_queue *queue;
+    atomic_uint ran[2];
+    atomic_bool in_order;
+} meeting;
+
+static void meeting_job(void *raw)
+{
+    uintptr_t word = (uintptr_t)raw;
+
+    if (atomic_fetch_add(&meeting.ran[word & 1], 1) != word >> 1)
+        atomic_store(&meeting.in_order, false);
+}
+
+/* A few jobs, and more as soon as they have run, which is when the drainer is about to leave. */
+static void *submit_meeting(void *raw)
+{
+    uintptr_t submitter = (uintptr_t)raw;
+    time_t until = time(NULL) + 5;
+    unsigned submitted = 0;
+
+    for (unsigned round = 0; round < UNLESS_SANITIZED(6000, 600); round++) {
+        for (unsigned burst = 0; burst <= round % 3; burst++)
+            od_queue_async(meeting.queue, NULL, OD_QUEUE_BAND, meeting_job,
+                           (void *)((uintptr_t)submitted++ << 1 | submitter));
+        for (unsigned looks = 0; atomic_load(&meeting.ran[submitter]) < submitted; looks++) {
+            if (looks % 1000 == 999)
+                sched_yield();
+            if (looks % 100000 == 99999 && time(NULL) > until)
+                return &meeting; /* forgotten */
+        }
+        until = time(NULL) + 5;
+    }
+    return NULL;
+}
+
+static void whoever_pushes_as_the_drainer_leaves_is_served_and_in_order(void **state)
+{
+    pthread_t submitters[2];
+    void *forgotten[2];
+
+    (void)state;
+    memset(&meeting, 0, sizeof meeting);
+    meeting.queue = queue_of(1);
+    atomic_store(&meeting.in_order, true);
+    for (uintptr_t each = 0; each < 2; each++)
+        pthread_create(&submitters[each], NULL, submit_meeting, (void *)each);
+    for (int each = 0; each < 2; each++)
+        pthread_join(submitters[each], &forgotten[each]);
+    assert_null(forgotten[0]);
+    assert_null(forgotten[1]);
+    assert_true(atomic_load(&meeting.in_order));
+    assert_true(od_queue_wait(meeting.queue, HANG_NS));
+    od_queue_release(meeting.queue);
+}
+
 /* ---- reserved counts ---- */
 
 static bool is_reserved(od_queue *queue)
@@ -459,12 +518,13 @@ static void reserved_counts_are_not_pending_and_not_cancelled(void **state)
     (void)state;
     for (int round = 1; round < 70; round++) {
         od_queue_suspend(queue);
-        for (int i = 0; i < round; i++)
+        add(queue, no_job, NULL); /* nobody serves the line: it is counted by itself */
+        for (int i = 1; i <= round; i++)
             add(queue, no_job, NULL);
         assert_true(is_reserved(queue));
-        assert_int_equal(od_queue_pending(queue), round);
+        assert_int_equal(od_queue_pending(queue), round + 1);
         add(queue, no_job, NULL);
-        assert_int_equal(od_queue_cancel_all(queue), round + 1);
+        assert_int_equal(od_queue_cancel_all(queue), round + 2);
         assert_int_equal(od_queue_pending(queue), 0);
         od_queue_resume(queue);
         assert_true(od_queue_wait(queue, HANG_NS));
@@ -572,6 +632,7 @@ int main(void)
         QUEUE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest),
         QUEUE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever),
         QUEUE_TEST(every_job_runs_once_while_width_and_suspension_change),
+        QUEUE_TEST(whoever_pushes_as_the_drainer_leaves_is_served_and_in_order),
         QUEUE_TEST(reserved_counts_are_not_pending_and_not_cancelled),
         QUEUE_TEST(an_empty_line_keeps_no_reserved_counts),
         QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that),
