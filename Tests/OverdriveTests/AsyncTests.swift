@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Overdrive
 import Testing
 
@@ -117,6 +118,20 @@ struct AsyncTests {
         let tasks = (0..<100).map { number in Task.inline { number } }
         TaskQueue().add(tasks: tasks, waitUntilFinished: true)
         #expect(tasks.allSatisfy { $0.isFinished })
+    }
+
+    @Test("add(tasks:waitUntilFinished:) is not woken for each of the tasks")
+    func addAndSleep() {
+        let tasks = (0..<500).map { _ in Task.inline { _ = usleep(100) } }
+        for (before, after) in zip(tasks, tasks.dropFirst()) { after.add(dependency: before) }
+        func switches() -> Int {
+            var usage = rusage()
+            getrusage(1, &usage)  // RUSAGE_THREAD
+            return usage.ru_nvcsw
+        }
+        let before = switches()
+        TaskQueue().add(tasks: tasks, waitUntilFinished: true)
+        #expect(switches() - before < 100)
     }
 
     @Test("A queue waits for tasks that have returned and are not finished, and for those that wait for others")
