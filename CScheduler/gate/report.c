@@ -51,8 +51,10 @@ static void tell_wait(odi_worker *worker, od_worker_report *report)
 
     report->waits_for = odi_load_relaxed(&worker->waits_for);
     report->waiting_ns = odi_clock_coarse() - odi_load_relaxed(&worker->waits_ns);
-    if (report->waits_for != NULL && at != NULL)
+    if (report->waits_for != NULL && at != NULL) {
+        report->waits_at_id = (uintptr_t)at;
         copy_label(at, report->waits_at);
+    }
 }
 
 static void look_at(odi_worker *worker, od_worker_report *report)
@@ -74,6 +76,7 @@ static void look_at(odi_worker *worker, od_worker_report *report)
         tell_times(worker, activity, report);
         if (report->doing == OD_WORKER_BLOCKS)
             tell_wait(worker, report);
+        report->queue_id = (uintptr_t)queue;
         if (queue != NULL)
             copy_label(queue, report->queue);
     }
@@ -133,8 +136,8 @@ static void gather(void *object, void *raw)
     if (all->count < all->room) {
         od_queue_report *report = &all->reports[all->count];
 
-        *report = (od_queue_report){.pending = pending, .running = od_queue_running(queue),
-                                    .width = od_queue_width(queue),
+        *report = (od_queue_report){.id = (uintptr_t)queue, .pending = pending,
+                                    .running = od_queue_running(queue), .width = od_queue_width(queue),
                                     .suspended = suspended, .active = active};
         copy_label(queue, report->label);
         report->band = band;

@@ -32,6 +32,8 @@ typedef struct od_worker_report {
     const char *waits_for;      /* "in sync on", "for a group" …: static, or NULL: it does not say */
     char waits_at[OD_LABEL_BYTES]; /* the label of the queue that this names, "" for none */
     char queue[OD_LABEL_BYTES]; /* the label of its job's queue, "" for none */
+    uintptr_t waits_at_id;      /* which queues these are: */
+    uintptr_t queue_id;         /* labels may be alike */
     uint64_t executed;          /* jobs, over the worker's life */
     uint64_t waiting;           /* jobs in its own deques */
 } od_worker_report;
@@ -44,6 +46,7 @@ uint64_t od_pool_waiting(od_pool *pool);
 
 typedef struct od_queue_report {
     char label[OD_LABEL_BYTES];
+    uintptr_t id; /* which queue this is */
     od_band band;
     int32_t width; /* OD_UNLIMITED or more */
     bool suspended, active;

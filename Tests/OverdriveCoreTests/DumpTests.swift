@@ -1,5 +1,18 @@
 import OverdriveCore
+import Synchronization
 import Testing
+
+/// What no closure lets go of any more.
+private let stuck = Mutex<[AnyObject]>([])
+
+extension Scheduler.Dump.Worker {
+    fileprivate var queueOfActivity: String? {
+        switch activity {
+        case .runs(let queue, _), .blocks(let queue, _): queue
+        case .idle, .spare: nil
+        }
+    }
+}
 
 @Suite("A dump", .timeLimit(.minutes(10)))
 struct DumpTests {
@@ -208,6 +221,85 @@ struct DumpTests {
         semaphore.signal()
         gate.open()
         for queue in [database, pages] { queue.waitUntilAllTasksAreFinished() }
+    }
+
+    @Test("has the chain of who waits for whom, down to the one who runs")
+    func chain() throws {
+        let scheduler = makeScheduler(workers: 3, spares: 8, name: "chained")
+        let disk = TaskQueue.serial(label: "disk", scheduler: scheduler)
+        let database = TaskQueue.serial(label: "db", scheduler: scheduler)
+        let pages = TaskQueue.concurrent(label: "pages", scheduler: scheduler)
+        let (gate, inside) = (Gate(), Counter())
+        disk.async {
+            inside.add()
+            gate.pass()
+        }
+        #expect(eventually { inside.count == 1 })
+        database.async { disk.sync {} }
+        #expect(eventually { scheduler.dump().workers.contains { $0.waitsFor == "in sync on \"disk\"" } })
+        #expect(scheduler.dump().waitChains.isEmpty)  // two are told on one line
+        pages.async { database.waitUntilAllTasksAreFinished() }
+        #expect(eventually { scheduler.dump().waitChains.count == 1 })
+        let dump = scheduler.dump()
+        #expect(dump.deadlocks.isEmpty)
+        let chain = try #require(dump.waitChains.first)
+        let queues = chain.map { index in dump.workers.first { $0.index == index }?.queueOfActivity }
+        #expect(queues == ["pages", "db", "disk"])
+        let line = "  chain: worker \(chain[0]) in \"pages\" waits for worker \(chain[1]) in \"db\", "
+            + "which waits for worker \(chain[2]) in \"disk\""
+        #expect(dump.description.hasSuffix(line), "\(dump)")
+        gate.open()
+        for queue in [disk, database, pages] { queue.waitUntilAllTasksAreFinished() }
+        #expect(scheduler.dump().waitChains.isEmpty)
+    }
+
+    /// Queues whose closures wait for each other, `count` in a circle, and one that waits for the first of them. They stay
+    /// so: nothing of them is let go of. (Where all waits are a `sync` onto a serial queue, the last of them traps.)
+    @Test("names a deadlock, and no more", arguments: [2, 3])
+    func deadlock(count: Int) throws {
+        let scheduler = makeScheduler(workers: count + 1, spares: 8, name: "stuck")
+        // Of one label, all but the first: it is not by their labels that they are told apart.
+        let queues = (0..<count).map { TaskQueue.serial(label: $0 == 0 ? "first" : "other", scheduler: scheduler) }
+        let inside = Counter()
+        for index in 0..<count {
+            queues[index].async {
+                inside.add()
+                _ = eventually { inside.count == count }
+                let next = queues[(index + 1) % count]
+                if index == 0 { next.waitUntilAllTasksAreFinished() } else { next.sync {} }
+            }
+        }
+        TaskQueue.concurrent(label: "outside", scheduler: scheduler).async { queues[0].sync {} }
+        #expect(eventually { !scheduler.dump().deadlocks.isEmpty })
+        let dump = scheduler.dump()
+        #expect(dump.deadlocks.count == 1)
+        let circle = try #require(dump.deadlocks.first)
+        #expect(circle.count == count && Set(circle).count == count && dump.waitChains.isEmpty)
+        let inCircle = circle.map { index in dump.workers.first { $0.index == index } }
+        #expect(inCircle.allSatisfy { $0?.queueOfActivity == "first" || $0?.queueOfActivity == "other" })
+        let last = try #require(dump.description.split(separator: "\n").last)
+        #expect(last.hasPrefix("  deadlock: worker \(circle[0]) in \""), "\(dump)")
+        #expect(last.hasSuffix("\", which waits for worker \(circle[0])"), "\(dump)")
+        stuck.withLock { $0 += [scheduler as AnyObject] + queues }
+    }
+
+    @Test("takes waits that go on for no deadlock")
+    func busyWaits() {
+        let scheduler = makeScheduler(workers: 3, spares: 8)
+        let queues = ["a", "b"].map { TaskQueue.serial(label: $0, scheduler: scheduler) }
+        let busy = Counter()
+        onThreads(2) { thread in
+            if thread == 0 {
+                while busy.count < 1 { #expect(scheduler.dump().deadlocks.isEmpty) }
+            } else {
+                for number in 0..<400 {
+                    // One way, then the other: never both at once.
+                    queues[number % 2].async { queues[1 - number % 2].sync {} }
+                    for queue in queues { queue.waitUntilAllTasksAreFinished() }
+                }
+                busy.add()
+            }
+        }
     }
 
     @Test("is taken while everything changes")

@@ -110,7 +110,9 @@ extension Task {
     public final var retryCount: Int {
         extras?.locked { $0.retriesLeft } ?? 0
     }
+}
 
+extension AnyTask {
     final func beginNextAttempt() {
         let failed = standing.attempt
         endAttempt(failed - 1)

@@ -135,7 +135,7 @@ extension AnyTask {
 
 extension Task {
     /// The conditions' dependencies become the task's, once, when it comes to a queue.
-    final func prepareConditionsOnce() {
+    final func prepareConditions() {
         guard standing.isConditional, let extras else { return }
         let (conditions, isHeld) = extras.locked { fields -> ([any TaskCondition], Bool) in
             if fields.conditionsArePrepared { return ([], false) }
@@ -154,7 +154,7 @@ extension Task {
         C.tasks(condition.dependencies(forTask: self))
     }
 
-    final func evaluateConditionsOnce() {
+    final func evaluateConditions() {
         let conditions = self.conditions
         guard !conditions.isEmpty else {
             take(.conditionsMet)

@@ -147,7 +147,7 @@ extension AnyTask {
     /// The task is on a queue now: its dependencies are told whom to release.
     final func linkDependencies(byProducer: Bool) {
         // A condition may have come just before the task was on the queue, when there was none yet to be asked.
-        if standing.isConditional { prepareConditions() }
+        if standing.isConditional { carryOut(.prepareConditions) }
         // The newest is first: turned round, they are linked in the order in which they were added.
         var ordered = unsafe edges.withLock { list -> Unmanaged<Edge>? in
             var ordered: Unmanaged<Edge>?

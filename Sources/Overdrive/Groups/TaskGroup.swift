@@ -168,6 +168,11 @@ public final class TaskGroup: TaskGroupMember {
     public var count: Int { content.withLock { $0.members.count } }
 }
 
+extension TaskGroup: CustomStringConvertible {
+    /// The group in one line: how many it holds.
+    public var description: String { "TaskGroup (\(count) held)" }
+}
+
 extension AnyTask: TaskGroupMember {}
 
 extension Task {

@@ -17,6 +17,7 @@ final class QueueTasks: TaskKeeping {
     }
     private let delegateSlot = Locked<Delegate>(Delegate())
     private let hasDelegate = Atomic(false)
+    private let isTiming = Atomic(false)
 
     /// The queue's, for as long as `body` takes: without a count of references that all threads would change.
     @inline(__always)
@@ -60,6 +61,8 @@ final class QueueTasks: TaskKeeping {
     func register(_ task: AnyTask, in queue: TaskQueue) {
         // relaxed: the exchanges below decide
         guard task.place.load(ordering: .relaxed) == 0 else { return }
+        if timesTasks { task.isTimed = true }
+        task.countInProgress(of: queue)
         let delegate = currentDelegate
         if delegate != nil {
             // relaxed: nothing is handed over with it
@@ -83,6 +86,7 @@ final class QueueTasks: TaskKeeping {
 
     /// The task is over, or was when it came: whoever takes its place gives it up, and tells the delegate.
     func unregister(_ task: AnyTask, from queue: TaskQueue) {
+        task.endProgress()
         // Acquires the place.
         let place = task.place.exchange(QueueTasks.gone, ordering: .acquiring)
         guard place != 0, place != QueueTasks.announcing, place != QueueTasks.gone else { return }
@@ -166,6 +170,12 @@ final class QueueTasks: TaskKeeping {
             task.cancel()
             return state == .pending && task.isFinished  // what is ready, the engine counts
         }
+    }
+
+    /// Whether tasks that come are timed.
+    var timesTasks: Bool {
+        get { isTiming.load(ordering: .relaxed) }  // relaxed, both: nothing is handed over with it
+        set { isTiming.store(newValue, ordering: .relaxed) }
     }
 
     // MARK: - The delegate

@@ -81,6 +81,18 @@ extension TaskQueue {
         QueueTasks.of(self).all
     }
 
+    /// Whether the durations of tasks that are added from now on are measured; see ``AnyTask/duration``.
+    ///
+    ///     queue.timesTasks = true
+    ///     for page in pages { queue.add(task: RenderTask(page)) }
+    ///     for task in queue.tasks { print(task) }     // RenderTask #3 (executing for 1.20 s)
+    ///
+    /// - Threading: Any thread.
+    public var timesTasks: Bool {
+        get { QueueTasks.of(self).timesTasks }
+        set { QueueTasks.of(self).timesTasks = newValue }
+    }
+
     /// Is told of the tasks that are added from now on, to their ends. The queue does not keep it.
     public weak var delegate: (any TaskQueueDelegate)? {
         get { QueueTasks.of(self).delegate }

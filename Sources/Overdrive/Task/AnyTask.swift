@@ -99,12 +99,12 @@ internal import Synchronization
     final func perform(_ actions: TaskState.Actions, byProducer: Bool = false) {
         if actions.contains(.submit) { submit(byProducer: byProducer) }
         if actions.contains(.link) { linkDependencies(byProducer: byProducer) }
-        if actions.contains(.evaluate) { evaluateConditions() }
+        if actions.contains(.evaluate) { carryOut(.evaluateConditions) }
         if actions.contains(.enter) { enter() }
         if actions.contains(.tellCancelled) { tellCancelled() }
         if actions.contains(.publishCancelled) { publish(failure: CancellationError()) }
-        if actions.contains(.retry) { scheduleNextAttempt() }
-        if actions.contains(.dropBody) { dropBody() }
+        if actions.contains(.retry) { beginNextAttempt() }
+        if actions.contains(.dropBody) { carryOut(.dropBody) }
     }
 
     /// How far the task is.
@@ -209,7 +209,7 @@ internal import Synchronization
             if byHand { markAdded(mayRepeat: mayRepeat) }
             return
         }
-        if standing.isConditional { prepareConditions() }
+        if standing.isConditional { carryOut(.prepareConditions) }
         // The task has it for as long as it is there itself.
         unsafe lazyHome.storeIfNil(queue)._withUnsafeGuaranteedRef { stored in
             enqueue(on: queue, storedAs: stored, byHand: byHand, mayRepeat: mayRepeat)
@@ -273,8 +273,11 @@ internal import Synchronization
         var work = CurrentWorkReference(self)  // the caller has the task
         unsafe withUnsafeMutablePointer(to: &work) { work in
             let outer = unsafe CurrentWorkPlace.enter(work)
-            if extras != nil { tellObservers(of: .start) }
-            runBody()
+            if let extras {
+                extras.noteStart()
+                tellObservers(of: .start)
+            }
+            carryOut(.runBody)
             unsafe CurrentWorkPlace.leave(to: outer)
         }
     }
@@ -321,7 +324,11 @@ internal import Synchronization
 
     /// Before the outcome is written; this thread has settled it.
     final func preparePublishing(of failure: (any Error)?) {
-        if extras != nil { tellObservers(of: .willFinish) }
+        if let extras {
+            extras.noteEnd()
+            endProgress(with: failure)  // whoever sees the outcome finds it counted
+            tellObservers(of: .willFinish)
+        }
         lazyHome.withReference { queue in QueueTasks.with(queue) { $0.announceEnd(of: self, in: queue) } }
         if let failure { unsafe publishedError = failure }
     }
@@ -330,7 +337,7 @@ internal import Synchronization
     @usableFromInline
     final func publishOutcome() -> Bool {
         let actions = step(.publish).actions
-        if actions.contains(.dropBody) { dropBody() }
+        if actions.contains(.dropBody) { carryOut(.dropBody) }
         if let extras { end(extras) }
         return actions.contains(.serveSlot)
     }
@@ -338,7 +345,7 @@ internal import Synchronization
     /// The handler in the slot, where there was one, was served.
     @usableFromInline
     final func endPublishing() {
-        if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { serveSide() }
+        if !standing.isClosed, step(.close(locked: false)).actions.isEmpty { carryOut(.serveHandlers) }
         if extras != nil { tellObservers(of: .didFinish) }
         lazyHome.withReference { queue in
             QueueTasks.with(queue) { $0.unregister(self, from: queue) }
@@ -346,6 +353,17 @@ internal import Synchronization
         let standing = standing
         if standing.hasDependents { releaseDependents() }
         if standing.hasDependencies { dropDependencies() }
+    }
+
+    /// Publishes a failure; this thread has settled the outcome.
+    private func publish(failure: any Error) {
+        preparePublishing(of: failure)
+        carryOut(.publish(failure))
+    }
+
+    /// Finishes the task with an error, if it is not finished.
+    final func fail(_ error: any Error) {
+        if settle(failure: error, returning: false) == .due { carryOut(.publish(error)) }
     }
 
     private func end(_ extras: TaskExtras) {
@@ -370,6 +388,45 @@ internal import Synchronization
         lazyHome.withReference { tell(delegate, of: event, in: $0) }
     }
 
+    final func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {
+        Bounce.aside { carryOut(.tellDelegate(delegate, event, queue)) }
+    }
+
+    final func tellObservers(of event: ObserverEvent) {
+        let observers = observers
+        guard !observers.isEmpty else { return }
+        Bounce.aside { carryOut(.tellObservers(observers, event)) }
+    }
+
+    final func tellCancelled() {
+        // An asynchronous body that is about to leave word how it is cancelled looks there whether it was.
+        guard let extras = standing.phase == .executing ? makeExtras() : extras else { return }
+        let handlers = extras.locked { fields in
+            fields.cancelIsTold = true
+            defer { fields.cancelHandlers = [] }
+            return (fields.cancelBody.take().map { [$0] } ?? []) + fields.cancelHandlers
+        }
+        guard !handlers.isEmpty else { return }
+        Bounce.aside { for handler in handlers { handler() } }
+    }
+
+    /// Calls `body` when the task is over.
+    final func whenOver(_ body: @escaping @Sendable () -> Void) { carryOut(.whenOver(body)) }
+
+    /// What blocked threads wait for.
+    final func completionGroup() -> WaitGroup {
+        // One for all who wait: who waits for a while, again and again, adds nothing to the task.
+        let (group, isNew) = makeExtras().locked { fields in
+            if let group = fields.completion { return (group, false) }
+            let group = WaitGroup()
+            group.enter()
+            fields.completion = group
+            return (group, true)
+        }
+        if isNew { whenOver { group.leave() } }
+        return group
+    }
+
     // MARK: - Extras
 
     /// What is rarely needed, if it ever was.
@@ -383,22 +440,33 @@ internal import Synchronization
 
     enum ObserverEvent { case start, willFinish, didFinish, didRetry }
 
-    func runBody() {}
-    /// Publishes a failure; this thread has settled the outcome.
-    func publish(failure: any Error) {}
-    /// Finishes the task with an error, if it is not finished.
-    func fail(_ error: any Error) {}
-    func serveSide() {}
-    func tellCancelled() {}
-    func evaluateConditions() {}
-    func prepareConditions() {}
-    func scheduleNextAttempt() {}
-    func dropBody() {}
-    func completionGroup() -> WaitGroup { WaitGroup() }
-    func whenOver(_ body: @escaping @Sendable () -> Void) {}
-    func newExtras() -> TaskExtras { TaskExtras() }
-    func tellObservers(of event: ObserverEvent) {}
-    func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {}
+    /// What only ``Task`` can do, which knows the type of the result.
+    enum TypedAction {
+        case runBody
+        case dropBody
+        /// Publish an error. This thread has settled the outcome, and prepared the publishing.
+        case publish(any Error)
+        /// Serve the handlers in the side storage.
+        case serveHandlers
+        case prepareConditions
+        case evaluateConditions
+        /// Have this called when the task is over.
+        case whenOver(@Sendable () -> Void)
+        case tellObservers([any TaskObserver], ObserverEvent)
+        case tellDelegate(any TaskQueueDelegate, QueueTasks.DelegateEvent, TaskQueue)
+    }
+
+    /// Does it. ``Task`` does all of them: its switch has no default.
+    func carryOut(_ action: TypedAction) { trap("AnyTask has no subclass but Task") }
+
+    /// The extras, with what they have of the type of the result.
+    func newExtras() -> TaskExtras { trap("AnyTask has no subclass but Task") }
+
+    /// The task in one line: its type, its number, its name, and how far it is; how long it has taken where it ``isTimed``.
+    ///
+    ///     print(task)     // GetLogoTask #7 "logo" (executing for 1.20 s)
+    ///     print(task)     // GetLogoTask #7 "logo" (failed after 3.41 s: timeout)
+    open var description: String { summary }
 }
 
 /// The engine's door: a worker has a submitted task in hand.

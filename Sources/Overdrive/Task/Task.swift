@@ -169,7 +169,21 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         conclude(result, returning: true)
     }
 
-    override final func runBody() {
+    override final func carryOut(_ action: TypedAction) {
+        switch action {
+        case .runBody: runBody()
+        case .dropBody: unsafe body = .none
+        case .publish(let error): publish(.failure(error))
+        case .serveHandlers: serveSide()
+        case .prepareConditions: prepareConditions()
+        case .evaluateConditions: evaluateConditions()
+        case .whenOver(let body): onCompletion(body)
+        case .tellObservers(let observers, let event): tell(observers, of: event)
+        case .tellDelegate(let delegate, let event, let queue): report(event, to: delegate, in: queue)
+        }
+    }
+
+    private func runBody() {
         switch unsafe body {
         case .run:
             Bounce.aside { run() }
@@ -224,10 +238,6 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         keep(cleanup: { queue.releasePlaces(places) }, of: attempt)
     }
 
-    override final func dropBody() {
-        unsafe body = .none
-    }
-
     // MARK: - The end
 
     /// Publishes the outcome, whose error is in its place: this thread has settled it.
@@ -240,7 +250,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         endPublishing()
     }
 
-    override final func serveSide() {
+    private func serveSide() {
         guard let result else { return }
         let typed = typedExtras
         while true {
@@ -264,15 +274,6 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         unsafe slot.take()?.serve(result)
         for handler in typedExtrasIfAny?.typed({ $0.handlers }) ?? [] { handler.serve(result) }
         if standing.hasDependents { releaseDependents(isLost: true) }
-    }
-
-    override final func publish(failure: any Error) {
-        preparePublishing(of: failure)
-        publish(.failure(failure))
-    }
-
-    override final func fail(_ error: any Error) {
-        conclude(.failure(error), returning: false)
     }
 
     /// The outcome; nil until it is published.
@@ -321,12 +322,6 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         if let result { handler.take()?.serve(result) }
     }
 
-    override final func tellObservers(of event: ObserverEvent) {
-        let observers = observers
-        guard !observers.isEmpty else { return }
-        Bounce.aside { tell(observers, of: event) }
-    }
-
     private func tell(_ observers: [any TaskObserver], of event: ObserverEvent) {
         for observer in observers {
             switch event {
@@ -338,47 +333,12 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         }
     }
 
-    override final func tell(
-        _ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue
-    ) {
-        Bounce.aside {
-            switch event {
-            case .didAdd: delegate.didAdd(task: self, to: queue)
-            case .willFinish: delegate.willFinish(task: self, in: queue)
-            case .didFinish: delegate.didFinish(task: self, in: queue)
-            case .didRetry: delegate.didRetry(task: self, in: queue)
-            }
+    private func report(_ event: QueueTasks.DelegateEvent, to delegate: any TaskQueueDelegate, in queue: TaskQueue) {
+        switch event {
+        case .didAdd: delegate.didAdd(task: self, to: queue)
+        case .willFinish: delegate.willFinish(task: self, in: queue)
+        case .didFinish: delegate.didFinish(task: self, in: queue)
+        case .didRetry: delegate.didRetry(task: self, in: queue)
         }
     }
-
-    override final func tellCancelled() {
-        // An asynchronous body that is about to leave word how it is cancelled looks there whether it was.
-        guard let extras = standing.phase == .executing ? makeExtras() : extras else { return }
-        let handlers = extras.locked { fields in
-            fields.cancelIsTold = true
-            defer { fields.cancelHandlers = [] }
-            return (fields.cancelBody.take().map { [$0] } ?? []) + fields.cancelHandlers
-        }
-        guard !handlers.isEmpty else { return }
-        Bounce.aside { for handler in handlers { handler() } }
-    }
-
-    override final func whenOver(_ body: @escaping @Sendable () -> Void) { onCompletion(body) }
-
-    override final func completionGroup() -> WaitGroup {
-        // One for all who wait: who waits for a while, again and again, adds nothing to the task.
-        let (group, isNew) = makeExtras().locked { fields in
-            if let group = fields.completion { return (group, false) }
-            let group = WaitGroup()
-            group.enter()
-            fields.completion = group
-            return (group, true)
-        }
-        if isNew { add(.completion { _ in group.leave() }) }
-        return group
-    }
-
-    override final func evaluateConditions() { evaluateConditionsOnce() }
-    override final func prepareConditions() { prepareConditionsOnce() }
-    override final func scheduleNextAttempt() { beginNextAttempt() }
 }

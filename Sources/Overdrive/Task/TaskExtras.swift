@@ -53,6 +53,13 @@ class TaskExtras: @unchecked Sendable {
         var completion: WaitGroup?
         /// Where the program added the task, after a dependent had brought it to another queue.
         var chosenHome: TaskQueue?
+        /// Its number, from the first look on.
+        var number: Int?
+        var isTimed = false
+        /// When the last attempt's body began, and when it had its outcome.
+        var began, ended: ContinuousClock.Instant?
+        /// What the task counts as in its queue's progress.
+        var ticket: ProgressTicket?
     }
 
     /// Whether there is such a queue.

@@ -4,11 +4,11 @@ internal import Synchronization
 extension TaskQueue {
     /// How far a queue's work is, at a moment.
     public struct Progress: Sendable, Hashable, CustomStringConvertible {
-        /// How many closures there are to do: as many as were announced, or as were submitted if that is more.
+        /// How many closures and tasks there are to do: as many as were announced, or as were submitted if that is more.
         public let total: Int
         /// How many have ended: ran, failed or were taken back.
         public let done: Int
-        /// How many of these ran in ``TaskQueue/run(_:)`` and threw.
+        /// How many of these were tasks that failed, or ran in ``TaskQueue/run(_:)`` and threw.
         public let failed: Int
         /// How many of these were taken back and never ran.
         public let cancelled: Int
@@ -38,8 +38,9 @@ extension TaskQueue {
     ///     for await progress in queue.progressUpdates() { label.text = "\(progress)" }
     ///
     /// Counted are closures and work items that are submitted to run as soon as they can, singly, in batches, or by
-    /// ``run(_:)``. Not counted are what `sync` runs while its caller waits, what timers submit when their time has come,
-    /// and tasks, whose handlers and updates tell how they go.
+    /// ``run(_:)``, and tasks, which have ended when they have their outcome: those that wait for dependencies count, and
+    /// further attempts do not. Not counted are what `sync` runs while its caller waits, and what timers submit when their
+    /// time has come.
     ///
     /// - Parameter total: How many closures there will be, where that is known before they are submitted. Where fewer come
     ///   in the end, ``endProgress()`` says so.
@@ -98,6 +99,12 @@ extension TaskQueue {
         guard case .engine(let queue, _) = route else { return nil }
         return unsafe Specifics.of(queue)?.tracker
     }
+
+    /// Whether what is submitted counts.
+    package var tracksProgress: Bool { tracker != nil }
+
+    /// For a task that comes to the queue: what it counts as in the progress, where that is tracked.
+    package var progressTicket: ProgressTicket? { tracker.map(ProgressTicket.init) }
 }
 
 /// The looks of one sequence, taken by its one reader.
@@ -143,9 +150,11 @@ final class ProgressTracker: Sendable {
 
     /// The closure to submit in place of `body`.
     func counting(_ body: sending @escaping () -> Void) -> () -> Void {
-        submitted.add(1, ordering: .relaxed)
-        let ticket = Ticket(self)
-        return { ticket.run(body) }
+        let ticket = ProgressTicket(self)
+        return {
+            body()
+            ticket.end(.success)
+        }
     }
 
     /// No more come than were submitted.
@@ -170,25 +179,41 @@ final class ProgressTracker: Sendable {
             timeLeft: rest.map { .nanoseconds(Int64(min($0, 9e9) * 1e9)) })
     }
 
-    /// What a queue's closure holds, and nobody else: one that is discarded reports it.
-    private final class Ticket {
-        private let tracker: ProgressTracker
-        private var hasRun = false
+    fileprivate func begin() {
+        submitted.add(1, ordering: .relaxed)
+    }
 
-        init(_ tracker: ProgressTracker) {
-            self.tracker = tracker
+    fileprivate func end(_ ending: ProgressTicket.Ending) {
+        switch ending {
+        case .success: break
+        case .failure: noteFailure()
+        case .cancellation: cancelled.add(1, ordering: .relaxed)
         }
+        ended.add(1, ordering: .releasing)
+    }
+}
 
-        func run(_ body: () -> Void) {
-            hasRun = true
-            body()
-            tracker.ended.add(1, ordering: .releasing)
-        }
+/// One of what a tracker counts. A closure of the queue holds it, or a task: with one that is discarded it goes, and
+/// reports that.
+package final class ProgressTicket: @unchecked Sendable {
+    /// How it ended.
+    package enum Ending { case success, failure, cancellation }
 
-        deinit {
-            guard !hasRun else { return }
-            tracker.cancelled.add(1, ordering: .relaxed)
-            tracker.ended.add(1, ordering: .releasing)
-        }
+    private let tracker: ProgressTracker
+    // Its one holder's.
+    private var hasEnded = false
+
+    init(_ tracker: ProgressTracker) {
+        self.tracker = tracker
+        tracker.begin()
+    }
+
+    package func end(_ ending: Ending) {
+        hasEnded = true
+        tracker.end(ending)
+    }
+
+    deinit {
+        if !hasEnded { tracker.end(.cancellation) }
     }
 }

@@ -8,6 +8,12 @@ extension Scheduler {
     ///     //   worker 0 (thread 4711): runs "tiles" for 2.31 s, 3 waiting
     ///     //   worker 1 (thread 4712): waits in "pages" for 2.29 s, in sync on "tiles", which worker 0 runs
     ///     //   queue "tiles" (serial, default): 11 pending, 1 running
+    ///
+    /// Where a closure waits for one that waits itself, a line has the whole chain; and where closures wait for each other,
+    /// so that none of them ever goes on, another one names the deadlock:
+    ///
+    ///     // chain: worker 2 in "pages" waits for worker 1 in "db", which waits for worker 0 in "disk"
+    ///     // deadlock: worker 0 in "a" waits for worker 1 in "b", which waits for worker 0
     public struct Dump: Sendable, CustomStringConvertible {
         /// One worker.
         public struct Worker: Sendable, Hashable {
@@ -38,6 +44,8 @@ extension Scheduler {
             public let waitsFor: String?
             /// The label of the queue that this names.
             let waitsAt: String?
+            /// Which queue that is, and which one its closure is of: labels may be alike. 0: none.
+            let waitsAtID, queueID: UInt
             /// Closures that it has run.
             public let executed: Int
             /// Closures that wait in its own deques.
@@ -60,6 +68,8 @@ extension Scheduler {
             public let pending: Int
             /// Of these, the ones that have begun.
             public let running: Int
+            /// Which queue it is.
+            let id: UInt
         }
 
         /// The scheduler's name.
@@ -72,6 +82,15 @@ extension Scheduler {
         public let queueCount: Int
         /// Closures that came from outside and no worker has taken yet.
         public let waiting: Int
+        /// Circles of workers, by ``Worker/index``: each one's closure waits for a queue that the next one holds, the last
+        /// one's for the first one's, and so none of them goes on. Each has waited so in two looks, one after the other.
+        ///
+        /// Found are `sync`, and waits for a queue's end, between closures on workers of one scheduler; not waits for
+        /// groups, semaphores or locks, whom nobody holds, nor those of other threads.
+        public let deadlocks: [[Int]]
+        /// Chains of three workers or more, by ``Worker/index``: each one's closure waits for a queue that the next one
+        /// holds. The last one waits for none, and is what to look at.
+        public let waitChains: [[Int]]
     }
 
     /// Looks at every worker and queue.
@@ -82,9 +101,13 @@ extension Scheduler {
     /// - Cost: Microseconds for each worker and each queue that the process ever had at once.
     public func dump() -> Dump {
         let (queues, queueCount) = reportedQueues()
+        let workers = reportedWorkers()
+        let waits = Waits(of: workers, at: queues)
+        // A circle of two looks at two moments may be none; one whose waits have outlasted both is.
+        let lasting = waits.circles.isEmpty ? [] : waits.circles(lastingIn: reportedWorkers())
         return unsafe Dump(
-            name: name, workers: reportedWorkers(), queues: queues, queueCount: queueCount,
-            waiting: Int(clamping: od_pool_waiting(handle)))
+            name: name, workers: workers, queues: queues, queueCount: queueCount,
+            waiting: Int(clamping: od_pool_waiting(handle)), deadlocks: lasting, waitChains: waits.chains)
     }
 
     private func reportedWorkers() -> [Dump.Worker] {
@@ -124,10 +147,12 @@ extension Scheduler.Dump.Worker {
         atMost = unsafe isInClosure ? .nanoseconds(report.running_at_most_ns) : nil
         let at = unsafe string(of: report.waits_at)
         waitsAt = at.isEmpty ? nil : at
+        waitsAtID = unsafe UInt(report.waits_at_id)
+        queueID = unsafe UInt(report.queue_id)
         waitsFor = unsafe report.waits_for.map { unsafe String(cString: $0) + (at.isEmpty ? "" : " \"\(at)\"") }
     }
 
-    private var queueOfClosure: String? {
+    fileprivate var queueOfClosure: String? {
         switch activity {
         case .runs(let queue, _), .blocks(let queue, _): queue
         case .idle, .spare: nil
@@ -149,7 +174,7 @@ extension Scheduler.Dump.Worker {
     /// What it waits for, and which workers run closures of the queue that this names.
     private func whom(among others: [Self]) -> String {
         guard let waitsFor else { return "" }
-        let runners = others.filter { $0.index != index && waitsAt != nil && $0.queueOfClosure == waitsAt }
+        let runners = holders(among: others)
         guard let last = runners.last else { return ", \(waitsFor)" }
         let numbers = runners.dropLast().map { "\($0.index)" }.joined(separator: ", ")
         let workers = runners.count == 1 ? "worker \(last.index) runs" : "workers \(numbers) and \(last.index) run"
@@ -159,6 +184,7 @@ extension Scheduler.Dump.Worker {
 
 extension Scheduler.Dump.Queue {
     init(_ report: od_queue_report) {
+        id = UInt(report.id)
         label = string(of: report.label)
         qos = TaskQueue.QoS(rawValue: Int32(report.band.rawValue)) ?? .default
         maxConcurrentTaskCount =
@@ -189,7 +215,20 @@ extension Scheduler.Dump {
         let head = "Scheduler \"\(name)\": \(workers.count) workers, \(queued) closures waiting"
         var lines = [head] + workers.map { $0.line(among: workers) } + queues.map(\.line)
         if queueCount > queues.count { lines.append("  and \(queueCount - queues.count) more queues") }
+        lines += waitChains.map { "  chain: \(path($0))" }
+        lines += deadlocks.map { "  deadlock: \(path($0)), which waits for worker \($0[0])" }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension Scheduler.Dump {
+    /// `worker 2 in "pages" waits for worker 1 in "db", which waits for worker 0 in "disk"`.
+    private func path(_ chain: [Int]) -> String {
+        let names = chain.map { index in
+            let queue = workers.first { $0.index == index }?.queueOfClosure ?? ""
+            return "worker \(index)" + (queue.isEmpty ? "" : " in \"\(queue)\"")
+        }
+        return names[0] + " waits for " + names.dropFirst().joined(separator: ", which waits for ")
     }
 }
 

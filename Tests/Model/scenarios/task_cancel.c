@@ -5,7 +5,7 @@
  * the task's word, then looks there; who leaves word looks whether it was cancelled. One of them sees the other,
  * and an asynchronous body or a handler hears of the cancel once.
  *
- * transcribes: Sources/Overdrive/Task/Task.swift:tellCancelled e13d71c9
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:tellCancelled e66dd284
  * transcribes: Sources/Overdrive/Task/Task+Forms.swift:launch 94db996d
  * transcribes: Sources/Overdrive/Handlers/Task+Handlers.swift:onCancel 79562a02
  */

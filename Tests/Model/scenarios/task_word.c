@@ -11,13 +11,14 @@
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeLeave b497cc7c
  * transcribes: Sources/Overdrive/Task/TaskState.swift:takeCancel c38e54ac
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:step fbabb875
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome c5d3bd7b
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing 2c9d90de
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue 326023e1
- * transcribes: Sources/Overdrive/Task/Task.swift:publish 93d98342
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing f594b0d6
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue dca462d5
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 0c49f341
+ * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 4e611d15
- * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister a5f6c0ac
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 602c74e8
+ * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:unregister fe198dbf
  * transcribes: Sources/Overdrive/Task/Task.swift:add 8282478c
  */
 #include "base/atomic.h"

@@ -1,0 +1,101 @@
+internal import OverdriveCore
+internal import Synchronization
+
+extension AnyTask: CustomStringConvertible {
+    /// A number that no other task of the process has, by which one is told from others of its type: 1 for the first one
+    /// that was asked for it, and so on.
+    ///
+    ///     logger.debug("\(task.taskIdentifier) waits")
+    ///
+    /// - Threading: Any thread.
+    /// - Cost: The first look allocates, where the task has no name, observers or the like.
+    public final var taskIdentifier: Int {
+        makeExtras().locked { fields in
+            if let number = fields.number { return number }
+            let number = lastNumber.add(1, ordering: .relaxed).newValue  // relaxed: a number and no more
+            fields.number = number
+            return number
+        }
+    }
+
+    /// Whether ``duration`` is measured; false unless it was set here, or by `TaskQueue.timesTasks`. It counts
+    /// for attempts that begin later.
+    ///
+    /// - Threading: Any thread.
+    /// - Cost: Two looks at the clock an attempt, and an allocation where the task has no name, observers or the like.
+    public final var isTimed: Bool {
+        get { extras?.locked { $0.isTimed } ?? false }
+        set { makeExtras().locked { $0.isTimed = newValue } }
+    }
+
+    /// How long the last attempt has taken: from the beginning of its body to the outcome, or to now. nil for a task that
+    /// is not timed or has not begun.
+    ///
+    ///     task.isTimed = true
+    ///     queue.add(task: task)
+    ///     try task.wait()
+    ///     print(task.duration ?? .zero)
+    ///
+    /// In `taskWillFinishExecution` it is that of the whole attempt already.
+    ///
+    /// - Threading: Any thread.
+    /// - Cost: One lock.
+    public final var duration: Duration? {
+        guard let (began, ended) = extras?.locked({ ($0.began, $0.ended) }), let began else { return nil }
+        return (ended ?? .now) - began
+    }
+
+    final var summary: String {
+        let number = taskIdentifier
+        // What it has taken is read after how it stands: whoever has an outcome has a duration.
+        let how =
+            switch (state, failure) {
+            case (.finished, nil): "succeeded" + time(" in ")
+            case (.finished, is CancellationError): "cancelled" + time(" after ")
+            case (.finished, let error?): "failed" + time(" after ") + ": \(error)"
+            case (.executing, _): "executing" + time(" for ")
+            case (let state, _): "\(state)"
+            }
+        return "\(type(of: self)) #\(number)" + (name.map { " \"\($0)\"" } ?? "") + " (\(how))"
+    }
+
+    private func time(_ word: String) -> String { duration.map { word + $0.inWords } ?? "" }
+
+    /// Counts the task in the progress of its queue.
+    final func countInProgress(of queue: TaskQueue) {
+        guard queue.tracksProgress else { return }
+        makeExtras().locked { fields in fields.ticket = fields.ticket ?? queue.progressTicket }
+    }
+
+    /// The task has its outcome, and perhaps came to its queue when it was being published.
+    final func endProgress() { endProgress(with: failure) }
+
+    /// The outcome is settled.
+    final func endProgress(with failure: (any Error)?) {
+        guard let ticket = extras?.locked({ $0.ticket.take() }) else { return }
+        switch failure {
+        case nil: ticket.end(.success)
+        case is CancellationError: ticket.end(.cancellation)
+        default: ticket.end(.failure)
+        }
+    }
+}
+
+private let lastNumber = Atomic(0)
+
+extension TaskExtras {
+    /// An attempt begins.
+    func noteStart() {
+        locked { fields in
+            guard fields.isTimed else { return }
+            (fields.began, fields.ended) = (.now, nil)
+        }
+    }
+
+    /// The outcome is settled.
+    func noteEnd() {
+        locked { fields in
+            if fields.began != nil { fields.ended = .now }
+        }
+    }
+}
