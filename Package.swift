@@ -6,6 +6,9 @@ import PackageDescription
 let command: TargetDependencyCondition? = .when(traits: ["CLI"])
 /// The same for who has services of swift-service-lifecycle.
 let lifecycle: TargetDependencyCondition? = .when(traits: ["ServiceLifecycle"])
+/// And for who has a backend of swift-metrics, or of swift-log.
+let metrics: TargetDependencyCondition? = .when(traits: ["Metrics"])
+let logging: TargetDependencyCondition? = .when(traits: ["Logging"])
 
 let swiftSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -22,6 +25,8 @@ let package = Package(
         .library(name: "Overdrive", targets: ["Overdrive"]),
         .library(name: "OverdriveApp", targets: ["OverdriveApp"]),
         .library(name: "OverdriveCore", targets: ["OverdriveCore"]),
+        .library(name: "OverdriveLogging", targets: ["OverdriveLogging"]),
+        .library(name: "OverdriveMetrics", targets: ["OverdriveMetrics"]),
         .library(name: "OverdriveServiceLifecycle", targets: ["OverdriveServiceLifecycle"]),
         .library(name: "OverdriveTerminal", targets: ["OverdriveTerminal"]),
         .library(name: "OverdriveBatch", targets: ["OverdriveBatch"]),
@@ -36,10 +41,13 @@ let package = Package(
         .trait(
             name: "ServiceLifecycle",
             description: "The product OverdriveServiceLifecycle, with swift-service-lifecycle and swift-log."),
+        .trait(name: "Metrics", description: "The product OverdriveMetrics, with swift-metrics."),
+        .trait(name: "Logging", description: "The product OverdriveLogging, with swift-log."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
     targets: [
@@ -122,6 +130,16 @@ let package = Package(
         .target(
             name: "OverdriveApp",
             dependencies: ["Overdrive"],
+            swiftSettings: librarySettings
+        ),
+        .target(
+            name: "OverdriveLogging",
+            dependencies: ["Overdrive", .product(name: "Logging", package: "swift-log", condition: logging)],
+            swiftSettings: librarySettings
+        ),
+        .target(
+            name: "OverdriveMetrics",
+            dependencies: ["OverdriveCore", .product(name: "Metrics", package: "swift-metrics", condition: metrics)],
             swiftSettings: librarySettings
         ),
         .target(
