@@ -153,14 +153,14 @@ odi_set odi_queue_set(od_queue *queue)
                      ODI_COUNTS_KNOWN_TO_QUEUE, NULL};
 }
 
-/* A new record of the queue; one that is `reserved` is there. Lock held. */
-static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, bool reserved)
+/* A new record of the queue; `reserve` is odi_record_new's, here and below. Lock held. */
+static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, bool *reserve)
 {
     if (is_past_deadline(queue))
         return NULL;
     odi_queue_open_if_clear(queue); /* its first job */
     odi_record *record =
-        odi_record_new(&queue->pool->team, queue, group, key, &odi_queue_owner, reserved);
+        odi_record_new(&queue->pool->team, queue, group, key, &odi_queue_owner, reserve);
 
     if (record == NULL)
         return NULL;
@@ -175,14 +175,14 @@ odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
     od_queue *queue = raw;
 
     odi_lock_acquire(&queue->watch.lock);
-    odi_record *record = make_record(queue, group, key, false);
+    odi_record *record = make_record(queue, group, key, NULL);
     odi_lock_release(&queue->watch.lock);
     return record;
 }
 
 /* The record without a group; made when it is first needed, and after a cancel. It is linked
  * and named under one lock, so that a cancel closes both or neither. */
-ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key, bool reserved)
+ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key, bool *reserve)
 {
     odi_lock_acquire(&queue->watch.lock);
     odi_atomic(uintptr_t) *current = odi_queue_current(queue, key);
@@ -191,7 +191,7 @@ ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key, bool res
     odi_record *record = word & NONE ? NULL : newest;
     if (record == NULL && newest != NULL)
         record = odi_record_serve_again(newest, renew);
-    if (record == NULL && (record = make_record(queue, NULL, key, reserved)) != NULL && newest != NULL)
+    if (record == NULL && (record = make_record(queue, NULL, key, reserve)) != NULL && newest != NULL)
         odi_record_succeed(record, newest);
     if (record != NULL)
         odi_store_release(current, (uintptr_t)record, L5);
@@ -215,7 +215,7 @@ static void forget_current(od_queue *queue)
 
 /* NULL: the pool is not open, or memory is short. A pool that has admitted a job does so until its stop, or a
  * fork, after both of which a queue's records are made anew: only then is it looked at. */
-ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key, bool reserved)
+ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32_t key, bool *reserve)
 {
     if (group != NULL) {
         odi_record *last = odi_load_acquire(&group->last, L5);
@@ -232,12 +232,12 @@ ODI_HOT_INLINE odi_record *find_record(od_queue *queue, odi_group *group, uint32
     uintptr_t current = odi_load_acquire(odi_queue_current(queue, key), L5);
     if (ODI_LIKELY(!(current & NONE)))
         return (odi_record *)current;
-    return odi_pool_is_open(queue->pool) ? make_current(queue, key, reserved) : NULL;
+    return odi_pool_is_open(queue->pool) ? make_current(queue, key, reserve) : NULL;
 }
 
 odi_record *odi_queue_find_record(od_queue *queue, odi_group *group, uint32_t key)
 {
-    return find_record(queue, group, key, false);
+    return find_record(queue, group, key, NULL);
 }
 
 /* ---- submitting ---- */
@@ -249,7 +249,7 @@ ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t
     do { /* twice only where it stops meanwhile */
         *status = odi_pool_admit(queue->pool);
         if (*status == OD_OK)
-            record = find_record(queue, group, key, false);
+            record = find_record(queue, group, key, NULL);
     } while (*status == OD_OK && record == NULL && !odi_pool_is_open(queue->pool));
     return record;
 }
@@ -300,7 +300,7 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
     odi_entry labelled;
 
     for (;;) {
-        record = find_record(queue, group, key, false);
+        record = find_record(queue, group, key, NULL);
         if (ODI_UNLIKELY(record == NULL))
             return submit_without_record(queue, group, key, job);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
@@ -334,15 +334,19 @@ od_status odi_queue_submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 }
 
 /* Called by a worker of the pool, or after its stop. */
-void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node)
+void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node, bool *reserve)
 {
     odi_record *record;
     odi_entry labelled;
 
     do {
-        while (ODI_UNLIKELY((record = find_record(queue, NULL, key, true)) == NULL)) {
+        for (int looks = 0; ODI_UNLIKELY((record = find_record(queue, NULL, key, reserve)) == NULL); looks++) {
             if (odi_pool_admit(queue->pool) != OD_OK) {
                 odi_pool_discard(queue->pool, job);
+                return;
+            }
+            if (looks > 0 && !*reserve) {
+                odi_run_discard(&queue->pool->team, job);
                 return;
             }
         }

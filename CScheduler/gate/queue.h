@@ -167,9 +167,10 @@ extern const odi_record_owner odi_queue_owner;
 odi_record *odi_queue_make_record(void *queue, struct odi_group *group, uint32_t key);
 /* Nothing was accepted where these return anything but OD_OK: see odi_pool_admit. */
 od_status odi_queue_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
-/* Without a group or a limit, and for who owns a node, and with it a record (odi_records_reserve): it is
- * accepted whatever memory there is. */
-void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node);
+/* Without a group or a limit, and for who owns a node, and with `reserve` a record (odi_records_reserve): it is accepted
+ * whatever memory there is. Discarded where the reserve is spent, memory short, and every record of the queue's closed by
+ * cancels with jobs that run on. */
+void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node, bool *reserve);
 /* The same through the limit of a queue that has one. */
 od_status odi_queue_enter(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 

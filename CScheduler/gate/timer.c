@@ -35,6 +35,7 @@ struct od_timer {
     int64_t due, interval; /* the owner's: when the next call is, or was, to come. Before the
                               start: the delay, unless it */
     bool absolute;         /* is set */
+    bool reserve;          /* of a record for the queue */
 };
 
 static od_timer *timer_of(odi_timer_entry *entry)
@@ -53,7 +54,7 @@ void od_timer_release(od_timer *timer)
 {
     if (odi_add_acqrel(&timer->references, (uint32_t)-1, T3) > 1)
         return;
-    if (timer->queue != NULL)
+    if (timer->reserve)
         odi_records_unreserve();
     free(timer);
 }
@@ -90,7 +91,8 @@ static void due(odi_timer_entry *entry)
     if (timer->queue == NULL)
         timer->deliver(timer->context, timer);
     else
-        odi_queue_submit_node(timer->queue, timer->key, odi_job_owned(&timer->owned), &timer->node);
+        odi_queue_submit_node(timer->queue, timer->key, odi_job_owned(&timer->owned), &timer->node,
+                              &timer->reserve);
 }
 
 static void dropped(odi_timer_entry *entry)
@@ -117,6 +119,8 @@ static uint64_t intervals_missed(const od_timer *timer, int64_t now)
 
 static void arm_next(od_timer *timer)
 {
+    if (ODI_UNLIKELY(timer->queue != NULL && !timer->reserve))
+        timer->reserve = odi_records_reserve();
     timer->due = timer->interval < ODI_FOREVER - timer->due ? timer->due + timer->interval
                                                             : ODI_FOREVER;
     arm(timer, odi_clock_now());
@@ -201,7 +205,8 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
 
     if (timer == NULL)
         return NULL;
-    if (queue != NULL && !odi_records_reserve()) {
+    bool reserve = queue != NULL && odi_records_reserve();
+    if (queue != NULL && !reserve) {
         free(timer);
         return NULL;
     }
@@ -217,6 +222,7 @@ static od_timer *create(od_pool *pool, od_queue *queue, uint32_t key,
         .context = options->context,
         .due = options->due_ns != 0 ? options->due_ns : options->delay_ns,
         .absolute = options->due_ns != 0,
+        .reserve = reserve,
         .interval = options->interval_ns,
     };
     odi_store_relaxed(&timer->state, ARMED); /* relaxed, both: nobody knows it yet */

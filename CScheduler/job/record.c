@@ -80,12 +80,16 @@ void odi_records_unreserve(void)
     odi_lock_release(&table_lock);
 }
 
-static odi_record *take_record(bool from_reserve)
+static odi_record *take_record(bool *reserve)
 {
     odi_record *record = free_records;
 
-    if (!has_more() && !from_reserve)
-        return NULL;
+    if (ODI_UNLIKELY(!has_more())) {
+        if (reserve == NULL || !*reserve)
+            return NULL;
+        *reserve = false;
+        reserved--;
+    }
     if (record != NULL) {
         free_records = record->next_of_queue;
         free_count--;
@@ -99,10 +103,10 @@ static odi_record *take_record(bool from_reserve)
 }
 
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
-                           uint32_t key, const odi_record_owner *owner, bool from_reserve)
+                           uint32_t key, const odi_record_owner *owner, bool *reserve)
 {
     odi_lock_acquire(&table_lock);
-    odi_record *record = take_record(from_reserve);
+    odi_record *record = take_record(reserve);
     odi_lock_release(&table_lock);
 
     if (record == NULL)

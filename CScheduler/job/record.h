@@ -117,14 +117,15 @@ static inline uint32_t odi_record_band(odi_record *record)
     return odi_record_key(record) & ODI_KEY_BAND;
 }
 
-/* For somebody whose jobs must not be refused: of the records that there is memory for one more is kept for
- * `from_reserve`. False: memory is short. */
+/* For somebody whose jobs must not be refused: of the records that there is memory for one is his, until he makes it
+ * (`reserve`) or gives it back. False: memory is short. */
 bool odi_records_reserve(void);
 void odi_records_unreserve(void);
 
-/* A record with an empty job count, or NULL when memory is short. */
+/* A record with an empty job count, or NULL when memory is short. `reserve`: whether the caller has one reserved, which
+ * is his no more where there was no other; NULL: he has none. */
 odi_record *odi_record_new(struct odi_team *team, void *queue, struct odi_group *group,
-                           uint32_t key, const odi_record_owner *owner, bool from_reserve);
+                           uint32_t key, const odi_record_owner *owner, bool *reserve);
 void odi_record_free(odi_record *record);
 
 /* Begins the next generation of a cancelled record, with these flags, as what it was. False: jobs

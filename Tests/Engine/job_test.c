@@ -188,7 +188,7 @@ static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL, NUL
 
 static odi_record *new_record(void *queue, odi_group *group)
 {
-    odi_record *record = odi_record_new(NULL, queue, group, 2, &owner, false);
+    odi_record *record = odi_record_new(NULL, queue, group, 2, &owner, NULL);
 
     assert_non_null(record);
     return record;
@@ -450,7 +450,7 @@ static void a_group_that_is_given_up_goes_when_it_is_empty(void **state)
 
 static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
 {
-    return odi_record_new(NULL, queue, group, band, &owner, false);
+    return odi_record_new(NULL, queue, group, band, &owner, NULL);
 }
 
 static void a_group_has_one_record_per_queue_and_band(void **state)

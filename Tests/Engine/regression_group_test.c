@@ -264,7 +264,7 @@ static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **s
 
     (void)state;
     for (int i = 0; i < LIVE; i++)
-        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody, false);
+        records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody, NULL);
     od_queue_suspend(queue);
     add(queue, count_job, &ran);
     assert_int_equal(atomic_load(&ran), 0);

@@ -282,11 +282,13 @@ static const odi_owned_kind call_kind = {count_alone, note_done};
 static void submit_calls(void *raw)
 {
     call *calls = raw;
+    bool none = false; /* the queue has its record */
 
     for (int each = 0; each < 20; each++) {
         calls[each].owned.kind = &call_kind;
         atomic_store(&calls[each].done, false);
-        odi_queue_submit_node(lines.serial, OD_BAND_DEFAULT, odi_job_owned(&calls[each].owned), &calls[each].node);
+        odi_queue_submit_node(lines.serial, OD_BAND_DEFAULT, odi_job_owned(&calls[each].owned), &calls[each].node,
+                              &none);
     }
 }
 
@@ -313,6 +315,72 @@ static void what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone(
         assert_true(open || atomic_load(&lines.beside) == 0);
         close_lines(pool);
     }
+}
+
+static gate held;
+
+static void stay(odi_owned *owned)
+{
+    (void)owned;
+    gate_pass(&held);
+}
+
+static const odi_owned_kind stay_kind = {stay, note_done};
+
+static void submit_staying(od_queue *queue, call *it, bool *reserve)
+{
+    it->owned.kind = &stay_kind;
+    atomic_store(&it->done, false);
+    odi_queue_submit_node(queue, OD_BAND_DEFAULT, odi_job_owned(&it->owned), &it->node, reserve);
+}
+
+/* A timer whose queue was cancelled twice, with calls that ran on, took the record that was kept for another one, which
+ * then waited awake for one, on the worker that was to end those calls. */
+static void what_is_reserved_for_one_is_taken_by_no_other(void **state)
+{
+    static call first, second, others;
+    od_pool *pool = pool_of(3);
+    od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "cancelled");
+    od_queue *other = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "another's");
+    gate begin = {0};
+    int rest = 0;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    held = (gate){0};
+    for (int each = 0; each < 3; each++) /* all workers are there */
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &begin);
+    assert_comes_true(atomic_load(&begin.waiting) == 3);
+    gate_open(&begin);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &held);
+    assert_comes_true(atomic_load(&held.waiting) == 1);
+    bool mine = odi_records_reserve(), its = odi_records_reserve();
+    assert_true(mine && its);
+    atomic_store(&grants, 0);
+    while (odi_records_reserve())
+        rest++;
+    (void)od_queue_cancel_all(queue);
+    submit_staying(queue, &first, &mine);
+    assert_false(mine);
+    assert_comes_true(atomic_load(&held.waiting) == 2);
+    (void)od_queue_cancel_all(queue);
+    submit_staying(queue, &second, &mine);
+    assert_true(atomic_load(&second.done)); /* discarded */
+    assert_true(its);
+    submit_staying(other, &others, &its);
+    assert_comes_true(atomic_load(&held.waiting) == 3);
+    assert_false(its);
+    atomic_store(&grants, -1);
+    while (rest-- > 0)
+        odi_records_unreserve();
+    gate_open(&held);
+    assert_true(od_queue_wait(queue, HANG_NS) && od_queue_wait(other, HANG_NS));
+    assert_comes_true(all_done(pool) == 7);
+    assert_int_equal(metrics_of(pool).cancelled, 1);
+    od_queue_release(queue);
+    od_queue_release(other);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 /* ---- what was taken for a shortage ---- */
@@ -416,6 +484,7 @@ int main(void)
         MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
         MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone),
+        MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other),
         MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole),
         cmocka_unit_test(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory),
     };

@@ -61,7 +61,7 @@ static void count(odi_record *on)
 
 static odi_record *make(void *queue)
 {
-    odi_record *made = odi_record_new(no_team, queue, NULL, 2, &owner, false);
+    odi_record *made = odi_record_new(no_team, queue, NULL, 2, &owner, NULL);
 
     model_check(made != NULL);
     model_hint(&made->flags, sizeof made->flags); /* asked again behind the count */

@@ -85,7 +85,7 @@ static void prepare(void)
         workers[slot].slot = slot;
         odi_store_relaxed(&slots[slot], &workers[slot]);
     }
-    record = odi_record_new(&team, &queue, NULL, 2, &owner, false);
+    record = odi_record_new(&team, &queue, NULL, 2, &owner, NULL);
     model_check(record != NULL);
     model_hint(&record->flags, sizeof record->flags); /* looked at again under the cancel lock */
 }

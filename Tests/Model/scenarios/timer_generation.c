@@ -52,8 +52,9 @@ void odi_records_unreserve(void)
 {
 }
 
-void odi_queue_submit_node(od_queue *where, uint32_t key, odi_entry job, odi_entry_node *node)
+void odi_queue_submit_node(od_queue *where, uint32_t key, odi_entry job, odi_entry_node *node, bool *reserve)
 {
+    (void)reserve;
     (void)where;
     (void)key;
     (void)node;
