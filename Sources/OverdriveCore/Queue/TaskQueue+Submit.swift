@@ -85,16 +85,25 @@ extension TaskQueue {
         nonisolated(unsafe) let (body, result) = (body, UnsafeMutablePointer<R>.allocate(capacity: 1))
         defer { unsafe result.deallocate() }
         let closure = AwaitedClosure(in: currentCancelEpoch)
+        try await end(of: closure) { unsafe result.initialize(to: try body()) }
+        HandOver.received(by: closure)
+        return unsafe result.move()
+    }
+
+    /// Suspends the task until the closure has run. Its isolation is a parameter, which what follows captures: a closure of no
+    /// isolation would take a turn in the pool on its way in, and one on its way back.
+    private func end(
+        of closure: AwaitedClosure, isolation: isolated (any Actor)? = #isolation, _ body: @escaping () throws -> Void
+    ) async throws {
         try await withTaskCancellationHandler {
+            _ = isolation
             try await unsafe withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
                 guard unsafe closure.begin(continuation) else { return }
-                submit(closure) { unsafe result.initialize(to: try body()) }
+                submit(closure, body)
             }
         } onCancel: {
             closure.cancel()
         }
-        HandOver.received(by: closure)
-        return unsafe result.move()
     }
 
     private func submit(_ closure: AwaitedClosure, _ body: @escaping () throws -> Void) {

@@ -21,6 +21,7 @@ for name in CommandLine.arguments.dropFirst() {
         Workload.say("spares at most \(metrics.mostSpares), limit reached \(metrics.spareCapReached > 0)")
     case "mixed": await Mixed.run()
     case "preference": try await Preference.run()
+    case "turns": try await Turns.run()
     default: if try await !Workload.run(name), await !Trips.measure(name) { Workload.say("no workload \(name)") }
     }
 }
