@@ -188,7 +188,7 @@ ODI_COLD static odi_record *make_current(od_queue *queue, uint32_t key, bool *re
     odi_atomic(uintptr_t) *current = odi_queue_current(queue, key);
     uintptr_t word = odi_load_relaxed(current); /* relaxed: locked */
     odi_record *newest = (odi_record *)(word & ~NONE);
-    odi_record *record = word & NONE ? NULL : newest;
+    odi_record *record = (word & NONE) ? NULL : newest;
     if (record == NULL && newest != NULL)
         record = odi_record_serve_again(newest, renew);
     if (record == NULL && (record = make_record(queue, NULL, key, reserve)) != NULL && newest != NULL)
