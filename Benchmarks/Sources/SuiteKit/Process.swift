@@ -10,10 +10,13 @@ enum Child {
         var status: Int32?
     }
 
+    /// A crash is a failed run; nobody reads its backtrace, which may take minutes. Set once: a child that is begun
+    /// meanwhile would read the environment while it moves.
+    private static let withoutBacktrace = setenv("SWIFT_BACKTRACE", "enable=no", 0)
+
     static func run(_ arguments: [String], seconds: Int) -> Outcome {
         var outcome = Outcome()
-        // A crash is a failed run; nobody reads its backtrace, which may take minutes.
-        setenv("SWIFT_BACKTRACE", "enable=no", 0)
+        _ = withoutBacktrace
         var (out, err): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard pipe(&out) == 0, pipe(&err) == 0 else {
             outcome.errors = "no pipe"
