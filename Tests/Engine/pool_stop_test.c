@@ -305,7 +305,62 @@ static void what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is
     }
 }
 
+/* Its drainer is called, and stands in the line of a target that nobody resumes: no stop waits for that. */
+static void what_waits_on_a_suspended_target_is_cancelled_by_a_stop(void **state)
+{
+    od_pool *pool = pool_of(1);
+    od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target");
+    od_queue *queue = od_queue_create_with(
+        pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
+    od_stop_report report;
+    atomic_ullong ran = 0;
+
+    (void)state;
+    od_queue_suspend(target);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+    assert_report(&report, 0, 1, 0);
+    od_queue_resume(target);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&ran), 0);
+    od_queue_release(queue);
+    od_queue_release(target);
+    od_pool_free(pool);
+}
+
 /* ---- after the deadline, from inside ---- */
+
+static struct {
+    od_pool *pool;
+    gate door;
+    atomic_ullong cancelled;
+    atomic_bool over;
+} flooded;
+
+static void submit_three_behind_the_gate(void *unused)
+{
+    odi_entry job = odi_job_plain(no_job, NULL, 0);
+
+    (void)unused;
+    gate_pass(&flooded.door);
+    (void)odi_pool_submit_several(flooded.pool, OD_BAND_DEFAULT, (odi_entry[]){job, job, job}, 3);
+    atomic_store(&flooded.cancelled, metrics_of(flooded.pool).cancelled);
+    atomic_store(&flooded.over, true);
+}
+
+/* All of them, at once: its worker may be stuck again. */
+static void what_a_stuck_job_submits_together_past_the_deadline_is_discarded_where_it_submits(void **state)
+{
+    (void)state;
+    flooded.pool = lone_worker();
+    od_pool_submit(flooded.pool, OD_BAND_DEFAULT, submit_three_behind_the_gate, NULL);
+    assert_comes_true(atomic_load(&flooded.door.waiting) == 1);
+    od_pool_stop(flooded.pool, 0, NULL);
+    gate_open(&flooded.door);
+    assert_comes_true(atomic_load(&flooded.over));
+    assert_int_equal(atomic_load(&flooded.cancelled), 3);
+    assert_int_equal(od_pool_free(flooded.pool), OD_OK);
+}
 
 static struct {
     od_pool *pool;
@@ -895,6 +950,8 @@ int main(void)
         cmocka_unit_test(a_stop_cancels_what_waits_in_a_serial_queue),
         cmocka_unit_test(a_serial_queue_discards_after_a_stop),
         cmocka_unit_test(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left),
+        cmocka_unit_test(what_waits_on_a_suspended_target_is_cancelled_by_a_stop),
+        cmocka_unit_test(what_a_stuck_job_submits_together_past_the_deadline_is_discarded_where_it_submits),
         cmocka_unit_test(a_flood_that_respawns_itself_ends_at_the_deadline),
         cmocka_unit_test(a_queue_that_had_jobs_discards_after_a_stop_in_time),
         cmocka_unit_test(jobs_that_ran_through_a_line_are_counted_once_each),
