@@ -13,7 +13,8 @@
  * barrier might be before them that waits for the holder.
  *
  * A queue that is not active yet has nothing earmarked for it: its target may change. Who waits for its
- * activation inside of its target waits for whoever activates it.
+ * activation inside of its target waits for whoever activates it, and from then on without earmarks: for ever
+ * where the target's other places are held too, or a barrier is next (od_queue_set_target).
  *
  * Locks    the target's, all of it; where passes are counted anew the queue's too.
  */

@@ -54,7 +54,8 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options);
 /* Puts an inactive queue on another one (NULL: on none): what it runs takes a place of the other
  * one too, in its order, and is held up by its suspension. Traps on a queue that is active,
  * where the queues would be on each other in a circle, and for want of memory. The target stays until the queue
- * is over. */
+ * is over. Jobs of the target do not wait in the queue, or in one on it, before it is activated: with their place
+ * of the target they might wait for themselves. */
 void od_queue_set_target(od_queue *queue, od_queue *target);
 
 /* The one among the queue's targets that the calling thread runs a barrier of, or, of a serial one, any job:

@@ -481,6 +481,8 @@ static void activate(const struct op *of)
 {
     const queue_plan *queue = &w.program.queue[of->queue];
 
+    if (of->amount != 0) /* what others have submitted by then is met in the middle */
+        odi_clock_sleep(of->amount * ODI_MICROSECOND);
     if (queue->target != NONE)
         od_queue_set_target(w.queue[of->queue].queue, w.queue[queue->target].queue);
     od_queue_activate(w.queue[of->queue].queue);

@@ -3,7 +3,9 @@
  * A closure holds its queue and that one's targets; a group holds up what is submitted in it, so its jobs
  * are on queues of a higher rank than its own. Sections (suspended, entered, with a permit) wait for nothing.
  * A sync onto a queue on a target that the caller is in lends the target's place, unless that is exclusive.
- * What a full queue's submitter may run itself holds what the submitter does, too. */
+ * What a full queue's submitter may run itself holds what the submitter does, too.
+ * An inactive queue is put on its target late: until then nobody knows that who holds a place of the target, and
+ * waits in a queue on the inactive one, is waited for himself. */
 #include "Random/program.h"
 
 #include "Support/prng.h"
@@ -41,6 +43,21 @@ static int below(generator *g, int bound)
 
 /* ---- what may be done where ---- */
 
+/* What is held of the queue's targets is below it by now. */
+static bool is_joined(const program *it, const where *at, int queue)
+{
+    bool late = false;
+
+    for (int each = queue; each != NONE; each = it->queue[each].target) {
+        bool held = (at->held & bit(each)) != 0;
+
+        if (held && late)
+            return false;
+        late |= it->queue[each].inactive && !held;
+    }
+    return true;
+}
+
 static bool may_sync(const program *it, const where *at, int queue)
 {
     if (at->held & bit(queue))
@@ -49,7 +66,7 @@ static bool may_sync(const program *it, const where *at, int queue)
         if (at->held & bit(each) ? (at->exclusive & bit(each)) != 0 : rank_of(each) <= at->highest)
             return false;
     }
-    return true;
+    return is_joined(it, at, queue);
 }
 
 /* For all its jobs: none of them needs what is held. */
@@ -88,7 +105,7 @@ static bool may_submit(generator *g, const where *at, int queue)
     if (!may_be_full(&g->it->queue[queue]))
         return true;
     if (at->held & chain_of(g->it, queue))
-        return !at->leaf;
+        return !at->leaf && is_joined(g->it, at, queue);
     return may_sync(g->it, at, queue) && may_wait(g, at);
 }
 
@@ -431,6 +448,7 @@ static int prelude(generator *g, const where *at)
         }
         of.kind = ACTIVATE;
         of.group = NONE;
+        of.amount = one_in(g, 4) ? 1 + (uint32_t)below(g, 500) : 0;
         *link = append(g, &of);
         link = &g->it->op[*link].next;
     }

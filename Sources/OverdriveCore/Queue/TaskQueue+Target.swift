@@ -67,7 +67,8 @@ extension TaskQueue {
     /// - Parameter target: A queue of the same scheduler.
     /// - Ordering: All of the queue's closures run on the new target: none has begun.
     /// - Threading: Any thread, before ``activate()``: on an active queue it traps. It also traps where the queues would
-    ///   be on each other in a circle, and names them.
+    ///   be on each other in a circle, and names them. Closures of the target do not wait in the queue, or in one on it,
+    ///   before it is activated: they might wait for themselves.
     /// - Cost: A few locks, and a look at each queue that the target is on.
     public func setTarget(_ target: TaskQueue?) {
         guard case .engine(let queue, _) = route else {
