@@ -4,7 +4,6 @@
  * Owned    by the thread that fills it.
  */
 #include "gate/queue.h"
-#include "job/group.h"
 #include "os/membarrier.h"
 
 enum { JOBS = 256 };

@@ -3,7 +3,6 @@
 #include "gate/earmark.h"
 #include "gate/queue.h"
 
-#include "os/clock.h"
 #include "os/futex.h"
 #include "worker/worker.h"
 

@@ -6,7 +6,6 @@
 #include "gate/earmark.h"
 #include "gate/wait.h"
 #include "job/group.h"
-#include "os/clock.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
 #include "worker/worker.h"

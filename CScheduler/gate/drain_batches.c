@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/forks.h"
-
 enum {
     PASSED_OVER = 16, /* takes by others, while a drain batch's jobs wait for the one that runs */
     LONG_UNITS = 4    /* of od_loop_unit: a take that lasts longer was too large */

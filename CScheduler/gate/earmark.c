@@ -1,7 +1,6 @@
 #include "gate/earmark.h"
 
 #include "gate/target.h"
-#include "include/od_pool.h"
 
 /* ---- what a thread holds ---- */
 
@@ -31,23 +30,16 @@ static bool come_back(od_queue *queue)
 
 static void let_callers_in(od_queue *queue, od_queue *awaited)
 {
-    while (awaited->more->first_caller != NULL && odi_gate_enter_earmarked(&queue->gate)) {
-        odi_wait_node *caller = awaited->more->first_caller;
-
-        awaited->more->first_caller = caller->next;
-        odi_wait_node_grant(caller);
-    }
+    while (awaited->more->callers.first != NULL && odi_gate_enter_earmarked(&queue->gate))
+        odi_wait_node_grant(odi_wait_list_take(&awaited->more->callers));
 }
 
 ODI_COLD void odi_earmark_settle(od_queue *queue)
 {
     odi_gate_recount(&queue->gate);
-    while (queue->more->first_back != NULL && come_back(queue)) {
-        odi_wait_node *holder_back = queue->more->first_back;
-
-        queue->more->first_back = holder_back->next;
+    while (queue->more->back.first != NULL && come_back(queue)) {
         queue->gate.returning--;
-        odi_wait_node_grant(holder_back);
+        odi_wait_node_grant(odi_wait_list_take(&queue->more->back));
     }
     for (od_queue *each = queue->more->first_awaited; each != NULL; each = each->more->next_awaited)
         let_callers_in(queue, each);
@@ -77,14 +69,7 @@ ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
 
 void odi_earmark_list(odi_wait_node *caller)
 {
-    od_queue *awaited = caller->through;
-
-    caller->next = NULL;
-    if (awaited->more->first_caller == NULL)
-        awaited->more->first_caller = caller;
-    else
-        awaited->more->last_caller->next = caller;
-    awaited->more->last_caller = caller;
+    odi_wait_list_append(&caller->through->more->callers, caller);
 }
 
 static bool goes_through(const void *awaited, odi_entry entry)
@@ -135,7 +120,6 @@ static void begin_waiting(od_queue *queue, od_queue *awaited)
 static bool end_waiting(od_queue *queue, od_queue *awaited)
 {
     od_queue **link = &queue->more->first_awaited;
-    odi_wait_node *caller;
 
     if (awaited->more->awaited == 0 || --awaited->more->awaited > 0) /* 0: in a forked child */
         return false;
@@ -148,11 +132,9 @@ static bool end_waiting(od_queue *queue, od_queue *awaited)
         awaited->more->passed_over[band] = 0;
     }
     odi_target_line_up_kept(awaited, queue);
-    bool has_callers = awaited->more->first_caller != NULL;
-    while ((caller = awaited->more->first_caller) != NULL) {
-        awaited->more->first_caller = caller->next;
-        odi_queue_line_up_caller(queue, caller);
-    }
+    bool has_callers = awaited->more->callers.first != NULL;
+    while (awaited->more->callers.first != NULL)
+        odi_queue_line_up_caller(queue, odi_wait_list_take(&awaited->more->callers));
     return has_callers;
 }
 
@@ -186,12 +168,7 @@ static void give(od_queue *awaited, od_queue *queue)
 static void want_back(od_queue *queue, odi_wait_node *holder_back)
 {
     odi_store_relaxed(&holder_back->granted, 0); /* relaxed: the lock carries it */
-    holder_back->next = NULL;
-    if (queue->more->first_back == NULL)
-        queue->more->first_back = holder_back;
-    else
-        queue->more->last_back->next = holder_back;
-    queue->more->last_back = holder_back;
+    odi_wait_list_append(&queue->more->back, holder_back);
     queue->gate.returning++;
 }
 

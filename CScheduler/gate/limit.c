@@ -2,7 +2,6 @@
 
 #include "gate/target.h"
 #include "job/group.h"
-#include "os/futex.h"
 
 /* What waits to begin, without the passes of queues on this one: these have limits of their own. Held;
  * under it nobody but the timers adds. */
@@ -21,24 +20,6 @@ static bool is_full(const od_queue *queue)
 
 /* ---- submitters who wait ---- */
 
-static void append(od_queue *queue, odi_wait_node *submitter, odi_entry labelled)
-{
-    *submitter = (odi_wait_node){.job = labelled};
-    if (queue->more->first_submitter == NULL)
-        queue->more->first_submitter = submitter;
-    else
-        queue->more->last_submitter->next = submitter;
-    queue->more->last_submitter = submitter;
-}
-
-static odi_wait_node *take_first(od_queue *queue)
-{
-    odi_wait_node *first = queue->more->first_submitter;
-
-    queue->more->first_submitter = first->next;
-    return first;
-}
-
 /* So what the line holds is never nothing while submitters wait. Where memory is short the job goes in
  * with its submitter, who waits until it is taken. */
 ODI_COLD void odi_limit_admit(od_queue *queue)
@@ -46,7 +27,7 @@ ODI_COLD void odi_limit_admit(od_queue *queue)
     if (waiting(queue) > queue->pending_limit / 2)
         return;
     while (odi_limit_is_awaited(queue) && waiting(queue) < queue->pending_limit) {
-        odi_wait_node *first = take_first(queue);
+        odi_wait_node *first = odi_wait_list_take(&queue->more->submitters);
 
         if (ODI_LIKELY(odi_inbox_add(&queue->inbox, first->job, NULL)))
             odi_wait_node_grant(first);
@@ -59,7 +40,7 @@ ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve)
 {
     if (!odi_limit_is_awaited(queue))
         return;
-    odi_wait_node **link = &queue->more->first_submitter, *last = NULL;
+    odi_wait_node **link = &queue->more->submitters.first, *last = NULL;
 
     while (*link != NULL) {
         odi_wait_node *each = *link;
@@ -73,7 +54,7 @@ ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve)
         sieve->entries[sieve->count++] = each->job;
         odi_wait_node_grant(each);
     }
-    queue->more->last_submitter = last;
+    queue->more->submitters.last = last;
 }
 
 /* ---- submitting ---- */
@@ -167,8 +148,10 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
         }
         return true;
     }
-    if (*decided == WAITS)
-        append(queue, &mine, labelled);
+    if (*decided == WAITS) {
+        mine = (odi_wait_node){.job = labelled};
+        odi_wait_list_append(&queue->more->submitters, &mine);
+    }
     queue->gate.barriers += barrier && (pushed || *decided == WAITS);
     settlement = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);

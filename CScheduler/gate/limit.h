@@ -20,7 +20,7 @@ od_status odi_limit_submit(od_queue *queue, struct odi_group *group, uint32_t ke
 /* Submitters wait for room. Held. */
 static inline bool odi_limit_is_awaited(const od_queue *queue)
 {
-    return queue->pending_limit > 0 && queue->more->first_submitter != NULL;
+    return queue->pending_limit > 0 && queue->more->submitters.first != NULL;
 }
 
 /* Moves submitters' jobs from their frames into the line, if it has become short. Held. */

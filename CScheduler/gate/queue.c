@@ -2,17 +2,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/invariant.h"
 #include "gate/cycle.h"
-#include "gate/earmark.h"
 #include "gate/limit.h"
 #include "gate/target.h"
 #include "gate/wait.h"
 #include "job/arena.h"
 #include "job/group.h"
-#include "os/clock.h"
 #include "worker/worker.h"
 
 static odi_arena queues = ODI_ARENA_FOR(od_queue);

@@ -71,20 +71,39 @@ typedef struct odi_wait_node {
     struct odi_wait_node *next; /* in a list of its queue */
 } odi_wait_node;
 
+typedef struct {
+    odi_wait_node *first, *last;
+} odi_wait_list;
+
+static inline void odi_wait_list_append(odi_wait_list *list, odi_wait_node *node)
+{
+    node->next = NULL;
+    *(list->first == NULL ? &list->first : &list->last->next) = node;
+    list->last = node;
+}
+
+static inline odi_wait_node *odi_wait_list_take(odi_wait_list *list) /* it is not empty */
+{
+    odi_wait_node *first = list->first;
+
+    list->first = first->next;
+    return first;
+}
+
 /* What a queue needs that has a limit, a target, or queues on it: made with the first of these, and there until
  * the queue is over. */
 typedef struct {
     /* See limit.c. */
-    odi_wait_node *first_submitter, *last_submitter; /* who wait for room; then the line is not empty */
+    odi_wait_list submitters; /* who wait for room; then the line is not empty */
     uint64_t refused;
     /* See earmark.h. Under the lock of the target, or its own if it has none. */
-    odi_wait_node *first_back, *last_back; /* holders that want it back */
-    od_queue *first_awaited;               /* the queues whose permit they wait for */
+    odi_wait_list back;      /* holders that want it back */
+    od_queue *first_awaited; /* the queues whose permit they wait for */
     uint32_t awaited_passes;               /* those that these keep back */
     uint32_t awaited; /* so many wait for a permit in this queue; written under both locks */
     od_queue *next_awaited; /* the rest under the target's lock */
-    odi_wait_node *first_caller, *last_caller; /* sync callers through this one, while it is awaited */
-    uint32_t callers_in_line;                  /* the same in the target's line */
+    odi_wait_list callers;    /* sync callers through this one, while it is awaited */
+    uint32_t callers_in_line; /* the same in the target's line */
     uint32_t passed_over[ODI_BANDS]; /* passes in the target's line since before it was awaited */
 } odi_queue_more;
 

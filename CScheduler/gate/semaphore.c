@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/invariant.h"
-#include "gate/queue.h"
 #include "job/semaphore.h"
 #include "os/clock.h"
 #include "worker/worker.h"

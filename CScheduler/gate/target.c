@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/invariant.h"
-#include "gate/earmark.h"
 
 static odi_lock targets;
 

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/invariant.h"
 #include "job/group.h"
 #include "os/pages.h"
 #include "sleep/lock.h"

@@ -1,7 +1,6 @@
 #include "timer/wheel.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "base/invariant.h"
 

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A recording of 8192 CPUs takes some megabytes; more than this is some other file. */
 enum { MOST_RECORDED = 32 << 20, MOST_PLANNED = 65536 };

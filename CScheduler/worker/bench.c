@@ -5,7 +5,6 @@
 
 #include <limits.h>
 
-#include "base/invariant.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "worker/assignment.h"

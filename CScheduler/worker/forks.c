@@ -3,7 +3,6 @@
 #include "os/clock.h"
 #include "os/overflow.h"
 #include "os/pages.h"
-#include "os/thread.h"
 
 /* How long a request may stand before its thief helps itself. */
 #define PATIENCE_NS (20 * ODI_MICROSECOND)

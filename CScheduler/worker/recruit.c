@@ -11,7 +11,6 @@
 #include "base/invariant.h"
 #include "os/clock.h"
 #include "os/futex.h"
-#include "os/pages.h"
 #include "os/thread.h"
 #include "worker/assignment.h"
 #include "worker/worker.h"

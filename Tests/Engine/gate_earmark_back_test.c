@@ -131,7 +131,7 @@ static void a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back(void 
     gate_open(&busy);
     assert_comes_true(atomic_load(&job.waiting) == 1);
     gate_open(&scene.first_in_serial);
-    assert_comes_true(LOOK(scene.target, scene.target->more->first_back != NULL));
+    assert_comes_true(LOOK(scene.target, scene.target->more->back.first != NULL));
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, wait_for_the_second, NULL);
     gate_open(&job);
     bool is_back = COMES_TRUE(atomic_load(&scene.second_is_back));

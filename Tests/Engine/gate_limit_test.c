@@ -73,7 +73,7 @@ static void a_producer_waits_while_the_limit_is_reached(void **state)
     od_queue_suspend(flow.queue);
     pthread_create(&producer, NULL, produce, NULL);
     assert_comes_true(od_queue_pending(flow.queue) == 11); /* with the one that its producer holds */
-    assert_comes_true(LOOK(flow.queue, flow.queue->more->first_submitter != NULL));
+    assert_comes_true(LOOK(flow.queue, flow.queue->more->submitters.first != NULL));
     assert_comes_true(odi_thread_sleeps(atomic_load(&flow.producer)) != 0);
     assert_int_equal(atomic_load(&flow.submitted), 10);
     assert_int_equal(waiting(flow.queue), 10);
