@@ -44,9 +44,12 @@ static void run_apart(odi_worker *worker, const odi_awaited *set, const odi_watc
     void *work = od_thread_work(), *route = od_thread_route(), *bounce = od_thread_bounce();
     odi_record *record = odi_record_of_job(job);
     odi_outside *outsides = odi_outsides;
+    /* relaxed: a hint, as it is where a worker begins a job */
+    uint32_t flags = record != NULL ? odi_load_relaxed(&record->flags) : 0;
 
-    /* relaxed: a hint, as it is where a worker begins a job. Suspended meanwhile, or a barrier came. */
-    if (record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
+    /* Suspended meanwhile, or a barrier came. What is cancelled is discarded below: a queue that is open again would
+     * not keep it. */
+    if ((flags & (ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED)) == ODI_RECORD_DIVERTED) {
         (void)odi_record_unlabel(&job);
         record->owner->divert(record, job);
         return;

@@ -318,6 +318,36 @@ static void a_count_that_would_overflow_traps_by_name(void **state)
     assert_child_traps(enter_too_often, NULL, "WaitGroup.enter()");
 }
 
+/* ---- cancelled ---- */
+
+static void have_a_cancelled_job_and_wait(void *unused)
+{
+    (void)unused;
+    od_queue_async(waited.queue, waited.group, OD_QUEUE_BAND, no_job, NULL); /* into the worker's own deque */
+    od_queue_suspend(waited.queue);
+    od_queue_cancel_all(waited.queue);
+    od_queue_resume(waited.queue);
+    (void)od_group_wait(waited.group, INT64_MAX);
+    atomic_fetch_add(&waited.released, 1);
+}
+
+/* By seed 0xa0005030: the waiter gave what was cancelled while the queue was closed to the line, which is there no
+ * more, that to the pool, and took it from its own deque again, for ever. */
+static void a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on(void **state)
+{
+    od_pool *lone = lone_worker();
+
+    (void)state;
+    waited.queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "closed");
+    waited.group = od_group_create();
+    atomic_store(&waited.released, 0);
+    od_pool_submit(lone, OD_BAND_DEFAULT, have_a_cancelled_job_and_wait, NULL);
+    assert_comes_true(atomic_load(&waited.released) == 1);
+    od_group_release(waited.group);
+    od_queue_release(waited.queue);
+    od_pool_free(lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +361,7 @@ int main(void)
         QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller),
         QUEUE_TEST(a_thousand_million_enters_are_a_thousand_million),
         QUEUE_TEST(a_count_that_would_overflow_traps_by_name),
+        cmocka_unit_test(a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on),
     };
 
     return run_guarded(tests);
