@@ -173,7 +173,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         switch action {
         case .runBody: runBody()
         case .dropBody: unsafe body = .none
-        case .publish(let error): publish(.failure(error))
+        case .publish(let error): publish(failure: error)
         case .serveHandlers: serveSide()
         case .prepareConditions: prepareConditions()
         case .evaluateConditions: evaluateConditions()
@@ -182,6 +182,9 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         case .tellDelegate(let delegate, let event, let queue): report(event, to: delegate, in: queue)
         }
     }
+
+    /// Apart: the type of a result of `Success` is looked up where a function makes one, at its entry.
+    @inline(never) private func publish(failure error: any Error) { publish(.failure(error)) }
 
     private func runBody() {
         switch unsafe body {
