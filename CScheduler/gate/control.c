@@ -83,9 +83,9 @@ void od_queue_set_width(od_queue *queue, int32_t width)
 int32_t od_queue_width(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    int64_t width = queue->gate.width;
+    int32_t width = queue->gate.width;
     odi_lock_release(&queue->watch.lock);
-    return width != ODI_GATE_UNLIMITED ? (int32_t)width : OD_UNLIMITED;
+    return width != ODI_GATE_UNLIMITED ? width : OD_UNLIMITED;
 }
 
 /* ---- sync ---- */

@@ -71,8 +71,9 @@ odi_settlement odi_queue_settle(od_queue *queue)
     if (waiting <= queue->child_passes)
         settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
     if (waiting == 0 && queue->gate.held == 0) {
-        odi_fifo_trim(&queue->inbox.fifo);
-        odi_fifo_trim(&queue->line);
+        odi_fifo_free(&queue->inbox.fifo);
+        odi_fifo_free(&queue->line);
+        odi_fifo_free(&queue->early);
         odi_queue_free((void **)&queue->batches);
     }
     if (seems_clear)
@@ -178,16 +179,16 @@ static odi_pushed push_early(od_queue *queue, odi_entry labelled, odi_entry_node
     return kept ? ODI_PUSHED : ODI_NO_ROOM;
 }
 
-/* Puts a job at the end of a line that has no drainer, and calls one. False: it has one by now, or somebody else
- * is to look at the job. Not held. */
-static bool push_to_idle(od_queue *queue, odi_record *record, odi_entry labelled, odi_entry_node *node)
+/* Puts a job into a line in which nothing waits, and which has no drainer, and calls one. False: it has one by now, or
+ * somebody else is to look at the job. Not held. */
+static bool push_to_idle(od_queue *queue, odi_record *record, odi_entry labelled)
 {
     odi_lock_acquire(&queue->watch.lock);
     /* relaxed, all: written under the lock. What others push to the inbox meanwhile comes behind. */
     bool pushed = odi_load_relaxed(&queue->inbox.wants) && queue->gate.suspensions == 0 &&
-                  odi_load_relaxed(&queue->inbox.diverted) &&
+                  odi_load_relaxed(&queue->inbox.diverted) && queue->line.count == 0 &&
                   !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE)) &&
-                  odi_fifo_push(&queue->line, labelled, node);
+                  odi_fifo_push(&queue->line, labelled, &queue->idle);
     if (ODI_LIKELY(pushed))
         odi_queue_settle_and_release(queue);
     else
@@ -202,7 +203,7 @@ odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *n
     if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER))
         return odi_queue_push_barrier(queue, labelled, node) ? ODI_PUSHED : ODI_NO_ROOM;
     /* relaxed: a hint, the queue's lock decides */
-    if (odi_load_relaxed(&queue->inbox.wants) && push_to_idle(queue, record, labelled, node))
+    if (odi_load_relaxed(&queue->inbox.wants) && push_to_idle(queue, record, labelled))
         return ODI_PUSHED;
     odi_lock_acquire(&queue->inbox.lock);
     /* relaxed, all: written under the lock; `wants` turns true under it */

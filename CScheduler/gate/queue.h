@@ -23,6 +23,8 @@
  *          (queue/entry_node.h) for the line, or for the pool. Of passes a queue has one node; while it is out
  *          further ones are kept back, and follow when it comes up. What the pool was given before its
  *          queue was diverted, and the line has no memory for, counts as begun.
+ *          Where nothing waits, the next job lies in a node of the queue's (`idle`), and a line whose last drainer
+ *          leaves keeps no memory: a queue that is used now and then is its handle and its record.
  *
  * Owns     its records, its line, its waiters. A queue's memory is never unmapped or reused
  *          as anything else.
@@ -143,13 +145,14 @@ struct od_queue {
     /* Under the lock of its target, or its own if it has none. See target.h. */
     uint32_t kept_back[ODI_BANDS]; /* passes */
     odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
+    odi_entry_node idle;           /* for the line's first, where nothing waits; the lock of the queue */
     odi_entry_node pass;           /* see target.h, as the rest */
     uint32_t children;     /* queues that have this one as their target */
     uint32_t child_passes; /* passes of theirs in the line, which a limit does not count */
-    odi_record *before; /* from here on the chain's jobs may be outside of the line */
     char label[OD_LABEL_BYTES];
 
     ODI_LINE_ALIGNED odi_inbox inbox;
+    odi_record *before; /* from here on the chain's jobs may be outside of the line; the lock of the queue */
     void *link_of_the_arena;
 };
 

@@ -31,10 +31,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ODI_GATE_UNLIMITED INT64_MAX /* more than any width that a user may choose */
+#define ODI_GATE_UNLIMITED (-1) /* no width that a user may choose */
 
 typedef struct {
-    int64_t width; /* permits for who is new, or ODI_GATE_UNLIMITED */
+    int32_t width; /* permits for who is new, or ODI_GATE_UNLIMITED */
     int32_t most;  /* drainers of an unlimited gate; constant */
     int32_t held, coming;
     int32_t earmarks, used;
@@ -55,7 +55,7 @@ typedef enum {
 
 static inline int32_t odi_gate_permits(const odi_gate *gate)
 {
-    return gate->width == ODI_GATE_UNLIMITED ? gate->most : (int32_t)gate->width;
+    return gate->width == ODI_GATE_UNLIMITED ? gate->most : gate->width;
 }
 
 /* An open queue's jobs go to the pool, past the gate. */

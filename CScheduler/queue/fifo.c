@@ -10,8 +10,9 @@
  * more than a few jobs ever wait at a time. */
 enum { FIRST_ENTRIES = 6, BLOCK_ENTRIES = 62, MOST_SPARES = 16 };
 
-static odi_link *new_block(uint32_t size)
+static odi_link *new_block(const odi_fifo *fifo)
 {
+    uint32_t size = fifo->last == NULL || fifo->last->size == 0 ? FIRST_ENTRIES : BLOCK_ENTRIES;
     odi_link *block = malloc(sizeof *block + size * sizeof(odi_entry));
 
     if (block != NULL)
@@ -19,19 +20,15 @@ static odi_link *new_block(uint32_t size)
     return block;
 }
 
-static odi_link *take_block(odi_fifo *fifo)
+/* The first spare, which stays linked where it is. */
+static odi_link *take_spare(odi_fifo *fifo, odi_link *spare)
 {
-    odi_link *block = fifo->spares;
-
-    if (block == NULL)
-        return new_block(BLOCK_ENTRIES);
-    fifo->spares = block->next;
+    spare->room = spare->size;
     fifo->spare_count--;
-    *block = (odi_link){NULL, BLOCK_ENTRIES, BLOCK_ENTRIES};
-    return block;
+    return spare;
 }
 
-/* What the fifo has done with: a node is its owner's. */
+/* What the fifo has done with, and is not its last link: a node is its owner's. */
 static void leave_block(odi_fifo *fifo, odi_link *block)
 {
     if (block->size == 0)
@@ -40,8 +37,8 @@ static void leave_block(odi_fifo *fifo, odi_link *block)
         free(block);
         return;
     }
-    block->next = fifo->spares;
-    fifo->spares = block;
+    block->next = fifo->last->next;
+    fifo->last->next = block;
     fifo->spare_count++;
 }
 
@@ -51,68 +48,45 @@ static void begin_with(odi_fifo *fifo, odi_link *link)
     fifo->head = fifo->tail = 0;
 }
 
-static bool begin(odi_fifo *fifo)
-{
-    odi_link *block = fifo->spares != NULL ? take_block(fifo) : new_block(FIRST_ENTRIES);
-
-    if (block == NULL)
-        return false;
-    begin_with(fifo, block);
-    return true;
-}
-
-/* What waits in a short block, which is the only one, moves on: later ones are all of one size. */
-static void replace_first(odi_fifo *fifo, odi_link *block)
-{
-    fifo->tail = (uint8_t)(fifo->tail - fifo->head);
-    memcpy(odi_link_entries(block), odi_link_entries(fifo->first) + fifo->head,
-           fifo->tail * sizeof(odi_entry));
-    free(fifo->first);
-    fifo->first = fifo->last = block;
-    fifo->head = 0;
-}
-
+/* The last one is full, and the link becomes that; before the spares, or it is the first of them. */
 static void append(odi_fifo *fifo, odi_link *link)
 {
-    fifo->last->room = fifo->tail;
-    fifo->last->next = link;
+    if (fifo->last == NULL) {
+        begin_with(fifo, link);
+        return;
+    }
+    if (fifo->last->next != link) {
+        link->next = fifo->last->next;
+        fifo->last->next = link;
+    }
     fifo->last = link;
     fifo->tail = 0;
 }
 
 ODI_COLD static bool add_block(odi_fifo *fifo)
 {
-    odi_link *block;
+    bool has_spare = fifo->last != NULL && fifo->last->next != NULL;
+    odi_link *block = has_spare ? take_spare(fifo, fifo->last->next) : new_block(fifo);
 
-    if (fifo->last == NULL)
-        return begin(fifo);
-    block = take_block(fifo);
-    if (block == NULL)
-        return false;
-    if (fifo->first == fifo->last && fifo->last->size == FIRST_ENTRIES)
-        replace_first(fifo, block);
-    else
+    if (block != NULL)
         append(fifo, block);
-    return true;
+    return block != NULL;
 }
 
-/* Entries of the last block alone are added to it. */
-ODI_COLD static bool add_node(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
+/* There is no room. Entries of the last block alone are added to it. */
+static bool add_link(odi_fifo *fifo, odi_entry_node *node, odi_entry entry)
 {
     if (node == NULL)
-        return false;
+        return add_block(fifo);
     odi_entry_node_fill(node, entry);
-    if (fifo->last == NULL)
-        begin_with(fifo, &node->link);
-    else
-        append(fifo, &node->link);
+    append(fifo, &node->link);
     return true;
 }
 
 bool odi_fifo_push(odi_fifo *fifo, odi_entry entry, odi_entry_node *node)
 {
-    if (ODI_UNLIKELY(fifo->last == NULL || fifo->tail == fifo->last->room) && !add_block(fifo) &&
-        !add_node(fifo, node, entry))
+    if (ODI_UNLIKELY(fifo->last == NULL || fifo->tail == fifo->last->room) &&
+        !add_link(fifo, node, entry))
         return false;
     odi_link_entries(fifo->last)[fifo->tail++] = entry;
     fifo->count++;
@@ -132,12 +106,15 @@ bool odi_fifo_peek(const odi_fifo *fifo, odi_entry *entry)
     return true;
 }
 
-/* Its entry is popped: from here on the node is its owner's. */
-ODI_COLD static void leave_node(odi_fifo *fifo)
+/* The link in front, whose entries are taken: a node is its owner's from here on. */
+static void leave_first(odi_fifo *fifo)
 {
-    fifo->first = fifo->first->next;
-    if (fifo->first == NULL)
-        fifo->last = NULL;
+    odi_link *next = fifo->first->next;
+
+    if (fifo->first != fifo->last)
+        fifo->first = next;
+    else
+        begin_with(fifo, next != NULL ? take_spare(fifo, next) : NULL);
     fifo->head = 0;
 }
 
@@ -155,7 +132,7 @@ bool odi_fifo_pop(odi_fifo *fifo, odi_entry *entry)
     *entry = odi_link_entries(fifo->first)[fifo->head++];
     fifo->count--;
     if (ODI_UNLIKELY(fifo->first->size == 0))
-        leave_node(fifo);
+        leave_first(fifo);
     else if (fifo->count == 0 && fifo->first == fifo->last)
         fifo->head = fifo->tail = 0; /* its only block begins again: no allocation in a steady state */
     return true;
@@ -184,15 +161,14 @@ static uint8_t sift_block(odi_fifo *fifo, odi_link *block, odi_fifo_sieve *sieve
 /* A block without entries, or a node whose entry is taken. */
 static void unlink_block(odi_fifo *fifo, odi_link *before, odi_link *block)
 {
-    if (before != NULL)
-        before->next = block->next;
+    if (before == NULL)
+        leave_first(fifo);
     else {
-        fifo->first = block->next;
-        fifo->head = 0;
-    }
-    if (block->next == NULL) { /* a node: of blocks the last one stays */
-        fifo->last = before;
-        fifo->tail = before != NULL ? (uint8_t)before->room : 0;
+        before->next = block->next;
+        if (block == fifo->last) { /* a node: of blocks the last one stays */
+            fifo->last = before;
+            fifo->tail = (uint8_t)before->room;
+        }
     }
     leave_block(fifo, block);
 }
@@ -200,11 +176,12 @@ static void unlink_block(odi_fifo *fifo, odi_link *before, odi_link *block)
 void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
 {
     odi_link *before = NULL, *next;
+    bool last = fifo->first == NULL;
 
-    for (odi_link *block = fifo->first; block != NULL && sieve->count < ODI_SIEVE_MOST; block = next) {
+    for (odi_link *block = fifo->first; !last && sieve->count < ODI_SIEVE_MOST; block = next) {
         uint8_t from = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
-        bool last = block == fifo->last;
 
+        last = block == fifo->last;
         next = block->next;
         if (last)
             fifo->tail = kept;
@@ -217,13 +194,7 @@ void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
     }
 }
 
-void odi_fifo_trim(odi_fifo *fifo)
-{
-    while (fifo->spare_count > 1)
-        free(take_block(fifo));
-}
-
-void odi_fifo_free(odi_fifo *fifo)
+ODI_COLD void odi_fifo_free_blocks(odi_fifo *fifo)
 {
     while (fifo->first != NULL) {
         odi_link *next = fifo->first->next;
@@ -231,7 +202,5 @@ void odi_fifo_free(odi_fifo *fifo)
         free(fifo->first);
         fifo->first = next;
     }
-    while (fifo->spares != NULL)
-        free(take_block(fifo));
     *fifo = (odi_fifo){0};
 }

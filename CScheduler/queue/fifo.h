@@ -1,7 +1,7 @@
 /* fifo.h — jobs that wait their turn in a queue's line: first in, first out, in blocks.
  *
- * An entry that must not be refused brings a node along. Where memory is short the node is linked in like a
- * block of one place, so that the order is kept; the block before it is closed where it ends.
+ * An entry that must not be refused brings a node along. Where the last block has no room the node is linked in like
+ * a block of one place. Blocks that were used up are linked behind the last one: no allocation to and fro.
  *
  * Owns     its blocks, and no nodes. Never: knows what a job is, or locks: the line's lock guards it.
  */
@@ -18,8 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct {
-    odi_link *first, *last;
-    odi_link *spares; /* blocks that were used up: no allocation to and fro */
+    odi_link *first, *last; /* NULL: there is none, nor a spare */
     uint32_t count;
     uint8_t head, tail; /* places in the first block and in the last */
     uint8_t spare_count;
@@ -44,11 +43,13 @@ typedef struct {
 } odi_fifo_sieve;
 void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve);
 
-/* Frees all spare blocks but one: the fifo is not likely to be used soon. */
-void odi_fifo_trim(odi_fifo *fifo);
-
 /* Frees the blocks of an empty fifo. */
-void odi_fifo_free(odi_fifo *fifo);
+void odi_fifo_free_blocks(odi_fifo *fifo);
+static inline void odi_fifo_free(odi_fifo *fifo)
+{
+    if (fifo->first != NULL)
+        odi_fifo_free_blocks(fifo);
+}
 
 #pragma GCC visibility pop
 

@@ -103,10 +103,10 @@ static void what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks(void 
 
         memset(&line, 0, sizeof line);
         for (int step = 0; step < STEPS / 20; step++) {
-            uint64_t choice = prng_below(&random, 16);
+            uint64_t choice = prng_below(&random, 16), pushes = step / 20 % 2 ? 3 : 10; /* it empties again and again */
 
             atomic_store(&grants, prng_one_in(&random, 4) ? -1 : 0);
-            if (choice < 8 && line.count < MOST)
+            if (choice < pushes && line.count < MOST)
                 push(prng_one_in(&random, 2));
             else if (choice < 14)
                 pop();
@@ -116,7 +116,6 @@ static void what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks(void 
         }
         while (line.count > 0)
             pop();
-        odi_fifo_trim(&line.fifo);
         odi_fifo_free(&line.fifo);
         atomic_store(&grants, -1);
     }
@@ -152,9 +151,33 @@ static void what_is_pushed_after_the_last_block_was_emptied_comes_once(void **st
     }
 }
 
+static void spares_behind_a_node_are_used_again(void **state)
+{
+    enum { JOBS = 6 + 2 * 62 }; /* a short block, and two others */
+
+    odi_fifo fifo = {0};
+    odi_entry_node node;
+    odi_entry entry;
+
+    (void)state;
+    for (uint64_t code = 1; code <= JOBS; code++)
+        assert_true(odi_fifo_push(&fifo, (odi_entry){code, 0}, NULL));
+    assert_true(odi_fifo_push(&fifo, (odi_entry){JOBS + 1, 0}, &node));
+    assert_ptr_equal(fifo.last, &node.link);
+    for (uint64_t code = 1; code <= JOBS + 1; code++) {
+        assert_true(odi_fifo_pop(&fifo, &entry));
+        assert_int_equal(entry.code, code);
+    }
+    assert_non_null(fifo.first); /* one of the two, and the other is its spare */
+    assert_int_equal(fifo.spare_count, 1);
+    odi_fifo_free(&fifo);
+    assert_null(fifo.first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spares_behind_a_node_are_used_again),
         cmocka_unit_test(what_is_pushed_after_the_last_block_was_emptied_comes_once),
         cmocka_unit_test_teardown(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, memory_again),
     };

@@ -61,7 +61,7 @@ static void count_alone(void *count)
 }
 
 /* Found by reading: each kept the blocks of its longest burst. */
-static void an_idle_line_keeps_few_spare_blocks(void **state)
+static void an_idle_line_keeps_no_blocks(void **state)
 {
     od_queue *queue = queue_of(1);
     bool trimmed = false;
@@ -73,8 +73,8 @@ static void an_idle_line_keeps_few_spare_blocks(void **state)
     od_queue_resume(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     for (int tries = 0; tries < 10000 && !trimmed; tries++) { /* its drainer has yet to go */
-        trimmed = LOOK(queue, queue->gate.held == 0 && queue->line.spare_count <= 1 &&
-                                  queue->inbox.fifo.spare_count <= 1);
+        trimmed = LOOK(queue, queue->gate.held == 0 && queue->line.first == NULL &&
+                                  queue->inbox.fifo.first == NULL && queue->batches == NULL);
         odi_clock_sleep(MILLISECONDS(1));
     }
     assert_true(trimmed);
@@ -149,7 +149,7 @@ int main(void)
         QUEUE_TEST(a_released_queue_still_runs_what_it_was_given),
         QUEUE_TEST(a_released_queues_memory_serves_again),
         QUEUE_TEST(groups_come_and_go_while_their_jobs_run),
-        QUEUE_TEST(an_idle_line_keeps_few_spare_blocks),
+        QUEUE_TEST(an_idle_line_keeps_no_blocks),
         QUEUE_TEST(ten_thousand_serial_queues_cost_no_threads),
         QUEUE_TEST(queues_beyond_the_last_tag_work_the_same),
     };

@@ -662,7 +662,7 @@ static inline const char *fault_of(const world *now, bool last)
             it->gate.held - it->gate.earmarks < odi_gate_permits(&it->gate))
             return "a holder waits for a permit that is there";
         if (it->line.count > 0 && front_of(now, gate, 0) != ODI_FRONT_HELD &&
-            it->gate.suspensions == 0 && it->gate.coming == 0 && it->gate.held < it->gate.width &&
+            it->gate.suspensions == 0 && it->gate.coming == 0 && it->gate.held < odi_gate_permits(&it->gate) &&
             plan->width[gate] != 0)
             return "the line's front waits for a permit that is there";
         if (it->gate.coming > 1 || it->gate.coming > it->drainers_waiting)
