@@ -65,8 +65,8 @@ class TaskExtras: @unchecked Sendable {
     /// Whether there is such a queue.
     let isMoved = Atomic(false)
 
-    // Handlers are handed over by their callers, and called by one thread.
-    nonisolated(unsafe) private var fields = Fields()
+    // Handlers are handed over by their callers, and called by one thread. The lock excludes, and nobody else need look.
+    @exclusivity(unchecked) nonisolated(unsafe) private var fields = Fields()
     // Not of Void, whose address the thread sanitizer takes for the object's own.
     private let lock = Locked<UInt8>(0)
 
