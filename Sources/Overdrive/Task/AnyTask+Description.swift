@@ -68,7 +68,9 @@ extension AnyTask: CustomStringConvertible {
     }
 
     /// The task has its outcome, and perhaps came to its queue when it was being published.
-    final func endProgress() { endProgress(with: failure) }
+    final func endProgress() {
+        if extras != nil { endProgress(with: failure) }
+    }
 
     /// The outcome is settled.
     final func endProgress(with failure: (any Error)?) {

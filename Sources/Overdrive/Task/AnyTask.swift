@@ -358,12 +358,12 @@ internal import Synchronization
     /// Publishes a failure; this thread has settled the outcome.
     private func publish(failure: any Error) {
         preparePublishing(of: failure)
-        carryOut(.publish(failure))
+        pass(on: .failure(failure))
     }
 
     /// Finishes the task with an error, if it is not finished.
     final func fail(_ error: any Error) {
-        if settle(failure: error, returning: false) == .due { carryOut(.publish(error)) }
+        if settle(failure: error, returning: false) == .due { pass(on: .failure(error)) }
     }
 
     private func end(_ extras: TaskExtras) {
@@ -389,13 +389,13 @@ internal import Synchronization
     }
 
     final func tell(_ delegate: any TaskQueueDelegate, of event: QueueTasks.DelegateEvent, in queue: TaskQueue) {
-        Bounce.aside { carryOut(.tellDelegate(delegate, event, queue)) }
+        Bounce.aside { pass(on: .delegate(delegate, event, queue)) }
     }
 
     final func tellObservers(of event: ObserverEvent) {
         let observers = observers
         guard !observers.isEmpty else { return }
-        Bounce.aside { carryOut(.tellObservers(observers, event)) }
+        Bounce.aside { pass(on: .observers(observers, event)) }
     }
 
     final func tellCancelled() {
@@ -411,7 +411,7 @@ internal import Synchronization
     }
 
     /// Calls `body` when the task is over.
-    final func whenOver(_ body: @escaping @Sendable () -> Void) { carryOut(.whenOver(body)) }
+    final func whenOver(_ body: @escaping @Sendable () -> Void) { pass(on: .whenOver(body)) }
 
     /// What blocked threads wait for.
     final func completionGroup() -> WaitGroup {
@@ -444,20 +444,27 @@ internal import Synchronization
     enum TypedAction {
         case runBody
         case dropBody
-        /// Publish an error. This thread has settled the outcome, and prepared the publishing.
-        case publish(any Error)
         /// Serve the handlers in the side storage.
         case serveHandlers
         case prepareConditions
         case evaluateConditions
-        /// Have this called when the task is over.
-        case whenOver(@Sendable () -> Void)
-        case tellObservers([any TaskObserver], ObserverEvent)
-        case tellDelegate(any TaskQueueDelegate, QueueTasks.DelegateEvent, TaskQueue)
     }
 
     /// Does it. ``Task`` does all of them: its switch has no default.
     func carryOut(_ action: TypedAction) { trap("AnyTask has no subclass but Task") }
+
+    /// The same of what needs to be handed over, and is rarer: each task has an action or two, as a number in a register.
+    enum TypedNotice {
+        /// Publish an error. This thread has settled the outcome, and prepared the publishing.
+        case failure(any Error)
+        /// Have this called when the task is over.
+        case whenOver(@Sendable () -> Void)
+        case observers([any TaskObserver], ObserverEvent)
+        case delegate(any TaskQueueDelegate, QueueTasks.DelegateEvent, TaskQueue)
+    }
+
+    /// Tells it to whom it is for.
+    func pass(on notice: TypedNotice) { trap("AnyTask has no subclass but Task") }
 
     /// The extras, with what they have of the type of the result.
     func newExtras() -> TaskExtras { trap("AnyTask has no subclass but Task") }

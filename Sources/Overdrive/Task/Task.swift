@@ -173,13 +173,18 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
         switch action {
         case .runBody: runBody()
         case .dropBody: unsafe body = .none
-        case .publish(let error): publish(failure: error)
         case .serveHandlers: serveSide()
         case .prepareConditions: prepareConditions()
         case .evaluateConditions: evaluateConditions()
+        }
+    }
+
+    override final func pass(on notice: TypedNotice) {
+        switch notice {
+        case .failure(let error): publish(failure: error)
         case .whenOver(let body): onCompletion(body)
-        case .tellObservers(let observers, let event): tell(observers, of: event)
-        case .tellDelegate(let delegate, let event, let queue): report(event, to: delegate, in: queue)
+        case .observers(let observers, let event): tell(observers, of: event)
+        case .delegate(let delegate, let event, let queue): report(event, to: delegate, in: queue)
         }
     }
 
