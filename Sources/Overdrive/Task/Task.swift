@@ -181,7 +181,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
 
     override final func pass(on notice: TypedNotice) {
         switch notice {
-        case .failure(let error): publish(failure: error)
+        case .failure(let error): failed(with: error)
         case .whenOver(let body): onCompletion(body)
         case .observers(let observers, let event): tell(observers, of: event)
         case .delegate(let delegate, let event, let queue): report(event, to: delegate, in: queue)
@@ -189,7 +189,7 @@ open class Task<T: Sendable>: AnyTask, @unchecked Sendable {
     }
 
     /// Apart: the type of a result of `Success` is looked up where a function makes one, at its entry.
-    @inline(never) private func publish(failure error: any Error) { publish(.failure(error)) }
+    @inline(never) private func failed(with error: any Error) { publish(.failure(error)) }
 
     private func runBody() {
         switch unsafe body {

@@ -14,7 +14,7 @@
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:publishOutcome d9aeac61
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:endPublishing f594b0d6
  * transcribes: Sources/Overdrive/Task/AnyTask.swift:enqueue dca462d5
- * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 0c49f341
+ * transcribes: Sources/Overdrive/Task/AnyTask.swift:publish 4870cc3a
  * transcribes: Sources/Overdrive/Task/Task.swift:publish 7f2f2c70
  * transcribes: Sources/Overdrive/Dependencies/AnyTask+Dependencies.swift:attach 6423433c
  * transcribes: Sources/Overdrive/Queue/QueueTasks.swift:register 602c74e8
