@@ -234,7 +234,7 @@ static void serve_line(od_queue *queue, uint32_t band)
     od_scope scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true,
                       .drains = true};
     size_t done = 0, most;
-    bool over, waits_for_before, seems_empty = false, free_worker = on_free_worker(queue);
+    bool over, waits_for_before = false, seems_empty = false, free_worker = on_free_worker(queue);
     bool begins = false, up = false, held_up = false, wide = false;
     int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
     step next = {0};
@@ -301,11 +301,7 @@ static void serve_line(od_queue *queue, uint32_t band)
     odi_scopes = scope.outer;
     run_beyond = target != NULL ? done : 0;
 
-    if (!up) {
-        odi_queue_carry_out(queue, next.settlement);
-        if (over)
-            odi_queue_reap(queue);
-    } else if (next.granted.code != 0) {
+    if (next.granted.code != 0) {
         odi_queue_carry_out(queue, next.settlement); /* while the caller's place is held */
         odi_wait_node_grant(odi_wait_node_of(next.granted)); /* the place passes to it */
     } else if (held_up || next.taken.first.code != 0) {
