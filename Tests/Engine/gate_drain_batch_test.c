@@ -501,6 +501,33 @@ static void whoever_pushes_as_the_drainer_leaves_is_served_and_in_order(void **s
     od_queue_release(meeting.queue);
 }
 
+/* The same at the very moment: its drainer has seen that nothing waits, and not looked at the inbox yet. */
+static void what_comes_while_a_drainer_settles_is_served(void **state)
+{
+    od_queue *queue = queue_of(1);
+    odi_inbox *inbox = &queue->inbox;
+    gate door = {0};
+    atomic_ullong ran = 0;
+    odi_entry late;
+
+    (void)state;
+    add(queue, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    add(queue, count_job, &ran);
+    odi_lock_acquire(&inbox->lock);
+    assert_int_equal(inbox->fifo.count, 1);
+    assert_true(odi_fifo_pop(&inbox->fifo, &late));
+    odi_store_relaxed(&inbox->waiting, 0); /* relaxed: locked */
+    gate_open(&door);
+    bool awaited = COMES_TRUE(odi_load_relaxed(&inbox->lock.word) >= ODI_LOCK_AWAITED); /* relaxed: nothing follows from it */
+    bool pushed = odi_inbox_push(inbox, late, NULL);
+    odi_lock_release(&inbox->lock);
+    assert_true(awaited && pushed);
+    assert_comes_true(atomic_load(&ran) == 1);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
 /* ---- reserved counts ---- */
 
 static bool is_reserved(od_queue *queue)
@@ -599,6 +626,25 @@ static int32_t reach_after(od_queue *queue, uint64_t ticks)
     return LOOK(queue, (odi_queue_measure(queue, ticks), queue->reach));
 }
 
+/* Those that drainers run, as they measure them. */
+static void a_wide_line_of_short_jobs_is_taken_by_ever_more(void **state)
+{
+    od_queue *queue = queue_of(2);
+    int64_t give_up = odi_clock_now() + HANG_NS;
+
+    (void)state;
+    while (LOOK(queue, queue->reach) == 0 && odi_clock_now() < give_up) {
+        od_queue_suspend(queue);
+        for (int job = 0; job < 100; job++)
+            add(queue, no_job, NULL);
+        od_queue_resume(queue);
+        odi_clock_sleep(ODI_MILLISECOND);
+    }
+    assert_int_not_equal(LOOK(queue, queue->reach), 0);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
 static void short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that(void **state)
 {
     od_queue *queue = queue_of(2);
@@ -633,8 +679,10 @@ int main(void)
         QUEUE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever),
         QUEUE_TEST(every_job_runs_once_while_width_and_suspension_change),
         QUEUE_TEST(whoever_pushes_as_the_drainer_leaves_is_served_and_in_order),
+        QUEUE_TEST(what_comes_while_a_drainer_settles_is_served),
         QUEUE_TEST(reserved_counts_are_not_pending_and_not_cancelled),
         QUEUE_TEST(an_empty_line_keeps_no_reserved_counts),
+        QUEUE_TEST(a_wide_line_of_short_jobs_is_taken_by_ever_more),
         QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that),
     };
     return run_guarded(tests);

@@ -317,6 +317,37 @@ static void what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone(
     }
 }
 
+/* More of them than the pool has room for before its worker comes. */
+static void what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it(void **state)
+{
+    enum { CALLS = 5000 };
+    static call calls[CALLS];
+    gate door = {0};
+    bool none = false; /* the queue has its record */
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    od_pool *pool = lone_worker();
+    od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
+
+    memset(&lines, 0, sizeof lines);
+    od_queue_async(open, NULL, OD_QUEUE_BAND, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    atomic_store(&grants, 0);
+    for (int each = 0; each < CALLS; each++) {
+        calls[each].owned.kind = &call_kind;
+        odi_queue_submit_node(open, OD_BAND_DEFAULT, odi_job_owned(&calls[each].owned), &calls[each].node, &none);
+    }
+    gate_open(&door);
+    bool all = COMES_TRUE(atomic_load(&lines.ran) == CALLS);
+    atomic_store(&grants, -1);
+    assert_true(all);
+    assert_true(od_queue_wait(open, HANG_NS));
+    od_queue_release(open);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static gate held;
 
 static void stay(odi_owned *owned)
@@ -484,6 +515,7 @@ int main(void)
         MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
         MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
         MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone),
+        MEMORY_TEST(what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it),
         MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other),
         MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole),
         cmocka_unit_test(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory),

@@ -201,6 +201,14 @@ static void prepare_left_with_room(void)
     threads_to_be_had = 2;
     odi_store_relaxed(&pool.team.attention, ODI_STOPPING | ODI_CAN_START);
 }
+/* Whoever wants one, no thread is to be had: who saw the worker present all the same is told that it is not. */
+static void prepare_left_with_room_alone(void)
+{
+    prepare_left_with_room();
+    threads_to_be_had = 0;
+}
+MODEL_SCENARIO(stop_sees_a_worker_that_is_not_to_be_had, prepare_left_with_room_alone, verify_counted, stop_to_its_end,
+               submitter)
 MODEL_SCENARIO(stop_starts_a_worker_against_submit, prepare_left, verify_counted, stop_to_its_end, submitter,
                model_started_thread)
 MODEL_SCENARIO(stop_and_submit_start_workers, prepare_left_with_room, verify_counted, stopper, submitter,
@@ -362,5 +370,6 @@ MODEL_SCENARIO(stop_now_flag_against_submit, prepare_worker_alone, verify_counte
 MODEL_WOKEN_ONLY(stop_now_against_submit, ~0u)
 MODEL_WOKEN_ONLY(stop_flag_against_submit, ~0u)
 MODEL_WOKEN_ONLY(stop_now_flag_against_submit, ~0u)
+MODEL_WOKEN_ONLY(stop_sees_a_worker_that_is_not_to_be_had, ~0u)
 MODEL_WOKEN_ONLY(stop_starts_a_worker_against_submit, ~0u)
 MODEL_WOKEN_ONLY(stop_and_submit_start_workers, ~0u)
