@@ -227,6 +227,63 @@ static void two_lent_bands_leave_the_waiters_own_its_turns(void **state)
     od_group_release(group);
 }
 
+/* One worker holds jobs of two bands, the other takes from it. */
+static void note_and_keep(void *raw)
+{
+    od_pool *pool = odi_worker_self->team->pool;
+
+    od_pool_submit(pool, OD_BAND_DEFAULT, note, (void *)(uintptr_t)'d');
+    od_pool_submit(pool, OD_BAND_BACKGROUND, note, (void *)(uintptr_t)'B');
+    gate_job(raw);
+}
+
+static void a_thief_takes_what_is_overridden_first(void **state)
+{
+    (void)state;
+    for (int lent = 0; lent < 2; lent++) {
+        od_pool_options options = options_for(2);
+        gate thief = {0}, keeper = {0};
+        odi_override override = odi_override_of(OD_BAND_USER_INTERACTIVE);
+
+        options.spare_workers = 0;
+        od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(1, 2, 1)});
+        memset(scene.order, 0, sizeof scene.order);
+        atomic_store(&scene.ran, 0);
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &thief);
+        assert_comes_true(atomic_load(&thief.waiting) == 1);
+        od_pool_submit(pool, OD_BAND_DEFAULT, note_and_keep, &keeper);
+        assert_comes_true(atomic_load(&keeper.waiting) == 1);
+        if (lent)
+            odi_override_name(&override, &pool->team, OD_BAND_BACKGROUND);
+        odi_override_begin(&override);
+        gate_open(&thief);
+        assert_comes_true(atomic_load(&scene.ran) == 2);
+        odi_override_end(&override);
+        assert_string_equal(scene.order, lent ? "Bd" : "dB");
+        gate_open(&keeper);
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+    gate_open(&scene.door);
+}
+
+/* Where nothing is hinted at a worker with one band's work looks no farther; thieves of forks go by no hint at all. */
+static void what_is_overridden_is_hinted_at_unless_forks_are_used(void **state)
+{
+    (void)state;
+    for (int forks_used = 0; forks_used < 2; forks_used++) {
+        od_pool *pool = lone_worker();
+        odi_override override = odi_override_of(OD_BAND_USER_INTERACTIVE);
+
+        odi_store_relaxed(&pool->team.forks_used, forks_used); /* relaxed, and below: nobody else is there */
+        odi_override_name(&override, &pool->team, OD_BAND_BACKGROUND);
+        odi_override_begin(&override);
+        assert_int_equal(odi_load_relaxed(&pool->team.sites[0].bands), forks_used ? 0 : 1 << OD_BAND_BACKGROUND);
+        odi_override_end(&override);
+        assert_int_equal(od_pool_free(pool), OD_OK);
+    }
+    gate_open(&scene.door);
+}
+
 static struct {
     od_pool *pool;
     od_queue *queue;
@@ -277,6 +334,8 @@ int main(void)
         SCENE(nothing_is_lent_to_who_has_as_much),
         SCENE(a_lent_band_and_the_waiters_own_take_turns),
         SCENE(two_lent_bands_leave_the_waiters_own_its_turns),
+        SCENE(a_thief_takes_what_is_overridden_first),
+        SCENE(what_is_overridden_is_hinted_at_unless_forks_are_used),
         SCENE(a_pool_may_go_while_it_is_lent_to),
     };
 

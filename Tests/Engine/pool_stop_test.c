@@ -439,6 +439,45 @@ static void a_stopped_pool_discards_what_is_submitted(void **state)
     od_pool_free(pool);
 }
 
+static struct {
+    od_pool *pool;
+    odi_owned owned;
+    int times, depth, deepest;
+} given_back;
+
+static void submit_it_again(odi_owned *owned)
+{
+    if (++given_back.depth > given_back.deepest)
+        given_back.deepest = given_back.depth;
+    if (++given_back.times < 1000)
+        (void)odi_pool_submit(given_back.pool, OD_BAND_DEFAULT, odi_job_owned(owned));
+    given_back.depth--;
+}
+
+static void never_called(odi_owned *owned)
+{
+    (void)owned;
+    abort();
+}
+
+static const odi_owned_kind given_back_kind = {never_called, submit_it_again};
+
+/* One inside the other they would need as much stack as there are. */
+static void what_the_discarded_submit_is_discarded_after_them(void **state)
+{
+    (void)state;
+    memset(&given_back, 0, sizeof given_back);
+    given_back.owned.kind = &given_back_kind;
+    given_back.pool = pool_of(1);
+    od_pool_submit(given_back.pool, OD_BAND_DEFAULT, no_job, NULL);
+    assert_int_equal(od_pool_stop(given_back.pool, INT64_MAX, NULL), OD_OK);
+    (void)odi_pool_submit(given_back.pool, OD_BAND_DEFAULT, odi_job_owned(&given_back.owned));
+    assert_int_equal(given_back.times, 1000);
+    assert_int_equal(given_back.deepest, 1);
+    assert_int_equal(metrics_of(given_back.pool).cancelled, 1000);
+    assert_int_equal(od_pool_free(given_back.pool), OD_OK);
+}
+
 /* ---- beside a stop ---- */
 
 typedef struct {
@@ -448,12 +487,6 @@ typedef struct {
 
 static pthread_t stopper;
 static atomic_ullong given_up_elsewhere;
-
-static void never_called(odi_owned *owned)
-{
-    (void)owned;
-    abort();
-}
 
 static void say_where(odi_owned *owned)
 {
@@ -957,6 +990,7 @@ int main(void)
         cmocka_unit_test(jobs_that_ran_through_a_line_are_counted_once_each),
         cmocka_unit_test(what_a_suspended_queue_holds_is_cancelled_by_a_stop),
         cmocka_unit_test(a_stopped_pool_discards_what_is_submitted),
+        cmocka_unit_test(what_the_discarded_submit_is_discarded_after_them),
         cmocka_unit_test(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded),
         cmocka_unit_test(who_submits_beside_a_stop_discards_nobody_elses_jobs),
         cmocka_unit_test(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand),

@@ -275,10 +275,10 @@ static odi_read_status allow(const odi_source *source, odi_cpu_mask *mask)
     return ODI_READ_OK;
 }
 
+static odi_source source = {.read = read_nothing, .list = list_nothing, .affinity = allow, .root = ""};
+
 static void a_pool_without_a_number_follows_the_limits(void **state)
 {
-    static odi_source source = {.read = read_nothing, .list = list_nothing, .affinity = allow,
-                                .root = ""};
     atomic_ullong ran = 0;
     uint64_t submitted = 0;
 
@@ -302,6 +302,56 @@ static void a_pool_without_a_number_follows_the_limits(void **state)
     }
     assert_int_equal(od_pool_workers(pool), 2);
     assert_comes_true(atomic_load(&ran) == submitted);
+    od_pool_free(pool);
+}
+
+static void what_waits_is_begun_where_the_limits_allow_more(void **state)
+{
+    od_pool_options options = options_for(0);
+    atomic_ullong ran = 0;
+    gate door = {0};
+
+    (void)state;
+    options.spare_workers = 0;
+    atomic_store(&cpus_allowed, 1);
+    od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    atomic_store(&cpus_allowed, 2);
+    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
+    assert_int_equal(metrics_of(pool).threads_started, 2); /* by now: nobody else has to look */
+    assert_comes_true(atomic_load(&ran) == 1);
+    gate_open(&door);
+    atomic_store(&cpus_allowed, 3); /* and again */
+    assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
+    assert_comes_true(od_pool_workers(pool) == 3);
+    od_pool_free(pool);
+}
+
+static int workers_present(od_pool *pool)
+{
+    odi_lock_acquire(&pool->team.lock);
+    int present = pool->team.present - pool->monitor_present;
+    odi_lock_release(&pool->team.lock);
+    return present;
+}
+
+/* The last of two stays. */
+static void who_leaves_the_bench_takes_no_place_along(void **state)
+{
+    od_pool *pool = pool_of(3);
+    gate door = {0};
+
+    (void)state;
+    pool->team.bench_ns = MILLISECONDS(1);
+    for (int job = 0; job < 3; job++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    assert_comes_true(atomic_load(&door.waiting) == 3);
+    assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
+    gate_open(&door);
+    assert_comes_true(workers_present(pool) == 2);
+    assert_int_equal(metrics_of(pool).active, 1);
     od_pool_free(pool);
 }
 
@@ -493,6 +543,8 @@ int main(void)
         cmocka_unit_test(jobs_survive_a_pool_that_grows_and_shrinks),
         cmocka_unit_test(a_smaller_pool_sends_threads_home),
         cmocka_unit_test(a_pool_without_a_number_follows_the_limits),
+        cmocka_unit_test(what_waits_is_begun_where_the_limits_allow_more),
+        cmocka_unit_test(who_leaves_the_bench_takes_no_place_along),
         cmocka_unit_test(without_threads_a_submission_is_refused_whole),
         cmocka_unit_test(a_forked_childs_first_submission_is_refused_without_threads),
         cmocka_unit_test(a_missing_thread_is_said_once),

@@ -3,6 +3,7 @@
 #include "Support/process.h"
 #include "Support/timers.h"
 #include "Support/watchdog.h"
+#include "worker/due.h"
 
 /* ---- one call ---- */
 
@@ -329,6 +330,8 @@ static void a_timer_may_be_delivered_to_another_thread(void **state)
 
 /* ---- fired between two jobs ---- */
 
+enum { MOST_BETWEEN = 20 * 1000 }; /* more than 2 s of them */
+
 static struct {
     od_queue *queue;
     atomic_bool inside, fired;
@@ -347,7 +350,7 @@ static void go_on_until_it_is_fired(void *unused)
 {
     (void)unused;
     odi_clock_sleep(MILLISECONDS(1) / 10);
-    if (!atomic_load(&between.fired) && atomic_fetch_add(&between.jobs, 1) < 100 * 1000)
+    if (!atomic_load(&between.fired) && atomic_fetch_add(&between.jobs, 1) < MOST_BETWEEN)
         od_queue_async(between.queue, NULL, OD_QUEUE_BAND, go_on_until_it_is_fired, NULL);
 }
 
@@ -370,6 +373,7 @@ static void a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none(
         od_timer_start(it.timer);
         assert_comes_true(atomic_load(&between.fired));
         assert_false(atomic_load(&between.inside));
+        assert_true(atomic_load(&between.jobs) < MOST_BETWEEN); /* and not when they were over */
         assert_true(od_queue_wait(between.queue, HANG_NS));
         od_timer_release(it.timer);
         od_queue_release(between.queue);
@@ -598,6 +602,85 @@ static void far_timers_wake_nobody(void **state)
     od_timer_release(near.timer);
 }
 
+static atomic_int stood_by;
+
+static void count_stand_by(odi_team *team)
+{
+    atomic_fetch_add(&stood_by, 1);
+    odi_pool_stand_by(team);
+}
+
+static uint32_t asleep(od_pool *two)
+{
+    uint32_t asleep = 0;
+
+    for (int site = 0; site < two->team.site_count; site++)
+        asleep += odi_idle_sleepers(&two->team.sites[site].idle);
+    return asleep;
+}
+
+/* Both go to sleep, one after the other: the first one leads. One is woken. True: that one led, and nobody does now. */
+static bool has_woken_the_leader(od_pool *two, int first, gate *busy)
+{
+    gate doors[2] = {{0}};
+
+    for (int job = 0; job < 2; job++) {
+        od_pool_submit(two, OD_BAND_DEFAULT, gate_job, &doors[job]);
+        assert_comes_true(atomic_load(&doors[job].waiting) == 1);
+    }
+    gate_open(&doors[first]);
+    assert_comes_true(asleep(two) == 1);
+    gate_open(&doors[!first]);
+    assert_comes_true(asleep(two) == 2);
+    od_pool_submit(two, OD_BAND_DEFAULT, gate_job, busy);
+    assert_comes_true(atomic_load(&busy->waiting) == 1);
+    return asleep(two) == 1 && odi_load_relaxed(&two->team.timers.leader) == 0; /* relaxed: both stand still */
+}
+
+/* Beside a worker that comes the monitor would be one thread more that wakes for each timer. */
+static void the_monitor_does_not_stand_by_where_a_sleeper_is_woken(void **state)
+{
+    od_pool_options options = options_for(2);
+    gate busy = {0};
+    probe far = {0};
+
+    (void)state;
+    options.spare_workers = 0;
+    od_pool *two = pool_with(options, (odi_pool_world){0});
+    od_queue *on_two = od_queue_create(two, OD_BAND_DEFAULT, OD_UNLIMITED, "on two");
+    for (int round = 0; !has_woken_the_leader(two, round % 2, &busy); round++) {
+        assert_true(round < 50);
+        gate_open(&busy);
+        assert_comes_true(asleep(two) == 2);
+        busy = (gate){0};
+    }
+    two->team.stand_by = count_stand_by;
+    start_on(on_two, &far, SECONDS(3600), 0);
+    assert_int_equal(atomic_load(&stood_by), 0);
+    assert_int_equal(od_timer_cancel(far.timer), OD_TIMER_PREVENTED);
+    od_timer_release(far.timer);
+    gate_open(&busy);
+    od_queue_release(on_two);
+    assert_int_equal(od_pool_free(two), OD_OK);
+}
+
+static void note_site(void *raw)
+{
+    *(uint32_t *)raw = odi_team_timer_site(&pool->team);
+}
+
+static void a_worker_of_another_pool_arms_at_a_site_of_this_one(void **state)
+{
+    od_pool *other = pool_of(1);
+    uint32_t site = UINT32_MAX;
+
+    (void)state;
+    od_pool_submit(other, OD_BAND_DEFAULT, note_site, &site);
+    assert_int_equal(od_pool_stop(other, INT64_MAX, NULL), OD_OK);
+    assert_true(site < (uint32_t)pool->team.site_count);
+    assert_int_equal(od_pool_free(other), OD_OK);
+}
+
 /* Of an hour, of more than the leader's word holds (146 years), and for ever. */
 static void a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else(void **state)
 {
@@ -644,6 +727,8 @@ int main(void)
         ON_ONE(timers_that_are_armed_anew_let_jobs_come_between),
         ON_TWO(a_million_come_once_each_and_never_early),
         ON_TWO(far_timers_wake_nobody),
+        cmocka_unit_test(the_monitor_does_not_stand_by_where_a_sleeper_is_woken),
+        ON_ONE(a_worker_of_another_pool_arms_at_a_site_of_this_one),
         cmocka_unit_test(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else),
     };
     return run_guarded(tests);
