@@ -59,12 +59,11 @@ void odi_target_came_up(od_queue *queue);
  * goes into the target's line. The target's lock is held. */
 void odi_target_line_up_kept(od_queue *queue, od_queue *target);
 
-/* Whether a pass takes the queue's node; it is kept back otherwise. The next one that was, or false. The lock
- * of the target is held, or of a queue without one its own. */
-bool odi_pass_goes_out(od_queue *queue, uint32_t band);
-bool odi_pass_follows(od_queue *queue, uint32_t *band);
-bool odi_pass_is_kept_back(const od_queue *queue); /* one is */
-void odi_pass_forget(od_queue *queue);
+/* Passes where a queue has its one node for them. The lock of the target is held, or of a queue without one its own. */
+bool odi_pass_goes_out(od_queue *queue, uint32_t band);    /* it takes the node; false: it is kept back, the node is out */
+bool odi_pass_follows(od_queue *queue, uint32_t *band);    /* takes the next that was kept back; false: there is none */
+bool odi_pass_is_kept_back(const od_queue *queue);         /* one is */
+void odi_pass_forget(od_queue *queue); /* none is out or kept back: the queue is new, or its passes are a parent's */
 
 /* Around the taking of a job, which is held: what is submitted after a target's suspension waits.
  * False: one of them is suspended. odi_target_unlock follows in any case. */

@@ -13,11 +13,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a line links: a node, or a block of it. The entries follow. */
+/* What a line links: a node, or a block of the line's own. Its entries lie behind it. */
 typedef struct odi_link {
     struct odi_link *next;
-    uint32_t size; /* places; 0: it is a node, of one */
-    uint32_t room; /* those that are filled before the next link is */
+    uint32_t size; /* of a block: how many places it has; 0: it is a node, which has one */
+    uint32_t room; /* so many are filled before the next link is; fewer than `size` where a cancel took some out */
 } odi_link;
 
 typedef struct {
