@@ -546,6 +546,16 @@ static void who_submits_beside_a_stop_discards_nobody_elses_jobs(void **state)
     od_pool_free(it.pool);
 }
 
+static int64_t processor_time_of(pthread_t thread)
+{
+    struct timespec spent = {0};
+    clockid_t its;
+
+    assert_int_equal(pthread_getcpuclockid(thread, &its), 0);
+    assert_int_equal(clock_gettime(its, &spent), 0);
+    return spent.tv_sec * ODI_SECOND + spent.tv_nsec;
+}
+
 /* A submitter has called a drainer, and loses its CPU before it gives that to the pool: what lies there was
  * accepted. */
 static void a_stop_waits_for_a_drainer_that_its_caller_has_in_hand(void **state)
@@ -566,8 +576,9 @@ static void a_stop_waits_for_a_drainer_that_its_caller_has_in_hand(void **state)
     assert_int_equal(called.passes, 1);
     pthread_create(&thread, NULL, stop_and_report, &it);
     assert_comes_true(all_have_gone(it.pool));
-    odi_clock_sleep(20 * ODI_MILLISECOND); /* a stop that does not wait is over */
+    odi_clock_sleep(60 * ODI_MILLISECOND); /* a stop that does not wait is over */
     assert_false(atomic_load(&it.over));
+    assert_true(processor_time_of(thread) < 30 * ODI_MILLISECOND); /* and one that waits is asleep */
     odi_queue_carry_out(queue, called);
     pthread_join(thread, NULL);
     assert_report(&it.report, 3, 0, 0);

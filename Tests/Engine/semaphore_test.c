@@ -28,6 +28,23 @@ static void permits_are_counted(void **state)
     od_semaphore_release(semaphore);
 }
 
+/* Semaphores are made anew from what was released: a program that makes one per request grows no further. */
+static void what_is_released_serves_again(void **state)
+{
+    od_semaphore *first = od_semaphore_create(0);
+    bool again = false;
+
+    (void)state;
+    od_semaphore_release(first);
+    for (int round = 0; round < 1000 && !again; round++) {
+        od_semaphore *next = od_semaphore_create(0);
+
+        again = next == first;
+        od_semaphore_release(next);
+    }
+    assert_true(again);
+}
+
 /* ---- order ---- */
 
 enum { IN_LINE = 8 };
@@ -450,6 +467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(permits_are_counted),
+        cmocka_unit_test(what_is_released_serves_again),
         cmocka_unit_test(a_signal_wakes_the_longest_waiter),
         cmocka_unit_test(a_permit_for_a_waiter_is_not_stolen),
         cmocka_unit_test(deadlines_that_race_with_signals_lose_no_permit),
