@@ -267,6 +267,19 @@ static od_pool *pool_without_places(void)
     return pool;
 }
 
+/* Behind the last of them stands whether forks are held back. */
+static void metrics_are_of_the_places_and_nothing_behind_them(void **state)
+{
+    od_pool *pool = pool_without_places();
+
+    (void)state;
+    odi_store_relaxed(&pool->team.held_back, true); /* relaxed: nobody else is there */
+    assert_int_equal(metrics_of(pool).forks_stolen, 0);
+    odi_store_relaxed(&pool->team.held_back, false); /* relaxed, and below: as above */
+    odi_store_relaxed(&pool->team.externals_seen, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static void a_scope_without_room_lasts_until_it_is_left(void **state)
 {
     (void)state;
@@ -463,6 +476,7 @@ int main(void)
         cmocka_unit_test(an_external_thread_that_says_that_it_blocks_makes_room),
         cmocka_unit_test(a_stop_starts_no_workers_for_an_external_threads_branch),
         cmocka_unit_test(a_pool_that_is_freed_under_its_external_thread_says_so),
+        cmocka_unit_test(metrics_are_of_the_places_and_nothing_behind_them),
         cmocka_unit_test(a_scope_without_room_lasts_until_it_is_left),
         cmocka_unit_test(a_child_comes_back_from_a_scope_within_a_scope),
         cmocka_unit_test(a_forked_child_forks_branches_of_its_own),

@@ -57,6 +57,33 @@ static void a_child_of_an_unused_pool_can_use_it(void **state)
     tear_down_queues();
 }
 
+static void give_two_places_away(void)
+{
+    odi_lock_acquire(&pool->team.lock);
+    int first = pool->team.assigned[0];
+    pool->team.assigned[0] = pool->team.assigned[1];
+    pool->team.assigned[1] = first;
+    odi_lock_release(&pool->team.lock);
+}
+
+static void expect_first_places(void *unused)
+{
+    (void)unused;
+    for (int slot = 0; slot < pool->team.capacity; slot++)
+        child_expects(pool->team.assigned[slot] == slot);
+}
+
+/* Who benched in the parent and gave its place to another is in no child. */
+static void a_childs_workers_have_the_places_that_they_would_have_at_first(void **state)
+{
+    (void)state;
+    set_up_queues();
+    give_two_places_away();
+    assert_child_succeeds(expect_first_places, NULL);
+    give_two_places_away();
+    tear_down_queues();
+}
+
 static void a_child_of_a_used_pool_can_use_it(void **state)
 {
     (void)state;
@@ -410,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_of_an_unused_pool_can_use_it),
         cmocka_unit_test(a_child_of_a_used_pool_can_use_it),
+        cmocka_unit_test(a_childs_workers_have_the_places_that_they_would_have_at_first),
         cmocka_unit_test(a_child_can_make_and_free_pools_of_its_own),
         cmocka_unit_test(a_child_can_free_a_pool_whose_deques_grew_in_it),
         cmocka_unit_test(what_waited_is_the_parents),
