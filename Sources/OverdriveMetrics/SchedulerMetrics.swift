@@ -71,14 +71,15 @@ public final class SchedulerMetrics: Sendable {
 
     /// Sets the meters, and increments the counters by what has come since the report before.
     ///
-    /// - Threading: Any thread; reports of several threads are one after the other.
+    /// - Ordering: None with what the scheduler does meanwhile.
+    /// - Threading: Any thread; reports of several threads are one after the other. A backend that calls this from inside
+    ///   a report waits for itself.
     /// - Cost: Some cache lines of each worker, and the backend's for 17 metrics.
     public func report() {
         last.withLock { last in
             let now = scheduler.metrics
             for (meter, read) in meters { meter.set(read(now)) }
             for (counter, read) in counters {
-                // Counts that are read while workers write them may be behind those of the report before.
                 let growth = read(now) - read(last)
                 if growth > 0 { counter.increment(by: growth) }
             }

@@ -283,6 +283,40 @@ struct DumpTests {
         stuck.withLock { $0 += [scheduler as AnyObject] + queues }
     }
 
+    /// One place of two is a caller's in sync, who is on no worker: the circle through the other one opens when he leaves.
+    @Test("takes a full queue for no deadlock of one who holds a place of two")
+    func placeOfSync() {
+        let scheduler = makeScheduler(workers: 3, spares: 8)
+        let serial = TaskQueue.serial(label: "a", scheduler: scheduler)
+        let limited = TaskQueue.concurrent(label: "b", maxConcurrentTaskCount: 2, scheduler: scheduler)
+        let (gate, inside) = (Gate(), Counter())
+        onThreads(2) { thread in
+            if thread == 0 {
+                return limited.sync {
+                    inside.add()
+                    gate.pass()
+                }
+            }
+            #expect(eventually { inside.count == 1 })
+            let begun = Counter()
+            limited.async {
+                begun.add()
+                _ = eventually { begun.count == 2 }
+                serial.waitUntilAllTasksAreFinished()
+            }
+            #expect(eventually { begun.count == 1 })
+            serial.async {
+                begun.add()
+                limited.sync {}
+            }
+            #expect(eventually { scheduler.dump().workers.filter { $0.waitsFor != nil }.count == 2 })
+            let dump = scheduler.dump()
+            #expect(dump.deadlocks.isEmpty, "\(dump)")
+            gate.open()
+        }
+        for queue in [limited, serial] { queue.waitUntilAllTasksAreFinished() }
+    }
+
     @Test("takes waits that go on for no deadlock")
     func busyWaits() {
         let scheduler = makeScheduler(workers: 3, spares: 8)

@@ -147,6 +147,45 @@ struct DescriptionTests {
         #expect(queue.progress?.total == 200)
     }
 
+    @Test("a task that a dependent brought elsewhere counts where the program adds it")
+    func countedWhereAdded() throws {
+        let (tracked, other) = (TaskQueue.concurrent(label: "tracked"), TaskQueue.concurrent(label: "other"))
+        tracked.trackProgress(total: 2)
+        tracked.timesTasks = true
+        let gate = Gate()
+        let first = Task.inline { 0 }
+        first.add(dependency: other.add { gate.pass() })
+        let dependent = Task.inline { 1 }
+        dependent.add(dependency: first)
+        other.add(task: dependent)
+        tracked.add(task: first)
+        _ = try tracked.add { 2 }.wait()
+        #expect(tracked.progress?.done == 1)
+        gate.open()
+        dependent.waitUntilFinished()
+        #expect(tracked.progress?.isFinished == true && first.duration != nil)
+    }
+
+    @Test("between two attempts no time passes for a task, and one that is timed no more has no duration")
+    func durationOfAttempts() {
+        let queue = TaskQueue.serial(label: "attempts")
+        let ran = Counter()
+        let task = Task.inline { () throws -> Int in
+            ran.add()
+            throw Offline()
+        }.retry(RetryPolicy(times: 1, delay: .fixed(.seconds(3_600))))
+        task.isTimed = true
+        queue.add(task: task)
+        #expect(eventually { ran.count == 1 && task.state == .pending && task.duration == task.duration })
+        let between = task.duration
+        let later = ContinuousClock.now + .milliseconds(2)
+        while ContinuousClock.now < later {}
+        #expect(between != nil && task.duration == between)
+        task.cancel()
+        task.waitUntilFinished()
+        #expect(task.duration == between)
+    }
+
     @Test("tasks that come from many threads, and are cancelled meanwhile, are each counted once")
     func racing() {
         let queue = TaskQueue.concurrent(label: "raced")

@@ -116,6 +116,7 @@ extension AnyTask {
     final func beginNextAttempt() {
         let failed = standing.attempt
         endAttempt(failed - 1)
+        extras?.noteEnd()
         let wait = extras?.locked { fields in
             // The policy may be another by now.
             fields.retriesLeft = max(0, fields.retriesLeft - 1)

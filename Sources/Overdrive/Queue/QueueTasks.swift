@@ -61,8 +61,7 @@ final class QueueTasks: TaskKeeping {
     func register(_ task: AnyTask, in queue: TaskQueue) {
         // relaxed: the exchanges below decide
         guard task.place.load(ordering: .relaxed) == 0 else { return }
-        if timesTasks { task.isTimed = true }
-        task.countInProgress(of: queue)
+        watch(task, in: queue)
         let delegate = currentDelegate
         if delegate != nil {
             // relaxed: nothing is handed over with it
@@ -82,6 +81,12 @@ final class QueueTasks: TaskKeeping {
         // Another thread was faster, or the task was over before the delegate knew of it.
         if delegate != nil { tellEnd(of: task, in: queue, at: place | QueueTasks.addIsAnnounced) }
         unsafe leave(place, kept)
+    }
+
+    /// Has the task timed and counted, where the queue does so.
+    func watch(_ task: AnyTask, in queue: TaskQueue) {
+        if timesTasks { task.isTimed = true }
+        task.countInProgress(of: queue)
     }
 
     /// The task is over, or was when it came: whoever takes its place gives it up, and tells the delegate.

@@ -11,7 +11,8 @@ extension TaskQueue {
     ///   dependent, and has not begun, runs here, too; that one's queue keeps it until it is over.
     /// - Ordering: As a closure's, from when the task waits for nothing.
     /// - Threading: Any thread.
-    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation.
+    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or
+    ///   tracks its progress.
     public func add<T>(task: Task<T>) {
         task.enqueue(on: self, byHand: true, mayRepeat: false)
     }
@@ -22,7 +23,8 @@ extension TaskQueue {
     ///
     /// - Ordering: As a closure's, from when the task waits for nothing.
     /// - Threading: Any thread.
-    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation.
+    /// - Cost: A submission, and a place in the queue's list of tasks. No allocation, but where the queue times its tasks or
+    ///   tracks its progress.
     public func add(task: AnyTask) {
         task.enqueue(on: self, byHand: true, mayRepeat: false)
     }

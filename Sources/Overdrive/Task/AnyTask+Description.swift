@@ -64,7 +64,11 @@ extension AnyTask: CustomStringConvertible {
     /// Counts the task in the progress of its queue.
     final func countInProgress(of queue: TaskQueue) {
         guard queue.tracksProgress else { return }
-        makeExtras().locked { fields in fields.ticket = fields.ticket ?? queue.progressTicket }
+        makeExtras().locked { fields in
+            // Who was faster in bringing the task may have seen it end, too.
+            guard !fields.isCounted else { return }
+            (fields.isCounted, fields.ticket) = (true, queue.progressTicket)
+        }
     }
 
     /// The task has its outcome, and perhaps came to its queue when it was being published.
@@ -89,15 +93,14 @@ extension TaskExtras {
     /// An attempt begins.
     func noteStart() {
         locked { fields in
-            guard fields.isTimed else { return }
-            (fields.began, fields.ended) = (.now, nil)
+            (fields.began, fields.ended) = (fields.isTimed ? .now : nil, nil)
         }
     }
 
-    /// The outcome is settled.
+    /// The outcome is settled, or another attempt is to come: that one's delay is no time of the task's.
     func noteEnd() {
         locked { fields in
-            if fields.began != nil { fields.ended = .now }
+            if fields.began != nil { fields.ended = fields.ended ?? .now }
         }
     }
 }

@@ -175,6 +175,8 @@ internal import Synchronization
         let extras = makeExtras()
         extras.locked { $0.chosenHome = $0.chosenHome ?? queue }
         extras.isMoved.store(true, ordering: .sequentiallyConsistent)
+        QueueTasks.with(queue) { $0.watch(self, in: queue) }
+        if isFinished { endProgress() }  // it was cancelled meanwhile
         // The place that it has in the other queue is given up: whoever comes to it finds that the task has moved. One that
         // becomes ready later is submitted here by whoever makes it so.
         if standingInFull.phase == .ready { submit(byProducer: true) }

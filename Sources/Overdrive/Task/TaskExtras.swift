@@ -58,6 +58,8 @@ class TaskExtras: @unchecked Sendable {
         var isTimed = false
         /// When the last attempt's body began, and when it had its outcome.
         var began, ended: ContinuousClock.Instant?
+        /// It was counted, once and for all.
+        var isCounted = false
         /// What the task counts as in its queue's progress.
         var ticket: ProgressTicket?
     }

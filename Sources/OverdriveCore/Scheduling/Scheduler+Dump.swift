@@ -86,10 +86,11 @@ extension Scheduler {
         /// one's for the first one's, and so none of them goes on. Each has waited so in two looks, one after the other.
         ///
         /// Found are `sync`, and waits for a queue's end, between closures on workers of one scheduler; not waits for
-        /// groups, semaphores or locks, whom nobody holds, nor those of other threads.
+        /// groups, semaphores or locks, whom nobody holds, nor those of other threads; and who is in a queue by `sync` is not
+        /// known, so neither is a circle through the place that it has there, nor one through a queue with a free place.
         public let deadlocks: [[Int]]
         /// Chains of three workers or more, by ``Worker/index``: each one's closure waits for a queue that the next one
-        /// holds. The last one waits for none, and is what to look at.
+        /// holds. The last one waits for none of these, and is what to look at.
         public let waitChains: [[Int]]
     }
 

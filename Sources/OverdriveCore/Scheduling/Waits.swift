@@ -16,7 +16,9 @@ struct Waits {
         var stuck = Set(
             workers.filter { worker in
                 guard let queue = queues[worker.waitsAtID], let holders = holders[worker.index] else { return false }
-                return queue.isActive && !queue.isSuspended && queue.running == holders.count
+                guard queue.isActive, !queue.isSuspended, queue.running == holders.count else { return false }
+                // Other places of a limited queue may be a caller's in sync, or a task's that has returned: those go on.
+                return queue.maxConcurrentTaskCount == TaskQueue.unlimited || holders.count >= queue.maxConcurrentTaskCount
             }.map(\.index))
         while let free = stuck.first(where: { holders[$0]?.allSatisfy(stuck.contains) != true }) { stuck.remove(free) }
         var (circles, seen): ([[Int]], Set<Int>) = ([], [])
