@@ -116,8 +116,8 @@ extension AnyTask {
     final func beginNextAttempt() {
         let failed = standing.attempt
         endAttempt(failed - 1)
-        extras?.noteEnd()
         let wait = extras?.locked { fields in
+            fields.noteEnd()
             // The policy may be another by now.
             fields.retriesLeft = max(0, fields.retriesLeft - 1)
             return fields.retry.map { $0.jittered($0.delay(afterFailures: Int(failed))) }

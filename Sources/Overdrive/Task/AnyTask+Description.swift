@@ -89,18 +89,23 @@ extension AnyTask: CustomStringConvertible {
 
 private let lastNumber = Atomic(0)
 
+extension TaskExtras.Fields {
+    mutating func noteEnd() {
+        if began != nil { ended = ended ?? .now }
+    }
+}
+
 extension TaskExtras {
     /// An attempt begins.
     func noteStart() {
         locked { fields in
+            if !fields.isTimed, fields.began == nil { return }
             (fields.began, fields.ended) = (fields.isTimed ? .now : nil, nil)
         }
     }
 
     /// The outcome is settled, or another attempt is to come: that one's delay is no time of the task's.
     func noteEnd() {
-        locked { fields in
-            if fields.began != nil { fields.ended = fields.ended ?? .now }
-        }
+        locked { $0.noteEnd() }
     }
 }
