@@ -71,9 +71,9 @@ odi_settlement odi_queue_settle(od_queue *queue)
     if (waiting <= queue->child_passes)
         settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
     if (waiting == 0 && queue->gate.held == 0) {
-        odi_fifo_free(&queue->inbox.fifo);
-        odi_fifo_free(&queue->line);
-        odi_fifo_free(&queue->early);
+        odi_fifo_rest(&queue->inbox.fifo);
+        odi_fifo_rest(&queue->line);
+        odi_fifo_rest(&queue->early);
         odi_queue_free((void **)&queue->batches);
     }
     if (seems_clear)

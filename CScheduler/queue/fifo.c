@@ -202,5 +202,5 @@ ODI_COLD void odi_fifo_free_blocks(odi_fifo *fifo)
         free(fifo->first);
         fifo->first = next;
     }
-    *fifo = (odi_fifo){0};
+    *fifo = (odi_fifo){.rests = fifo->rests};
 }

@@ -22,6 +22,7 @@ typedef struct {
     uint32_t count;
     uint8_t head, tail; /* places in the first block and in the last */
     uint8_t spare_count;
+    uint8_t rests; /* how often it has given its blocks back, up to ODI_FIFO_RESTS */
 } odi_fifo;
 
 /* False: memory is short, nothing changed. With a node (it may be NULL) it never is. */
@@ -43,8 +44,20 @@ typedef struct {
 } odi_fifo_sieve;
 void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve);
 
-/* Frees the blocks of an empty fifo. */
+/* Nothing is in it, and may not be for long: it gives its blocks back. One that has come to this so often as to be
+ * busy keeps its only one, which it would have again at once. */
+enum { ODI_FIFO_RESTS = 12 };
 void odi_fifo_free_blocks(odi_fifo *fifo);
+static inline void odi_fifo_rest(odi_fifo *fifo)
+{
+    if (fifo->first == NULL || (fifo->rests == ODI_FIFO_RESTS && fifo->spare_count == 0))
+        return;
+    if (fifo->rests < ODI_FIFO_RESTS)
+        fifo->rests++;
+    odi_fifo_free_blocks(fifo);
+}
+
+/* Frees the blocks of an empty fifo. */
 static inline void odi_fifo_free(odi_fifo *fifo)
 {
     if (fifo->first != NULL)

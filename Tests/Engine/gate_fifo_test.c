@@ -174,10 +174,29 @@ static void spares_behind_a_node_are_used_again(void **state)
     assert_null(fifo.first);
 }
 
+static void a_fifo_that_is_busy_keeps_its_block(void **state)
+{
+    odi_fifo fifo = {0};
+    odi_entry entry;
+    int freed = 0;
+
+    (void)state;
+    for (int round = 0; round < 2 * ODI_FIFO_RESTS; round++) {
+        assert_true(odi_fifo_push(&fifo, (odi_entry){1, 0}, NULL));
+        assert_true(odi_fifo_pop(&fifo, &entry));
+        odi_fifo_rest(&fifo);
+        freed += fifo.first == NULL;
+    }
+    assert_int_equal(freed, ODI_FIFO_RESTS);
+    odi_fifo_free(&fifo);
+    assert_null(fifo.first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_behind_a_node_are_used_again),
+        cmocka_unit_test(a_fifo_that_is_busy_keeps_its_block),
         cmocka_unit_test(what_is_pushed_after_the_last_block_was_emptied_comes_once),
         cmocka_unit_test_teardown(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, memory_again),
     };
