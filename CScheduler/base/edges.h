@@ -58,7 +58,7 @@
     X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \
     X(T3, "release -> free: the last reference to a timer sees all uses")                  \
     X(Q5, "adopt -> context: what the queue's user keeps with it is readable")            \
-    X(Q1, "grant -> turn: what ran before in the lane is readable by the sync caller")     \
+    X(Q1, "grant -> go on: what ran before in the line is readable by the sync caller")  \
     X(Q2, "push -> settle: what a submitter looked at before is not what this leads to")
 
 enum {

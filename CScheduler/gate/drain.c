@@ -235,7 +235,7 @@ static void serve_line(od_queue *queue, uint32_t band)
                       .drains = true};
     size_t done = 0, most;
     bool over, waits_for_before = false, seems_empty = false, free_worker = on_free_worker(queue);
-    bool begins = false, up = false, held_up = false, wide = false;
+    bool begins = false, up = false, held_up = false, wide = false, none_left = false;
     int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
     step next = {0};
     uint64_t ticks = UINT64_MAX;
@@ -274,7 +274,8 @@ static void serve_line(od_queue *queue, uint32_t band)
         begins = false;
         over = queue->released;
         lingers = -1;
-        seems_empty = queue->gate.width == 1 && queue->line.count + queue->early.count == 0;
+        none_left = queue->line.count + queue->early.count == 0;
+        seems_empty = queue->gate.width == 1 && none_left;
         if (seems_empty && queue->lingers_in > 0) {
             queue->lingers_in--;
             seems_empty = false;
@@ -309,10 +310,8 @@ static void serve_line(od_queue *queue, uint32_t band)
             odi_queue_return_reserved(queue);
         if (odi_queue_requeue_drainer(queue, &band, &next.taken))
             odi_queue_start_drainers(queue, 1, band);
-        if (ODI_LIKELY(target == NULL))
-            return;
-        /* There it may stay for as long as the target is suspended, with nothing to run. */
-        if (odi_load_relaxed(&queue->inbox.waiting) == 0) /* relaxed: a hint */
+        /* There it may stay for as long as the target is suspended, or behind what other bands have, with nothing to run. */
+        if ((target != NULL || none_left) && odi_load_relaxed(&queue->inbox.waiting) == 0) /* relaxed: a hint */
             odi_queue_return_reserved(queue);
     } else {
         /* What this worker's run has not told may be all that a barrier waits for. */

@@ -1,7 +1,7 @@
 /* inbox.h — where a line's submissions arrive: a fifo under a lock of its own, so that who
  * submits and who drains meet once in many jobs.
  *
- * Submitters push here; when the line has nothing left, its drainer takes the whole fifo in
+ * Submitters push here while a drainer is at work, or none may be; when the line has nothing left, its drainer takes the whole fifo in
  * exchange for the line's empty one. The inbox also reserves *counts*: its record's job count is
  * told of many submissions at once, and of what is not used when the line is empty. Only
  * records without a group have reserved counts, because a group must not wait for a line's others.

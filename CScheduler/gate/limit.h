@@ -17,10 +17,10 @@
 /* Submits to a queue that has a limit. Not held. */
 od_status odi_limit_submit(od_queue *queue, struct odi_group *group, uint32_t key, odi_entry job);
 
-/* Submitters wait for room. Held. */
+/* Submitters wait for room. Nobody does on a queue that is over, whose last job's submitter may still ask. Held. */
 static inline bool odi_limit_is_awaited(const od_queue *queue)
 {
-    return queue->pending_limit > 0 && queue->more->submitters.first != NULL;
+    return queue->pending_limit > 0 && queue->more != NULL && queue->more->submitters.first != NULL;
 }
 
 /* Moves submitters' jobs from their frames into the line, if it has become short. Held. */

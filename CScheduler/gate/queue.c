@@ -348,9 +348,9 @@ void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_ent
             }
         }
         bool urgent = key < queue->band; /* as in submit, all of it */
-        /* relaxed: a hint, the inbox's lock decides */
+        /* relaxed, both: hints, the inbox's lock decides */
         if (!(key & ODI_KEY_BARRIER) && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
-            odi_queue_submit_to_line(queue, record, job)) {
+            !odi_load_relaxed(&queue->inbox.wants) && odi_queue_submit_to_line(queue, record, job)) {
             if (ODI_UNLIKELY(urgent))
                 odi_queue_raise_all(queue, key);
             return;
@@ -483,8 +483,8 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
 
 bool odi_queue_has_more(od_queue *queue)
 {
-    if (queue->more == NULL && (queue->more = malloc(sizeof *queue->more)) != NULL)
-        *queue->more = (odi_queue_more){0};
+    if (queue->more == NULL)
+        queue->more = calloc(1, sizeof *queue->more);
     return queue->more != NULL;
 }
 
@@ -515,12 +515,16 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
 
     if (queue == NULL)
         return NULL;
-    if ((options->target != NULL && !odi_target_prepare(options->target)) ||
-        ((limited || options->target != NULL) && !odi_queue_has_more(queue))) {
+    if (options->target != NULL && !odi_target_prepare(options->target)) {
         odi_arena_give(&queues, queue);
         return NULL;
     }
     odi_lock_acquire(&queue->watch.lock); /* who looks at its last generation holds this */
+    if ((limited || options->target != NULL) && !odi_queue_has_more(queue)) {
+        odi_lock_release(&queue->watch.lock);
+        odi_arena_give(&queues, queue);
+        return NULL;
+    }
     queue->pool = pool;
     queue->band = (uint8_t)options->band;
     snprintf(queue->label, sizeof queue->label, "%s", label);

@@ -13,8 +13,8 @@
  * (`early`, which is served first). A sync caller waits in the line like a job, as a *wait node*:
  * the drainer that meets it passes its place on. How that wait ends: by that drainer.
  *
- * What is submitted arrives in the inbox, under a lock of its own; a drainer takes several
- * short jobs into its drain batch. A job is served in this order: early, drain batches (what was taken back),
+ * What is submitted where nothing waits goes into the line; else it arrives in the inbox, under a lock of its own. A
+ * drainer takes several short jobs into its drain batch. A job is served in this order: early, drain batches (what was taken back),
  * line, inbox.
  *
  * Memory   A job is accepted when it is counted on its record and lies where it waits; where there is no
@@ -24,7 +24,8 @@
  *          further ones are kept back, and follow when it comes up. What the pool was given before its
  *          queue was diverted, and the line has no memory for, counts as begun.
  *          Where nothing waits, the next job lies in a node of the queue's (`idle`), and a line whose last drainer
- *          leaves keeps no memory: a queue that is used now and then is its handle and its record.
+ *          leaves keeps no memory: a queue that is used now and then is its handle and its record. (A busy one keeps
+ *          its block: queue/fifo.h.)
  *
  * Owns     its records, its line, its waiters. A queue's memory is never unmapped or reused
  *          as anything else.

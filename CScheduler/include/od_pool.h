@@ -135,8 +135,8 @@ typedef struct od_stop_report {
  * queue, or behind a thread in a sync or a task that holds the queue across an await, is cancelled when nothing
  * else is left to run. Returns at most 50 ms after the deadline, unless what is cancelled takes long to be given up
  * (deinitialisers and notifications run here), or a thread has lost its CPU in the midst of a submission. Later
- * submissions are discarded and counted as cancelled. A submission beside the call may be discarded as well, also
- * before the deadline, but nothing that came before it for its sake. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
+ * submissions are discarded and counted as cancelled. A submission that runs beside this call may be
+ * discarded even before the deadline; one that had returned before the call began is not. Of several stops under way the earliest deadline holds for all; OD_STOPPED,
  * with the same report, for those that came after the first. */
 od_status od_pool_stop(od_pool *pool, int64_t deadline_ns, od_stop_report *report);
 

@@ -466,6 +466,19 @@ static void a_stop_ends_the_wait_for_room(void **state)
     assert_int_equal(od_pool_free(other), OD_OK);
 }
 
+/* A job that gives its queue back may be the last one, and be over before its submitter has gone on. */
+static void who_comes_to_a_queue_that_is_over_finds_no_submitters(void **state)
+{
+    (void)state;
+    od_queue *over = limited(1, 1, OD_OVERFLOW_WAITS);
+    add(over, no_job, NULL);
+    assert_true(od_queue_wait(over, HANG_NS));
+    od_queue_release(over);
+    assert_comes_true(LOOK(over, over->more == NULL));
+    odi_queue_raise_all(over, OD_BAND_USER_INITIATED);
+    odi_queue_purge(over);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +497,7 @@ int main(void)
         QUEUE_TEST(try_works_whatever_the_overflow),
         QUEUE_TEST(each_submission_ends_once_while_cancels_and_suspensions_race),
         QUEUE_TEST(a_stop_ends_the_wait_for_room),
+        QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters),
     };
     return run_guarded(tests);
 }

@@ -76,11 +76,48 @@ static void a_notification_of_a_queue_does_not_wait_for_its_suspended_target(voi
     assert_true(is_noted);
 }
 
+/* ---- a queue whose turn is behind another band's ---- */
+
+/* Two jobs of a lower band, one for each 256 of a higher one. Behind the second its drainer waits for its turn again, with
+ * nothing to run. */
+static void a_notification_of_a_queue_does_not_wait_for_another_band(void **state)
+{
+    enum { PASSED_OVER = 256, AHEAD = 2 * PASSED_OVER + PASSED_OVER / 2 };
+
+    od_pool *before = pool;
+    gate busy = {0}, other = {0};
+    atomic_bool ran = false, noted = false;
+
+    (void)state;
+    pool = lone_worker();
+    od_queue *low = od_queue_create(pool, OD_BAND_UTILITY, 1, "low");
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
+    assert_comes_true(atomic_load(&busy.waiting) == 1);
+    add(low, no_job, NULL);
+    add(low, be_noted, &ran);
+    od_queue_notify(low, be_noted, &noted);
+    for (int job = 0; job < AHEAD; job++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &other);
+    gate_open(&busy);
+    assert_comes_true(atomic_load(&other.waiting) == 1);
+    bool has_run = atomic_load(&ran), is_noted = atomic_load(&noted);
+    gate_open(&other);
+    assert_true(od_queue_wait(low, HANG_NS));
+    assert_comes_true(atomic_load(&noted));
+    od_queue_release(low);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+    pool = before;
+    assert_true(has_run);
+    assert_true(is_noted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         QUEUE_TEST(a_notification_of_a_target_does_not_wait_for_the_queues_on_it),
         QUEUE_TEST(a_notification_of_a_queue_does_not_wait_for_its_suspended_target),
+        QUEUE_TEST(a_notification_of_a_queue_does_not_wait_for_another_band),
     };
     return run_guarded(tests);
 }

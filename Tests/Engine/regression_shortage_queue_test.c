@@ -173,11 +173,12 @@ static void a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_que
     od_pool *pool = fresh_worker(&ran);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_queue_sync_begin(queue, &scope);
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, no_job, NULL); /* it has the queue's own node */
     od_timer *timer = od_timer_create(
         queue, &(od_timer_options){.delay_ns = ODI_MILLISECOND, .call = count_call, .context = &calls});
     atomic_store(&grants, 0);
     od_timer_start(timer);
-    assert_comes_true(waiting_in(queue) == 1);
+    assert_comes_true(waiting_in(queue) == 2);
     atomic_store(&grants, -1);
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 2); /* before the queue is free */

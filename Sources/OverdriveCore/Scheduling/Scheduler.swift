@@ -202,7 +202,8 @@ internal import Synchronization
     /// What waits in a suspended queue, or behind a thread in `sync` or a task that holds the queue across an `await`, is
     /// cancelled when nothing else is left to run.
     ///
-    /// - Parameter deadline: How long to go on at most. The call returns at most 50 ms later.
+    /// - Parameter deadline: How long to go on at most. The call returns at most 50 ms later, unless what is cancelled takes
+    ///   long to be let go of, or a thread has lost its CPU in the midst of a submission.
     /// - Returns: How many closures ran, were cancelled, or still run. A second call returns the first's
     ///   report; while the first is under way the earlier of their deadlines holds.
     /// - Ordering: What a closure that ran has written is visible afterwards.
