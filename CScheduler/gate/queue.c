@@ -483,8 +483,12 @@ od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char
 
 bool odi_queue_has_more(od_queue *queue)
 {
-    if (queue->more == NULL)
-        queue->more = calloc(1, sizeof *queue->more);
+    odi_queue_more *more = queue->more == NULL ? malloc(sizeof *more) : NULL;
+
+    if (more != NULL) {
+        *more = (odi_queue_more){0};
+        queue->more = more;
+    }
     return queue->more != NULL;
 }
 

@@ -276,6 +276,7 @@ static void write_report(od_pool *pool, od_stop_report *report)
     odi_team *team = &pool->team;
 
     *report = (od_stop_report){0};
+    odi_lock_acquire(&team->lock); /* nobody gives up what it has in hand meanwhile */
     for (int slot = 0; slot < team->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
@@ -292,6 +293,7 @@ static void write_report(od_pool *pool, od_stop_report *report)
     }
     report->ran += odi_load_relaxed(&team->ran_outside); /* relaxed: counters */
     report->cancelled = odi_load_relaxed(&team->cancelled);
+    odi_lock_release(&team->lock);
 }
 
 /* True: nobody has come meanwhile, and nobody will: what is submitted from here on is discarded. What came while

@@ -175,6 +175,18 @@ static bool begin_run(odi_worker *worker, odi_record *record)
     return true;
 }
 
+/* The deadline is over, and the job has not begun: it is cancelled. A report has it in one place or the other. */
+ODI_COLD static void leave_unbegun(odi_worker *worker, odi_entry job)
+{
+    odi_team *team = worker->team;
+
+    odi_job_discard(job);
+    odi_lock_acquire(&team->lock);
+    is_in_no_job(worker);
+    odi_add_relaxed(&team->cancelled, 1); /* relaxed: a counter */
+    odi_lock_release(&team->lock);
+}
+
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
@@ -206,8 +218,7 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
         odi_fence_light(S4); /* a report finds the job begun, or this sees that the deadline is over */
         /* relaxed: the fence stands before it */
         if (ODI_UNLIKELY(odi_load_relaxed(&worker->team->attention) & ODI_CANCELLING)) {
-            is_in_no_job(worker);
-            odi_run_discard(worker->team, job);
+            leave_unbegun(worker, job);
             return;
         }
     }

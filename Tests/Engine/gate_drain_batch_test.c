@@ -571,7 +571,10 @@ static void an_empty_line_keeps_no_reserved_counts(void **state)
         add(queue, no_job, NULL);
         if (round % 2 == 0) {
             od_queue_sync_begin(queue, &scope);
-            assert_int_equal(queue->inbox.reserved, 0);
+            odi_lock_acquire(&queue->inbox.lock); /* who has left them takes them back twice */
+            uint32_t reserved = queue->inbox.reserved;
+            odi_lock_release(&queue->inbox.lock);
+            assert_int_equal(reserved, 0);
             od_queue_sync_end(&scope);
         }
         if (round % 3 == 0)

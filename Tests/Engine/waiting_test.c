@@ -14,6 +14,7 @@
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
 #include "job/group.h"
+#include "os/thread.h"
 #include "topology/topology.h"
 
 static struct {
@@ -511,6 +512,7 @@ static void what_a_worker_slept_is_no_part_of_its_next_jobs_time(void **state)
     assert_comes_true(atomic_load(&scene.inside.visits) == 1);
     assert_comes_true(odi_idle_sleepers(&scene.pool->team.sites[0].idle) == 1);
     odi_worker *worker = odi_load_acquire(&scene.pool->team.slots[0], W1);
+    assert_comes_true(odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) == 1); /* it has had its last look */
     odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->noted_ns, odi_clock_coarse() - 1000 * ODI_SECOND);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &held);
