@@ -41,7 +41,7 @@ extension AnyTask: CustomStringConvertible {
     /// - Threading: Any thread.
     /// - Cost: One lock.
     public final var duration: Duration? {
-        guard let (began, ended) = extras?.locked({ ($0.began, $0.ended) }), let began else { return nil }
+        guard let (began, ended) = extras?.locked({ ($0.hasTime ? $0.began : nil, $0.ended) }), let began else { return nil }
         return (ended ?? .now) - began
     }
 
@@ -91,7 +91,7 @@ private let lastNumber = Atomic(0)
 
 extension TaskExtras.Fields {
     mutating func noteEnd() {
-        if began != nil { ended = ended ?? .now }
+        if hasTime { ended = ended ?? .now }
     }
 }
 
@@ -99,8 +99,8 @@ extension TaskExtras {
     /// An attempt begins.
     func noteStart() {
         locked { fields in
-            if !fields.isTimed, fields.began == nil { return }
-            (fields.began, fields.ended) = (fields.isTimed ? .now : nil, nil)
+            fields.hasTime = fields.isTimed
+            if fields.isTimed { (fields.began, fields.ended) = (.now, nil) }
         }
     }
 

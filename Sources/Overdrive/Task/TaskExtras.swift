@@ -56,6 +56,8 @@ class TaskExtras: @unchecked Sendable {
         /// Its number, from the first look on.
         var number: Int?
         var isTimed = false
+        /// The last attempt is timed: the next two, whose type is costly to look at, tell something.
+        var hasTime = false
         /// When the last attempt's body began, and when it had its outcome.
         var began, ended: ContinuousClock.Instant?
         /// It was counted, once and for all.
