@@ -110,15 +110,11 @@ odi_left odi_queue_leave(od_queue *queue, bool exclusive)
     return leave(queue, exclusive);
 }
 
-/* A queue that is over by now, or in another generation, has nothing to be done for it. */
-void odi_queue_follow_up(od_queue *queue, odi_left left)
+void odi_queue_give_permit(od_queue *queue, bool exclusive)
 {
+    odi_left left = leave(queue, exclusive);
+
     odi_queue_carry_out(queue, left.settlement);
     if (left.over)
         odi_queue_reap(queue);
-}
-
-void odi_queue_give_permit(od_queue *queue, bool exclusive)
-{
-    odi_queue_follow_up(queue, leave(queue, exclusive));
 }

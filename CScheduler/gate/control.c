@@ -217,29 +217,30 @@ uint32_t od_queue_hold(od_queue *queue)
 
 /* The targets' places, `rest`, before the queue's own: it is what keeps its target. All of them
  * before anything follows from it. */
-static void leave_behind(od_queue *each, uint32_t rest, od_queue *queue, bool own)
+static void leave_behind(od_queue *each, uint32_t rest, od_queue *queue, bool own,
+                         const odi_left_place *before)
 {
+    if (rest == 0 && !own) {
+        odi_queue_follow_up(before);
+        return;
+    }
+    bool last = rest == 0;
+    odi_left_place here = {.queue = last ? queue : each, .before = before};
     od_queue *next = rest > 1 ? odi_target_gate(each) : NULL;
-    odi_left left = {0};
 
-    if (rest & 1)
-        left = odi_queue_leave(each, false);
-    if (rest > 1)
-        leave_behind(next, rest >> 1, queue, own);
-    else if (own)
-        odi_queue_give_permit(queue, false);
-    if (rest & 1)
-        odi_queue_follow_up(each, left);
+    if (last || (rest & 1)) {
+        here.left = odi_queue_leave(here.queue, false);
+        before = &here;
+    }
+    if (last)
+        odi_queue_follow_up(before);
+    else
+        leave_behind(next, rest >> 1, queue, own, before);
 }
 
 void od_queue_unhold(od_queue *queue, uint32_t places)
 {
-    bool own = places & 1;
-
-    if (places > 1)
-        leave_behind(odi_target_gate(queue), places >> 1, queue, own);
-    else if (own)
-        odi_queue_give_permit(queue, false);
+    leave_behind(places > 1 ? odi_target_gate(queue) : NULL, places >> 1, queue, places & 1, NULL);
 }
 
 /* ---- cancelling and waiting ---- */

@@ -295,37 +295,33 @@ void odi_target_enter(od_scope *scope)
     }
 }
 
-/* A place that was given up, and what follows from it. */
-typedef struct left_place {
-    od_queue *queue;
-    odi_left left;
-    const struct left_place *before;
-} left_place;
-
-/* First the drainers of all: a notification that stops the pool waits for each that has been called. */
-static void follow_up(const left_place *last)
+/* First the drainers of all: a notification that stops the pool waits for each that has been called.
+ * A queue that is over by now, or in another generation, has nothing to be done for it. */
+void odi_queue_follow_up(const odi_left_place *last)
 {
-    for (const left_place *each = last; each != NULL; each = each->before)
+    for (const odi_left_place *each = last; each != NULL; each = each->before)
         odi_queue_start_drainers(each->queue, each->left.settlement.passes, each->left.settlement.band);
-    for (const left_place *each = last; each != NULL; each = each->before) {
-        odi_left left = each->left;
+    for (const odi_left_place *each = last; each != NULL; each = each->before) {
+        odi_settlement settlement = each->left.settlement;
 
-        left.settlement.passes = 0;
-        odi_queue_follow_up(each->queue, left);
+        settlement.passes = 0;
+        odi_queue_carry_out(each->queue, settlement);
+        if (each->left.over)
+            odi_queue_reap(each->queue);
     }
 }
 
 /* All of them before anything follows from it. The queue's own place last: it is what keeps its
  * target. */
-static void leave(const od_scope *scope, od_queue *each, const left_place *before)
+static void leave(const od_scope *scope, od_queue *each, const odi_left_place *before)
 {
     bool own = each == scope->beyond;
-    left_place here = {.queue = own ? scope->queue : each, .before = before};
+    odi_left_place here = {.queue = own ? scope->queue : each, .before = before};
     od_queue *next = own ? NULL : odi_target_gate(each);
 
     here.left = odi_queue_leave(here.queue, own && scope->exclusive);
     if (own)
-        follow_up(&here);
+        odi_queue_follow_up(&here);
     else
         leave(scope, next, &here);
 }

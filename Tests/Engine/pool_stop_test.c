@@ -763,6 +763,17 @@ static struct {
     atomic_bool stopped;
 } from_notification;
 
+static struct {
+    od_queue *queue;
+    uint32_t places;
+} held;
+
+static void hold_the_queue(void *unused)
+{
+    (void)unused;
+    held.places = od_queue_hold(held.queue);
+}
+
 static void stop_the_pool(void *unused)
 {
     (void)unused;
@@ -770,9 +781,10 @@ static void stop_the_pool(void *unused)
     atomic_store(&from_notification.stopped, true);
 }
 
-/* What a sync's end gives back may be the last that a notification waits for; and its end may have called a drainer
- * of the target, which its thread has in hand. The reserved count is what a drainer leaves that is about to settle. */
-static void leave_a_queue_on_a_queue(void *unused)
+/* What the end of a sync, or of a task's hold, gives back may be the last that a notification waits for; and it may
+ * have called a drainer of the target, which its thread has in hand. The reserved count is what a drainer leaves that
+ * is about to settle. */
+static void leave_a_queue_on_a_queue(void *by_hold)
 {
     od_pool *pool = from_notification.pool = pool_of(1);
     od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target");
@@ -781,10 +793,11 @@ static void leave_a_queue_on_a_queue(void *unused)
     atomic_ullong ran = 0;
     od_scope scope;
 
-    (void)unused;
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    held.queue = queue;
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, by_hold != NULL ? hold_the_queue : count_job, &ran);
     child_expects(od_queue_wait(queue, HANG_NS));
-    od_queue_sync_begin(queue, &scope);
+    if (by_hold == NULL)
+        od_queue_sync_begin(queue, &scope);
     od_queue_async(target, NULL, OD_QUEUE_BAND, count_job, &ran);
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
     child_expects(odi_record_count(record, queue, NULL, 1));
@@ -794,15 +807,24 @@ static void leave_a_queue_on_a_queue(void *unused)
     queue->inbox.reserved = 1;
     queue->inbox.wants = false;
     odi_lock_release(&queue->inbox.lock);
-    od_queue_sync_end(&scope);
+    if (by_hold != NULL)
+        od_queue_unhold(queue, held.places);
+    else
+        od_queue_sync_end(&scope);
     child_expects(atomic_load(&from_notification.stopped));
-    child_expects(atomic_load(&ran) == 2 && from_notification.report.ran == 2);
+    child_expects(atomic_load(&ran) == (by_hold != NULL ? 1 : 2) && from_notification.report.ran == 2);
 }
 
 static void a_notification_of_a_syncs_end_may_stop_the_pool(void **state)
 {
     (void)state;
     assert_child_succeeds(leave_a_queue_on_a_queue, NULL);
+}
+
+static void a_notification_of_a_holds_end_may_stop_the_pool(void **state)
+{
+    (void)state;
+    assert_child_succeeds(leave_a_queue_on_a_queue, &held);
 }
 
 static struct {
@@ -1011,6 +1033,7 @@ int main(void)
         cmocka_unit_test(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncounted),
         cmocka_unit_test(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more),
         cmocka_unit_test(a_notification_of_a_syncs_end_may_stop_the_pool),
+        cmocka_unit_test(a_notification_of_a_holds_end_may_stop_the_pool),
         cmocka_unit_test(a_stopped_pool_starts_no_thread),
         cmocka_unit_test(a_worker_cannot_stop_its_own_pool),
         cmocka_unit_test(of_several_stops_one_does_it_and_all_wait),
