@@ -4,7 +4,18 @@
     internal import Musl
 #endif
 
-extension AppReport {
+extension AppReport: CustomStringConvertible {
+    /// The report in one line: how many tasks, the times of boot and end, the exit code, and ``problems``.
+    public var description: String {
+        var facts = ["\(tasks.count) task\(tasks.count == 1 ? "" : "s")", bootTime.map { "booted in \(milliseconds($0)) ms" } ?? "not booted"]
+        if let endReason {
+            facts.append((endTime.map { "ended in \(milliseconds($0)) ms" } ?? "ending") + " (\(endReason))")
+        }
+        if let exitCode { facts.append("exit code \(exitCode)") }
+        let problems = problems
+        return facts.joined(separator: ", ") + (problems.isEmpty ? "" : ": " + problems.joined(separator: "; "))
+    }
+
     /// The tasks in a table, the critical path, and what else there is to say; for people.
     public var table: String {
         let names = tasks.map { ($0.isCritical ? "* " : "  ") + $0.task }

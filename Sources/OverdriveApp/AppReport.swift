@@ -10,6 +10,7 @@ internal import Synchronization
 
 /// How an app booted and ended: who waited for whom, the critical path, the times, and what was counted.
 ///
+///     print(report)                       // 12 tasks, booted in 8.31 ms, ended in 0.52 ms (SIGTERM came), exit code 0
 ///     print(report.table)
 ///     report.write(to: "/tmp/boot")       // boot.txt, boot.svg, boot.json
 ///

@@ -1,5 +1,8 @@
 /// What a run did.
-public struct BatchReport: Sendable {
+///
+///     print(report)                       // job "thumbnails": finished, 98 of 100 items done, 2 given up, in 1.234 s
+///     print(report.text)
+public struct BatchReport: Sendable, CustomStringConvertible {
     /// How a run came to its end.
     public enum Ending: String, Sendable {
         /// Every item of the shard ended.
@@ -90,6 +93,16 @@ public struct BatchReport: Sendable {
             "\"slowest\":[\(slow.joined(separator: ","))]",
         ]
         return "{\(fields.joined(separator: ","))}"
+    }
+
+    /// The report in one line: how the run ended, and what has become of the items.
+    public var description: String {
+        var facts = ["\(done) of \(items) items done" + (resumed > 0 ? " (\(resumed) of them before)" : "")]
+        if !quarantined.isEmpty { facts.append("\(quarantined.count) given up") }
+        if pending > 0 { facts.append("\(pending) pending") }
+        if !stuck.isEmpty { facts.append("\(stuck.count) of them did not end") }
+        let part = shard == .whole ? "" : ", shard \(shard)"
+        return "job \(JSONText.string(job))\(part): \(ending.rawValue), \(facts.joined(separator: ", ")), in \(JSONText.number(seconds)) s"
     }
 
     /// For people, one fact to a line.

@@ -29,6 +29,27 @@ struct ReportTests {
         #expect(table.contains("a <quick> & \"odd\", b"))
     }
 
+    @Test("is told in one line: before the boot is over, after it, and after the end")
+    func oneLine() async throws {
+        let app = AppTasks.build([AppTask("a") {}])
+        #expect("\(app.report)".hasPrefix("1 task, "))
+        try await app.booted()
+        #expect("\(app.report)".hasPrefix("1 task, booted in ") && "\(app.report)".hasSuffix(" ms"))
+        let line = "\(await app.over())"
+        #expect(line.contains(" ms, ended in ") && line.hasSuffix(" ms (the program asked for it), exit code 0"))
+    }
+
+    @Test("says in its one line what went wrong")
+    func problemsLine() async throws {
+        struct Full: Error, CustomStringConvertible { let description = "the disk is full" }
+        let report = await AppTasks.build([AppTask("c") { throw Full() }, AppTask("d") {}]).ended()
+        #expect("\(report)".hasPrefix("2 tasks, not booted, ended in "))
+        #expect("\(report)".hasSuffix(" ms (the boot failed), exit code 1: the boot failed: \"c\" failed: the disk is full"))
+        let task = AppTask("e") {}
+        let stillborn = await AppTasks.build([task, task]).ended()
+        #expect("\(stillborn)" == "0 tasks, not booted, ended in 0.00 ms (the boot failed), exit code 1: \(stillborn.failure!)")
+    }
+
     @Test("has a trace that is JSON, with a slice for each boot and stop, and an arrow for each dependency")
     func trace() async throws {
         let report = try await report()

@@ -196,6 +196,20 @@ struct BatchJobTests {
         release.signal()
         #expect(report.stuck == [Array("b".utf8)])
         #expect(report.ending == .interrupted)
+        #expect("\(report)".contains(": interrupted, \(report.done) of 3 items done, \(report.pending) pending, 1 of them did not end, in "))
+    }
+
+    @Test("says in its one line which shard it was, and what an earlier run had done")
+    func resumedLine() throws {
+        let scratch = try Scratch()
+        let job = BatchJob(name: "parts", version: "1", count: 10) { _, _ in [] }
+        var options = options(scratch)
+        options.shard = try Shard("1/2")
+        _ = try job.run(options)
+        let report = try job.run(options)
+        let all = report.items
+        #expect(all > 0)
+        #expect("\(report)".hasPrefix("job \"parts\", shard 1/2: finished, \(all) of \(all) items done (\(all) of them before), in "))
     }
 
     /// What had ended when the run gave up was counted, and its outputs were not returned.
@@ -361,6 +375,8 @@ struct BatchJobTests {
         #expect(
             report.json.contains("\"quarantined\":[{\"name\":\"1\",\"attempts\":1,\"error\":\"refused\"}]"))
         #expect(report.text.contains("given up: 1: refused (1 attempts)"))
+        #expect("\(report)".hasPrefix("job \"a \\\"job\\\"\\n\": finished, 2 of 3 items done, 1 given up, in "))
+        #expect("\(report)".hasSuffix(" s"))
     }
 
     @Test("gives a sign of life in the journal while one item takes long")
