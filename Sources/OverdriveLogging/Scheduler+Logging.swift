@@ -7,7 +7,7 @@ extension Scheduler {
     ///
     ///     Scheduler.logWarnings(to: Logger(label: "overdrive"))
     ///
-    /// In place of whoever takes them by ``onWarning(_:)``; `Scheduler.onWarning(nil)` ends it.
+    /// In place of whoever takes them by `Scheduler.onWarning(_:)`; `Scheduler.onWarning(nil)` ends it.
     ///
     /// - Parameters:
     ///   - logger: Where they go, each as one sentence. Its handler must not wait for closures of a scheduler.

@@ -28,14 +28,17 @@ public struct TaskLogging: TaskObserver {
         (self.logger, self.level, self.failureLevel) = (logger, level, failureLevel)
     }
 
+    /// Logs that the task starts.
     public func taskDidStartExecution<T>(_ task: Task<T>) {
         logger.log(level: level, "task starts", metadata: metadata(of: task, duration: nil))
     }
 
+    /// Logs that an attempt has failed and another will follow.
     public func taskDidRetry<T>(_ task: Task<T>) {
         logger.log(level: level, "task failed and will be attempted again", metadata: metadata(of: task, duration: nil))
     }
 
+    /// Logs how the task ended, and after how long where it is timed.
     public func taskDidFinishExecution<T>(_ task: Task<T>) {
         switch task.result {
         case .failure(let error) where !(error is CancellationError):
