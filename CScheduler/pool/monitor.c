@@ -227,7 +227,9 @@ static bool tick(odi_team *team)
     odi_lock_release(&team->lock);
     notice_a_stall(team->pool, count, work_waits);
     if (work_waits) {
-        odi_team_publish(team, &team->sites[0]);
+        /* Not for forks alone that nobody may come to, as external threads keep the team full. */
+        if (odi_team_seems_to_have_work(team))
+            odi_team_publish(team, &team->sites[0]);
         see_to_what_is_due(team);
     }
     team->refresh(team);

@@ -231,6 +231,27 @@ static void an_external_thread_that_blocks_is_noticed(void **state)
     check_blocked_external(false);
 }
 
+/* Every look of the monitor had a worker started or woken for the forks, which it may not take while the external
+ * thread computes. */
+static void a_computing_external_thread_has_no_worker_called_for_its_forks(void **state)
+{
+    (void)state;
+    od_pool *pool = pool_of(1);
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_fork_slot *branch = od_fork(no_job, NULL);
+    for (int64_t until = odi_clock_after(MILLISECONDS(50)); odi_clock_now() < until;)
+        ;
+    bool looks = !(odi_load_relaxed(&pool->team.attention) & ODI_MONITOR_OFF); /* relaxed: this thread armed it */
+    uint64_t threads = metrics_of(pool).threads_started;
+    od_join(branch, no_job, NULL);
+    od_forks_leave(&scope);
+    assert_true(looks);
+    assert_int_equal(threads, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static void an_external_thread_that_says_that_it_blocks_makes_room(void **state)
 {
     (void)state;
@@ -473,6 +494,7 @@ int main(void)
         cmocka_unit_test(an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
         cmocka_unit_test(an_external_thread_that_blocks_is_noticed),
+        cmocka_unit_test(a_computing_external_thread_has_no_worker_called_for_its_forks),
         cmocka_unit_test(an_external_thread_that_says_that_it_blocks_makes_room),
         cmocka_unit_test(a_stop_starts_no_workers_for_an_external_threads_branch),
         cmocka_unit_test(a_pool_that_is_freed_under_its_external_thread_says_so),

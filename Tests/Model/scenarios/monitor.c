@@ -28,6 +28,11 @@ bool odi_team_has_work(odi_team *team)
     return odi_load_relaxed(&work);
 }
 
+bool odi_team_seems_to_have_work(odi_team *team)
+{
+    return odi_team_has_work(team);
+}
+
 /* Somebody has seen it: the monitor may go. */
 static void see(odi_team *team)
 {
