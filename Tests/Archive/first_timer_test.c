@@ -20,12 +20,11 @@ static void over(void *unused)
     atomic_fetch_add(&ends, 1);
 }
 
-static void the_first_timer_of_a_program_linked_from_an_archive_calls(void **state)
+TEST(the_first_timer_of_a_program_linked_from_an_archive_calls)
 {
     od_pool *pool;
     od_timer_options options = {.delay_ns = 1000, .call = call, .over = over};
 
-    (void)state;
     assert_int_equal(od_pool_create(&(od_pool_options){.workers = 1}, &pool, NULL, 0), OD_OK);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "archive");
     od_timer *timer = od_timer_create(queue, &options);
@@ -38,10 +37,4 @@ static void the_first_timer_of_a_program_linked_from_an_archive_calls(void **sta
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_timer_of_a_program_linked_from_an_archive_calls),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

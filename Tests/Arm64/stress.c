@@ -41,13 +41,12 @@ static void *submitter(void *first)
     return NULL;
 }
 
-static void each_job_runs_once(void **state)
+TEST(each_job_runs_once)
 {
     od_pool_options options;
     pthread_t threads[SUBMITTERS];
     od_stop_report report;
 
-    (void)state;
     od_pool_options_init(&options);
     options.workers = 3;
     assert_int_equal(od_pool_create(&options, &pool, NULL, 0), OD_OK);
@@ -67,8 +66,6 @@ static void each_job_runs_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_job_runs_once)};
-
     watchdog_allow(200, "arm64 stress", "the same program");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed(__FILE__, NULL, NULL);
 }

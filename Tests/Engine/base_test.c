@@ -10,9 +10,8 @@
 #include "base/invariant.h"
 #include "base/rng.h"
 
-static void every_seed_gives_a_state_that_moves(void **state)
+TEST(every_seed_gives_a_state_that_moves)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 1000; seed++) {
         uint64_t word = odi_rng_seed(seed), before = word;
 
@@ -25,9 +24,8 @@ static void every_seed_gives_a_state_that_moves(void **state)
     assert_true(wrapped != 0);
 }
 
-static void numbers_below_a_bound_stay_below_and_all_occur(void **state)
+TEST(numbers_below_a_bound_stay_below_and_all_occur)
 {
-    (void)state;
     for (uint32_t bound = 1; bound <= 64; bound++) {
         uint64_t word = odi_rng_seed(bound), seen = 0;
 
@@ -41,13 +39,12 @@ static void numbers_below_a_bound_stay_below_and_all_occur(void **state)
     }
 }
 
-static void numbers_below_a_bound_are_spread_evenly(void **state)
+TEST(numbers_below_a_bound_are_spread_evenly)
 {
     enum { BOUND = 10, DRAWS = 100000 };
     uint64_t word = odi_rng_seed(7);
     int count[BOUND] = {0};
 
-    (void)state;
     for (int i = 0; i < DRAWS; i++)
         count[odi_rng_below(&word, BOUND)]++;
     for (int i = 0; i < BOUND; i++)
@@ -60,9 +57,8 @@ static void trap(void *unused)
     odi_trap("odi_example(): %s is %d", "the number", 42);
 }
 
-static void a_trap_says_one_sentence_and_aborts(void **state)
+TEST(a_trap_says_one_sentence_and_aborts)
 {
-    (void)state;
     outcome it = in_a_child(trap, NULL, 30);
     assert_non_null(strstr(it.said, "overdrive: odi_example(): the number is 42\n"));
     assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGABRT);
@@ -79,9 +75,8 @@ static void warn_at_length(void *unused)
     odi_warn("short");
 }
 
-static void a_sentence_that_is_too_long_is_cut_and_still_ends_the_line(void **state)
+TEST(a_sentence_that_is_too_long_is_cut_and_still_ends_the_line)
 {
-    (void)state;
     outcome it = in_a_child(warn_at_length, NULL, 30);
     char *end = strchr(it.said, '\n');
 
@@ -98,9 +93,8 @@ static void warn_into_the_void(void *unused)
     odi_warn("nobody hears this");
 }
 
-static void a_closed_stderr_is_no_reason_to_die(void **state)
+TEST(a_closed_stderr_is_no_reason_to_die)
 {
-    (void)state;
     assert_child_succeeds(warn_into_the_void, NULL);
 }
 
@@ -110,13 +104,12 @@ static void break_an_invariant(void *unused)
     odi_invariant(1 + 1 == 3);
 }
 
-static void a_broken_invariant_names_its_condition(void **state)
+TEST(a_broken_invariant_names_its_condition)
 {
-    (void)state;
     assert_child_traps(break_an_invariant, NULL, "1 + 1 == 3");
 }
 
-static void every_edge_has_its_own_number_and_a_sentence(void **state)
+TEST(every_edge_has_its_own_number_and_a_sentence)
 {
     static const struct {
         int number;
@@ -127,18 +120,16 @@ static void every_edge_has_its_own_number_and_a_sentence(void **state)
 #undef ENTRY
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         assert_int_equal(edges[i].number, i + 1);
         assert_true(strlen(edges[i].sentence) > 10);
     }
 }
 
-static void read_modify_writes_return_the_value_before(void **state)
+TEST(read_modify_writes_return_the_value_before)
 {
     odi_atomic(uint32_t) word;
 
-    (void)state;
     odi_store_relaxed(&word, 5);
     assert_int_equal(odi_add_relaxed(&word, 2), 5);
     assert_int_equal(odi_or_relaxed(&word, 8), 7);
@@ -188,39 +179,19 @@ static void read_behind_a_release_fence(void *argument)
     pthread_join(writer, NULL);
 }
 
-static void a_release_fence_in_a_reader_hides_no_race_from_the_sanitizer(void **state)
+TEST(a_release_fence_in_a_reader_hides_no_race_from_the_sanitizer)
 {
     meeting untold = {0};
 
-    (void)state;
     assert_child_traps(read_behind_a_release_fence, &untold, "data race");
 }
 
-static void what_the_sanitizer_is_told_on_the_word_is_ordered(void **state)
+TEST(what_the_sanitizer_is_told_on_the_word_is_ordered)
 {
     meeting told = {.told = true};
 
-    (void)state;
     assert_child_succeeds(read_behind_a_release_fence, &told);
 }
 #endif
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_seed_gives_a_state_that_moves),
-        cmocka_unit_test(numbers_below_a_bound_stay_below_and_all_occur),
-        cmocka_unit_test(numbers_below_a_bound_are_spread_evenly),
-        cmocka_unit_test(a_trap_says_one_sentence_and_aborts),
-        cmocka_unit_test(a_sentence_that_is_too_long_is_cut_and_still_ends_the_line),
-        cmocka_unit_test(a_closed_stderr_is_no_reason_to_die),
-        cmocka_unit_test(a_broken_invariant_names_its_condition),
-        cmocka_unit_test(every_edge_has_its_own_number_and_a_sentence),
-        cmocka_unit_test(read_modify_writes_return_the_value_before),
-#ifdef ODI_TSAN
-        cmocka_unit_test(a_release_fence_in_a_reader_hides_no_race_from_the_sanitizer),
-        cmocka_unit_test(what_the_sanitizer_is_told_on_the_word_is_ordered),
-#endif
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

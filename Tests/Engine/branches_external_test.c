@@ -11,9 +11,8 @@ CHILDREN_MAY_START_THREADS
 
 /* ---- by forking ---- */
 
-static void a_thread_that_forks_becomes_an_external_thread_of_the_default_pool(void **state)
+TEST(a_thread_that_forks_becomes_an_external_thread_of_the_default_pool)
 {
-    (void)state;
     assert_null(od_forks_self);
     assert_int_equal(fib(FIB_N), FIB);
     assert_null(od_forks_self); /* it has left */
@@ -39,9 +38,8 @@ static void fork_in_the_branch(void *unused)
     own_root.left += od_forks_self != before;
 }
 
-static void an_external_thread_stays_while_it_runs_its_own_roots_branch(void **state)
+TEST(an_external_thread_stays_while_it_runs_its_own_roots_branch)
 {
-    (void)state;
     memset(&own_root, 0, sizeof own_root);
     own_root.external = pthread_self();
     for (int round = 0; round < 100000 && own_root.here < 100; round++) {
@@ -119,11 +117,10 @@ static void *hold_a_branch_back(void *unused)
 
 /* It is its external thread's, which runs it when nobody else does: a stop that looked for it would start one worker
  * after another for it, none of which may have it. */
-static void a_stop_starts_no_workers_for_an_external_threads_branch(void **state)
+TEST(a_stop_starts_no_workers_for_an_external_threads_branch)
 {
     pthread_t external;
 
-    (void)state;
     for (int round = 0; round < 20; round++) {
         memset(&room, 0, sizeof room);
         room.pool = pool_without_monitor(1);
@@ -182,15 +179,13 @@ static void check_room(int workers, bool joins)
     assert_int_equal(od_pool_free(room.pool), OD_OK);
 }
 
-static void an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back(void **state)
+TEST(an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back)
 {
-    (void)state;
     check_room(2, false);
 }
 
-static void an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back(void **state)
+TEST(an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back)
 {
-    (void)state;
     check_room(3, true);
 }
 
@@ -225,17 +220,15 @@ static void check_blocked_external(bool says_so)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void an_external_thread_that_blocks_is_noticed(void **state)
+TEST(an_external_thread_that_blocks_is_noticed)
 {
-    (void)state;
     check_blocked_external(false);
 }
 
 /* Every look of the monitor had a worker started or woken for the forks, which it may not take while the external
  * thread computes. */
-static void a_computing_external_thread_has_no_worker_called_for_its_forks(void **state)
+TEST(a_computing_external_thread_has_no_worker_called_for_its_forks)
 {
-    (void)state;
     od_pool *pool = pool_of(1);
     od_fork_scope scope;
 
@@ -252,9 +245,8 @@ static void a_computing_external_thread_has_no_worker_called_for_its_forks(void 
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void an_external_thread_that_says_that_it_blocks_makes_room(void **state)
+TEST(an_external_thread_that_says_that_it_blocks_makes_room)
 {
-    (void)state;
     check_blocked_external(true);
 }
 
@@ -268,9 +260,8 @@ static void free_under_an_external(void *unused)
     od_pool_free(pool);
 }
 
-static void a_pool_that_is_freed_under_its_external_thread_says_so(void **state)
+TEST(a_pool_that_is_freed_under_its_external_thread_says_so)
 {
-    (void)state;
     outcome it = in_a_child(free_under_an_external, NULL, 30);
 
     assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGABRT);
@@ -289,11 +280,10 @@ static od_pool *pool_without_places(void)
 }
 
 /* Behind the last of them stands whether forks are held back. */
-static void metrics_are_of_the_places_and_nothing_behind_them(void **state)
+TEST(metrics_are_of_the_places_and_nothing_behind_them)
 {
     od_pool *pool = pool_without_places();
 
-    (void)state;
     odi_store_relaxed(&pool->team.held_back, true); /* relaxed: nobody else is there */
     assert_int_equal(metrics_of(pool).forks_stolen, 0);
     odi_store_relaxed(&pool->team.held_back, false); /* relaxed, and below: as above */
@@ -301,9 +291,8 @@ static void metrics_are_of_the_places_and_nothing_behind_them(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void a_scope_without_room_lasts_until_it_is_left(void **state)
+TEST(a_scope_without_room_lasts_until_it_is_left)
 {
-    (void)state;
     od_pool *pool = pool_without_places();
     od_fork_scope scope, inner;
     int looks = 0;
@@ -333,9 +322,8 @@ static void child_goes_on(void *unused)
     child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
 }
 
-static void a_forked_child_forks_branches_of_its_own(void **state)
+TEST(a_forked_child_forks_branches_of_its_own)
 {
-    (void)state;
     assert_int_equal(fib(FIB_N), FIB);
     assert_int_equal(in_a_child(child_goes_on, NULL, 30).status, 0);
 }
@@ -387,9 +375,8 @@ static void fork_where_the_parent_did(void *unused)
     child_expects(atomic_load(&theirs.in_child) == 0);
 }
 
-static void a_forked_child_runs_no_forks_of_its_parents_external_threads(void **state)
+TEST(a_forked_child_runs_no_forks_of_its_parents_external_threads)
 {
-    (void)state;
     pthread_t external;
 
     memset(&theirs, 0, sizeof theirs);
@@ -431,9 +418,8 @@ static void go_back_in_a_child(void *raw)
     child_expects(atomic_load(&room.over) == 1);
 }
 
-static void a_child_comes_back_from_a_scope_within_a_scope(void **state)
+TEST(a_child_comes_back_from_a_scope_within_a_scope)
 {
-    (void)state;
     od_fork_scope outer, inner;
     od_pool *other = pool_of(1);
 
@@ -470,9 +456,8 @@ static void be_an_external_again(void *unused)
 
 /* Found by reading: the number was forgotten only where a pool was left, and a monitor that asks for the
  * parent's takes a computing external thread for blocked. */
-static void a_forked_child_knows_its_own_thread_though_no_pool_was_left(void **state)
+TEST(a_forked_child_knows_its_own_thread_though_no_pool_was_left)
 {
-    (void)state;
     od_fork_scope scope;
     od_pool *pool = pool_of(1);
 
@@ -485,24 +470,4 @@ static void a_forked_child_knows_its_own_thread_though_no_pool_was_left(void **s
     assert_int_equal(it.status, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forked_child_knows_its_own_thread_though_no_pool_was_left),
-        cmocka_unit_test(a_thread_that_forks_becomes_an_external_thread_of_the_default_pool),
-        cmocka_unit_test(an_external_thread_stays_while_it_runs_its_own_roots_branch),
-        cmocka_unit_test(an_external_thread_that_leaves_wakes_a_worker_for_forks_that_were_held_back),
-        cmocka_unit_test(an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were_held_back),
-        cmocka_unit_test(an_external_thread_that_blocks_is_noticed),
-        cmocka_unit_test(a_computing_external_thread_has_no_worker_called_for_its_forks),
-        cmocka_unit_test(an_external_thread_that_says_that_it_blocks_makes_room),
-        cmocka_unit_test(a_stop_starts_no_workers_for_an_external_threads_branch),
-        cmocka_unit_test(a_pool_that_is_freed_under_its_external_thread_says_so),
-        cmocka_unit_test(metrics_are_of_the_places_and_nothing_behind_them),
-        cmocka_unit_test(a_scope_without_room_lasts_until_it_is_left),
-        cmocka_unit_test(a_child_comes_back_from_a_scope_within_a_scope),
-        cmocka_unit_test(a_forked_child_forks_branches_of_its_own),
-        cmocka_unit_test(a_forked_child_runs_no_forks_of_its_parents_external_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

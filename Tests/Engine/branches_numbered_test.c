@@ -49,9 +49,8 @@ static long sum_alone(long path, int depth)
     return sum;
 }
 
-static void each_branch_is_told_its_number(void **state)
+TEST(each_branch_is_told_its_number)
 {
-    (void)state;
     for (int workers = 1; workers <= 4; workers *= 2) {
         od_pool *pool = pool_of(workers);
         od_fork_scope scope;
@@ -79,9 +78,8 @@ static void note_number(void *unused, uint32_t number)
     atomic_fetch_add(&taken.began[number], 1);
 }
 
-static void a_thief_takes_the_first_number(void **state)
+TEST(a_thief_takes_the_first_number)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_fork_slot *branches[2];
     od_fork_scope scope;
@@ -104,18 +102,16 @@ static void a_thief_takes_the_first_number(void **state)
 
 /* ---- who has no stack of forks ---- */
 
-static void a_thread_that_forks_numbers_becomes_an_external_thread_of_the_default_pool(void **state)
+TEST(a_thread_that_forks_numbers_becomes_an_external_thread_of_the_default_pool)
 {
-    (void)state;
     assert_null(od_forks_self);
     assert_int_equal(sum_below(1, 4), sum_alone(1, 4));
     assert_null(od_forks_self); /* it has left */
 }
 
 /* Found by reading: it had left before its root's result was read, and the next external thread's forks lay there. */
-static void an_external_thread_stays_until_its_roots_result_is_read(void **state)
+TEST(an_external_thread_stays_until_its_roots_result_is_read)
 {
-    (void)state;
     memset(&taken, 0, sizeof taken);
     taken.owner = pthread_self();
     od_fork_slot *branch = od_fork_numbered(note_number, NULL, 0);
@@ -128,9 +124,8 @@ static void an_external_thread_stays_until_its_roots_result_is_read(void **state
 }
 
 /* A slot for all of them has no room for their results: they wait for their joins. */
-static void branches_that_nobody_may_take_run_when_they_are_joined(void **state)
+TEST(branches_that_nobody_may_take_run_when_they_are_joined)
 {
-    (void)state;
     od_pool *pool = pool_of(1);
     od_fork_slot *branches[3];
     od_fork_scope scope;
@@ -155,14 +150,4 @@ static void branches_that_nobody_may_take_run_when_they_are_joined(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_branch_is_told_its_number),
-        cmocka_unit_test(a_thief_takes_the_first_number),
-        cmocka_unit_test(a_thread_that_forks_numbers_becomes_an_external_thread_of_the_default_pool),
-        cmocka_unit_test(an_external_thread_stays_until_its_roots_result_is_read),
-        cmocka_unit_test(branches_that_nobody_may_take_run_when_they_are_joined),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

@@ -10,9 +10,8 @@ CHILDREN_MAY_START_THREADS
 
 /* ---- answers ---- */
 
-static void external_threads_and_workers_get_the_right_answer(void **state)
+TEST(external_threads_and_workers_get_the_right_answer)
 {
-    (void)state;
     for (int workers = 1; workers <= 16; workers *= 2) {
         od_pool *pool = pool_of(workers);
         od_fork_scope scope;
@@ -45,9 +44,8 @@ static void *be_an_external(void *raw)
     return (void *)right;
 }
 
-static void many_external_threads_share_a_pool(void **state)
+TEST(many_external_threads_share_a_pool)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     pthread_t externals[8];
     void *right;
@@ -103,9 +101,8 @@ static void *be_a_watched_external(void *pool)
 }
 
 /* Whoever ran it: a worker that was idle, a joiner that waited, an external thread. */
-static void a_fork_that_ran_elsewhere_is_counted_once(void **state)
+TEST(a_fork_that_ran_elsewhere_is_counted_once)
 {
-    (void)state;
     od_pool *pool = pool_of(4);
     od_fork_scope scope;
 
@@ -170,9 +167,8 @@ static void hold_and_join(void *unused)
 }
 
 /* The shape of a deadlock that a pool which runs anything while it waits has (rayon #592). */
-static void a_joiner_that_holds_a_lock_runs_no_stranger(void **state)
+TEST(a_joiner_that_holds_a_lock_runs_no_stranger)
 {
-    (void)state;
     od_pool *pool = pool_of(3);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "holders");
     enum { TIMES = UNLESS_SANITIZED(500, 100) };
@@ -213,9 +209,8 @@ static void go_deep(void *counter)
     (void)deep(DEEP, counter);
 }
 
-static void forks_nest_as_deep_as_the_stack(void **state)
+TEST(forks_nest_as_deep_as_the_stack)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "deep");
     atomic_int counter = 0;
@@ -254,9 +249,9 @@ static void use_up_a_stack(void *unused)
     odi_clock_sleep(HANG_NS);
 }
 
-static void a_stack_that_is_used_up_says_so(void **state)
+/* First, and the next: the handler is installed once, and cmocka installs its own for each test. */
+TEST_FIRST(a_stack_that_is_used_up_says_so, NULL, NULL)
 {
-    (void)state;
     outcome it = in_a_child(use_up_a_stack, NULL, 30);
 
     if (!SANITIZED) { /* sanitizers report stack overflows themselves */
@@ -284,9 +279,8 @@ static void use_up_the_slots(void *unused)
     odi_clock_sleep(HANG_NS);
 }
 
-static void a_stack_of_forks_that_is_used_up_says_so(void **state)
+TEST_FIRST(a_stack_of_forks_that_is_used_up_says_so, NULL, NULL)
 {
-    (void)state;
     outcome it = in_a_child(use_up_the_slots, NULL, 30);
 
     if (!SANITIZED) { /* sanitizers report faults themselves */
@@ -307,9 +301,8 @@ static void look_at_work(void *word)
     atomic_fetch_add(&elsewhere, !pthread_equal(owner_thread, pthread_self()));
 }
 
-static void a_stolen_branch_works_for_its_owners_work(void **state)
+TEST(a_stolen_branch_works_for_its_owners_work)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_fork_scope scope;
     int word, rounds = 0;
@@ -340,9 +333,8 @@ static void look_at_inner_work(void *word)
 }
 
 /* Work that the owner begins above its root: once a thief took what was forked there for the root's. */
-static void a_stolen_branch_inherits_what_began_above_the_root(void **state)
+TEST(a_stolen_branch_inherits_what_began_above_the_root)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_fork_scope scope;
     int outer_word, inner_word, rounds = 0;
@@ -390,9 +382,8 @@ static void nest_work(int level)
     od_work_leave(outer);
 }
 
-static void a_stolen_branch_inherits_work_however_deep_it_is_nested(void **state)
+TEST(a_stolen_branch_inherits_work_however_deep_it_is_nested)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_fork_scope scope;
 
@@ -424,9 +415,8 @@ static void without_membarrier(void *unused)
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
-static void forks_need_no_membarrier(void **state)
+TEST(forks_need_no_membarrier)
 {
-    (void)state;
     assert_int_equal(in_a_child(without_membarrier, NULL, 60).status, 0);
 }
 
@@ -451,28 +441,9 @@ static void ask_whether_wanted(void *unused)
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
-static void without_membarrier_loops_are_divided_only_where_somebody_asks(void **state)
+TEST(without_membarrier_loops_are_divided_only_where_somebody_asks)
 {
-    (void)state;
     assert_int_equal(in_a_child(ask_whether_wanted, NULL, 60).status, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        /* First: the handler is installed once, and cmocka installs its own for each test. */
-        cmocka_unit_test(a_stack_that_is_used_up_says_so),
-        cmocka_unit_test(a_stack_of_forks_that_is_used_up_says_so),
-        cmocka_unit_test(forks_need_no_membarrier),
-        cmocka_unit_test(without_membarrier_loops_are_divided_only_where_somebody_asks),
-        cmocka_unit_test(external_threads_and_workers_get_the_right_answer),
-        cmocka_unit_test(many_external_threads_share_a_pool),
-        cmocka_unit_test(a_fork_that_ran_elsewhere_is_counted_once),
-        cmocka_unit_test(a_joiner_that_holds_a_lock_runs_no_stranger),
-        cmocka_unit_test(forks_nest_as_deep_as_the_stack),
-        cmocka_unit_test(a_stolen_branch_works_for_its_owners_work),
-        cmocka_unit_test(a_stolen_branch_inherits_what_began_above_the_root),
-        cmocka_unit_test(a_stolen_branch_inherits_work_however_deep_it_is_nested),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

@@ -76,15 +76,13 @@ static void check_above(bool reads)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void forks_above_a_long_leaf_are_taken(void **state)
+TEST(forks_above_a_long_leaf_are_taken)
 {
-    (void)state;
     check_above(false);
 }
 
-static void forks_above_a_blocked_leaf_are_taken(void **state)
+TEST(forks_above_a_blocked_leaf_are_taken)
 {
-    (void)state;
     check_above(true);
 }
 
@@ -112,9 +110,8 @@ static void fork_now_and_later(void *pool)
     od_join(root, note_done, (void *)0);
 }
 
-static void a_sleeper_is_woken_for_a_fork_that_comes_later(void **state)
+TEST(a_sleeper_is_woken_for_a_fork_that_comes_later)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "later");
 
@@ -168,9 +165,8 @@ static void be_awake(void *unused)
     (void)COMES_TRUE(atomic_load(&second.awake) == 3);
 }
 
-static void a_second_sleeper_is_woken_when_the_first_stays_in_its_branch(void **state)
+TEST(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch)
 {
-    (void)state;
     od_pool *pool = pool_of(3);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "second");
 
@@ -206,9 +202,8 @@ static void fork_for_another(void *raw)
 }
 
 /* A worker's stack of the least size holds forks as well. */
-static void workers_with_small_stacks_share_their_forks(void **state)
+TEST(workers_with_small_stacks_share_their_forks)
 {
-    (void)state;
     od_pool_options options;
     od_pool *pool;
     char message[256];
@@ -271,9 +266,8 @@ static void have_stolen(od_pool *pool, od_queue *queue, int slot)
 }
 
 /* What a worker did for others' forks is not taken for progress of the job that it blocks in. */
-static void a_worker_that_has_stolen_forks_is_noticed_when_it_blocks(void **state)
+TEST(a_worker_that_has_stolen_forks_is_noticed_when_it_blocks)
 {
-    (void)state;
     od_pool *pool = pool_of(2);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "blocking");
     gate door = {0};
@@ -317,9 +311,8 @@ static void *hold_the_claim(void *unused)
 
 /* Found by reading: it yielded again and again, and under a real-time priority a thief of a lower
  * one never came to its next instruction. */
-static void an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split(void **state)
+TEST(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split)
 {
-    (void)state;
     od_pool *pool = lone_worker();
     gate door = {0};
     od_fork_scope scope;
@@ -344,16 +337,4 @@ static void an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split(void *
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forks_above_a_long_leaf_are_taken),
-        cmocka_unit_test(forks_above_a_blocked_leaf_are_taken),
-        cmocka_unit_test(a_sleeper_is_woken_for_a_fork_that_comes_later),
-        cmocka_unit_test(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch),
-        cmocka_unit_test(workers_with_small_stacks_share_their_forks),
-        cmocka_unit_test(a_worker_that_has_stolen_forks_is_noticed_when_it_blocks),
-        cmocka_unit_test(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

@@ -49,9 +49,8 @@ static void a_circle_of(void *raw)
         pthread_join(threads[i], NULL);
 }
 
-static void a_circle_is_named(void **state)
+TEST(a_circle_is_named)
 {
-    (void)state;
     for (intptr_t count = 2; count <= MOST; count++) {
         outcome it = in_a_child(a_circle_of, (void *)count, 60);
 
@@ -94,12 +93,11 @@ static void climb_job(void *raw)
     climb(raw);
 }
 
-static void who_only_waits_in_one_direction_goes_on(void **state)
+TEST(who_only_waits_in_one_direction_goes_on)
 {
     od_pool *pool = pool_of(2);
     pthread_t threads[CLIMBERS];
 
-    (void)state;
     for (int i = 0; i < MOST; i++)
         circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "up");
     atomic_store(&circle.inside, 0);
@@ -115,11 +113,4 @@ static void who_only_waits_in_one_direction_goes_on(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_circle_is_named),
-        cmocka_unit_test(who_only_waits_in_one_direction_goes_on),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -49,9 +49,8 @@ static void tear_down_queues(void)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void a_child_of_an_unused_pool_can_use_it(void **state)
+TEST(a_child_of_an_unused_pool_can_use_it)
 {
-    (void)state;
     set_up_queues();
     assert_child_succeeds(use_everything, NULL);
     tear_down_queues();
@@ -74,9 +73,8 @@ static void expect_first_places(void *unused)
 }
 
 /* Who benched in the parent and gave its place to another is in no child. */
-static void a_childs_workers_have_the_places_that_they_would_have_at_first(void **state)
+TEST(a_childs_workers_have_the_places_that_they_would_have_at_first)
 {
-    (void)state;
     set_up_queues();
     give_two_places_away();
     assert_child_succeeds(expect_first_places, NULL);
@@ -84,9 +82,8 @@ static void a_childs_workers_have_the_places_that_they_would_have_at_first(void 
     tear_down_queues();
 }
 
-static void a_child_of_a_used_pool_can_use_it(void **state)
+TEST(a_child_of_a_used_pool_can_use_it)
 {
-    (void)state;
     set_up_queues();
     use_everything(NULL);
     assert_child_succeeds(use_everything, NULL);
@@ -106,9 +103,8 @@ static void make_a_pool(void *unused)
     child_expects(od_pool_free(own) == OD_OK);
 }
 
-static void a_child_can_make_and_free_pools_of_its_own(void **state)
+TEST(a_child_can_make_and_free_pools_of_its_own)
 {
-    (void)state;
     set_up_queues();
     use_everything(NULL);
     assert_child_succeeds(make_a_pool, NULL);
@@ -134,9 +130,8 @@ static void grow_and_free(void *unused)
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
-static void a_child_can_free_a_pool_whose_deques_grew_in_it(void **state)
+TEST(a_child_can_free_a_pool_whose_deques_grew_in_it)
 {
-    (void)state;
     set_up_queues();
     use_everything(NULL);
     assert_child_succeeds(grow_and_free, NULL);
@@ -150,12 +145,11 @@ static void use_everything_and_run_none_of(void *parents_jobs)
     child_expects(atomic_load((atomic_ullong *)parents_jobs) == 0);
 }
 
-static void what_waited_is_the_parents(void **state)
+TEST(what_waited_is_the_parents)
 {
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     set_up_queues();
     od_group *group = od_group_create();
     od_queue_async(serial, group, OD_QUEUE_BAND, gate_job, &door);
@@ -182,11 +176,10 @@ static void empty_the_parents_group(void *counter)
     child_expects(atomic_load((atomic_ullong *)counter) == 0);
 }
 
-static void a_child_makes_none_of_its_parents_notifications(void **state)
+TEST(a_child_makes_none_of_its_parents_notifications)
 {
     atomic_ullong notified = 0;
 
-    (void)state;
     set_up_queues();
     parents_group = od_group_create();
     od_group_enter(parents_group);
@@ -208,9 +201,8 @@ static void fork_in_a_job(void *unused)
     atomic_store(&forked_inside, true);
 }
 
-static void a_job_may_fork(void **state)
+TEST(a_job_may_fork)
 {
-    (void)state;
     set_up_queues();
     od_queue_async(open_queue, NULL, OD_QUEUE_BAND, fork_in_a_job, NULL);
     assert_comes_true(atomic_load(&forked_inside));
@@ -262,9 +254,8 @@ static void assert_the_child_ended(void)
 enum { NOTHING_FOLLOWS, A_JOB_OF_A_QUEUE, A_JOB_OF_THE_POOL, FOLLOWERS };
 
 /* The child ran the parent's next job, or looked for one for ever. */
-static void who_forks_in_a_notification_leaves_the_next_job_to_the_parent(void **state)
+TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
 {
-    (void)state;
     if (UNDER_TSAN)
         skip(); /* in a child it cannot end a thread */
     forker.parent = getpid();
@@ -306,11 +297,10 @@ static void fork_in_the_delivery(void *unused, od_timer *timer)
 }
 
 /* The child went on with the search in which its parent's worker had fired the timer. */
-static void who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent(void **state)
+TEST(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent)
 {
     od_timer_options options = {.delay_ns = MILLISECONDS(5), .call = call_nothing};
 
-    (void)state;
     if (UNDER_TSAN)
         skip(); /* as above */
     forker.parent = getpid();
@@ -335,9 +325,8 @@ static void fork_again(void *unused)
     use_everything(NULL);
 }
 
-static void a_child_may_fork(void **state)
+TEST(a_child_may_fork)
 {
-    (void)state;
     set_up_queues();
     use_everything(NULL);
     assert_child_succeeds(fork_again, NULL);
@@ -373,11 +362,10 @@ static void *load(void *unused)
     return NULL;
 }
 
-static void forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent(void **state)
+TEST(forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent)
 {
     pthread_t threads[2];
 
-    (void)state;
     set_up_queues();
     atomic_store(&load_on, true);
     for (int i = 0; i < 2; i++)
@@ -408,9 +396,8 @@ static void use_the_chains(void *unused)
 }
 
 /* Found by reading: a thread that is not here any more had them half changed. */
-static void a_child_takes_over_no_chain_that_was_changing(void **state)
+TEST(a_child_takes_over_no_chain_that_was_changing)
 {
-    (void)state;
     set_up_queues();
     chained = od_group_create();
     for (int band = OD_BAND_USER_INTERACTIVE; band <= OD_BAND_UTILITY; band++)
@@ -432,22 +419,4 @@ static void a_child_takes_over_no_chain_that_was_changing(void **state)
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_of_an_unused_pool_can_use_it),
-        cmocka_unit_test(a_child_of_a_used_pool_can_use_it),
-        cmocka_unit_test(a_childs_workers_have_the_places_that_they_would_have_at_first),
-        cmocka_unit_test(a_child_can_make_and_free_pools_of_its_own),
-        cmocka_unit_test(a_child_can_free_a_pool_whose_deques_grew_in_it),
-        cmocka_unit_test(what_waited_is_the_parents),
-        cmocka_unit_test(a_child_makes_none_of_its_parents_notifications),
-        cmocka_unit_test(a_job_may_fork),
-        cmocka_unit_test(who_forks_in_a_notification_leaves_the_next_job_to_the_parent),
-        cmocka_unit_test(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent),
-        cmocka_unit_test(a_child_may_fork),
-        cmocka_unit_test(a_child_takes_over_no_chain_that_was_changing),
-        cmocka_unit_test(forks_under_load_neither_hang_nor_crash_nor_disturb_the_parent),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

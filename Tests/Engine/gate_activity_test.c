@@ -9,9 +9,8 @@
 
 /* ---- inactive ---- */
 
-static void an_inactive_queue_starts_nothing_until_it_is_activated(void **state)
+QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         od_queue *queue = inactive_queue(widths[i], "state");
         atomic_ullong ran = 0;
@@ -35,12 +34,11 @@ static void an_inactive_queue_starts_nothing_until_it_is_activated(void **state)
     }
 }
 
-static void suspensions_count_beside_being_inactive(void **state)
+QUEUE_TEST(suspensions_count_beside_being_inactive)
 {
     od_queue *queue = inactive_queue(OD_UNLIMITED, "state");
     atomic_ullong ran = 0;
 
-    (void)state;
     add(queue, count_job, &ran);
     od_queue_suspend(queue);
     od_queue_activate(queue);
@@ -69,19 +67,17 @@ static void resume_an_inactive_one(void *queue)
     od_queue_resume(queue);
 }
 
-static void being_inactive_is_no_suspension_to_resume(void **state)
+QUEUE_TEST(being_inactive_is_no_suspension_to_resume)
 {
     od_queue *queue = inactive_queue(1, "state");
 
-    (void)state;
     assert_child_traps(resume_an_inactive_one, queue,
                        "TaskQueue.resume() of \"state\" was called more often than suspend()");
     od_queue_release(queue);
 }
 
-static void a_released_inactive_queue_runs_what_it_was_given(void **state)
+QUEUE_TEST(a_released_inactive_queue_runs_what_it_was_given)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         od_queue *queue = inactive_queue(widths[i], "state");
         atomic_ullong ran = 0;
@@ -94,12 +90,11 @@ static void a_released_inactive_queue_runs_what_it_was_given(void **state)
     }
 }
 
-static void an_inactive_queue_is_cancelled_as_any(void **state)
+QUEUE_TEST(an_inactive_queue_is_cancelled_as_any)
 {
     od_queue *queue = inactive_queue(2, "state");
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int job = 0; job < 10; job++)
         add(queue, count_job, &ran);
     assert_int_equal(od_queue_cancel_all(queue), 10);
@@ -111,7 +106,7 @@ static void an_inactive_queue_is_cancelled_as_any(void **state)
     od_queue_release(queue);
 }
 
-static void a_stop_cancels_what_an_inactive_queue_holds(void **state)
+QUEUE_TEST(a_stop_cancels_what_an_inactive_queue_holds)
 {
     od_pool *other = pool_of(2);
     od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "held", .inactive = true};
@@ -119,7 +114,6 @@ static void a_stop_cancels_what_an_inactive_queue_holds(void **state)
     atomic_ullong ran = 0;
     od_stop_report report;
 
-    (void)state;
     assert_non_null(queue);
     for (int job = 0; job < 5; job++)
         add(queue, count_job, &ran);
@@ -148,9 +142,8 @@ static void *activate(void *unused)
     return unused;
 }
 
-static void activating_loses_nothing_that_is_submitted_meanwhile(void **state)
+QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile)
 {
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(100, 10); round++) {
         pthread_t submitter, activators[2];
 
@@ -170,9 +163,8 @@ static void activating_loses_nothing_that_is_submitted_meanwhile(void **state)
 
 /* ---- running ---- */
 
-static void what_runs_is_counted_and_what_waits_is_not(void **state)
+QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         od_queue *queue = queue_of(widths[i]), *other = queue_of(1);
         gate door = {0}, others = {0};
@@ -215,11 +207,10 @@ static void count_in_a_job(void *unused)
     od_queue_sync_end(&scope);
 }
 
-static void a_job_counts_itself_and_a_sync_caller_does_not(void **state)
+QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not)
 {
     od_scope scope;
 
-    (void)state;
     counts.queue = queue_of(OD_UNLIMITED);
     add(counts.queue, count_in_a_job, NULL);
     assert_true(od_queue_wait(counts.queue, HANG_NS));
@@ -243,13 +234,12 @@ static void submit_to_its_own_full_queue(void *queue)
 }
 
 /* On top of another job of its queue it runs outside of any run. */
-static void a_job_that_runs_on_its_submitter_is_counted(void **state)
+QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted)
 {
     od_queue_options options = {.width = 1, .pending_limit = 1, .band = OD_BAND_DEFAULT};
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create_with(pool, &options);
 
-    (void)state;
     counts.beside = 0;
     add(queue, submit_to_its_own_full_queue, queue);
     assert_true(od_queue_wait(queue, HANG_NS));
@@ -276,7 +266,7 @@ static void *look_again_and_again(void *queue)
     return (void *)most;
 }
 
-static void looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers(void **state)
+QUEUE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers)
 {
     od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
@@ -284,7 +274,6 @@ static void looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers(v
     pthread_t looker;
     void *most;
 
-    (void)state;
     atomic_store(&flooding, true);
     atomic_store(&seen_running, false);
     pthread_create(&looker, NULL, look_again_and_again, queue);
@@ -303,14 +292,13 @@ static void looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers(v
     od_queue_release(queue);
 }
 
-static void a_report_tells_what_is_inactive_and_what_runs(void **state)
+QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs)
 {
     od_queue *held = inactive_queue(1, "state"), *busy = queue_of(2);
     od_queue_report reports[8];
     gate door = {0};
     int inactive = 0, running = 0;
 
-    (void)state;
     add(busy, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     add(held, no_job, NULL);
@@ -327,23 +315,6 @@ static void a_report_tells_what_is_inactive_and_what_runs(void **state)
     od_queue_release(busy);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated),
-        QUEUE_TEST(suspensions_count_beside_being_inactive),
-        QUEUE_TEST(being_inactive_is_no_suspension_to_resume),
-        QUEUE_TEST(a_released_inactive_queue_runs_what_it_was_given),
-        QUEUE_TEST(an_inactive_queue_is_cancelled_as_any),
-        QUEUE_TEST(a_stop_cancels_what_an_inactive_queue_holds),
-        QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile),
-        QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not),
-        QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not),
-        QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted),
-        QUEUE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers),
-        QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

@@ -13,9 +13,8 @@ enum { BARRIER_WIDTHS = sizeof barrier_widths / sizeof barrier_widths[0] };
 /* ---- what it waits for ---- */
 
 /* The first barrier of an open queue: what is before it is with the pool already. */
-static void a_barrier_waits_for_what_the_pool_was_given_before(void **state)
+QUEUE_TEST(a_barrier_waits_for_what_the_pool_was_given_before)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         od_queue *queue = queue_of(OD_UNLIMITED);
         gate door = {0};
@@ -39,13 +38,12 @@ static void a_barrier_waits_for_what_the_pool_was_given_before(void **state)
 }
 
 /* A heavy fence interrupts every processor: a queue that guards a variable, and never has a job, need not pay it. */
-static void a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else(void **state)
+QUEUE_TEST(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     atomic_ullong count = 0;
     od_scope scope;
 
-    (void)state;
     for (int calls = 0; calls < 3; calls++) {
         od_queue_sync_begin(queue, &scope);
         assert_true(queue->gate.complete); /* odi_queue_keep_line asks this */
@@ -83,9 +81,8 @@ static void *visit(void *unused)
     return unused;
 }
 
-static void a_barrier_waits_for_a_sync_caller_that_is_in_already(void **state)
+QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_is_in_already)
 {
-    (void)state;
     enum { NOTHING, A_JOB, A_BARRIER, CASES }; /* it has had no job; it is open; it keeps its line */
     for (int before = NOTHING; before < CASES; before++) {
         pthread_t thread;
@@ -113,13 +110,12 @@ static void a_barrier_waits_for_a_sync_caller_that_is_in_already(void **state)
 
 /* A submitter found its record, and was late: a barrier has closed it meanwhile, and waits for
  * what is counted on it. */
-static void a_late_submission_goes_before_the_barrier_that_waits_for_it(void **state)
+QUEUE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     atomic_ullong ran = 0, alone = 0;
     odi_entry labelled;
 
-    (void)state;
     add(queue, no_job, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
     odi_record *record = (odi_record *)odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
@@ -155,9 +151,8 @@ static void ask(void *unused)
     atomic_fetch_add(&asking.asked, 1);
 }
 
-static void whether_a_job_is_alone_can_be_asked(void **state)
+QUEUE_TEST(whether_a_job_is_alone_can_be_asked)
 {
-    (void)state;
     for (int i = 0; i < BARRIER_WIDTHS; i++) {
         od_scope scope;
 
@@ -237,9 +232,8 @@ static void submit_exactly(void *raw)
     }
 }
 
-static void barriers_have_all_before_them_and_none_after(void **state)
+QUEUE_TEST(barriers_have_all_before_them_and_none_after)
 {
-    (void)state;
     for (int round = 0; round < 2 * BARRIER_WIDTHS; round++) {
         bool from_inside = round >= BARRIER_WIDTHS;
 
@@ -338,9 +332,8 @@ static void *resize_and_suspend(void *unused)
     return unused;
 }
 
-static void readers_and_writers_never_overlap(void **state)
+QUEUE_TEST(readers_and_writers_never_overlap)
 {
-    (void)state;
     for (int round = 0; round < BARRIER_WIDTHS; round++) {
         pthread_t threads[3], changer;
 
@@ -367,9 +360,8 @@ static void readers_and_writers_never_overlap(void **state)
 
 /* ---- suspended, cancelled, released, misused ---- */
 
-static void a_cancelled_barrier_holds_nothing_back(void **state)
+QUEUE_TEST(a_cancelled_barrier_holds_nothing_back)
 {
-    (void)state;
     for (int round = 0; round < BARRIER_WIDTHS; round++) {
         od_queue *queue = queue_of(barrier_widths[round]);
         gate door = {0};
@@ -394,13 +386,12 @@ static void a_cancelled_barrier_holds_nothing_back(void **state)
     }
 }
 
-static void a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in(void **state)
+QUEUE_TEST(a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     gate door = {0};
     od_scope scope;
 
-    (void)state;
     add_barrier(queue, no_job, NULL);
     add(queue, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
@@ -414,9 +405,8 @@ static void a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in(void **sta
     od_queue_release(queue);
 }
 
-static void a_barrier_of_a_suspended_queue_keeps_its_place(void **state)
+QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place)
 {
-    (void)state;
     for (int round = 0; round < BARRIER_WIDTHS; round++) {
         memset(&exact, 0, sizeof exact);
         exact.queue = queue_of(barrier_widths[round]);
@@ -435,9 +425,8 @@ static void a_barrier_of_a_suspended_queue_keeps_its_place(void **state)
     }
 }
 
-static void a_released_queue_still_runs_its_barriers(void **state)
+QUEUE_TEST(a_released_queue_still_runs_its_barriers)
 {
-    (void)state;
     for (int round = 0; round < 100; round++) {
         od_queue *queue = queue_of(barrier_widths[round % BARRIER_WIDTHS]);
         atomic_ullong ran = 0;
@@ -469,9 +458,8 @@ static void nested_sync(void *unused)
 }
 
 /* The barrier waits for the job, and the job's sync does not wait for the barrier. */
-static void a_job_may_sync_onto_its_own_queue_while_a_barrier_waits(void **state)
+QUEUE_TEST(a_job_may_sync_onto_its_own_queue_while_a_barrier_waits)
 {
-    (void)state;
     for (int before = 0; before < 2; before++) {
         memset(&nest, 0, sizeof nest);
         nest.queue = queue_of(OD_UNLIMITED);
@@ -505,9 +493,8 @@ static void misuse(void *unused)
     (void)od_queue_wait(queue, HANG_NS);
 }
 
-static void a_sync_barrier_from_ones_own_job_traps_by_name(void **state)
+QUEUE_TEST(a_sync_barrier_from_ones_own_job_traps_by_name)
 {
-    (void)state;
     assert_child_traps(misuse, NULL, "TaskQueue.sync(flags: .barrier) on \"test\" from one of its own");
 }
 
@@ -516,11 +503,10 @@ static void below_the_queues_band(void *raw)
     *(int *)raw = od_pool_current_band();
 }
 
-static void an_enforced_band_may_be_lower_than_the_queues(void **state)
+QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues)
 {
     int seen = -1;
 
-    (void)state;
     od_queue *queue = queue_of(OD_UNLIMITED);
     od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, OD_ENFORCE_BAND, below_the_queues_band,
                         &seen);
@@ -533,25 +519,6 @@ static void an_enforced_band_may_be_lower_than_the_queues(void **state)
 }
 
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(whether_a_job_is_alone_can_be_asked),
-        QUEUE_TEST(a_barrier_waits_for_what_the_pool_was_given_before),
-        QUEUE_TEST(a_first_barrier_of_a_queue_without_jobs_looks_nowhere_else),
-        QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_is_in_already),
-        QUEUE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it),
-        QUEUE_TEST(barriers_have_all_before_them_and_none_after),
-        QUEUE_TEST(readers_and_writers_never_overlap),
-        QUEUE_TEST(a_cancelled_barrier_holds_nothing_back),
-        QUEUE_TEST(a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in),
-        QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place),
-        QUEUE_TEST(a_released_queue_still_runs_its_barriers),
-        QUEUE_TEST(a_job_may_sync_onto_its_own_queue_while_a_barrier_waits),
-        QUEUE_TEST(a_sync_barrier_from_ones_own_job_traps_by_name),
-        QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

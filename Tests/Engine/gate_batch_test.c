@@ -11,12 +11,11 @@ typedef struct {
     _Alignas(16) char bytes[OD_BATCH_BYTES];
 } storage;
 
-static void a_batch_of_any_length_runs_every_job_once(void **state)
+QUEUE_TEST(a_batch_of_any_length_runs_every_job_once)
 {
     static const int lengths[] = {0, 1, 2, 255, 256, 257, 512, 1000};
     storage room;
 
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         for (size_t each = 0; each < sizeof lengths / sizeof lengths[0]; each++) {
             od_queue *queue = queue_of(widths[i]);
@@ -48,14 +47,13 @@ static void in_order(void *raw)
     order.next++;
 }
 
-static void batches_and_single_jobs_of_one_thread_keep_their_order(void **state)
+QUEUE_TEST(batches_and_single_jobs_of_one_thread_keep_their_order)
 {
     od_queue *queue = queue_of(1);
     storage room;
     od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
     int job = 0;
 
-    (void)state;
     order.next = order.disorder = 0;
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < 7 * round; i++)
@@ -69,14 +67,13 @@ static void batches_and_single_jobs_of_one_thread_keep_their_order(void **state)
     od_queue_release(queue);
 }
 
-static void with_one_worker_a_batch_on_an_open_queue_starts_in_order(void **state)
+QUEUE_TEST(with_one_worker_a_batch_on_an_open_queue_starts_in_order)
 {
     od_pool *lone = lone_worker();
     od_queue *queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
     storage room;
     od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
 
-    (void)state;
     order.next = order.disorder = 0;
     for (int job = 0; job < 2000; job++)
         od_batch_add(batch, in_order, (void *)(intptr_t)job);
@@ -88,11 +85,10 @@ static void with_one_worker_a_batch_on_an_open_queue_starts_in_order(void **stat
     assert_int_equal(od_pool_free(lone), OD_OK);
 }
 
-static void a_cancel_counts_a_batch_that_waits(void **state)
+QUEUE_TEST(a_cancel_counts_a_batch_that_waits)
 {
     storage room;
 
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         od_queue *queue = queue_of(widths[i]);
         od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
@@ -137,9 +133,8 @@ static void *submit_batches(void *unused)
 
 /* The ledger: what is submitted either runs or is counted by a cancel, while the queue changes
  * between open and diverted. */
-static void each_job_of_racing_batches_runs_or_is_cancelled_once(void **state)
+QUEUE_TEST(each_job_of_racing_batches_runs_or_is_cancelled_once)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         pthread_t threads[2];
 
@@ -174,9 +169,8 @@ static void submit_a_batch_inside(void *counter)
     od_batch_submit(batch);
 }
 
-static void a_job_submits_a_batch_to_its_own_queue(void **state)
+QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         atomic_ullong ran = 0;
 
@@ -190,13 +184,12 @@ static void a_job_submits_a_batch_to_its_own_queue(void **state)
 }
 
 /* One locked addition to the ledger counts all of a batch. */
-static void a_batch_is_counted_at_once(void **state)
+QUEUE_TEST(a_batch_is_counted_at_once)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     storage room;
     od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
 
-    (void)state;
     for (int job = 0; job < 200; job++)
         od_batch_add(batch, no_job, NULL);
     assert_int_equal(od_queue_pending(queue), 0); /* before it is submitted */
@@ -206,18 +199,6 @@ static void a_batch_is_counted_at_once(void **state)
     od_queue_release(queue);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_batch_of_any_length_runs_every_job_once),
-        QUEUE_TEST(batches_and_single_jobs_of_one_thread_keep_their_order),
-        QUEUE_TEST(with_one_worker_a_batch_on_an_open_queue_starts_in_order),
-        QUEUE_TEST(a_cancel_counts_a_batch_that_waits),
-        QUEUE_TEST(each_job_of_racing_batches_runs_or_is_cancelled_once),
-        QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue),
-        QUEUE_TEST(a_batch_is_counted_at_once),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

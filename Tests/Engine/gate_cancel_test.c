@@ -4,11 +4,10 @@
 
 #include <pthread.h>
 
-static void a_cancel_of_what_waits_is_exact(void **state)
+QUEUE_TEST(a_cancel_of_what_waits_is_exact)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         od_group *group = od_group_create();
@@ -32,11 +31,10 @@ static void a_cancel_of_what_waits_is_exact(void **state)
     }
 }
 
-static void a_job_that_runs_is_not_cancelled(void **state)
+QUEUE_TEST(a_job_that_runs_is_not_cancelled)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         gate door = {0};
@@ -100,11 +98,10 @@ static void *race_canceller(void *unused)
     return NULL;
 }
 
-static void racing_cancels_account_for_every_job(void **state)
+QUEUE_TEST(racing_cancels_account_for_every_job)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         pthread_t submitters[2], cancellers[2];
 
@@ -137,11 +134,10 @@ static void racing_cancels_account_for_every_job(void **state)
     }
 }
 
-static void what_is_cancelled_is_in_the_pools_counters(void **state)
+QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         uint64_t before = metrics_of(pool).cancelled;
@@ -157,13 +153,4 @@ static void what_is_cancelled_is_in_the_pools_counters(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_cancel_of_what_waits_is_exact),
-        QUEUE_TEST(a_job_that_runs_is_not_cancelled),
-        QUEUE_TEST(racing_cancels_account_for_every_job),
-        QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -19,11 +19,10 @@ static void block_in_front_of(od_queue *queue, gate *door, int count, atomic_ull
 }
 
 /* Found by reading: up to 15 jobs waited for the blocked one, whatever the new width. */
-static void a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took(void **state)
+QUEUE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took)
 {
     static const int32_t wider[] = {2, OD_UNLIMITED};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         od_queue *queue = queue_of(1);
         gate door = {0};
@@ -39,9 +38,8 @@ static void a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took(
     }
 }
 
-static void what_was_taken_back_keeps_its_order(void **state)
+QUEUE_TEST(what_was_taken_back_keeps_its_order)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         od_queue *queue = queue_of(1);
         gate door = {0};
@@ -62,13 +60,12 @@ static void what_was_taken_back_keeps_its_order(void **state)
     }
 }
 
-static void a_cancel_counts_what_a_blocked_drainer_took(void **state)
+QUEUE_TEST(a_cancel_counts_what_a_blocked_drainer_took)
 {
     od_queue *queue = queue_of(1);
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     block_in_front_of(queue, &door, 30, &ran);
     assert_int_equal(od_queue_cancel_all(queue), 30);
     assert_int_equal(od_queue_pending(queue), 1);
@@ -103,9 +100,8 @@ static void end_wide_queue(od_queue *queue)
 static const int32_t wide[] = {OD_UNLIMITED, 3, 7};
 enum { WIDE = sizeof wide / sizeof wide[0] };
 
-static void a_job_that_blocks_holds_up_none_that_its_drainer_took(void **state)
+QUEUE_TEST(a_job_that_blocks_holds_up_none_that_its_drainer_took)
 {
-    (void)state;
     for (int i = 0; i < 20 * WIDE; i++) {
         od_queue *queue = wide_queue(wide[i % WIDE]);
         gate door = {0};
@@ -122,9 +118,8 @@ static void a_job_that_blocks_holds_up_none_that_its_drainer_took(void **state)
 }
 
 /* The second drainer takes the last of the line, and blocks too. */
-static void somebody_comes_for_what_a_blocked_drainer_took(void **state)
+QUEUE_TEST(somebody_comes_for_what_a_blocked_drainer_took)
 {
-    (void)state;
     for (int i = 0; i < 20 * WIDE; i++) {
         od_queue *queue = wide_queue(wide[i % WIDE]);
         gate first = {0}, second = {0};
@@ -144,9 +139,8 @@ static void somebody_comes_for_what_a_blocked_drainer_took(void **state)
 }
 
 /* A barrier in front is no reason to leave what others have in hand to them. */
-static void what_is_in_hand_before_a_barrier_does_not_wait_for_it(void **state)
+QUEUE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it)
 {
-    (void)state;
     for (int i = 0; i < 20 * WIDE; i++) {
         od_queue *queue = wide_queue(wide[i % WIDE]);
         gate door = {0};
@@ -170,9 +164,8 @@ static void what_is_in_hand_before_a_barrier_does_not_wait_for_it(void **state)
     }
 }
 
-static void a_changed_width_holds_for_what_drainers_took(void **state)
+QUEUE_TEST(a_changed_width_holds_for_what_drainers_took)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         od_queue *queue = wide_queue(3);
         gate doors[3] = {{0}};
@@ -209,9 +202,8 @@ static void again(void *unused)
         add(endless.queue, again, unused);
 }
 
-static void newer_jobs_do_not_pass_over_what_is_in_hand_for_ever(void **state)
+QUEUE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever)
 {
-    (void)state;
     for (int i = 0; i < 3 * WIDE; i++) {
         gate door = {0};
         atomic_ullong ran = 0;
@@ -260,9 +252,8 @@ static void go_on(standstill *it)
     end_wide_queue(it->queue);
 }
 
-static void a_cancel_counts_what_blocked_drainers_of_a_wide_line_took(void **state)
+QUEUE_TEST(a_cancel_counts_what_blocked_drainers_of_a_wide_line_took)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         standstill it;
         unsigned long long left = stand_still(&it);
@@ -277,9 +268,8 @@ static void a_cancel_counts_what_blocked_drainers_of_a_wide_line_took(void **sta
 /* Found by reading: a waiter overrode the band of what lay in the line, and not to the older jobs that
  * blocked drainers had in hand. (What a drainer has in hand when it blocks is its own affair: mostly
  * some, now and then nothing.) */
-static void what_blocked_drainers_took_is_lent_to_with_the_rest(void **state)
+QUEUE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         standstill it;
         unsigned long long left = stand_still(&it);
@@ -316,12 +306,11 @@ static void *call_once(void *unused)
 }
 
 /* Found by reading: one passed the line's other place on to the next, over older jobs. */
-static void sync_callers_do_not_pass_over_what_is_in_hand_for_ever(void **state)
+QUEUE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever)
 {
     gate door = {0};
     pthread_t callers[CALLERS];
 
-    (void)state;
     calling.queue = wide_queue(2);
     atomic_store(&calling.ran, 0);
     atomic_store(&calling.order, 0);
@@ -412,9 +401,8 @@ static void *change_racing(void *unused)
     return unused;
 }
 
-static void every_job_runs_once_while_width_and_suspension_change(void **state)
+QUEUE_TEST(every_job_runs_once_while_width_and_suspension_change)
 {
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(8, 2); round++) {
         pthread_t submitters[SUBMITTERS], changer;
 
@@ -481,12 +469,11 @@ static void *submit_meeting(void *raw)
     return NULL;
 }
 
-static void whoever_pushes_as_the_drainer_leaves_is_served_and_in_order(void **state)
+QUEUE_TEST(whoever_pushes_as_the_drainer_leaves_is_served_and_in_order)
 {
     pthread_t submitters[2];
     void *forgotten[2];
 
-    (void)state;
     memset(&meeting, 0, sizeof meeting);
     meeting.queue = queue_of(1);
     atomic_store(&meeting.in_order, true);
@@ -502,7 +489,7 @@ static void whoever_pushes_as_the_drainer_leaves_is_served_and_in_order(void **s
 }
 
 /* The same at the very moment: its drainer has seen that nothing waits, and not looked at the inbox yet. */
-static void what_comes_while_a_drainer_settles_is_served(void **state)
+QUEUE_TEST(what_comes_while_a_drainer_settles_is_served)
 {
     od_queue *queue = queue_of(1);
     odi_inbox *inbox = &queue->inbox;
@@ -510,7 +497,6 @@ static void what_comes_while_a_drainer_settles_is_served(void **state)
     atomic_ullong ran = 0;
     odi_entry late;
 
-    (void)state;
     add(queue, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     add(queue, count_job, &ran);
@@ -538,11 +524,10 @@ static bool is_reserved(od_queue *queue)
     return reserved_for;
 }
 
-static void reserved_counts_are_not_pending_and_not_cancelled(void **state)
+QUEUE_TEST(reserved_counts_are_not_pending_and_not_cancelled)
 {
     od_queue *queue = queue_of(1);
 
-    (void)state;
     for (int round = 1; round < 70; round++) {
         od_queue_suspend(queue);
         add(queue, no_job, NULL); /* nobody serves the line: it is counted by itself */
@@ -560,13 +545,12 @@ static void reserved_counts_are_not_pending_and_not_cancelled(void **state)
 }
 
 /* An empty line keeps no reserved counts, however it became empty; or its waiters would not wake. */
-static void an_empty_line_keeps_no_reserved_counts(void **state)
+QUEUE_TEST(an_empty_line_keeps_no_reserved_counts)
 {
     od_queue *queue = queue_of(1);
     od_group *group = od_group_create();
     od_scope scope;
 
-    (void)state;
     for (int round = 0; round < 200; round++) {
         add(queue, no_job, NULL);
         if (round % 2 == 0) {
@@ -597,13 +581,12 @@ static bool holds_hands(od_queue *queue)
     return holds;
 }
 
-static void a_queue_takes_hands_for_as_long_as_jobs_wait_in_it(void **state)
+QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it)
 {
     od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
     gate door = {0};
 
-    (void)state;
     assert_false(holds_hands(queue));
     for (int round = 1; round <= 3; round++) {
         od_queue_suspend(queue);
@@ -630,12 +613,11 @@ static int32_t reach_after(od_queue *queue, uint64_t ticks)
 }
 
 /* Those that drainers run, as they measure them. */
-static void a_wide_line_of_short_jobs_is_taken_by_ever_more(void **state)
+QUEUE_TEST(a_wide_line_of_short_jobs_is_taken_by_ever_more)
 {
     od_queue *queue = queue_of(2);
     int64_t give_up = odi_clock_now() + HANG_NS;
 
-    (void)state;
     while (LOOK(queue, queue->reach) == 0 && odi_clock_now() < give_up) {
         od_queue_suspend(queue);
         for (int job = 0; job < 100; job++)
@@ -648,12 +630,11 @@ static void a_wide_line_of_short_jobs_is_taken_by_ever_more(void **state)
     od_queue_release(queue);
 }
 
-static void short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that(void **state)
+QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that)
 {
     od_queue *queue = queue_of(2);
     int32_t expected = 0;
 
-    (void)state;
     assert_int_equal(LOOK(queue, queue->reach), 0);
     for (int taken = 0; taken < 2 * ODI_DRAIN_BATCH_MOST; taken++) {
         expected = 2 * expected + 1 < ODI_DRAIN_BATCH_MOST ? 2 * expected + 1 : ODI_DRAIN_BATCH_MOST - 1;
@@ -665,30 +646,6 @@ static void short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that(void **st
     od_queue_release(queue);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it),
-        QUEUE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took),
-        QUEUE_TEST(what_was_taken_back_keeps_its_order),
-        QUEUE_TEST(a_cancel_counts_what_a_blocked_drainer_took),
-        QUEUE_TEST(a_job_that_blocks_holds_up_none_that_its_drainer_took),
-        QUEUE_TEST(somebody_comes_for_what_a_blocked_drainer_took),
-        QUEUE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it),
-        QUEUE_TEST(a_changed_width_holds_for_what_drainers_took),
-        QUEUE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever),
-        QUEUE_TEST(a_cancel_counts_what_blocked_drainers_of_a_wide_line_took),
-        QUEUE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest),
-        QUEUE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever),
-        QUEUE_TEST(every_job_runs_once_while_width_and_suspension_change),
-        QUEUE_TEST(whoever_pushes_as_the_drainer_leaves_is_served_and_in_order),
-        QUEUE_TEST(what_comes_while_a_drainer_settles_is_served),
-        QUEUE_TEST(reserved_counts_are_not_pending_and_not_cancelled),
-        QUEUE_TEST(an_empty_line_keeps_no_reserved_counts),
-        QUEUE_TEST(a_wide_line_of_short_jobs_is_taken_by_ever_more),
-        QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

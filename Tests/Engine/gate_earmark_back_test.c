@@ -104,13 +104,12 @@ static void wait_for_the_second(void *unused)
 
 /* A drainer that went back in line kept its place, and stood in line behind a job that waited for the
  * holder. */
-static void a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back(void **state)
+QUEUE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back)
 {
     od_pool *before = pool;
     gate busy = {0}, job = {0};
     pthread_t threads[4];
 
-    (void)state;
     set_scene(pool_of(1));
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
     assert_comes_true(atomic_load(&busy.waiting) == 1);
@@ -147,12 +146,11 @@ static void a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back(void 
 
 /* ---- a wider target ---- */
 
-static void places_of_a_target_that_grows_are_counted_anew(void **state)
+QUEUE_TEST(places_of_a_target_that_grows_are_counted_anew)
 {
     gate busy = {0};
     pthread_t threads[2];
 
-    (void)state;
     scene.third = (gate){0};
     scene.target = queue_of(2);
     scene.other = queue_on(scene.target, 3, "other");
@@ -175,11 +173,4 @@ static void places_of_a_target_that_grows_are_counted_anew(void **state)
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back),
-        QUEUE_TEST(places_of_a_target_that_grows_are_counted_anew),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

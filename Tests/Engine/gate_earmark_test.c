@@ -111,11 +111,10 @@ static void end_places(void)
     od_queue_release(place.target);
 }
 
-static void holders_of_all_places_sync_onto_a_queue_on_theirs(void **state)
+QUEUE_TEST(holders_of_all_places_sync_onto_a_queue_on_theirs)
 {
     const int32_t widths[] = {1, 2, 3, OD_UNLIMITED};
 
-    (void)state;
     for (int32_t holders = 2; holders <= 3; holders++) {
         for (int each = 0; each < 4; each++) {
             begin_places(holders);
@@ -127,9 +126,8 @@ static void holders_of_all_places_sync_onto_a_queue_on_theirs(void **state)
     }
 }
 
-static void holders_of_all_places_sync_as_barriers(void **state)
+QUEUE_TEST(holders_of_all_places_sync_as_barriers)
 {
-    (void)state;
     begin_places(2);
     place.on_it = queue_on(place.target, OD_UNLIMITED, "on it");
     place.alone = true;
@@ -138,9 +136,8 @@ static void holders_of_all_places_sync_as_barriers(void **state)
     end_places();
 }
 
-static void holders_of_all_places_sync_through_a_chain(void **state)
+QUEUE_TEST(holders_of_all_places_sync_through_a_chain)
 {
-    (void)state;
     for (int32_t width = 1; width <= 2; width++) {
         begin_places(2);
         od_queue *mid = queue_on(place.target, width, "mid");
@@ -157,11 +154,10 @@ static void holders_of_all_places_sync_through_a_chain(void **state)
 }
 
 /* They hold a place of their own queue, one of its target, and one of that one's. */
-static void holders_of_places_of_two_targets_sync_onto_a_sibling(void **state)
+QUEUE_TEST(holders_of_places_of_two_targets_sync_onto_a_sibling)
 {
     od_queue *holders;
 
-    (void)state;
     begin_places(2);
     od_queue *mid = queue_on(place.target, 2, "mid");
     holders = queue_on(mid, 2, "holders");
@@ -192,11 +188,10 @@ static void *sync_from_outside(void *unused)
 }
 
 /* It has the queue's place and waits for the target's, whose holders wait for the queue's. */
-static void a_caller_from_outside_is_lent_a_holders_place(void **state)
+QUEUE_TEST(a_caller_from_outside_is_lent_a_holders_place)
 {
     pthread_t thread;
 
-    (void)state;
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
     hold_all(place.target, 2);
@@ -209,12 +204,11 @@ static void a_caller_from_outside_is_lent_a_holders_place(void **state)
 }
 
 /* The holders come first; the caller's turn in the queue comes while they wait there. */
-static void a_caller_that_comes_later_is_lent_one_too(void **state)
+QUEUE_TEST(a_caller_that_comes_later_is_lent_one_too)
 {
     gate door = {0};
     pthread_t thread;
 
-    (void)state;
     begin_places(3);
     place.on_it = queue_on(place.target, 1, "on it");
     add(place.on_it, gate_job, &door);
@@ -243,11 +237,10 @@ static void write_alone(void *unused)
 }
 
 /* A barrier of the target is behind the holders, and before what they wait for. */
-static void what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder(void **state)
+QUEUE_TEST(what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder)
 {
     const int32_t widths[] = {2, OD_UNLIMITED};
 
-    (void)state;
     for (int each = 0; each < 2; each++) {
         begin_places(widths[each]);
         place.on_it = queue_on(place.target, 1, "on it");
@@ -272,11 +265,10 @@ static void come_new(void *unused)
 }
 
 /* It might wait for what the holder does next. */
-static void a_new_closure_takes_no_holders_place(void **state)
+QUEUE_TEST(a_new_closure_takes_no_holders_place)
 {
     gate door = {0};
 
-    (void)state;
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
     atomic_store(&newcomers, 0);
@@ -294,9 +286,8 @@ static void a_new_closure_takes_no_holders_place(void **state)
     end_places();
 }
 
-static void a_suspended_target_holds_what_holders_wait_for(void **state)
+QUEUE_TEST(a_suspended_target_holds_what_holders_wait_for)
 {
-    (void)state;
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
     hold_all(place.target, 2);
@@ -326,9 +317,8 @@ static void sync_onto_the_own_queue(void *unused)
 }
 
 /* Both have a place; neither would get a second one. */
-static void closures_of_a_limited_queue_sync_onto_it(void **state)
+QUEUE_TEST(closures_of_a_limited_queue_sync_onto_it)
 {
-    (void)state;
     begin_places(2);
     for (int i = 0; i < 2; i++)
         add(place.target, sync_onto_the_own_queue, NULL);
@@ -416,33 +406,14 @@ static void run_all_at_once(int32_t most, bool changes)
     end_places();
 }
 
-static void everybody_syncs_onto_queues_on_the_own_target(void **state)
+QUEUE_TEST(everybody_syncs_onto_queues_on_the_own_target)
 {
-    (void)state;
     run_all_at_once(WIDTH, false);
 }
 
-static void everybody_syncs_while_the_width_changes(void **state)
+QUEUE_TEST(everybody_syncs_while_the_width_changes)
 {
-    (void)state;
     run_all_at_once(4, true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(holders_of_all_places_sync_onto_a_queue_on_theirs),
-        QUEUE_TEST(holders_of_all_places_sync_as_barriers),
-        QUEUE_TEST(holders_of_all_places_sync_through_a_chain),
-        QUEUE_TEST(holders_of_places_of_two_targets_sync_onto_a_sibling),
-        QUEUE_TEST(a_caller_from_outside_is_lent_a_holders_place),
-        QUEUE_TEST(a_caller_that_comes_later_is_lent_one_too),
-        QUEUE_TEST(what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder),
-        QUEUE_TEST(a_new_closure_takes_no_holders_place),
-        QUEUE_TEST(a_suspended_target_holds_what_holders_wait_for),
-        QUEUE_TEST(closures_of_a_limited_queue_sync_onto_it),
-        QUEUE_TEST(everybody_syncs_onto_queues_on_the_own_target),
-        QUEUE_TEST(everybody_syncs_while_the_width_changes),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

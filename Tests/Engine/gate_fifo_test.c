@@ -93,9 +93,8 @@ static void sift(uint64_t rest)
     line.count = kept;
 }
 
-static void what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks(void **state)
+TEST_WITH(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, NULL, memory_again)
 {
-    (void)state;
     if (SANITIZED)
         skip();
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -127,9 +126,8 @@ static bool is_later(const void *than, odi_entry entry)
 }
 
 /* A cancel takes the newest out, with the last block's only ones among them. */
-static void what_is_pushed_after_the_last_block_was_emptied_comes_once(void **state)
+TEST(what_is_pushed_after_the_last_block_was_emptied_comes_once)
 {
-    (void)state;
     for (uint64_t kept = 1; kept <= 200; kept++) {
         odi_fifo fifo = {0};
         odi_fifo_sieve sieve = {.takes = is_later, .of = &kept};
@@ -151,7 +149,7 @@ static void what_is_pushed_after_the_last_block_was_emptied_comes_once(void **st
     }
 }
 
-static void spares_behind_a_node_are_used_again(void **state)
+TEST(spares_behind_a_node_are_used_again)
 {
     enum { JOBS = 6 + 2 * 62 }; /* a short block, and two others */
 
@@ -159,7 +157,6 @@ static void spares_behind_a_node_are_used_again(void **state)
     odi_entry_node node;
     odi_entry entry;
 
-    (void)state;
     for (uint64_t code = 1; code <= JOBS; code++)
         assert_true(odi_fifo_push(&fifo, (odi_entry){code, 0}, NULL));
     assert_true(odi_fifo_push(&fifo, (odi_entry){JOBS + 1, 0}, &node));
@@ -174,13 +171,12 @@ static void spares_behind_a_node_are_used_again(void **state)
     assert_null(fifo.first);
 }
 
-static void a_fifo_that_is_busy_keeps_its_block(void **state)
+TEST(a_fifo_that_is_busy_keeps_its_block)
 {
     odi_fifo fifo = {0};
     odi_entry entry;
     int freed = 0;
 
-    (void)state;
     for (int round = 0; round < 2 * ODI_FIFO_RESTS; round++) {
         assert_true(odi_fifo_push(&fifo, (odi_entry){1, 0}, NULL));
         assert_true(odi_fifo_pop(&fifo, &entry));
@@ -192,13 +188,4 @@ static void a_fifo_that_is_busy_keeps_its_block(void **state)
     assert_null(fifo.first);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spares_behind_a_node_are_used_again),
-        cmocka_unit_test(a_fifo_that_is_busy_keeps_its_block),
-        cmocka_unit_test(what_is_pushed_after_the_last_block_was_emptied_comes_once),
-        cmocka_unit_test_teardown(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, memory_again),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -2,12 +2,11 @@
 #include "Support/queues.h"
 #include "Support/watchdog.h"
 
-static void a_released_queue_still_runs_what_it_was_given(void **state)
+QUEUE_TEST(a_released_queue_still_runs_what_it_was_given)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int round = 0; round < 300; round++) {
         od_queue *queue = queue_of(widths[round % 3]);
 
@@ -20,23 +19,21 @@ static void a_released_queue_still_runs_what_it_was_given(void **state)
     assert_comes_true(atomic_load(&ran) == 300 * 20);
 }
 
-static void a_released_queues_memory_serves_again(void **state)
+QUEUE_TEST(a_released_queues_memory_serves_again)
 {
     od_queue *first = queue_of(1);
 
-    (void)state;
     add(first, no_job, NULL);
     assert_true(od_queue_wait(first, HANG_NS));
     od_queue_release(first);
     assert_comes_true(serves_again(first));
 }
 
-static void groups_come_and_go_while_their_jobs_run(void **state)
+QUEUE_TEST(groups_come_and_go_while_their_jobs_run)
 {
     od_queue *queues[] = {queue_of(OD_UNLIMITED), queue_of(1), queue_of(2)};
     atomic_ullong ran = 0, notified = 0;
 
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(1000, 200); round++) {
         od_group *group = od_group_create();
 
@@ -61,12 +58,11 @@ static void count_alone(void *count)
 }
 
 /* Found by reading: each kept the blocks of its longest burst. */
-static void an_idle_line_keeps_no_blocks(void **state)
+QUEUE_TEST(an_idle_line_keeps_no_blocks)
 {
     od_queue *queue = queue_of(1);
     bool trimmed = false;
 
-    (void)state;
     od_queue_suspend(queue);
     for (int i = 0; i < 4000; i++)
         add(queue, no_job, NULL);
@@ -81,13 +77,12 @@ static void an_idle_line_keeps_no_blocks(void **state)
     od_queue_release(queue);
 }
 
-static void ten_thousand_serial_queues_cost_no_threads(void **state)
+QUEUE_TEST(ten_thousand_serial_queues_cost_no_threads)
 {
     enum { QUEUES = 10000 };
     od_queue **queues = malloc(QUEUES * sizeof *queues);
     int *counts = calloc(QUEUES, sizeof *counts);
 
-    (void)state;
     for (int i = 0; i < QUEUES; i++)
         queues[i] = queue_of(1);
     for (int round = 0; round < 3; round++) {
@@ -114,14 +109,13 @@ static void ten_thousand_serial_queues_cost_no_threads(void **state)
 }
 
 /* More queues with work than there are tags: their jobs travel wrapped. */
-static void queues_beyond_the_last_tag_work_the_same(void **state)
+QUEUE_TEST(queues_beyond_the_last_tag_work_the_same)
 {
     enum { QUEUES = (1 << 15) + 500 };
     od_queue **queues = malloc(QUEUES * sizeof *queues);
     atomic_ullong ran = 0;
     uint64_t cancelled = 0;
 
-    (void)state;
     for (int i = 0; i < QUEUES; i++) {
         queues[i] = queue_of(i % 2 ? 1 : OD_UNLIMITED);
         if (i % 3 == 0)
@@ -143,15 +137,4 @@ static void queues_beyond_the_last_tag_work_the_same(void **state)
     free(queues);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_released_queue_still_runs_what_it_was_given),
-        QUEUE_TEST(a_released_queues_memory_serves_again),
-        QUEUE_TEST(groups_come_and_go_while_their_jobs_run),
-        QUEUE_TEST(an_idle_line_keeps_no_blocks),
-        QUEUE_TEST(ten_thousand_serial_queues_cost_no_threads),
-        QUEUE_TEST(queues_beyond_the_last_tag_work_the_same),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

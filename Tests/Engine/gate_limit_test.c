@@ -64,11 +64,10 @@ static void begin_flow(int32_t width, uint32_t limit, od_overflow overflow, int 
     memset(flow.last, 0, sizeof flow.last);
 }
 
-static void a_producer_waits_while_the_limit_is_reached(void **state)
+QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
 {
     pthread_t producer;
 
-    (void)state;
     begin_flow(1, 10, OD_OVERFLOW_WAITS, 100);
     od_queue_suspend(flow.queue);
     pthread_create(&producer, NULL, produce, NULL);
@@ -99,11 +98,10 @@ static void *watch_the_limit(void *raw)
     return (void *)most;
 }
 
-static void several_producers_keep_the_limit_and_their_order(void **state)
+QUEUE_TEST(several_producers_keep_the_limit_and_their_order)
 {
     static const uint32_t limits[] = {1, 2, 7, 100};
 
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         pthread_t producers[3], watcher;
         void *most;
@@ -143,9 +141,8 @@ static void submit_ten(void *unused)
 }
 
 /* Its own queue is full, and nobody but this job's thread could ever make room. */
-static void a_job_runs_what_it_submits_to_its_own_full_queue(void **state)
+QUEUE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_RUNS; overflow++) {
             nest.queue = limited(widths[i], 1, (od_overflow)overflow);
@@ -166,11 +163,10 @@ static void submit_the_next(void *left)
         add(nest.queue, submit_the_next, (void *)((uintptr_t)left - 1));
 }
 
-static void jobs_that_submit_the_next_one_need_no_endless_stack(void **state)
+QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack)
 {
     unsigned length = UNLESS_SANITIZED(200000, 5000);
 
-    (void)state;
     nest.queue = limited(1, 1, OD_OVERFLOW_WAITS);
     atomic_store(&nest.ran, 0);
     for (int chain = 0; chain < 3; chain++)
@@ -187,13 +183,12 @@ static void submit_elsewhere(void *unused)
 }
 
 /* The only worker waits for room: it hands its place over. */
-static void workers_that_wait_for_room_do_not_keep_the_queue_from_running(void **state)
+QUEUE_TEST(workers_that_wait_for_room_do_not_keep_the_queue_from_running)
 {
     od_pool *lone = pool_of(1);
     od_queue_options options = {.width = 1, .band = OD_BAND_DEFAULT, .pending_limit = 1};
     od_queue *source = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "source");
 
-    (void)state;
     nest.queue = od_queue_create_with(lone, &options);
     atomic_store(&nest.ran, 0);
     for (int job = 0; job < 10; job++)
@@ -206,11 +201,10 @@ static void workers_that_wait_for_room_do_not_keep_the_queue_from_running(void *
     assert_int_equal(od_pool_free(lone), OD_OK);
 }
 
-static void a_cancel_lets_waiting_producers_go_on(void **state)
+QUEUE_TEST(a_cancel_lets_waiting_producers_go_on)
 {
     pthread_t producers[3];
 
-    (void)state;
     begin_flow(1, 2, OD_OVERFLOW_WAITS, 1);
     od_queue_suspend(flow.queue);
     add(flow.queue, no_job, NULL);
@@ -234,11 +228,10 @@ static void *produce_barriers(void *raw)
     return raw;
 }
 
-static void barriers_wait_for_room_too(void **state)
+QUEUE_TEST(barriers_wait_for_room_too)
 {
     pthread_t producers[2];
 
-    (void)state;
     nest.queue = limited(OD_UNLIMITED, 3, OD_OVERFLOW_WAITS);
     atomic_store(&nest.ran, 0);
     for (int t = 0; t < 2; t++)
@@ -254,11 +247,10 @@ static void barriers_wait_for_room_too(void **state)
 
 /* ---- run by the caller ---- */
 
-static void a_serial_queue_stays_serial_when_its_callers_run(void **state)
+QUEUE_TEST(a_serial_queue_stays_serial_when_its_callers_run)
 {
     pthread_t producers[3];
 
-    (void)state;
     begin_flow(1, 2, OD_OVERFLOW_RUNS, UNLESS_SANITIZED(1000, 150));
     for (uintptr_t t = 0; t < 3; t++)
         pthread_create(&producers[t], NULL, produce, (void *)t);
@@ -276,13 +268,12 @@ static void note_the_thread(void *thread)
     *(pthread_t *)thread = pthread_self();
 }
 
-static void the_caller_runs_what_does_not_fit(void **state)
+QUEUE_TEST(the_caller_runs_what_does_not_fit)
 {
     od_queue *queue = limited(OD_UNLIMITED, 1, OD_OVERFLOW_RUNS);
     pthread_t ran_on;
     gate door = {0};
 
-    (void)state;
     for (int job = 0; job < 3; job++) { /* one each for the workers */
         add(queue, gate_job, &door);
         assert_comes_true(atomic_load(&door.waiting) == job + 1);
@@ -299,13 +290,12 @@ static void the_caller_runs_what_does_not_fit(void **state)
 
 /* ---- refused ---- */
 
-static void what_is_refused_is_counted_and_never_runs(void **state)
+QUEUE_TEST(what_is_refused_is_counted_and_never_runs)
 {
     od_queue *queue = limited(2, 5, OD_OVERFLOW_REFUSED);
     od_group *group = od_group_create();
     atomic_ullong ran = 0;
 
-    (void)state;
     od_queue_suspend(queue);
     for (int job = 0; job < 8; job++)
         od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
@@ -326,13 +316,12 @@ static void what_is_refused_is_counted_and_never_runs(void **state)
 
 /* Where there are more records than tags, jobs with a context of more bits than a pointer travel wrapped, in memory that
  * a refusal gives back. Under AddressSanitizer it is the leak checker's. */
-static void what_is_refused_leaves_no_memory_behind(void **state)
+QUEUE_TEST(what_is_refused_leaves_no_memory_behind)
 {
     enum { TRIES = 100000 }; /* the pool's threads, which begin meanwhile, take memory too */
     od_queue *queue = limited(1, 1, OD_OVERFLOW_REFUSED);
     void *wide = (void *)(uintptr_t)(1ull << 60);
 
-    (void)state;
     od_queue_suspend(queue);
     add(queue, no_job, NULL);
     odi_record *record = odi_queue_find_record(queue, NULL, odi_queue_key(queue, OD_QUEUE_BAND, 0));
@@ -351,13 +340,12 @@ static void what_is_refused_leaves_no_memory_behind(void **state)
 enum { QUEUES_ON_IT = 5 };
 
 /* Found by reading: each of them counted as a job of the target's. */
-static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
+QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
 {
     od_queue *target = limited(1, 2, OD_OVERFLOW_REFUSED), *queues[QUEUES_ON_IT];
     atomic_ullong ran = 0;
     gate door = {0};
 
-    (void)state;
     add(target, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     for (int i = 0; i < QUEUES_ON_IT; i++) {
@@ -377,9 +365,8 @@ static void queues_on_it_leave_a_limit_to_its_own_jobs(void **state)
     od_queue_release(target);
 }
 
-static void try_works_whatever_the_overflow(void **state)
+QUEUE_TEST(try_works_whatever_the_overflow)
 {
-    (void)state;
     for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
         od_queue *queue = limited(1, 1, (od_overflow)overflow), *open = queue_of(OD_UNLIMITED);
 
@@ -414,9 +401,8 @@ static void *try_to_produce(void *raw)
 }
 
 /* The ledger: each submission runs once, is cancelled once, or is refused once. */
-static void each_submission_ends_once_while_cancels_and_suspensions_race(void **state)
+QUEUE_TEST(each_submission_ends_once_while_cancels_and_suspensions_race)
 {
-    (void)state;
     for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
         pthread_t triers[2], producer;
         uint64_t cancelled = 0;
@@ -445,13 +431,12 @@ static void each_submission_ends_once_while_cancels_and_suspensions_race(void **
     }
 }
 
-static void a_stop_ends_the_wait_for_room(void **state)
+QUEUE_TEST(a_stop_ends_the_wait_for_room)
 {
     od_pool *other = pool_of(2);
     od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
     pthread_t producer;
 
-    (void)state;
     begin_flow(1, 1, OD_OVERFLOW_WAITS, 20);
     od_queue_release(flow.queue);
     flow.queue = od_queue_create_with(other, &options);
@@ -467,9 +452,8 @@ static void a_stop_ends_the_wait_for_room(void **state)
 }
 
 /* A job that gives its queue back may be the last one, and be over before its submitter has gone on. */
-static void who_comes_to_a_queue_that_is_over_finds_no_submitters(void **state)
+QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters)
 {
-    (void)state;
     od_queue *over = limited(1, 1, OD_OVERFLOW_WAITS);
     add(over, no_job, NULL);
     assert_true(od_queue_wait(over, HANG_NS));
@@ -479,27 +463,6 @@ static void who_comes_to_a_queue_that_is_over_finds_no_submitters(void **state)
     odi_queue_purge(over);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_producer_waits_while_the_limit_is_reached),
-        QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs),
-        QUEUE_TEST(several_producers_keep_the_limit_and_their_order),
-        QUEUE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue),
-        QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack),
-        QUEUE_TEST(workers_that_wait_for_room_do_not_keep_the_queue_from_running),
-        QUEUE_TEST(a_cancel_lets_waiting_producers_go_on),
-        QUEUE_TEST(barriers_wait_for_room_too),
-        QUEUE_TEST(a_serial_queue_stays_serial_when_its_callers_run),
-        QUEUE_TEST(the_caller_runs_what_does_not_fit),
-        QUEUE_TEST(what_is_refused_is_counted_and_never_runs),
-        QUEUE_TEST(what_is_refused_leaves_no_memory_behind),
-        QUEUE_TEST(try_works_whatever_the_overflow),
-        QUEUE_TEST(each_submission_ends_once_while_cancels_and_suspensions_race),
-        QUEUE_TEST(a_stop_ends_the_wait_for_room),
-        QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

@@ -91,26 +91,23 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
         od_group_release(sleeper.group);
 }
 
-static void a_record_that_changed_hands_still_wakes_its_old_groups_waiter(void **state)
+QUEUE_TEST(a_record_that_changed_hands_still_wakes_its_old_groups_waiter)
 {
-    (void)state;
     assert_woken_although_the_record_changed_hands(sleep_on_the_group);
 }
 
-static void a_record_that_changed_hands_still_wakes_its_old_queues_waiter(void **state)
+QUEUE_TEST(a_record_that_changed_hands_still_wakes_its_old_queues_waiter)
 {
-    (void)state;
     assert_woken_although_the_record_changed_hands(sleep_on_the_queue);
 }
 
 /* The same late call must not end the watch of the record's next generation. */
-static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **state)
+QUEUE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life)
 {
     od_queue *first = queue_of(OD_UNLIMITED);
     gate door = {0};
     pthread_t thread;
 
-    (void)state;
     odi_record *record = odi_queue_make_record(first, NULL, OD_BAND_DEFAULT);
     assert_true(add_to_counts(record));
     assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
@@ -136,9 +133,8 @@ static void a_late_wake_does_not_end_the_watch_of_a_records_next_life(void **sta
 /* ---- records that serve again ---- */
 
 /* A late count of a submitter that found the record before a cancel is never another queue's. */
-static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state)
+QUEUE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again)
 {
-    (void)state;
     for (int grouped = 0; grouped < 2; grouped++) {
         od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
         od_group *group = grouped ? od_group_create() : NULL;
@@ -172,11 +168,10 @@ static void a_cancelled_record_serves_its_own_queue_and_group_again(void **state
 
 /* A submitter looked its record up, and was late: the record serves another queue by now. Its
  * count, which it is about to take back, is none of that queue's jobs. */
-static void a_late_submitter_is_not_counted_by_another_queues_cancel(void **state)
+QUEUE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel)
 {
     od_queue *first = queue_of(OD_UNLIMITED), *second = queue_of(OD_UNLIMITED);
 
-    (void)state;
     add(first, no_job, NULL);
     assert_true(od_queue_wait(first, HANG_NS));
     odi_record *record = (odi_record *)odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
@@ -211,13 +206,14 @@ static uint32_t chain_length(od_queue *queue)
     return length;
 }
 
+#define LONE_TEST(name) TEST_WITH(name, set_up_one_worker, tear_down)
+
 /* Jobs that a cancel has closed wait in the pool to be discarded, and their records with them:
  * the next lives take those that are over, whichever came first. */
-static void cancelled_records_serve_again_when_thousands_wait(void **state)
+LONE_TEST(cancelled_records_serve_again_when_thousands_wait)
 {
     enum { ROUNDS = 1000 };
 
-    (void)state;
     for (int grouped = 0; grouped < 2; grouped++) {
         od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
         od_group *group = grouped ? od_group_create() : NULL;
@@ -249,14 +245,13 @@ static void cancelled_records_serve_again_when_thousands_wait(void **state)
 
 /* A group's last generation in a queue ends with the group: its records leave the queue's chain one by
  * one, wherever they stand. */
-static void records_of_groups_that_are_over_leave_their_queue(void **state)
+LONE_TEST(records_of_groups_that_are_over_leave_their_queue)
 {
     enum { GROUPS = 1000 };
     static od_group *groups[GROUPS];
     od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
     gate door = {0};
 
-    (void)state;
     add(other, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     for (int i = 0; i < GROUPS; i++) {
@@ -271,17 +266,4 @@ static void records_of_groups_that_are_over_leave_their_queue(void **state)
     od_queue_release(other);
 }
 
-int main(void)
-{
-#define LONE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_one_worker, tear_down)
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_record_that_changed_hands_still_wakes_its_old_groups_waiter),
-        QUEUE_TEST(a_record_that_changed_hands_still_wakes_its_old_queues_waiter),
-        QUEUE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life),
-        QUEUE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again),
-        QUEUE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel),
-        LONE_TEST(cancelled_records_serve_again_when_thousands_wait),
-        LONE_TEST(records_of_groups_that_are_over_leave_their_queue),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

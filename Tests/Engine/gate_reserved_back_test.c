@@ -14,13 +14,12 @@ static void be_noted(void *noted)
 /* ---- queues on the target ---- */
 
 /* All that waits in the target's line are passes of queues on it, for as long as those are busy. */
-static void a_notification_of_a_target_does_not_wait_for_the_queues_on_it(void **state)
+QUEUE_TEST(a_notification_of_a_target_does_not_wait_for_the_queues_on_it)
 {
     od_pool *before = pool;
     gate busy = {0}, of_target = {0}, on_target = {0};
     atomic_bool noted = false, second = false;
 
-    (void)state;
     pool = lone_worker();
     od_queue *target = queue_of(1), *on_it = queue_on(target, 1, "on it");
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
@@ -47,13 +46,12 @@ static void a_notification_of_a_target_does_not_wait_for_the_queues_on_it(void *
 /* ---- a queue on a target that is suspended ---- */
 
 /* The drainer of two jobs stands in the target's line when they are over, and has left nothing behind. */
-static void a_notification_of_a_queue_does_not_wait_for_its_suspended_target(void **state)
+QUEUE_TEST(a_notification_of_a_queue_does_not_wait_for_its_suspended_target)
 {
     od_pool *before = pool;
     gate busy = {0}, last = {0};
     atomic_bool noted = false;
 
-    (void)state;
     pool = lone_worker();
     od_queue *target = queue_of(1), *on_it = queue_on(target, 1, "on it");
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
@@ -80,7 +78,7 @@ static void a_notification_of_a_queue_does_not_wait_for_its_suspended_target(voi
 
 /* Two jobs of a lower band, one for each 256 of a higher one. Behind the second its drainer waits for its turn again, with
  * nothing to run. */
-static void a_notification_of_a_queue_does_not_wait_for_another_band(void **state)
+QUEUE_TEST(a_notification_of_a_queue_does_not_wait_for_another_band)
 {
     enum { PASSED_OVER = 256, AHEAD = 2 * PASSED_OVER + PASSED_OVER / 2 };
 
@@ -88,7 +86,6 @@ static void a_notification_of_a_queue_does_not_wait_for_another_band(void **stat
     gate busy = {0}, other = {0};
     atomic_bool ran = false, noted = false;
 
-    (void)state;
     pool = lone_worker();
     od_queue *low = od_queue_create(pool, OD_BAND_UTILITY, 1, "low");
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
@@ -112,12 +109,4 @@ static void a_notification_of_a_queue_does_not_wait_for_another_band(void **stat
     assert_true(is_noted);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_notification_of_a_target_does_not_wait_for_the_queues_on_it),
-        QUEUE_TEST(a_notification_of_a_queue_does_not_wait_for_its_suspended_target),
-        QUEUE_TEST(a_notification_of_a_queue_does_not_wait_for_another_band),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

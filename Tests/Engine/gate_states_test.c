@@ -145,11 +145,10 @@ static void explores(const gate_plan *scenario, size_t least)
 }
 
 #define SCENARIO(name, least, ...)                                  \
-    static void name(void **state)                                  \
+    TEST(name)                                                      \
     {                                                               \
         static const gate_plan here = {__VA_ARGS__};                \
                                                                     \
-        (void)state;                                                \
         explores(&here, least);                                     \
     }
 
@@ -218,20 +217,5 @@ static int give_room_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_barrier_is_alone_and_waits_for_what_was_outside),
-        cmocka_unit_test(cancelling_a_barrier_reopens_the_line),
-        cmocka_unit_test(holders_of_all_permits_sync_onto_a_child),
-        cmocka_unit_test(a_barrier_waits_for_a_holder_whose_child_is_busy),
-        cmocka_unit_test(sync_callers_and_barriers_on_every_gate),
-        cmocka_unit_test(suspended_while_a_holder_waits),
-        cmocka_unit_test(a_smaller_width_while_holders_wait),
-        cmocka_unit_test(a_larger_width_while_a_holder_waits),
-        cmocka_unit_test(a_serial_root_of_wide_children),
-        cmocka_unit_test(a_sync_barrier_waits_for_what_was_outside),
-        cmocka_unit_test(nobody_enters_what_is_suspended),
-        cmocka_unit_test(callers_through_a_child_that_holders_wait_for),
-        cmocka_unit_test(a_width_above_what_an_unlimited_gate_has),
-    };
-    return cmocka_run_group_tests(tests, make_room, give_room_back);
+    return run_listed(__FILE__, make_room, give_room_back);
 }

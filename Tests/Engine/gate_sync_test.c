@@ -37,11 +37,10 @@ static void *take_turns(void *unused)
     return NULL;
 }
 
-static void sync_callers_and_jobs_take_turns(void **state)
+QUEUE_TEST(sync_callers_and_jobs_take_turns)
 {
     pthread_t threads[3];
 
-    (void)state;
     memset(&rounds, 0, sizeof rounds);
     rounds.queue = queue_of(1);
     for (int i = 0; i < 3; i++)
@@ -91,12 +90,11 @@ static void be_alone(void *unused)
 }
 
 /* Who looked while it was suspended, and came in when it was open, is waited for by a barrier. */
-static void a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for(void **state)
+QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for)
 {
     pthread_t caller, opener;
     od_queue_options options = {.band = OD_BAND_DEFAULT, .width = OD_UNLIMITED, .label = "test"};
 
-    (void)state;
     atomic_store(&opening.overlaps, 0);
     for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
         opening.queue = od_queue_create_with(pool, &options);
@@ -193,24 +191,22 @@ static void a_first_barrier_comes(bool suspends)
 
 /* Wherever in the nested sync the barrier comes: it was behind that barrier, and the barrier behind the outer
  * sync. */
-static void a_nested_sync_does_not_line_up_behind_a_first_barrier(void **state)
+QUEUE_TEST(a_nested_sync_does_not_line_up_behind_a_first_barrier)
 {
     struct sigaction before, action = {.sa_handler = let_the_barrier_come, .sa_flags = SA_RESTART};
 
-    (void)state;
     sigaction(SIGUSR1, &action, &before);
     for (int round = 0; round < UNLESS_SANITIZED(30, 20); round++)
         a_first_barrier_comes(round % 2 != 0);
     sigaction(SIGUSR1, &before, NULL);
 }
 
-static void a_sync_caller_comes_after_what_it_submitted(void **state)
+QUEUE_TEST(a_sync_caller_comes_after_what_it_submitted)
 {
     od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
     od_scope scope;
 
-    (void)state;
     for (int round = 1; round <= 50; round++) {
         for (int i = 0; i < 20; i++)
             add(queue, count_job, &ran);
@@ -223,13 +219,12 @@ static void a_sync_caller_comes_after_what_it_submitted(void **state)
     od_queue_release(queue);
 }
 
-static void sync_on_an_open_queue_does_not_wait(void **state)
+QUEUE_TEST(sync_on_an_open_queue_does_not_wait)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     gate door = {0};
     od_scope outer, inner;
 
-    (void)state;
     add(queue, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_queue_sync_begin(queue, &outer);
@@ -258,9 +253,8 @@ static void wait_for_oneself(void *unused)
     (void)od_queue_wait(queue, HANG_NS);
 }
 
-static void sync_onto_the_serial_queue_one_is_on_traps_by_name(void **state)
+QUEUE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name)
 {
-    (void)state;
     assert_child_traps(wait_for_oneself, NULL, "TaskQueue.sync on the serial queue \"narrow\"");
 }
 
@@ -272,9 +266,8 @@ static void sync_two_deep(void *queue)
     od_queue_sync_begin(queue, &second);
 }
 
-static void sync_within_sync_traps_too(void **state)
+QUEUE_TEST(sync_within_sync_traps_too)
 {
-    (void)state;
     od_queue *queue = queue_of(1);
     assert_child_traps(sync_two_deep, queue, "TaskQueue.sync on the serial queue \"test\"");
     od_queue_release(queue);
@@ -295,13 +288,12 @@ static void visit_other(void *raw)
     od_queue_sync_end(&scope);
 }
 
-static void jobs_of_one_serial_queue_may_sync_onto_another(void **state)
+QUEUE_TEST(jobs_of_one_serial_queue_may_sync_onto_another)
 {
     od_queue *from[6], *onto = queue_of(1);
     atomic_ullong counter = 0;
     visit it = {onto, &counter};
 
-    (void)state;
     for (int i = 0; i < 6; i++) { /* more than there are workers: each hands its place over */
         from[i] = queue_of(1);
         for (int job = 0; job < 50; job++)
@@ -317,19 +309,6 @@ static void jobs_of_one_serial_queue_may_sync_onto_another(void **state)
     od_queue_release(onto);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(sync_callers_and_jobs_take_turns),
-        QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for),
-        QUEUE_TEST(a_nested_sync_does_not_line_up_behind_a_first_barrier),
-        QUEUE_TEST(a_sync_caller_comes_after_what_it_submitted),
-        QUEUE_TEST(sync_on_an_open_queue_does_not_wait),
-        QUEUE_TEST(sync_onto_the_serial_queue_one_is_on_traps_by_name),
-        QUEUE_TEST(sync_within_sync_traps_too),
-        QUEUE_TEST(jobs_of_one_serial_queue_may_sync_onto_another),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

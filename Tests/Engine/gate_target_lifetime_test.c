@@ -11,11 +11,10 @@ static crowd visitors;
 
 /* ---- setting a target ---- */
 
-static void an_inactive_queue_changes_its_target(void **state)
+QUEUE_TEST(an_inactive_queue_changes_its_target)
 {
     od_queue *first = queue_of(1), *second = queue_of(1), *queue = inactive_queue(1, "moving");
 
-    (void)state;
     crowd_begin(&visitors);
     od_queue_set_target(queue, first);
     add(queue, crowd_visit, &visitors);
@@ -64,9 +63,8 @@ static void be_ones_own_target(void *unused)
     od_queue_set_target(a, a);
 }
 
-static void circles_and_late_targets_trap_by_name(void **state)
+QUEUE_TEST(circles_and_late_targets_trap_by_name)
 {
-    (void)state;
     assert_child_traps(set_a_target_late, NULL, "TaskQueue.setTarget of \"test\", which is active");
     assert_child_traps(close_a_circle, NULL,
                        "TaskQueue.setTarget of \"c\" would put it on itself: \"c\" -> \"a\" -> \"b\" -> \"c\"");
@@ -76,9 +74,8 @@ static void circles_and_late_targets_trap_by_name(void **state)
 
 /* ---- lives, memory, ends ---- */
 
-static void a_target_lives_as_long_as_what_is_on_it(void **state)
+QUEUE_TEST(a_target_lives_as_long_as_what_is_on_it)
 {
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(300, 50); round++) {
         od_queue *target = queue_of(widths[(size_t)round % WIDTHS]);
         od_queue *mid = queue_on(target, 1, "mid"), *high = queue_on(mid, OD_UNLIMITED, "high");
@@ -95,9 +92,8 @@ static void a_target_lives_as_long_as_what_is_on_it(void **state)
 }
 
 /* A line that nobody has entered ends no drainer that could end the queue's life. */
-static void a_target_is_over_with_queues_that_never_ran_anything(void **state)
+QUEUE_TEST(a_target_is_over_with_queues_that_never_ran_anything)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         od_queue *target = queue_of(widths[i]), *unused = queue_on(target, widths[i], "unused");
         od_queue *idle = inactive_queue(1, "never active"), *moved = inactive_queue(1, "moved");
@@ -115,12 +111,11 @@ static void a_target_is_over_with_queues_that_never_ran_anything(void **state)
     }
 }
 
-static void a_stop_cancels_what_a_suspended_target_holds(void **state)
+QUEUE_TEST(a_stop_cancels_what_a_suspended_target_holds)
 {
     od_pool *mine = pool, *other = pool_of(2);
     od_stop_report report;
 
-    (void)state;
     pool = other;
     od_queue *target = queue_of(1), *high = queue_on(queue_on(target, 1, "mid"), 1, "high");
     pool = mine;
@@ -181,13 +176,12 @@ static void *submit_everywhere(void *raw)
 
 /* The ledger of a tree: what is submitted anywhere in it runs once, one at a time, or is counted
  * by a cancel. */
-static void everything_at_once_on_a_tree_of_queues(void **state)
+QUEUE_TEST(everything_at_once_on_a_tree_of_queues)
 {
     od_queue *queues[4];
     pthread_t threads[3], toggler;
     uint64_t cancelled = 0;
 
-    (void)state;
     crowd_begin(&visitors);
     queues[0] = queue_of(1);
     queues[1] = queue_on(queues[0], OD_UNLIMITED, "a");
@@ -214,17 +208,6 @@ static void everything_at_once_on_a_tree_of_queues(void **state)
     assert_int_equal(atomic_load(&visitors.most), 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(an_inactive_queue_changes_its_target),
-        QUEUE_TEST(circles_and_late_targets_trap_by_name),
-        QUEUE_TEST(a_target_lives_as_long_as_what_is_on_it),
-        QUEUE_TEST(a_target_is_over_with_queues_that_never_ran_anything),
-        QUEUE_TEST(a_stop_cancels_what_a_suspended_target_holds),
-        QUEUE_TEST(everything_at_once_on_a_tree_of_queues),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

@@ -31,11 +31,10 @@ static void look_around_mid(void *unused)
                    !od_queue_is_current(chain.target);
 }
 
-static void a_job_is_on_all_targets_of_its_queue(void **state)
+QUEUE_TEST(a_job_is_on_all_targets_of_its_queue)
 {
     od_scope scope;
 
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         chain.target = queue_of(widths[i]);
         chain.mid = queue_on(chain.target, widths[(i + 1) % WIDTHS], "mid");
@@ -59,9 +58,8 @@ static void a_job_is_on_all_targets_of_its_queue(void **state)
     }
 }
 
-static void a_shared_target_gives_no_order_but_is_around(void **state)
+QUEUE_TEST(a_shared_target_gives_no_order_but_is_around)
 {
-    (void)state;
     chain.target = queue_with((od_queue_options){.label = "everybody's", .shared = true});
     chain.mid = queue_on(chain.target, 2, "mid");
     chain.high = queue_on(chain.mid, 1, "high");
@@ -89,13 +87,12 @@ static void *sync_again_and_again(void *queue)
     return NULL;
 }
 
-static void sync_callers_take_turns_through_the_chain(void **state)
+QUEUE_TEST(sync_callers_take_turns_through_the_chain)
 {
     od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
     od_queue *queues[3] = {target, mid, queue_on(mid, 1, "high")};
     pthread_t threads[6];
 
-    (void)state;
     crowd_begin(&visitors);
     for (int i = 0; i < 6; i++)
         pthread_create(&threads[i], NULL, sync_again_and_again, queues[i % 3]);
@@ -125,13 +122,12 @@ static void *sync_and_say_so(void *unused)
 }
 
 /* The chain's upper queues are free: it is the target's turn that is waited for. */
-static void a_sync_caller_waits_for_what_runs_on_the_target(void **state)
+QUEUE_TEST(a_sync_caller_waits_for_what_runs_on_the_target)
 {
     od_queue *target = queue_of(1), *mid = queue_on(target, OD_UNLIMITED, "mid");
     gate door = {0};
     pthread_t thread;
 
-    (void)state;
     caller.queue = queue_on(mid, 1, "high");
     atomic_store(&caller.inside, 0);
     add(target, gate_job, &door);
@@ -197,9 +193,8 @@ static void sync_from_the_targets_barrier(void *unused)
     od_queue_sync_begin(queue_on(target, 1, "high"), &second);
 }
 
-static void a_sync_that_would_wait_for_itself_traps_by_name(void **state)
+QUEUE_TEST(a_sync_that_would_wait_for_itself_traps_by_name)
 {
-    (void)state;
     assert_child_traps(sync_from_the_targets_barrier, NULL,
                        "TaskQueue.sync on \"high\" from a barrier of \"test\", the queue");
     assert_child_traps(sync_from_the_target, NULL,
@@ -220,12 +215,11 @@ static void sync_within(void *unused)
     od_queue_sync_end(&scope);
 }
 
-static void a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it(void **state)
+QUEUE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it)
 {
     chain.target = queue_of(OD_UNLIMITED);
     chain.high = queue_on(chain.target, 1, "high");
 
-    (void)state;
     crowd_begin(&visitors);
     for (int job = 0; job < 20; job++) { /* fewer than there are spare workers: each may wait */
         add(chain.target, sync_within, NULL);
@@ -246,9 +240,8 @@ static void fill_beyond_the_limit(void *unused)
 }
 
 /* Each of the target's places may be held by one who would wait for room. */
-static void a_full_queue_lets_in_who_is_on_its_target(void **state)
+QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target)
 {
-    (void)state;
     for (int32_t width = 1; width <= 2; width++) {
         chain.target = queue_of(width);
         chain.high = queue_with((od_queue_options){
@@ -265,18 +258,6 @@ static void a_full_queue_lets_in_who_is_on_its_target(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_job_is_on_all_targets_of_its_queue),
-        QUEUE_TEST(sync_callers_take_turns_through_the_chain),
-        QUEUE_TEST(a_sync_caller_waits_for_what_runs_on_the_target),
-        QUEUE_TEST(a_sync_that_would_wait_for_itself_traps_by_name),
-        QUEUE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it),
-        QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target),
-        QUEUE_TEST(a_shared_target_gives_no_order_but_is_around),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

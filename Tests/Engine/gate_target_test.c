@@ -11,11 +11,10 @@
 
 static crowd visitors;
 
-static void queues_on_a_serial_queue_run_one_at_a_time(void **state)
+QUEUE_TEST(queues_on_a_serial_queue_run_one_at_a_time)
 {
     od_queue *target = queue_of(1), *queues[4];
 
-    (void)state;
     crowd_begin(&visitors);
     for (int i = 0; i < 4; i++)
         queues[i] = queue_on(target, widths[i % WIDTHS], "on it");
@@ -34,12 +33,11 @@ static void queues_on_a_serial_queue_run_one_at_a_time(void **state)
     od_queue_release(target);
 }
 
-static void a_targets_width_holds_for_all_that_is_on_it(void **state)
+QUEUE_TEST(a_targets_width_holds_for_all_that_is_on_it)
 {
     od_queue *target = queue_of(2), *mid = queue_on(target, OD_UNLIMITED, "mid");
     od_queue *high = queue_on(mid, OD_UNLIMITED, "high");
 
-    (void)state;
     crowd_begin(&visitors);
     for (int job = 0; job < 3000; job++)
         add(job % 3 == 0 ? target : job % 3 == 1 ? mid : high, crowd_visit, &visitors);
@@ -62,13 +60,12 @@ static void note(void *raw)
     order.noted[order.count++] = (int)(intptr_t)raw;
 }
 
-static void what_a_serial_target_is_given_by_several_queues_comes_in_order(void **state)
+QUEUE_TEST(what_a_serial_target_is_given_by_several_queues_comes_in_order)
 {
     od_queue *target = queue_of(1);
     od_queue *first = queue_on(target, 1, "first"), *second = queue_on(target, 1, "second");
     gate door = {0};
 
-    (void)state;
     order.count = 0;
     add(target, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
@@ -89,11 +86,10 @@ static void what_a_serial_target_is_given_by_several_queues_comes_in_order(void 
 }
 
 /* What was urgent is cancelled, and the pass that was sent for its sake comes up for what is not. */
-static void a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order(void **state)
+QUEUE_TEST(a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order)
 {
     od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
 
-    (void)state;
     order.count = 0;
     od_queue_suspend(target);
     od_queue_async(queue, NULL, OD_BAND_USER_INITIATED, note, (void *)0);
@@ -110,11 +106,10 @@ static void a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order(v
     od_queue_release(target);
 }
 
-static void a_queue_keeps_its_own_order_on_a_concurrent_target(void **state)
+QUEUE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target)
 {
     od_queue *target = queue_of(OD_UNLIMITED), *serial = queue_on(target, 1, "serial");
 
-    (void)state;
     order.count = 0;
     for (intptr_t i = 0; i < 16; i++)
         add(serial, note, (void *)i);
@@ -127,9 +122,8 @@ static void a_queue_keeps_its_own_order_on_a_concurrent_target(void **state)
 
 /* ---- suspension, barriers, cancelling ---- */
 
-static void a_suspended_target_holds_what_is_on_it(void **state)
+QUEUE_TEST(a_suspended_target_holds_what_is_on_it)
 {
-    (void)state;
     for (size_t i = 0; i < WIDTHS; i++) {
         od_queue *target = queue_of(widths[i]), *mid = queue_on(target, 2, "mid");
         od_queue *high = queue_on(mid, 1, "high");
@@ -167,11 +161,10 @@ static void suspend_the_target(void *unused)
 }
 
 /* The drainer is in the middle of the queue's jobs: it starts no further one. */
-static void a_target_suspended_from_a_job_on_it_holds_the_next(void **state)
+QUEUE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next)
 {
     od_queue *queue;
 
-    (void)state;
     for (int round = 0; round < 20; round++) {
         held.target = queue_of(widths[(size_t)round % WIDTHS]);
         atomic_store(&held.inside.waiting, 0);
@@ -218,12 +211,11 @@ static void *keep_submitting(void *unused)
     return unused;
 }
 
-static void what_is_submitted_after_a_targets_suspension_waits(void **state)
+QUEUE_TEST(what_is_submitted_after_a_targets_suspension_waits)
 {
     od_queue *target, *mid;
     pthread_t submitter;
 
-    (void)state;
     for (int depth = 1; depth <= 2; depth++) {
         target = queue_of(1);
         mid = queue_on(target, 1, "between");
@@ -273,7 +265,7 @@ static void submit_within(od_queue *queue, void (*function)(void *), void *conte
 }
 
 /* It sleeps for the inbox's lock: whoever suspends the target waits until it has taken. */
-static void a_drainer_looks_at_its_target_and_takes_in_one(void **state)
+QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one)
 {
     od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
     odi_atomic(uint32_t) *word = &queue->inbox.lock.word;
@@ -281,7 +273,6 @@ static void a_drainer_looks_at_its_target_and_takes_in_one(void **state)
     gate door = {0};
     pthread_t suspender;
 
-    (void)state;
     atomic_store(&is_suspended, false);
     add(queue, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
@@ -326,9 +317,8 @@ static void take_number(void *number)
     *(int *)number = atomic_fetch_add(&between.next, 1);
 }
 
-static void a_job_of_the_target_comes_before_what_was_submitted_after_it(void **state)
+QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         od_queue *target = queue_of(1), *queue = queue_on(target, 1, "on it");
 
@@ -368,9 +358,8 @@ static void go_on(void *unused)
     atomic_store(&held_place.went_on, true);
 }
 
-static void a_held_place_is_held_of_the_target_too(void **state)
+QUEUE_TEST(a_held_place_is_held_of_the_target_too)
 {
-    (void)state;
     for (int round = 0; round < WIDTHS; round++) {
         od_queue *target = queue_of(1), *other = queue_on(target, 1, "other");
 
@@ -416,9 +405,8 @@ static void write_alone(void *unused)
     atomic_fetch_sub(&rw.alone, 1);
 }
 
-static void a_barrier_on_the_target_excludes_what_is_on_it(void **state)
+QUEUE_TEST(a_barrier_on_the_target_excludes_what_is_on_it)
 {
-    (void)state;
     for (int early = 0; early < 2; early++) {
         od_queue *target = queue_of(OD_UNLIMITED);
         od_scope scope;
@@ -453,11 +441,10 @@ static void a_barrier_on_the_target_excludes_what_is_on_it(void **state)
     }
 }
 
-static void a_cancel_of_the_target_leaves_what_is_on_it(void **state)
+QUEUE_TEST(a_cancel_of_the_target_leaves_what_is_on_it)
 {
     od_queue *target = queue_of(1), *on_it = queue_on(target, 1, "on it");
 
-    (void)state;
     crowd_begin(&visitors);
     od_queue_suspend(target);
     for (int job = 0; job < 10; job++) {
@@ -498,11 +485,10 @@ enum { CHAINED = 20000, SOME_TURNS = 64 * 64 };
 
 /* Found by reading: each queue of the chain multiplied it by 64. A worker looks for what comes
  * from outside once in 61 turns. */
-static void a_turn_of_a_chain_is_no_longer_than_its_queues(void **state)
+QUEUE_TEST(a_turn_of_a_chain_is_no_longer_than_its_queues)
 {
     od_pool *others = pool;
 
-    (void)state;
     pool = lone_worker();
     od_queue *target = queue_of(1), *mid = queue_on(target, 1, "mid"), *high = queue_on(mid, 1, "high");
     gate door = {0};
@@ -524,23 +510,4 @@ static void a_turn_of_a_chain_is_no_longer_than_its_queues(void **state)
     assert_in_range(atomic_load(&rounds.before_the_other), 1, SOME_TURNS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(queues_on_a_serial_queue_run_one_at_a_time),
-        QUEUE_TEST(a_targets_width_holds_for_all_that_is_on_it),
-        QUEUE_TEST(what_a_serial_target_is_given_by_several_queues_comes_in_order),
-        QUEUE_TEST(a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order),
-        QUEUE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target),
-        QUEUE_TEST(a_suspended_target_holds_what_is_on_it),
-        QUEUE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next),
-        QUEUE_TEST(what_is_submitted_after_a_targets_suspension_waits),
-        QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one),
-        QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it),
-        QUEUE_TEST(a_held_place_is_held_of_the_target_too),
-        QUEUE_TEST(a_barrier_on_the_target_excludes_what_is_on_it),
-        QUEUE_TEST(a_cancel_of_the_target_leaves_what_is_on_it),
-        QUEUE_TEST(a_turn_of_a_chain_is_no_longer_than_its_queues),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -55,9 +55,8 @@ static void assert_serial(int each)
     assert_int_equal(serial.ran, SUBMITTERS * each);
 }
 
-static void a_serial_queue_runs_one_at_a_time_in_each_submitters_order(void **state)
+QUEUE_TEST(a_serial_queue_runs_one_at_a_time_in_each_submitters_order)
 {
-    (void)state;
     serial.queue = queue_of(1);
     assert_serial(UNLESS_SANITIZED(EACH, EACH_SANITIZED));
     od_queue_release(serial.queue);
@@ -82,11 +81,10 @@ static void *suspend_and_resume(void *queue)
     return NULL;
 }
 
-static void order_survives_suspensions(void **state)
+QUEUE_TEST(order_survives_suspensions)
 {
     pthread_t toggler;
 
-    (void)state;
     serial.queue = queue_of(1);
     atomic_store(&toggling, true);
     pthread_create(&toggler, NULL, suspend_and_resume, serial.queue);
@@ -108,11 +106,10 @@ static void *resize(void *raw)
     return NULL;
 }
 
-static void order_survives_a_pool_that_changes_its_size(void **state)
+QUEUE_TEST(order_survives_a_pool_that_changes_its_size)
 {
     pthread_t resizer;
 
-    (void)state;
     serial.queue = queue_of(1);
     atomic_store(&toggling, true);
     pthread_create(&resizer, NULL, resize, NULL);
@@ -136,9 +133,8 @@ static void stay_a_while(void *unused)
     atomic_fetch_add(&visitors.visits, 1);
 }
 
-static void at_most_width_jobs_run_at_once(void **state)
+QUEUE_TEST(at_most_width_jobs_run_at_once)
 {
-    (void)state;
     for (int32_t width = 1; width <= 5; width++) {
         od_queue *queue = queue_of(width);
 
@@ -153,11 +149,10 @@ static void at_most_width_jobs_run_at_once(void **state)
     }
 }
 
-static void the_widest_width_is_a_width(void **state)
+QUEUE_TEST(the_widest_width_is_a_width)
 {
     od_queue *queue = queue_of(INT32_MAX);
 
-    (void)state;
     assert_int_equal(od_queue_width(queue), INT32_MAX);
     od_queue_set_width(queue, OD_UNLIMITED);
     assert_int_equal(od_queue_width(queue), OD_UNLIMITED);
@@ -166,12 +161,11 @@ static void the_widest_width_is_a_width(void **state)
     od_queue_release(queue);
 }
 
-static void a_narrower_width_holds_for_what_starts_afterwards(void **state)
+QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     gate doors[3] = {0};
 
-    (void)state;
     crowd_begin(&visitors);
     for (int i = 0; i < 3; i++)
         add(queue, gate_job, &doors[i]);
@@ -203,11 +197,10 @@ static void a_narrower_width_holds_for_what_starts_afterwards(void **state)
 
 /* ---- suspension ---- */
 
-static void nothing_starts_while_suspended(void **state)
+QUEUE_TEST(nothing_starts_while_suspended)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         atomic_ullong ran = 0;
@@ -231,13 +224,12 @@ static void nothing_starts_while_suspended(void **state)
     }
 }
 
-static void what_was_queued_before_a_suspension_is_held_back_too(void **state)
+QUEUE_TEST(what_was_queued_before_a_suspension_is_held_back_too)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     gate doors[3] = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         add(queue, gate_job, &doors[i]);
     for (int i = 0; i < 3; i++)
@@ -265,9 +257,8 @@ static void resume_too_often(void *unused)
     od_queue_resume(queue);
 }
 
-static void one_resume_too_many_traps_by_name(void **state)
+QUEUE_TEST(one_resume_too_many_traps_by_name)
 {
-    (void)state;
     assert_child_traps(resume_too_often, NULL, "TaskQueue.resume() of \"balanced\"");
 }
 
@@ -278,13 +269,12 @@ static void note_band(void *band)
     *(atomic_int *)band = od_pool_current_band();
 }
 
-static void a_job_runs_in_its_queues_band_or_a_higher_one(void **state)
+QUEUE_TEST(a_job_runs_in_its_queues_band_or_a_higher_one)
 {
     od_queue *queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, NULL);
     static const int asked[] = {OD_QUEUE_BAND, 0, 1, 2, 3, 4, 99, -7};
     static const int given[] = {3, 0, 1, 2, 3, 3, 3, 3};
 
-    (void)state;
     assert_int_equal(od_pool_current_band(), -1);
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         atomic_int band = -5;
@@ -298,11 +288,10 @@ static void a_job_runs_in_its_queues_band_or_a_higher_one(void **state)
     od_queue_release(queue);
 }
 
-static void a_long_label_is_cut(void **state)
+QUEUE_TEST(a_long_label_is_cut)
 {
     char label[100];
 
-    (void)state;
     memset(label, 'q', sizeof label - 1);
     label[sizeof label - 1] = '\0';
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, label);
@@ -310,12 +299,11 @@ static void a_long_label_is_cut(void **state)
     od_queue_release(queue);
 }
 
-static void notifications_of_a_queue_come_when_it_is_empty(void **state)
+QUEUE_TEST(notifications_of_a_queue_come_when_it_is_empty)
 {
     od_queue *queue = queue_of(1);
     atomic_ullong notified = 0;
 
-    (void)state;
     od_queue_notify(queue, count_job, &notified);
     assert_int_equal(atomic_load(&notified), 1);
     od_queue_suspend(queue);
@@ -348,12 +336,11 @@ static void ask_again_and_again(void *unused)
 }
 
 /* Once a worker that asked so gave its place away and took it again, each time. */
-static void a_wait_without_time_only_looks(void **state)
+QUEUE_TEST(a_wait_without_time_only_looks)
 {
     od_pool *three = pool;
     atomic_ullong ran = 0;
 
-    (void)state;
     pool = pool_of(1);
     od_queue *queue = queue_of(OD_UNLIMITED);
     asks.suspended = queue_of(1);
@@ -391,11 +378,10 @@ static void hold_a_permit(void *unused)
         atomic_fetch_add(&wide.held, 1);
 }
 
-static void as_many_tasks_hold_a_limited_queue_as_it_is_wide(void **state)
+QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide)
 {
     atomic_ullong ran = 0;
 
-    (void)state;
     atomic_store(&wide.held, 0);
     wide.queue = queue_of(PERMITS);
     assert_true(pool->team.capacity < PERMITS);
@@ -412,25 +398,6 @@ static void as_many_tasks_hold_a_limited_queue_as_it_is_wide(void **state)
     od_queue_release(wide.queue);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_serial_queue_runs_one_at_a_time_in_each_submitters_order),
-        QUEUE_TEST(order_survives_suspensions),
-        QUEUE_TEST(order_survives_a_pool_that_changes_its_size),
-        QUEUE_TEST(at_most_width_jobs_run_at_once),
-        QUEUE_TEST(the_widest_width_is_a_width),
-        QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards),
-        QUEUE_TEST(nothing_starts_while_suspended),
-        QUEUE_TEST(what_was_queued_before_a_suspension_is_held_back_too),
-        QUEUE_TEST(one_resume_too_many_traps_by_name),
-        QUEUE_TEST(a_job_runs_in_its_queues_band_or_a_higher_one),
-        QUEUE_TEST(a_long_label_is_cut),
-        QUEUE_TEST(notifications_of_a_queue_come_when_it_is_empty),
-        QUEUE_TEST(a_wait_without_time_only_looks),
-        QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

@@ -34,11 +34,10 @@ static void remember(void *context)
     called_with = context;
 }
 
-static void a_plain_job_says_function_context_and_tag(void **state)
+TEST(a_plain_job_says_function_context_and_tag)
 {
     static const uint32_t tags[] = {0, ODI_TAG_WRAPPED, ODI_TAG_INTERNAL, 3, 12345, ODI_JOB_NEAR_TAGS - 1};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
         odi_entry job = odi_job_plain(remember, some(&calls), tags[i]);
 
@@ -52,13 +51,12 @@ static void a_plain_job_says_function_context_and_tag(void **state)
     }
 }
 
-static void a_new_tag_replaces_the_old_one_and_nothing_else(void **state)
+TEST(a_new_tag_replaces_the_old_one_and_nothing_else)
 {
     const uint64_t context = UINT64_C(0x7fff12345678);
     odi_entry job = odi_job_plain(remember, (void *)(uintptr_t)context, ODI_TAG_INTERNAL);
     odi_entry bare = odi_job_with_tag(job, 0);
 
-    (void)state;
     for (uint32_t tag = 0; tag < ODI_RECORDS; tag += 4095) {
         job = odi_job_with_tag(job, tag); /* near and far, whatever it had before */
         assert_int_equal(odi_job_tag(job), tag);
@@ -67,11 +65,10 @@ static void a_new_tag_replaces_the_old_one_and_nothing_else(void **state)
     }
 }
 
-static void a_closure_is_not_plain_and_keeps_its_words(void **state)
+TEST(a_closure_is_not_plain_and_keeps_its_words)
 {
     odi_entry job = odi_job_closure((void *)0x123456789abc, &calls, 77);
 
-    (void)state;
     assert_true((job.code & ODI_JOB_PLAIN) == 0);
     assert_int_equal(odi_job_tag(job), 77);
     assert_true((job.code & ODI_JOB_CODE_MASK) == 0x123456789abc);
@@ -90,9 +87,8 @@ void od_task_discard(void *task)
     tasks_discarded += task == &tasks_run;
 }
 
-static void a_task_is_run_or_discarded_but_not_both(void **state)
+TEST(a_task_is_run_or_discarded_but_not_both)
 {
-    (void)state;
     odi_job_run(odi_job_plain(od_task_run, some(&tasks_run), 77));
     assert_int_equal(tasks_run, 1);
     assert_int_equal(tasks_discarded, 0);
@@ -113,11 +109,10 @@ void od_executor_discard(void *job)
     executor_jobs_discarded += job == &executor_jobs_run;
 }
 
-static void an_executors_job_is_run_or_discarded_but_not_both(void **state)
+TEST(an_executors_job_is_run_or_discarded_but_not_both)
 {
     int tasks = tasks_discarded;
 
-    (void)state;
     odi_job_run(odi_job_plain(od_executor_run, some(&executor_jobs_run), 0));
     assert_int_equal(executor_jobs_run, 1);
     assert_int_equal(executor_jobs_discarded, 0);
@@ -141,12 +136,11 @@ void swift_release(void *object)
     releases += object == &closure_calls;
 }
 
-static void a_closure_runs_with_its_captures_and_gives_them_up(void **state)
+TEST(a_closure_runs_with_its_captures_and_gives_them_up)
 {
     odi_closure *code = closure;
     void *word;
 
-    (void)state;
     memcpy(&word, &code, sizeof word);
     odi_job_run(odi_job_closure(word, &closure_calls, 9));
     assert_int_equal(closure_calls, 1);
@@ -199,12 +193,11 @@ static uint64_t outstanding(odi_record *record)
     return odi_counts_outstanding(odi_load_relaxed(&record->counts));
 }
 
-static void the_count_of_jobs_goes_up_and_down(void **state)
+TEST(the_count_of_jobs_goes_up_and_down)
 {
     odi_record *record = new_record(&heard, NULL);
     uint64_t before = odi_load_relaxed(&record->counts) >> ODI_COUNTS_SUBMITTED_SHIFT;
 
-    (void)state;
     assert_int_equal(outstanding(record), 0);
     for (int i = 0; i < 10; i++)
         assert_true(add_to_counts(record));
@@ -216,11 +209,10 @@ static void the_count_of_jobs_goes_up_and_down(void **state)
     odi_record_free(record);
 }
 
-static void a_closed_record_refuses_and_a_refusal_is_taken_back(void **state)
+TEST(a_closed_record_refuses_and_a_refusal_is_taken_back)
 {
     odi_record *record = new_record(&heard, NULL);
 
-    (void)state;
     assert_true(add_to_counts(record));
     odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
     assert_false(add_to_counts(record));
@@ -234,11 +226,10 @@ static void a_closed_record_refuses_and_a_refusal_is_taken_back(void **state)
     odi_record_free(record);
 }
 
-static void the_last_job_of_a_watched_record_calls_its_owner_once(void **state)
+TEST(the_last_job_of_a_watched_record_calls_its_owner_once)
 {
     odi_record *record = new_record(&heard, NULL);
 
-    (void)state;
     heard.drained = 0;
     add_to_counts(record);
     odi_record_complete(record, 1);
@@ -256,12 +247,11 @@ static void the_last_job_of_a_watched_record_calls_its_owner_once(void **state)
     odi_record_free(record);
 }
 
-static void the_record_behind_a_tag_is_found_again(void **state)
+TEST(the_record_behind_a_tag_is_found_again)
 {
     odi_record *record = new_record(&heard, NULL);
     odi_entry job = odi_job_plain(remember, &calls, 0), labelled;
 
-    (void)state;
     assert_true(odi_record_label(record, job, &labelled));
     assert_int_equal(odi_job_tag(labelled), record->tag);
     assert_ptr_equal(odi_record_of_job(labelled), record);
@@ -275,13 +265,12 @@ static void the_record_behind_a_tag_is_found_again(void **state)
 }
 
 /* More than 2^18 queues may be alive at once, and their jobs take no more memory than others'. */
-static void the_jobs_of_300_000_records_are_named_in_their_two_words(void **state)
+TEST(the_jobs_of_300_000_records_are_named_in_their_two_words)
 {
     enum { RECORDS = 300 * 1000 };
     odi_record **records = malloc(RECORDS * sizeof *records);
     int wrapped = 0, wrong = 0;
 
-    (void)state;
     for (int i = 0; i < RECORDS; i++) {
         records[i] = new_record(&heard, NULL);
         odi_entry job = odi_job_plain(remember, &calls, 0), labelled;
@@ -304,12 +293,11 @@ static void the_jobs_of_300_000_records_are_named_in_their_two_words(void **stat
 }
 
 /* A context that is no address has bits where a far tag's would be. */
-static void a_context_that_is_no_address_is_kept_whole_behind_any_tag(void **state)
+TEST(a_context_that_is_no_address_is_kept_whole_behind_any_tag)
 {
     static const uint64_t contexts[] = {UINT64_MAX, UINT64_C(1) << 48, UINT64_C(1) << 63, 0, 1};
     odi_record *near = new_record(&heard, NULL), far = *near;
 
-    (void)state;
     while (near->tag >= ODI_JOB_NEAR_TAGS) {
         near = new_record(&heard, NULL);
         assert_non_null(near);
@@ -339,22 +327,20 @@ static bool group_wait(odi_group *group, int64_t deadline_ns)
     return watch_wait(&set, deadline_ns);
 }
 
-static void an_empty_group_waits_for_nothing(void **state)
+TEST(an_empty_group_waits_for_nothing)
 {
     odi_group *group = od_group_create();
 
-    (void)state;
     assert_non_null(group);
     assert_true(group_wait(group, 0));
     assert_true(odi_group_seems_empty(group));
     od_group_release(group);
 }
 
-static void a_wait_ends_at_its_deadline_and_then_tells_the_truth(void **state)
+TEST(a_wait_ends_at_its_deadline_and_then_tells_the_truth)
 {
     odi_group *group = od_group_create();
 
-    (void)state;
     od_group_enter(group);
     assert_false(odi_group_seems_empty(group));
     assert_false(group_wait(group, 0));
@@ -371,9 +357,8 @@ static void *leave_soon(void *group)
     return NULL;
 }
 
-static void a_wait_is_ended_by_the_last_leave(void **state)
+TEST(a_wait_is_ended_by_the_last_leave)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         odi_group *group = od_group_create();
         pthread_t threads[2];
@@ -394,12 +379,11 @@ static void count(void *counter)
     ++*(int *)counter;
 }
 
-static void notifications_come_once_in_order_when_the_group_is_empty(void **state)
+TEST(notifications_come_once_in_order_when_the_group_is_empty)
 {
     odi_group *group = od_group_create();
     int first = 0, second = 0;
 
-    (void)state;
     assert_true(odi_group_notify(group, count, &first)); /* empty now: at once, here */
     assert_int_equal(first, 1);
     od_group_enter(group);
@@ -425,17 +409,15 @@ static void leave_too_often(void *unused)
     od_group_leave(group);
 }
 
-static void one_leave_too_many_traps_by_name(void **state)
+TEST(one_leave_too_many_traps_by_name)
 {
-    (void)state;
     assert_child_traps(leave_too_often, NULL, "WaitGroup.leave()");
 }
 
-static void a_group_that_is_given_up_goes_when_it_is_empty(void **state)
+TEST(a_group_that_is_given_up_goes_when_it_is_empty)
 {
     odi_group *first = od_group_create();
 
-    (void)state;
     od_group_enter(first);
     od_group_release(first); /* not empty: it stays */
     odi_group *other = od_group_create();
@@ -453,12 +435,11 @@ static odi_record *make_for_group(void *queue, odi_group *group, uint32_t band)
     return odi_record_new(NULL, queue, group, band, &owner, NULL);
 }
 
-static void a_group_has_one_record_per_queue_and_band(void **state)
+TEST(a_group_has_one_record_per_queue_and_band)
 {
     odi_group *group = od_group_create();
     int queues[2];
 
-    (void)state;
     odi_record *first = odi_group_record(group, &queues[0], 2, make_for_group);
     assert_ptr_equal(odi_group_record(group, &queues[0], 2, make_for_group), first);
     odi_record *band = odi_group_record(group, &queues[0], 1, make_for_group);
@@ -476,12 +457,11 @@ static void a_group_has_one_record_per_queue_and_band(void **state)
     odi_record_free(queue);
 }
 
-static void records_that_feed_each_other_are_not_empty_in_between(void **state)
+TEST(records_that_feed_each_other_are_not_empty_in_between)
 {
     odi_group *group = od_group_create();
     int queues[2];
 
-    (void)state;
     odi_record *a = odi_group_record(group, &queues[0], 2, make_for_group);
     odi_record *b = odi_group_record(group, &queues[1], 2, make_for_group);
     assert_true(odi_record_count(a, &queues[0], group, 1));
@@ -503,13 +483,12 @@ typedef struct {
     ODI_LINE_ALIGNED char bytes[192];
 } thing;
 
-static void objects_are_aligned_zero_at_first_and_used_again(void **state)
+TEST(objects_are_aligned_zero_at_first_and_used_again)
 {
     enum { THINGS = 1000 };
     static odi_arena arena = ODI_ARENA_FOR(thing);
     static thing *things[THINGS];
 
-    (void)state;
     for (int i = 0; i < THINGS; i++) {
         things[i] = odi_arena_take(&arena);
         assert_non_null(things[i]);
@@ -542,11 +521,10 @@ static void *take_and_give(void *raw)
     return NULL;
 }
 
-static void no_object_is_given_to_two(void **state)
+TEST(no_object_is_given_to_two)
 {
     pthread_t threads[4];
 
-    (void)state;
     for (uintptr_t i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1));
     for (int i = 0; i < 4; i++) {
@@ -557,33 +535,4 @@ static void no_object_is_given_to_two(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_job_says_function_context_and_tag),
-        cmocka_unit_test(a_new_tag_replaces_the_old_one_and_nothing_else),
-        cmocka_unit_test(a_closure_is_not_plain_and_keeps_its_words),
-        cmocka_unit_test(a_task_is_run_or_discarded_but_not_both),
-        cmocka_unit_test(an_executors_job_is_run_or_discarded_but_not_both),
-#ifdef ODI_SWIFT_CLOSURES
-        cmocka_unit_test(a_closure_runs_with_its_captures_and_gives_them_up),
-#endif
-        cmocka_unit_test(the_count_of_jobs_goes_up_and_down),
-        cmocka_unit_test(a_closed_record_refuses_and_a_refusal_is_taken_back),
-        cmocka_unit_test(the_last_job_of_a_watched_record_calls_its_owner_once),
-        cmocka_unit_test(the_record_behind_a_tag_is_found_again),
-        cmocka_unit_test(a_context_that_is_no_address_is_kept_whole_behind_any_tag),
-        cmocka_unit_test(an_empty_group_waits_for_nothing),
-        cmocka_unit_test(a_wait_ends_at_its_deadline_and_then_tells_the_truth),
-        cmocka_unit_test(a_wait_is_ended_by_the_last_leave),
-        cmocka_unit_test(notifications_come_once_in_order_when_the_group_is_empty),
-        cmocka_unit_test(one_leave_too_many_traps_by_name),
-        cmocka_unit_test(a_group_that_is_given_up_goes_when_it_is_empty),
-        cmocka_unit_test(a_group_has_one_record_per_queue_and_band),
-        cmocka_unit_test(records_that_feed_each_other_are_not_empty_in_between),
-        cmocka_unit_test(objects_are_aligned_zero_at_first_and_used_again),
-        cmocka_unit_test(no_object_is_given_to_two),
-        cmocka_unit_test(the_jobs_of_300_000_records_are_named_in_their_two_words),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -9,9 +9,8 @@
 
 /* A loop of many numbers runs alone until half a unit has passed: once the ticks stood still here,
  * and it ran alone to its end. */
-static void a_unit_passes_without_a_clock_of_the_processors(void **state)
+TEST(a_unit_passes_without_a_clock_of_the_processors)
 {
-    (void)state;
     alarm(60);
     uint64_t began = od_loop_ticks(), before = began, now;
 
@@ -24,17 +23,9 @@ static void a_unit_passes_without_a_clock_of_the_processors(void **state)
 }
 
 /* Half a unit is something, and four of them are no overflow. */
-static void a_unit_is_a_few_microseconds(void **state)
+TEST(a_unit_is_a_few_microseconds)
 {
-    (void)state;
     assert_in_range(od_loop_unit(), 1000, 10000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_unit_passes_without_a_clock_of_the_processors),
-        cmocka_unit_test(a_unit_is_a_few_microseconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

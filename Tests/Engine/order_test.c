@@ -48,9 +48,8 @@ static void submit_all(od_pool *pool, od_queue *queue)
     assert_int_equal(atomic_load(&journal.started), journal.entries);
 }
 
-static void with_one_worker_the_order_is_exact(void **state)
+TEST(with_one_worker_the_order_is_exact)
 {
-    (void)state;
     for (int round = 0; round < 2; round++) {
         od_pool *pool = without_spares(1);
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "order");
@@ -85,9 +84,8 @@ static uint32_t most_overtaken(void)
     return most;
 }
 
-static void with_two_workers_at_most_one_batch_is_overtaken(void **state)
+TEST(with_two_workers_at_most_one_batch_is_overtaken)
 {
-    (void)state;
     for (int round = 0; round < 3; round++) {
         od_pool *pool = without_spares(2);
 
@@ -119,9 +117,8 @@ static void flood_job(void *unused)
 
 /* Every outside submission starts although the workers are never out of work of their own.
  * (How many of the flood's jobs come first is counted exactly in worker_test.c.) */
-static void an_outside_submission_starts_in_a_flood(void **state)
+TEST(an_outside_submission_starts_in_a_flood)
 {
-    (void)state;
     for (int workers = 1; workers <= 3; workers++) {
         flood.pool = pool_of(workers);
         atomic_store(&flood.on, true);
@@ -169,11 +166,10 @@ static void *submit_line(void *raw)
     return NULL;
 }
 
-static void with_one_worker_each_of_four_submitters_keeps_its_order(void **state)
+TEST(with_one_worker_each_of_four_submitters_keeps_its_order)
 {
     pthread_t threads[SUBMITTERS];
 
-    (void)state;
     lines.pool = without_spares(1);
     lines.each = UNLESS_SANITIZED(100000, 10000);
     for (uintptr_t i = 0; i < SUBMITTERS; i++)
@@ -185,13 +181,4 @@ static void with_one_worker_each_of_four_submitters_keeps_its_order(void **state
     od_pool_free(lines.pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_one_worker_the_order_is_exact),
-        cmocka_unit_test(with_two_workers_at_most_one_batch_is_overtaken),
-        cmocka_unit_test(an_outside_submission_starts_in_a_flood),
-        cmocka_unit_test(with_one_worker_each_of_four_submitters_keeps_its_order),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

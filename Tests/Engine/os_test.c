@@ -16,32 +16,29 @@
 
 /* ---- futex ---- */
 
-static void a_wait_on_a_changed_word_returns_at_once(void **state)
+TEST(a_wait_on_a_changed_word_returns_at_once)
 {
     odi_atomic(uint32_t) word;
 
-    (void)state;
     odi_store_relaxed(&word, 1);
     assert_int_equal(odi_futex_wait(&word, 0, ODI_FOREVER), ODI_FUTEX_CHANGED);
 }
 
-static void a_deadline_that_has_passed_ends_the_wait_at_once(void **state)
+TEST(a_deadline_that_has_passed_ends_the_wait_at_once)
 {
     odi_atomic(uint32_t) word;
 
-    (void)state;
     odi_store_relaxed(&word, 0);
     assert_int_equal(odi_futex_wait(&word, 0, 0), ODI_FUTEX_TIMED_OUT);
     assert_int_equal(odi_futex_wait(&word, 0, INT64_MIN), ODI_FUTEX_TIMED_OUT);
     assert_int_equal(odi_futex_wait(&word, 0, odi_clock_now() - 1), ODI_FUTEX_TIMED_OUT);
 }
 
-static void a_wait_does_not_end_before_its_deadline(void **state)
+TEST(a_wait_does_not_end_before_its_deadline)
 {
     odi_atomic(uint32_t) word;
     int64_t deadline = odi_clock_after(MILLISECONDS(20));
 
-    (void)state;
     odi_store_relaxed(&word, 0);
     while (odi_futex_wait(&word, 0, deadline) != ODI_FUTEX_TIMED_OUT) {
     }
@@ -62,13 +59,12 @@ static void *sleep_on(void *raw)
     return NULL;
 }
 
-static void a_wake_counts_those_it_woke(void **state)
+TEST(a_wake_counts_those_it_woke)
 {
     sleepers all = {0};
     pthread_t threads[3];
     int woken = 0;
 
-    (void)state;
     assert_int_equal(odi_futex_wake(&all.word, 1), 0);
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, sleep_on, &all);
@@ -101,14 +97,13 @@ static void *interrupt_often(void *raw)
     return NULL;
 }
 
-static void signals_end_waits_early_and_do_not_move_their_deadlines(void **state)
+TEST(signals_end_waits_early_and_do_not_move_their_deadlines)
 {
     struct sigaction action = {.sa_handler = interrupt};
     odi_atomic(uint32_t) word;
     pthread_t self = pthread_self(), other;
     int early = 0;
 
-    (void)state;
     sigaction(SIGUSR1, &action, NULL);
     odi_store_relaxed(&word, 0);
     pthread_create(&other, NULL, interrupt_often, &self);
@@ -128,9 +123,8 @@ static void signals_end_waits_early_and_do_not_move_their_deadlines(void **state
 
 /* ---- clock ---- */
 
-static void a_deadline_far_away_is_the_end_of_time(void **state)
+TEST(a_deadline_far_away_is_the_end_of_time)
 {
-    (void)state;
     assert_true(odi_clock_after(INT64_MAX) == INT64_MAX);
     assert_true(odi_clock_after(INT64_MAX - 1) == INT64_MAX);
     int64_t now = odi_clock_now();
@@ -166,12 +160,11 @@ static void visit(void *raw)
     atomic_store(&it->started, false);
 }
 
-static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
+TEST(a_thread_has_a_name_and_no_asynchronous_signals)
 {
     visitor it = {0};
     sigset_t before, after;
 
-    (void)state;
     sigemptyset(&before);
     pthread_sigmask(SIG_SETMASK, NULL, &before);
     assert_int_equal(odi_thread_start(visit, &it, 1 << 20, "a-rather-long-name"), 0);
@@ -188,11 +181,10 @@ static void a_thread_has_a_name_and_no_asynchronous_signals(void **state)
 }
 
 /* Where the kernel has no such thing nothing changes. */
-static void short_turns_end(void **state)
+TEST(short_turns_end)
 {
     uint64_t before = odi_thread_begin_short_slices();
 
-    (void)state;
     if (before == 0)
         skip();
     assert_int_equal(odi_thread_begin_short_slices(), 100000);
@@ -216,23 +208,21 @@ static void *fork_from_a_later_thread(void *forks)
 }
 
 /* A thread is asked once, and its child's only thread is another one. */
-static void a_later_threads_child_begins_with_its_first_thread(void **state)
+TEST(a_later_threads_child_begins_with_its_first_thread)
 {
     outcome it = {.status = -1};
     pthread_t later;
 
-    (void)state;
     assert_int_equal(pthread_create(&later, NULL, fork_from_a_later_thread, &it), 0);
     pthread_join(later, NULL);
     assert_int_equal(it.status, 0);
     assert_true(odi_thread_is_first());
 }
 
-static void a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time(void **state)
+TEST(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time)
 {
     visitor it = {0};
 
-    (void)state;
     assert_int_equal(odi_thread_start(visit, &it, 1 << 20, "sleeper"), 0);
     assert_comes_true(atomic_load(&it.started));
     assert_comes_true(odi_thread_sleeps(it.id) == 1);
@@ -252,11 +242,10 @@ static int refuse_first(void)
     return atomic_fetch_sub(&refusals, 1) > 0 ? EAGAIN : 0;
 }
 
-static void a_stack_that_cannot_be_had_is_halved(void **state)
+TEST(a_stack_that_cannot_be_had_is_halved)
 {
     visitor it = {0};
 
-    (void)state;
     atomic_store(&refusals, 3);
     atomic_store(&before_thread, refuse_first);
     assert_int_equal(odi_thread_start(visit, &it, (size_t)8 << 20, "smaller"), 0);
@@ -266,11 +255,10 @@ static void a_stack_that_cannot_be_had_is_halved(void **state)
     assert_comes_true(!atomic_load(&it.started));
 }
 
-static void a_thread_that_cannot_be_had_is_an_error_value(void **state)
+TEST(a_thread_that_cannot_be_had_is_an_error_value)
 {
     visitor it = {0};
 
-    (void)state;
     atomic_store(&before_thread, no_thread);
     atomic_store(&thread_attempts, 0);
     assert_int_equal(odi_thread_start(visit, &it, 4 * ODI_STACK_HALVED, "none"), EAGAIN);
@@ -281,11 +269,10 @@ static void a_thread_that_cannot_be_had_is_an_error_value(void **state)
 
 /* ---- pages ---- */
 
-static void pages_are_zeroed_aligned_and_writable_at_every_size(void **state)
+TEST(pages_are_zeroed_aligned_and_writable_at_every_size)
 {
     static const size_t sizes[] = {1, 64, 4096, 32767, 32768, 32769, 1 << 20};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int round = 0; round < 3; round++) {
             unsigned char *pages = odi_pages_new(sizes[i], round - 1);
@@ -302,20 +289,18 @@ static void pages_are_zeroed_aligned_and_writable_at_every_size(void **state)
     odi_pages_free_reserved(NULL, 5);
 }
 
-static void a_size_that_no_machine_has_is_refused(void **state)
+TEST(a_size_that_no_machine_has_is_refused)
 {
-    (void)state;
     assert_null(odi_pages_new((size_t)1 << 60, ODI_ANY_NODE));
     assert_null(odi_pages_reserve((size_t)1 << 60));
 }
 
-static void reserved_pages_cost_memory_where_they_are_touched(void **state)
+TEST(reserved_pages_cost_memory_where_they_are_touched)
 {
     enum { SIZE = 256 << 20 };
     long before = resident_kib();
     char *pages = odi_pages_reserve(SIZE);
 
-    (void)state;
     assert_non_null(pages);
     pages[SIZE / 2] = 1;
     assert_int_equal(pages[SIZE - 1], 0);
@@ -386,9 +371,8 @@ static int store_buffering(void)
     return neither;
 }
 
-static void a_light_and_a_heavy_fence_never_miss_each_other(void **state)
+TEST(a_light_and_a_heavy_fence_never_miss_each_other)
 {
-    (void)state;
     odi_membarrier_prepare();
     odi_membarrier_prepare(); /* idempotent */
     assert_int_equal(store_buffering(), 0);
@@ -403,34 +387,11 @@ static void fence_without_the_kernel(void *unused)
     child_expects(store_buffering() == 0);
 }
 
-static void where_membarrier_is_refused_both_fences_are_full(void **state)
+TEST(where_membarrier_is_refused_both_fences_are_full)
 {
-    (void)state;
     assert_child_succeeds(fence_without_the_kernel, NULL);
 }
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_on_a_changed_word_returns_at_once),
-        cmocka_unit_test(a_deadline_that_has_passed_ends_the_wait_at_once),
-        cmocka_unit_test(a_wait_does_not_end_before_its_deadline),
-        cmocka_unit_test(a_wake_counts_those_it_woke),
-        cmocka_unit_test(signals_end_waits_early_and_do_not_move_their_deadlines),
-        cmocka_unit_test(a_deadline_far_away_is_the_end_of_time),
-        cmocka_unit_test(a_thread_has_a_name_and_no_asynchronous_signals),
-        cmocka_unit_test(a_later_threads_child_begins_with_its_first_thread),
-        cmocka_unit_test(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time),
-        cmocka_unit_test(a_stack_that_cannot_be_had_is_halved),
-        cmocka_unit_test(a_thread_that_cannot_be_had_is_an_error_value),
-        cmocka_unit_test(short_turns_end),
-        cmocka_unit_test(pages_are_zeroed_aligned_and_writable_at_every_size),
-        cmocka_unit_test(a_size_that_no_machine_has_is_refused),
-        cmocka_unit_test(reserved_pages_cost_memory_where_they_are_touched),
-        cmocka_unit_test(where_membarrier_is_refused_both_fences_are_full),
-        cmocka_unit_test(a_light_and_a_heavy_fence_never_miss_each_other),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

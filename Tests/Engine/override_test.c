@@ -7,11 +7,10 @@
 
 /* ---- jobs ---- */
 
-static void a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line(void **state)
+SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line)
 {
     od_queue *queue = background(1);
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_QUEUE_BAND, 'b');
     flood_the_middle();
@@ -21,22 +20,20 @@ static void a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line(voi
     assert_order(queue, "abCef", 3);
 }
 
-static void without_one_the_line_is_served_in_its_own_band(void **state)
+SCENE(without_one_the_line_is_served_in_its_own_band)
 {
     od_queue *queue = background(1);
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     flood_the_middle();
     add(queue, OD_BAND_BACKGROUND, 'b');
     assert_order(queue, "ab", 0);
 }
 
-static void a_line_with_several_places_is_raised_too(void **state)
+SCENE(a_line_with_several_places_is_raised_too)
 {
     od_queue *queue = background(3);
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_QUEUE_BAND, 'b');
     flood_the_middle();
@@ -45,12 +42,11 @@ static void a_line_with_several_places_is_raised_too(void **state)
     assert_order(queue, "abCe", 3);
 }
 
-static void a_job_of_a_group_and_a_barrier_raise_too(void **state)
+SCENE(a_job_of_a_group_and_a_barrier_raise_too)
 {
     od_queue *queue = background(1);
     od_group *group = od_group_create();
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     flood_the_middle();
     od_queue_async(queue, group, OD_BAND_USER_INITIATED, note, (void *)(uintptr_t)'B');
@@ -61,11 +57,10 @@ static void a_job_of_a_group_and_a_barrier_raise_too(void **state)
     od_group_release(group);
 }
 
-static void a_suspended_line_is_raised_when_it_goes_on(void **state)
+SCENE(a_suspended_line_is_raised_when_it_goes_on)
 {
     od_queue *queue = background(1);
 
-    (void)state;
     od_queue_suspend(queue);
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_BAND_USER_INTERACTIVE, 'B');
@@ -75,11 +70,10 @@ static void a_suspended_line_is_raised_when_it_goes_on(void **state)
     assert_order(queue, "aBc", 2);
 }
 
-static void what_a_cancel_takes_out_raises_nothing_any_more(void **state)
+SCENE(what_a_cancel_takes_out_raises_nothing_any_more)
 {
     od_queue *queue = background(1);
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'x');
     add(queue, OD_BAND_USER_INTERACTIVE, 'X');
     flood_the_middle();
@@ -101,13 +95,12 @@ static bool no_band_is_hinted_at(void)
 
 /* Found by reading: what was taken back went before the job without being counted, and the raise
  * ended before it. */
-static void what_a_suspension_takes_out_of_a_hand_is_raised_too(void **state)
+SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
 {
     enum { IN_HAND = 8 };
     od_queue *queue = background(1);
     gate door = {0};
 
-    (void)state;
     gate_open(&scene.door);
     assert_comes_true(no_band_is_hinted_at());
     od_queue_suspend(queue);
@@ -141,13 +134,12 @@ static void *open_when_somebody_waits(void *raw)
 }
 
 /* The first thread's band is the highest. What it waits for is what the line holds before it. */
-static void a_sync_caller_takes_along_what_is_before_it(void **state)
+SCENE(a_sync_caller_takes_along_what_is_before_it)
 {
     od_queue *queue = background(1);
     pthread_t opener;
     od_scope scope;
 
-    (void)state;
     assert_int_equal(odi_band_of_thread(), OD_BAND_USER_INTERACTIVE);
     add(queue, OD_QUEUE_BAND, 'a');
     flood_the_middle();
@@ -169,13 +161,12 @@ static void note_band_in_job(void *band)
     (void)note_band_of_thread(band);
 }
 
-static void a_thread_is_in_its_jobs_band_or_in_the_middle(void **state)
+SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle)
 {
     od_queue *queue = background(1);
     pthread_t thread;
     uint32_t band = 99;
 
-    (void)state;
     pthread_create(&thread, NULL, note_band_of_thread, &band);
     pthread_join(thread, NULL);
     assert_int_equal(band, OD_BAND_DEFAULT);
@@ -201,14 +192,13 @@ static void sync_and_note_band(void *raw)
     }
 }
 
-static void a_sync_is_in_its_queues_band_or_its_callers(void **state)
+SCENE(a_sync_is_in_its_queues_band_or_its_callers)
 {
     od_queue *queues[] = {od_queue_create(scene.pool, OD_BAND_USER_INITIATED, 1, "above"),
                           background(1),
                           od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "inner")};
     od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "middle");
 
-    (void)state;
     gate_open(&scene.door);
     sync_and_note_band(queues); /* from no job */
     assert_string_equal(scene.order, "1143");
@@ -229,11 +219,10 @@ static bool is_idle(od_queue *queue)
     return LOOK(queue, queue->gate.held == 0 && queue->drainers_waiting == 0 && !odi_queue_has_passes(queue));
 }
 
-static void a_pass_that_nobody_needs_goes(void **state)
+SCENE(a_pass_that_nobody_needs_goes)
 {
     od_queue *queue = background(1);
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     for (int32_t band = OD_BAND_UTILITY; band >= OD_BAND_USER_INTERACTIVE; band--)
         add(queue, band, 'B');
@@ -248,14 +237,13 @@ static void a_pass_that_nobody_needs_goes(void **state)
 }
 
 /* Two passes for one drainer, and two workers: whichever comes up second finds nobody in line. */
-static void a_pass_that_comes_up_beside_its_drainer_takes_no_second_place(void **state)
+TEST(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place)
 {
     od_pool *pool = pool_of(2);
     od_queue *queue = od_queue_create(pool, OD_BAND_BACKGROUND, 1, "background");
     gate start = {0}, door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &start);
     assert_comes_true(atomic_load(&start.waiting) == 2);
@@ -274,12 +262,11 @@ static void a_pass_that_comes_up_beside_its_drainer_takes_no_second_place(void *
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void a_released_queue_waits_for_its_last_pass(void **state)
+SCENE(a_released_queue_waits_for_its_last_pass)
 {
     od_queue *queue = background(1);
     gate between = {0};
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_BAND_USER_INTERACTIVE, 'B');
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &between);
@@ -312,9 +299,8 @@ static void note_position(void *band)
 
 /* A lower band that has work is passed over 255 times, and served at the next pick: one pick of
  * 256 is its, whatever flood is above. Where several are due at once they follow each other. */
-static void a_lower_band_has_one_pick_of_256(void **state)
+SCENE(a_lower_band_has_one_pick_of_256)
 {
-    (void)state;
     memset(places, 0, sizeof places);
     picks = 0;
     for (uintptr_t band = OD_BAND_USER_INITIATED; band <= OD_BAND_BACKGROUND; band++) {
@@ -370,12 +356,11 @@ static void *storm_on(void *raw)
     return NULL;
 }
 
-static void places_stay_exact_and_nothing_is_lost_while_lines_are_raised(void **state)
+TEST(places_stay_exact_and_nothing_is_lost_while_lines_are_raised)
 {
     od_pool *pool = pool_of(3);
     pthread_t threads[THREADS];
 
-    (void)state;
     memset(&storm, 0, sizeof storm);
     for (int32_t i = 0; i < QUEUES; i++)
         storm.queues[i] = od_queue_create(pool, OD_BAND_BACKGROUND, i + 1, "storm");
@@ -393,25 +378,4 @@ static void places_stay_exact_and_nothing_is_lost_while_lines_are_raised(void **
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE(a_job_of_a_higher_band_takes_along_what_is_before_it_in_the_line),
-        SCENE(without_one_the_line_is_served_in_its_own_band),
-        SCENE(a_line_with_several_places_is_raised_too),
-        SCENE(a_job_of_a_group_and_a_barrier_raise_too),
-        SCENE(a_suspended_line_is_raised_when_it_goes_on),
-        SCENE(what_a_cancel_takes_out_raises_nothing_any_more),
-        SCENE(a_sync_caller_takes_along_what_is_before_it),
-        SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle),
-        SCENE(a_sync_is_in_its_queues_band_or_its_callers),
-        SCENE(a_pass_that_nobody_needs_goes),
-        cmocka_unit_test(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place),
-        SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too),
-        SCENE(a_lower_band_has_one_pick_of_256),
-        SCENE(a_released_queue_waits_for_its_last_pass),
-        cmocka_unit_test(places_stay_exact_and_nothing_is_lost_while_lines_are_raised),
-    };
-
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -40,12 +40,11 @@ static void leave_group(void *group)
     od_group_leave(group);
 }
 
-static void a_group_is_waited_for_in_the_waiters_band(void **state)
+SCENE(a_group_is_waited_for_in_the_waiters_band)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
 
-    (void)state;
     flood_the_middle();
     od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
     wait_and_lend(group, NULL, OD_QUEUE_BAND);
@@ -53,12 +52,11 @@ static void a_group_is_waited_for_in_the_waiters_band(void **state)
     od_group_release(group);
 }
 
-static void a_groups_job_in_a_line_is_waited_for_in_the_waiters_band(void **state)
+SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band)
 {
     od_queue *queue = background(1);
     od_group *group = od_group_create();
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     flood_the_middle();
     od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
@@ -74,14 +72,13 @@ static void end_when_asleep(void *thread)
 }
 
 /* Workers look whether one has, and yield once. */
-static void a_lender_that_is_woken_is_told_of_until_it_comes(void **state)
+SCENE(a_lender_that_is_woken_is_told_of_until_it_comes)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
     odi_team *team = &scene.pool->team;
     odi_override next = odi_override_of(OD_BAND_USER_INTERACTIVE);
 
-    (void)state;
     if (odi_thread_sleeps(odi_thread_id()) < 0)
         skip();
     od_queue_async(queue, group, OD_QUEUE_BAND, end_when_asleep, (void *)(intptr_t)odi_thread_id());
@@ -95,11 +92,10 @@ static void a_lender_that_is_woken_is_told_of_until_it_comes(void **state)
     od_group_release(group);
 }
 
-static void a_queue_is_waited_for_in_the_waiters_band(void **state)
+SCENE(a_queue_is_waited_for_in_the_waiters_band)
 {
     od_queue *queue = background(OD_UNLIMITED);
 
-    (void)state;
     flood_the_middle();
     add(queue, OD_QUEUE_BAND, 'B');
     wait_and_lend(NULL, queue, OD_QUEUE_BAND);
@@ -124,12 +120,11 @@ static void *open_when_raised(void *raw)
     return NULL;
 }
 
-static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
+SCENE(a_serial_queue_is_waited_for_in_the_waiters_band)
 {
     od_queue *queue = background(1);
     pthread_t opener;
 
-    (void)state;
     add(queue, OD_QUEUE_BAND, 'a');
     add(queue, OD_QUEUE_BAND, 'b');
     flood_the_middle();
@@ -142,12 +137,11 @@ static void a_serial_queue_is_waited_for_in_the_waiters_band(void **state)
     assert_order(queue, "ab", 2);
 }
 
-static void what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be(void **state)
+SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
 
-    (void)state;
     od_group_enter(group);
     flood_the_middle();
     od_queue_async(queue, NULL, OD_BAND_UTILITY, leave_group, group);
@@ -165,14 +159,13 @@ static void *wait_in_the_middle(void *group)
 }
 
 /* A thread that is nobody's is in the middle band, and so is what it waits for. */
-static void nothing_is_lent_to_who_has_as_much(void **state)
+SCENE(nothing_is_lent_to_who_has_as_much)
 {
     od_queue *queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
     od_group *group = od_group_create();
     pthread_t waiter;
     void *waited;
 
-    (void)state;
     od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
     atomic_store(&waits_in_the_middle, 0);
     pthread_create(&waiter, NULL, wait_in_the_middle, group);
@@ -186,13 +179,12 @@ static void nothing_is_lent_to_who_has_as_much(void **state)
 }
 
 /* Of two bands that are served alike each has its turns. */
-static void a_lent_band_and_the_waiters_own_take_turns(void **state)
+SCENE(a_lent_band_and_the_waiters_own_take_turns)
 {
     enum { OWN = 20, LENT = 4 };
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
 
-    (void)state;
     for (int i = 0; i < OWN; i++)
         od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, note, (void *)(uintptr_t)'u');
     for (int i = 0; i < LENT; i++)
@@ -205,14 +197,13 @@ static void a_lent_band_and_the_waiters_own_take_turns(void **state)
 }
 
 /* Found by reading: of three, the waiter's own got nothing until it was due by the bound. */
-static void two_lent_bands_leave_the_waiters_own_its_turns(void **state)
+SCENE(two_lent_bands_leave_the_waiters_own_its_turns)
 {
     enum { OWN = 10, EACH_LENT = 20 };
     od_queue *utility = od_queue_create(scene.pool, OD_BAND_UTILITY, OD_UNLIMITED, "utility");
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
 
-    (void)state;
     for (int i = 0; i < EACH_LENT; i++) {
         od_queue_async(utility, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'U');
         od_queue_async(queue, group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
@@ -237,9 +228,8 @@ static void note_and_keep(void *raw)
     gate_job(raw);
 }
 
-static void a_thief_takes_what_is_overridden_first(void **state)
+SCENE(a_thief_takes_what_is_overridden_first)
 {
-    (void)state;
     for (int lent = 0; lent < 2; lent++) {
         od_pool_options options = options_for(2);
         gate thief = {0}, keeper = {0};
@@ -267,9 +257,8 @@ static void a_thief_takes_what_is_overridden_first(void **state)
 }
 
 /* Where nothing is hinted at a worker with one band's work looks no farther; thieves of forks go by no hint at all. */
-static void what_is_overridden_is_hinted_at_unless_forks_are_used(void **state)
+SCENE(what_is_overridden_is_hinted_at_unless_forks_are_used)
 {
-    (void)state;
     for (int forks_used = 0; forks_used < 2; forks_used++) {
         od_pool *pool = lone_worker();
         odi_override override = odi_override_of(OD_BAND_USER_INTERACTIVE);
@@ -301,13 +290,12 @@ static void *free_the_other_pool(void *unused)
     return unused;
 }
 
-static void a_pool_may_go_while_it_is_lent_to(void **state)
+SCENE(a_pool_may_go_while_it_is_lent_to)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
     pthread_t thread;
 
-    (void)state;
     memset(&other, 0, sizeof other);
     other.pool = pool_of(1);
     other.queue = od_queue_create(other.pool, OD_BAND_BACKGROUND, OD_UNLIMITED, "other");
@@ -322,22 +310,4 @@ static void a_pool_may_go_while_it_is_lent_to(void **state)
     od_group_release(group);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE(a_group_is_waited_for_in_the_waiters_band),
-        SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band),
-        SCENE(a_lender_that_is_woken_is_told_of_until_it_comes),
-        SCENE(a_queue_is_waited_for_in_the_waiters_band),
-        SCENE(a_serial_queue_is_waited_for_in_the_waiters_band),
-        SCENE(what_was_entered_by_hand_is_lent_to_where_it_is_said_to_be),
-        SCENE(nothing_is_lent_to_who_has_as_much),
-        SCENE(a_lent_band_and_the_waiters_own_take_turns),
-        SCENE(two_lent_bands_leave_the_waiters_own_its_turns),
-        SCENE(a_thief_takes_what_is_overridden_first),
-        SCENE(what_is_overridden_is_hinted_at_unless_forks_are_used),
-        SCENE(a_pool_may_go_while_it_is_lent_to),
-    };
-
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -10,9 +10,8 @@
 
 #include <pthread.h>
 
-static void without_a_deadline_everything_accepted_runs(void **state)
+TEST(without_a_deadline_everything_accepted_runs)
 {
-    (void)state;
     for (int workers = 1; workers <= 4; workers++) {
         od_pool *pool = pool_of(workers);
         od_stop_report report;
@@ -27,7 +26,7 @@ static void without_a_deadline_everything_accepted_runs(void **state)
     }
 }
 
-static void what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns(void **state)
+TEST(what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns)
 {
     od_pool *pool = pool_of(2);
     od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
@@ -36,7 +35,6 @@ static void what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns(v
     od_stop_report report;
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         od_queue_async(i % 2 ? serial : open, group, OD_QUEUE_BAND, count_job, &ran);
     assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
@@ -49,7 +47,7 @@ static void what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns(v
     od_pool_free(pool);
 }
 
-static void at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named(void **state)
+TEST(at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named)
 {
     od_pool *pool = lone_worker();
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "stuck here");
@@ -57,7 +55,6 @@ static void at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named(void 
     od_stop_report report;
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int i = 0; i < 10; i++)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 10);
@@ -80,14 +77,13 @@ static void at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named(void 
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void jobs_without_a_queue_are_counted_too(void **state)
+TEST(jobs_without_a_queue_are_counted_too)
 {
     od_pool *pool = lone_worker();
     gate door = {0};
     od_stop_report report;
     atomic_ullong ran = 0;
 
-    (void)state;
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     for (int i = 0; i < 1000; i++)
@@ -99,7 +95,7 @@ static void jobs_without_a_queue_are_counted_too(void **state)
     od_pool_free(pool);
 }
 
-static void waiters_of_what_a_stop_cancels_are_released(void **state)
+TEST(waiters_of_what_a_stop_cancels_are_released)
 {
     od_pool *pool = lone_worker();
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "waited for");
@@ -108,7 +104,6 @@ static void waiters_of_what_a_stop_cancels_are_released(void **state)
     od_stop_report report;
     atomic_ullong notified = 0;
 
-    (void)state;
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     for (int i = 0; i < 100; i++)
@@ -150,12 +145,11 @@ static void end_line_scene(line_scene *it)
     od_pool_free(it->pool);
 }
 
-static void a_stop_cancels_what_waits_behind_a_stuck_serial_job(void **state)
+TEST(a_stop_cancels_what_waits_behind_a_stuck_serial_job)
 {
     line_scene it;
     od_stop_report report;
 
-    (void)state;
     begin_line_scene(&it);
     od_queue_async(it.serial, NULL, OD_QUEUE_BAND, gate_job, &it.door);
     assert_comes_true(atomic_load(&it.door.waiting) == 1);
@@ -169,12 +163,11 @@ static void a_stop_cancels_what_waits_behind_a_stuck_serial_job(void **state)
     end_line_scene(&it);
 }
 
-static void a_stop_cancels_what_waits_in_a_serial_queue(void **state)
+TEST(a_stop_cancels_what_waits_in_a_serial_queue)
 {
     line_scene it;
     od_stop_report report;
 
-    (void)state;
     begin_line_scene(&it);
     od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &it.door);
     assert_comes_true(atomic_load(&it.door.waiting) == 1);
@@ -187,12 +180,11 @@ static void a_stop_cancels_what_waits_in_a_serial_queue(void **state)
     end_line_scene(&it);
 }
 
-static void a_serial_queue_discards_after_a_stop(void **state)
+TEST(a_serial_queue_discards_after_a_stop)
 {
     line_scene it;
     od_stop_report report;
 
-    (void)state;
     begin_line_scene(&it);
     od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &it.door);
     assert_comes_true(atomic_load(&it.door.waiting) == 1);
@@ -209,11 +201,10 @@ static void a_serial_queue_discards_after_a_stop(void **state)
 }
 
 /* It had jobs, so that submissions to it did not ask the pool any more. */
-static void a_queue_that_had_jobs_discards_after_a_stop_in_time(void **state)
+TEST(a_queue_that_had_jobs_discards_after_a_stop_in_time)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         od_pool *pool = pool_of(1);
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "had jobs");
@@ -237,12 +228,11 @@ static void a_queue_that_had_jobs_discards_after_a_stop_in_time(void **state)
     }
 }
 
-static void jobs_that_ran_through_a_line_are_counted_once_each(void **state)
+TEST(jobs_that_ran_through_a_line_are_counted_once_each)
 {
     line_scene it;
     od_stop_report report;
 
-    (void)state;
     begin_line_scene(&it);
     for (int i = 0; i < 500; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
@@ -257,12 +247,11 @@ static void jobs_that_ran_through_a_line_are_counted_once_each(void **state)
     end_line_scene(&it);
 }
 
-static void what_a_suspended_queue_holds_is_cancelled_by_a_stop(void **state)
+TEST(what_a_suspended_queue_holds_is_cancelled_by_a_stop)
 {
     line_scene it;
     od_stop_report report;
 
-    (void)state;
     begin_line_scene(&it);
     od_queue_suspend(it.serial);
     for (int i = 0; i < 10; i++)
@@ -280,9 +269,8 @@ static void what_a_suspended_queue_holds_is_cancelled_by_a_stop(void **state)
 
 /* Nobody would come for it before that thread, which may be the one that stops. A serial queue's place is held; an open
  * queue's barrier waits for who is inside. */
-static void what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left(void **state)
+TEST(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left)
 {
-    (void)state;
     for (uint32_t open = 0; open < 2; open++) {
         od_pool *pool = pool_of(1);
         od_queue *queue = od_queue_create_with(
@@ -306,7 +294,7 @@ static void what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is
 }
 
 /* Its drainer is called, and stands in the line of a target that nobody resumes: no stop waits for that. */
-static void what_waits_on_a_suspended_target_is_cancelled_by_a_stop(void **state)
+TEST(what_waits_on_a_suspended_target_is_cancelled_by_a_stop)
 {
     od_pool *pool = pool_of(1);
     od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target");
@@ -315,7 +303,6 @@ static void what_waits_on_a_suspended_target_is_cancelled_by_a_stop(void **state
     od_stop_report report;
     atomic_ullong ran = 0;
 
-    (void)state;
     od_queue_suspend(target);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
@@ -349,9 +336,8 @@ static void submit_three_behind_the_gate(void *unused)
 }
 
 /* All of them, at once: its worker may be stuck again. */
-static void what_a_stuck_job_submits_together_past_the_deadline_is_discarded_where_it_submits(void **state)
+TEST(what_a_stuck_job_submits_together_past_the_deadline_is_discarded_where_it_submits)
 {
-    (void)state;
     flooded.pool = lone_worker();
     od_pool_submit(flooded.pool, OD_BAND_DEFAULT, submit_three_behind_the_gate, NULL);
     assert_comes_true(atomic_load(&flooded.door.waiting) == 1);
@@ -411,11 +397,10 @@ static void flood_and_stop(void *width)
     child_expects(atomic_load(&flood.started) == started);
 }
 
-static void a_flood_that_respawns_itself_ends_at_the_deadline(void **state)
+TEST(a_flood_that_respawns_itself_ends_at_the_deadline)
 {
     static int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     assert_child_succeeds(flood_and_stop, NULL);
     for (int i = 0; i < 3; i++)
         assert_child_succeeds(flood_and_stop, &widths[i]);
@@ -423,12 +408,11 @@ static void a_flood_that_respawns_itself_ends_at_the_deadline(void **state)
 
 /* ---- afterwards ---- */
 
-static void a_stopped_pool_discards_what_is_submitted(void **state)
+TEST(a_stopped_pool_discards_what_is_submitted)
 {
     od_pool *pool = pool_of(2);
     atomic_ullong ran = 0;
 
-    (void)state;
     od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
     od_pool_stop(pool, INT64_MAX, NULL);
     for (int band = 0; band < 5; band++)
@@ -463,9 +447,8 @@ static void never_called(odi_owned *owned)
 static const odi_owned_kind given_back_kind = {never_called, submit_it_again};
 
 /* One inside the other they would need as much stack as there are. */
-static void what_the_discarded_submit_is_discarded_after_them(void **state)
+TEST(what_the_discarded_submit_is_discarded_after_them)
 {
-    (void)state;
     memset(&given_back, 0, sizeof given_back);
     given_back.owned.kind = &given_back_kind;
     given_back.pool = pool_of(1);
@@ -518,7 +501,7 @@ static void *stop_and_report(void *raw)
 }
 
 /* More than are claimed at once: the others lie in the pool while the first is given up. */
-static void who_submits_beside_a_stop_discards_nobody_elses_jobs(void **state)
+TEST(who_submits_beside_a_stop_discards_nobody_elses_jobs)
 {
     enum { WITNESSES = 4 * ODI_STEAL_BATCH };
     static witness witnesses[WITNESSES];
@@ -526,7 +509,6 @@ static void who_submits_beside_a_stop_discards_nobody_elses_jobs(void **state)
     gate stuck = {0}, door = {0};
     pthread_t thread;
 
-    (void)state;
     atomic_store(&given_up_elsewhere, 0);
     od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &stuck);
     assert_comes_true(atomic_load(&stuck.waiting) == 1);
@@ -558,14 +540,13 @@ static int64_t processor_time_of(pthread_t thread)
 
 /* A submitter has called a drainer, and loses its CPU before it gives that to the pool: what lies there was
  * accepted. */
-static void a_stop_waits_for_a_drainer_that_its_caller_has_in_hand(void **state)
+TEST(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand)
 {
     stopping it = {.pool = pool_of(1), .deadline = INT64_MAX};
     od_queue *queue = od_queue_create(it.pool, OD_BAND_DEFAULT, 1, "called for");
     atomic_ullong ran = 0;
     pthread_t thread;
 
-    (void)state;
     od_queue_suspend(queue);
     for (int i = 0; i < 3; i++)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
@@ -588,14 +569,13 @@ static void a_stop_waits_for_a_drainer_that_its_caller_has_in_hand(void **state)
 }
 
 /* Its deadline holds all the same. */
-static void a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline(void **state)
+TEST(a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline)
 {
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "called for");
     atomic_ullong ran = 0;
     od_stop_report report;
 
-    (void)state;
     od_queue_suspend(queue);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     odi_lock_acquire(&queue->watch.lock);
@@ -625,14 +605,13 @@ static odi_slot *take_a_ticket(odi_injector *injector)
 
 /* A submitter has a place in the pool, and loses its CPU before it writes the job there: what came after it was
  * accepted, and nobody finds it. */
-static void a_stop_waits_for_who_has_taken_a_ticket_and_not_written_the_job(void **state)
+TEST(a_stop_waits_for_who_has_taken_a_ticket_and_not_written_the_job)
 {
     stopping it = {.pool = pool_of(1), .deadline = INT64_MAX};
     odi_site *site = &it.pool->team.sites[0];
     atomic_ullong ran = 0;
     pthread_t thread;
 
-    (void)state;
     od_pool_submit(it.pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
     odi_slot *slot = take_a_ticket(&site->injectors[OD_BAND_DEFAULT]);
@@ -679,12 +658,11 @@ static bool look_and_let_one_come(od_pool *pool)
     return owed;
 }
 
-static void a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look(void **state)
+TEST(a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look)
 {
     od_pool *pool = lone_worker();
     od_stop_report report;
 
-    (void)state;
     come_and_gone.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "called for");
     od_queue_suspend(come_and_gone.queue);
     od_queue_async(come_and_gone.queue, NULL, OD_QUEUE_BAND, count_job, &come_and_gone.ran);
@@ -699,7 +677,7 @@ static void a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look(
 }
 
 /* A submitter has counted a job of an open queue, and loses its CPU over the whole stop, which counts the job. */
-static void who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncounted(void **state)
+TEST(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncounted)
 {
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create_with(pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .shared = true});
@@ -707,7 +685,6 @@ static void who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it
     od_stop_report report;
     atomic_ullong ran = 0;
 
-    (void)state;
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
@@ -742,9 +719,8 @@ static void run_what_was_taken(void *unused)
 }
 
 /* Once it ran after the stop had returned, beside what came down then. */
-static void a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more(void **state)
+TEST(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more)
 {
-    (void)state;
     memset(&late_hand, 0, sizeof late_hand);
     late_hand.pool = lone_worker();
     od_pool_submit(late_hand.pool, OD_BAND_DEFAULT, run_what_was_taken, NULL);
@@ -815,15 +791,13 @@ static void leave_a_queue_on_a_queue(void *by_hold)
     child_expects(atomic_load(&ran) == (by_hold != NULL ? 1 : 2) && from_notification.report.ran == 2);
 }
 
-static void a_notification_of_a_syncs_end_may_stop_the_pool(void **state)
+TEST(a_notification_of_a_syncs_end_may_stop_the_pool)
 {
-    (void)state;
     assert_child_succeeds(leave_a_queue_on_a_queue, NULL);
 }
 
-static void a_notification_of_a_holds_end_may_stop_the_pool(void **state)
+TEST(a_notification_of_a_holds_end_may_stop_the_pool)
 {
-    (void)state;
     assert_child_succeeds(leave_a_queue_on_a_queue, &held);
 }
 
@@ -850,11 +824,10 @@ static void submit_to_b(void *unused)
 }
 
 /* On their submitter they would be one inside the other. */
-static void jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded(void **state)
+TEST(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded)
 {
     od_pool *pool = pool_of(1);
 
-    (void)state;
     atomic_store(&crossed.begun, 0);
     crossed.a = od_queue_create(pool, OD_BAND_DEFAULT, 1, "a");
     crossed.b = od_queue_create(pool, OD_BAND_DEFAULT, 1, "b");
@@ -870,11 +843,10 @@ static void jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded(void 
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-static void a_stopped_pool_starts_no_thread(void **state)
+TEST(a_stopped_pool_starts_no_thread)
 {
     od_pool *pool = pool_of(1);
 
-    (void)state;
     od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
     od_pool_stop(pool, INT64_MAX, NULL);
     odi_or_seqcst(&pool->team.attention, ODI_MONITOR_OFF, S4); /* as the monitor leaves it */
@@ -901,11 +873,10 @@ static void stop_own_pool(void *raw)
     atomic_store(&it->done, true);
 }
 
-static void a_worker_cannot_stop_its_own_pool(void **state)
+TEST(a_worker_cannot_stop_its_own_pool)
 {
     insider it = {.pool = pool_of(1)};
 
-    (void)state;
     od_pool_submit(it.pool, OD_BAND_DEFAULT, stop_own_pool, &it);
     assert_comes_true(atomic_load(&it.done));
     assert_int_equal(it.stop, OD_INSIDE);
@@ -920,14 +891,13 @@ static void *stop_it(void *pool)
     return (void *)(uintptr_t)od_pool_stop(pool, INT64_MAX, NULL);
 }
 
-static void of_several_stops_one_does_it_and_all_wait(void **state)
+TEST(of_several_stops_one_does_it_and_all_wait)
 {
     od_pool *pool = pool_of(2);
     pthread_t threads[4];
     atomic_ullong ran = 0;
     int ok = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     for (int i = 0; i < 4; i++)
@@ -982,9 +952,8 @@ static void wait_for_another(void *unused)
 
 /* A worker more was there while the job blocked. It leaves, as the pool stops, when the job submits and waits:
  * it had looked already, and the team was full for as long as it had not left. */
-static void what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool(void **state)
+TEST(what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool)
 {
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(400, 100); round++) {
         od_stop_report report;
 
@@ -1004,40 +973,4 @@ static void what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stoppin
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_deadline_everything_accepted_runs),
-        cmocka_unit_test(what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns),
-        cmocka_unit_test(at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named),
-        cmocka_unit_test(jobs_without_a_queue_are_counted_too),
-        cmocka_unit_test(waiters_of_what_a_stop_cancels_are_released),
-        cmocka_unit_test(a_stop_cancels_what_waits_behind_a_stuck_serial_job),
-        cmocka_unit_test(a_stop_cancels_what_waits_in_a_serial_queue),
-        cmocka_unit_test(a_serial_queue_discards_after_a_stop),
-        cmocka_unit_test(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left),
-        cmocka_unit_test(what_waits_on_a_suspended_target_is_cancelled_by_a_stop),
-        cmocka_unit_test(what_a_stuck_job_submits_together_past_the_deadline_is_discarded_where_it_submits),
-        cmocka_unit_test(a_flood_that_respawns_itself_ends_at_the_deadline),
-        cmocka_unit_test(a_queue_that_had_jobs_discards_after_a_stop_in_time),
-        cmocka_unit_test(jobs_that_ran_through_a_line_are_counted_once_each),
-        cmocka_unit_test(what_a_suspended_queue_holds_is_cancelled_by_a_stop),
-        cmocka_unit_test(a_stopped_pool_discards_what_is_submitted),
-        cmocka_unit_test(what_the_discarded_submit_is_discarded_after_them),
-        cmocka_unit_test(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded),
-        cmocka_unit_test(who_submits_beside_a_stop_discards_nobody_elses_jobs),
-        cmocka_unit_test(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand),
-        cmocka_unit_test(a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline),
-        cmocka_unit_test(a_stop_waits_for_who_has_taken_a_ticket_and_not_written_the_job),
-        cmocka_unit_test(a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look),
-        cmocka_unit_test(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncounted),
-        cmocka_unit_test(a_worker_that_comes_late_to_what_it_has_taken_begins_it_no_more),
-        cmocka_unit_test(a_notification_of_a_syncs_end_may_stop_the_pool),
-        cmocka_unit_test(a_notification_of_a_holds_end_may_stop_the_pool),
-        cmocka_unit_test(a_stopped_pool_starts_no_thread),
-        cmocka_unit_test(a_worker_cannot_stop_its_own_pool),
-        cmocka_unit_test(of_several_stops_one_does_it_and_all_wait),
-        cmocka_unit_test(what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -27,9 +27,8 @@ static void refuse_options(od_pool_options options, const char *part)
     assert_int_equal(message[5], '?');
 }
 
-static void options_out_of_range_are_refused_with_a_sentence(void **state)
+TEST(options_out_of_range_are_refused_with_a_sentence)
 {
-    (void)state;
 #define REFUSED(field, value, part)                                                       \
     do {                                                                                  \
         od_pool_options options = options_for(2);                                         \
@@ -47,13 +46,12 @@ static void options_out_of_range_are_refused_with_a_sentence(void **state)
     REFUSED(spare_workers, 1025, "1025");
 }
 
-static void the_environment_names_the_spares(void **state)
+TEST(the_environment_names_the_spares)
 {
     static const char *const nonsense[] = {"", "x", "-1", "1025", "3 "};
     od_pool_options options = options_for(0);
     char message[256] = "";
 
-    (void)state;
     setenv("OVERDRIVE_SPARES", "0", 1);
     assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
                      OD_OK);
@@ -69,12 +67,11 @@ static void the_environment_names_the_spares(void **state)
     unsetenv("OVERDRIVE_SPARES");
 }
 
-static void the_environment_names_workers_and_placement(void **state)
+TEST(the_environment_names_workers_and_placement)
 {
     od_pool_options options = options_for(0);
     char message[256] = "";
 
-    (void)state;
     setenv("OVERDRIVE_WORKERS", "7", 1);
     setenv("OVERDRIVE_PLACEMENT", "core", 1);
     assert_int_equal(od_pool_options_from_environment(&options, message, sizeof message),
@@ -100,12 +97,11 @@ static void the_environment_names_workers_and_placement(void **state)
 
 /* ---- life ---- */
 
-static void a_pool_has_no_thread_before_its_first_job(void **state)
+TEST(a_pool_has_no_thread_before_its_first_job)
 {
     atomic_ullong ran = 0;
     od_pool *pool = pool_of(4);
 
-    (void)state;
     assert_int_equal(thread_count(), no_workers);
     assert_int_equal(metrics_of(pool).threads_started, 0);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
@@ -115,11 +111,10 @@ static void a_pool_has_no_thread_before_its_first_job(void **state)
     assert_comes_true(thread_count() == no_workers);
 }
 
-static void a_pool_that_was_never_used_goes_without_a_trace(void **state)
+TEST(a_pool_that_was_never_used_goes_without_a_trace)
 {
     od_stop_report report;
 
-    (void)state;
     for (int i = 0; i < 50; i++) {
         od_pool *pool = pool_of(1 + i);
 
@@ -132,11 +127,10 @@ static void a_pool_that_was_never_used_goes_without_a_trace(void **state)
     assert_int_equal(thread_count(), no_workers);
 }
 
-static void every_submitted_job_runs_once_and_is_counted(void **state)
+TEST(every_submitted_job_runs_once_and_is_counted)
 {
     static const int sizes[] = {1, 2, 3, 16};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         atomic_ullong ran = 0;
         od_pool_options options = options_for(sizes[i]);
@@ -172,12 +166,11 @@ static void look_around(void *raw)
     atomic_store(&it->done, true);
 }
 
-static void a_job_knows_its_pool_and_others_do_not(void **state)
+TEST(a_job_knows_its_pool_and_others_do_not)
 {
     od_pool *pool = pool_of(1), *other = pool_of(1);
     identity it = {.pool = pool};
 
-    (void)state;
     od_pool_set_owner(pool, &it);
     assert_false(od_pool_is_worker(NULL));
     assert_null(od_pool_current_owner());
@@ -195,11 +188,10 @@ static void a_job_knows_its_pool_and_others_do_not(void **state)
 
 /* ---- size ---- */
 
-static void a_size_out_of_range_is_refused(void **state)
+TEST(a_size_out_of_range_is_refused)
 {
     od_pool *pool = pool_of(3);
 
-    (void)state;
     assert_int_equal(od_pool_set_workers(pool, -1), OD_INVALID);
     assert_int_equal(od_pool_set_workers(pool, 1025), OD_INVALID);
     assert_int_equal(od_pool_workers(pool), 3);
@@ -208,14 +200,13 @@ static void a_size_out_of_range_is_refused(void **state)
     od_pool_free(pool);
 }
 
-static void jobs_survive_a_pool_that_grows_and_shrinks(void **state)
+TEST(jobs_survive_a_pool_that_grows_and_shrinks)
 {
     atomic_ullong ran = 0;
     od_pool *pool = pool_of(4);
     prng random = prng_for(11, 0);
     uint64_t submitted = 0;
 
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
         assert_int_equal(od_pool_set_workers(pool, 1 + (int)prng_below(&random, 8)), OD_OK);
         for (uint32_t jobs = prng_below(&random, 200); jobs > 0; jobs--, submitted++)
@@ -226,12 +217,11 @@ static void jobs_survive_a_pool_that_grows_and_shrinks(void **state)
     od_pool_free(pool);
 }
 
-static void a_smaller_pool_sends_threads_home(void **state)
+TEST(a_smaller_pool_sends_threads_home)
 {
     gate doors[6] = {0};
     od_pool *pool = pool_of(6);
 
-    (void)state;
     for (int i = 0; i < 6; i++)
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
     for (int i = 0; i < 6; i++)
@@ -277,12 +267,11 @@ static odi_read_status allow(const odi_source *source, odi_cpu_mask *mask)
 
 static odi_source source = {.read = read_nothing, .list = list_nothing, .affinity = allow, .root = ""};
 
-static void a_pool_without_a_number_follows_the_limits(void **state)
+TEST(a_pool_without_a_number_follows_the_limits)
 {
     atomic_ullong ran = 0;
     uint64_t submitted = 0;
 
-    (void)state;
     atomic_store(&cpus_allowed, 3);
     od_pool *pool = pool_with(options_for(0), (odi_pool_world){.source = &source});
     assert_int_equal(od_pool_workers(pool), 3);
@@ -305,13 +294,12 @@ static void a_pool_without_a_number_follows_the_limits(void **state)
     od_pool_free(pool);
 }
 
-static void what_waits_is_begun_where_the_limits_allow_more(void **state)
+TEST(what_waits_is_begun_where_the_limits_allow_more)
 {
     od_pool_options options = options_for(0);
     atomic_ullong ran = 0;
     gate door = {0};
 
-    (void)state;
     options.spare_workers = 0;
     atomic_store(&cpus_allowed, 1);
     od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
@@ -338,12 +326,11 @@ static int workers_present(od_pool *pool)
 }
 
 /* The last of two stays. */
-static void who_leaves_the_bench_takes_no_place_along(void **state)
+TEST(who_leaves_the_bench_takes_no_place_along)
 {
     od_pool *pool = pool_of(3);
     gate door = {0};
 
-    (void)state;
     pool->team.bench_ns = MILLISECONDS(1);
     for (int job = 0; job < 3; job++)
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
@@ -357,14 +344,13 @@ static void who_leaves_the_bench_takes_no_place_along(void **state)
 
 /* ---- no threads ---- */
 
-static void without_threads_a_submission_is_refused_whole(void **state)
+TEST(without_threads_a_submission_is_refused_whole)
 {
     od_pool *pool = pool_of(2);
     od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_group *group = od_group_create();
     atomic_ullong ran = 0;
 
-    (void)state;
     atomic_store(&before_thread, no_thread);
     for (int i = 0; i < 100; i++) {
         assert_int_equal(od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran), OD_NO_THREAD);
@@ -397,12 +383,11 @@ static void submit_in_a_child_without_threads(void *pool)
     child_expects(COMES_TRUE(atomic_load(&ran) == 1));
 }
 
-static void a_forked_childs_first_submission_is_refused_without_threads(void **state)
+TEST(a_forked_childs_first_submission_is_refused_without_threads)
 {
     od_pool *pool = pool_of(1);
     atomic_ullong ran = 0;
 
-    (void)state;
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
     atomic_store(&before_thread, no_thread);
@@ -426,9 +411,8 @@ static void run_without_threads(void *unused)
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
-static void a_missing_thread_is_said_once(void **state)
+TEST(a_missing_thread_is_said_once)
 {
-    (void)state;
     outcome it = in_a_child(run_without_threads, NULL, 60);
     assert_int_equal(it.status, 0);
     char *said = strstr(it.said, "could not be started");
@@ -443,9 +427,8 @@ static int grant_some(void)
     return atomic_fetch_sub(&threads_to_grant, 1) > 0 ? 0 : EAGAIN;
 }
 
-static void with_fewer_threads_than_asked_for_nothing_is_lost(void **state)
+TEST(with_fewer_threads_than_asked_for_nothing_is_lost)
 {
-    (void)state;
     for (int granted = 0; granted <= 5; granted++) {
         atomic_ullong ran = 0;
         od_pool *pool = pool_of(4);
@@ -497,7 +480,7 @@ static void *submit_one(void *raw)
     return NULL;
 }
 
-static void a_job_that_relied_on_a_start_that_failed_is_not_forgotten(void **state)
+TEST(a_job_that_relied_on_a_start_that_failed_is_not_forgotten)
 {
     gate door = {0};
     atomic_ullong ran = 0;
@@ -507,7 +490,6 @@ static void a_job_that_relied_on_a_start_that_failed_is_not_forgotten(void **sta
     submission it = {.pool = pool, .ran = &ran};
     pthread_t submitter;
 
-    (void)state;
     pthread_create(&submitter, NULL, submit_one, &it);
     assert_comes_true(atomic_load(&it.start.waiting) == 1); /* a sanitizer asks for attributes too */
     od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
@@ -531,26 +513,6 @@ CHILDREN_MAY_START_THREADS
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_out_of_range_are_refused_with_a_sentence),
-        cmocka_unit_test(the_environment_names_workers_and_placement),
-        cmocka_unit_test(the_environment_names_the_spares),
-        cmocka_unit_test(a_pool_has_no_thread_before_its_first_job),
-        cmocka_unit_test(a_pool_that_was_never_used_goes_without_a_trace),
-        cmocka_unit_test(every_submitted_job_runs_once_and_is_counted),
-        cmocka_unit_test(a_job_knows_its_pool_and_others_do_not),
-        cmocka_unit_test(a_size_out_of_range_is_refused),
-        cmocka_unit_test(jobs_survive_a_pool_that_grows_and_shrinks),
-        cmocka_unit_test(a_smaller_pool_sends_threads_home),
-        cmocka_unit_test(a_pool_without_a_number_follows_the_limits),
-        cmocka_unit_test(what_waits_is_begun_where_the_limits_allow_more),
-        cmocka_unit_test(who_leaves_the_bench_takes_no_place_along),
-        cmocka_unit_test(without_threads_a_submission_is_refused_whole),
-        cmocka_unit_test(a_forked_childs_first_submission_is_refused_without_threads),
-        cmocka_unit_test(a_missing_thread_is_said_once),
-        cmocka_unit_test(with_fewer_threads_than_asked_for_nothing_is_lost),
-        cmocka_unit_test(a_job_that_relied_on_a_start_that_failed_is_not_forgotten),
-    };
     no_workers = threads_at_rest();
-    return run_guarded(tests);
+    return run_guarded(__FILE__);
 }

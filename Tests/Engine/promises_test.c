@@ -43,7 +43,13 @@ static bool groups_run_out(od_group *made[])
     return count < MORE_THAN_IS_AT_HAND;
 }
 
-static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
+static int memory_again_and_tear_down(void **state)
+{
+    (void)memory_again(state);
+    return tear_down(state);
+}
+
+TEST_WITH(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker, memory_again_and_tear_down)
 {
     static void *made[MORE_THAN_IS_AT_HAND];
     od_timer_options timer = {.call = probe_call};
@@ -52,7 +58,6 @@ static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
     od_pool *none = NULL;
     char message[256] = "";
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_registry *registry = od_registry_create();
@@ -78,19 +83,12 @@ static void what_cannot_be_made_for_want_of_memory_is_said_so(void **state)
     od_registry_release(registry);
 }
 
-static int memory_again_and_tear_down(void **state)
-{
-    (void)memory_again(state);
-    return tear_down(state);
-}
-
 /* ---- what a pool is by itself ---- */
 
-static void defaults_are_what_the_header_says(void **state)
+TEST(defaults_are_what_the_header_says)
 {
     od_pool_options options;
 
-    (void)state;
     memset(&options, 0xff, sizeof options);
     od_pool_options_init(&options);
     assert_string_equal(options.name, "overdrive");
@@ -118,17 +116,15 @@ static void assert_named(const char *name, const char *expected)
     assert_string_equal(seen, expected);
 }
 
-static void threads_bear_the_pools_name_or_overdrive(void **state)
+TEST(threads_bear_the_pools_name_or_overdrive)
 {
-    (void)state;
     assert_named("0123456789abc", "0123456789-0");
     assert_named("short", "short-0");
     assert_named(NULL, "overdrive-0");
 }
 
-static void a_pool_says_whether_its_stop_is_over(void **state)
+ON_ONE(a_pool_says_whether_its_stop_is_over)
 {
-    (void)state;
     assert_false(od_pool_is_stopped(pool));
     assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
     assert_true(od_pool_is_stopped(pool));
@@ -154,11 +150,10 @@ static bool another_thread_says_so(void)
     return right != NULL;
 }
 
-static void a_thread_keeps_the_words_of_the_layer_above(void **state)
+TEST(a_thread_keeps_the_words_of_the_layer_above)
 {
     int words[3];
 
-    (void)state;
     od_thread_set_work(&words[0]);
     od_thread_set_route(&words[1]);
     od_thread_set_bounce(&words[2]);
@@ -171,17 +166,15 @@ static void a_thread_keeps_the_words_of_the_layer_above(void **state)
     od_thread_set_bounce(NULL);
 }
 
-static void a_thread_that_never_forked_is_asked_for_work(void **state)
+TEST(a_thread_that_never_forked_is_asked_for_work)
 {
-    (void)state;
     assert_true(another_thread_says_so());
 }
 
-static void a_thread_knows_whether_it_is_the_first_and_where_it_is(void **state)
+TEST(a_thread_knows_whether_it_is_the_first_and_where_it_is)
 {
     cpu_set_t all, one;
 
-    (void)state;
     assert_true(od_thread_is_main());
     assert_true(another_thread_says_so());
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -219,9 +212,8 @@ static void end_the_inner_of_two(void *of)
 }
 
 /* Without a monitor nobody comes but for what is said. */
-static void pairs_of_blocking_nest(void **state)
+ON_ONE(pairs_of_blocking_nest)
 {
-    (void)state;
     memset(&nested, 0, sizeof nested);
     pool->team.arm_monitor = make_up_for_nothing;
     od_pool_submit(pool, OD_BAND_DEFAULT, end_the_inner_of_two, pool);
@@ -231,13 +223,12 @@ static void pairs_of_blocking_nest(void **state)
 
 /* ---- queues ---- */
 
-static void options_of_zero_make_a_queue_as_create_does(void **state)
+ON_ONE(options_of_zero_make_a_queue_as_create_does)
 {
     od_queue *plain = od_queue_create(pool, OD_BAND_USER_INTERACTIVE, OD_UNLIMITED, "");
     od_queue *zero = od_queue_create_with(pool, &(od_queue_options){0});
     od_queue *both[] = {plain, zero};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_true(od_queue_is_active(both[i]));
         assert_string_equal(od_queue_label(both[i]), "");
@@ -258,7 +249,7 @@ static void *sync_once(void *onto)
     return onto;
 }
 
-static void callers_that_wait_count_for_a_limit_and_timers_are_let_in(void **state)
+ON_ONE(callers_that_wait_count_for_a_limit_and_timers_are_let_in)
 {
     od_queue *full = od_queue_create_with(pool, &(od_queue_options){
         .band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1, .overflow = OD_OVERFLOW_REFUSED});
@@ -267,7 +258,6 @@ static void callers_that_wait_count_for_a_limit_and_timers_are_let_in(void **sta
     probe due = {0};
     pthread_t caller;
 
-    (void)state;
     od_queue_async(full, NULL, OD_QUEUE_BAND, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     pthread_create(&caller, NULL, sync_once, full);
@@ -299,18 +289,16 @@ static int64_t monotonic(void)
     return now.tv_sec * ODI_SECOND + now.tv_nsec;
 }
 
-static void timers_go_by_the_monotonic_clock(void **state)
+TEST(timers_go_by_the_monotonic_clock)
 {
-    (void)state;
     int64_t before = monotonic(), now = od_timer_now(), after = monotonic();
     assert_in_range(now, before, after);
 }
 
-static void a_timer_that_never_comes_is_not_armed_for_the_clocks_end(void **state)
+ON_ONE(a_timer_that_never_comes_is_not_armed_for_the_clocks_end)
 {
     probe never = {0}, once = {0}, others = {0};
 
-    (void)state;
     start(&never, INT64_MAX, 0);
     start(&once, 0, INT64_MAX);
     start(&others, 0, MILLISECONDS(1));
@@ -326,11 +314,10 @@ static void a_timer_that_never_comes_is_not_armed_for_the_clocks_end(void **stat
     od_timer_release(others.timer);
 }
 
-static void a_timer_that_has_run_was_not_cancelled(void **state)
+ON_ONE(a_timer_that_has_run_was_not_cancelled)
 {
     probe it = {0};
 
-    (void)state;
     start(&it, 0, 0);
     assert_comes_true(atomic_load(&it.overs) == 1);
     assert_int_equal(atomic_load(&it.calls), 1);
@@ -340,11 +327,10 @@ static void a_timer_that_has_run_was_not_cancelled(void **state)
     od_timer_release(it.timer);
 }
 
-static void timers_that_are_not_due_are_counted(void **state)
+ON_ONE(timers_that_are_not_due_are_counted)
 {
     probe far[2] = {0};
 
-    (void)state;
     assert_int_equal(od_pool_timers_armed(pool), 0);
     for (int i = 0; i < 2; i++) {
         start(&far[i], SECONDS(3600), 0);
@@ -366,20 +352,18 @@ static void create_with_an_interval_below_zero(void *unused)
     (void)od_timer_create(queue, &options);
 }
 
-static void an_interval_below_zero_traps(void **state)
+ON_ONE(an_interval_below_zero_traps)
 {
-    (void)state;
     assert_child_traps(create_with_an_interval_below_zero, NULL, "the interval is -1 ns");
 }
 
 /* ---- the machine ---- */
 
-static void a_description_that_does_not_fit_is_cut(void **state)
+TEST(a_description_that_does_not_fit_is_cut)
 {
     char whole[256], cut[8];
     od_machine *machine = od_machine_discover(NULL, NULL, 0);
 
-    (void)state;
     assert_non_null(machine);
     size_t length = od_machine_describe(machine, false, 0, whole, sizeof whole);
     assert_int_equal(length, strlen(whole));
@@ -390,26 +374,4 @@ static void a_description_that_does_not_fit_is_cut(void **state)
     od_machine_free(machine);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker,
-                                        memory_again_and_tear_down),
-        cmocka_unit_test(defaults_are_what_the_header_says),
-        cmocka_unit_test(threads_bear_the_pools_name_or_overdrive),
-        ON_ONE(a_pool_says_whether_its_stop_is_over),
-        cmocka_unit_test(a_thread_keeps_the_words_of_the_layer_above),
-        cmocka_unit_test(a_thread_that_never_forked_is_asked_for_work),
-        cmocka_unit_test(a_thread_knows_whether_it_is_the_first_and_where_it_is),
-        ON_ONE(pairs_of_blocking_nest),
-        ON_ONE(options_of_zero_make_a_queue_as_create_does),
-        ON_ONE(callers_that_wait_count_for_a_limit_and_timers_are_let_in),
-        cmocka_unit_test(timers_go_by_the_monotonic_clock),
-        ON_ONE(a_timer_that_never_comes_is_not_armed_for_the_clocks_end),
-        ON_ONE(a_timer_that_has_run_was_not_cancelled),
-        ON_ONE(timers_that_are_not_due_are_counted),
-        ON_ONE(an_interval_below_zero_traps),
-        cmocka_unit_test(a_description_that_does_not_fit_is_cut),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

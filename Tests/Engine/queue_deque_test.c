@@ -85,11 +85,12 @@ static int64_t capacity(void)
     return ring != NULL ? ring->capacity : 0;
 }
 
-static void an_empty_deque_gives_nothing(void **state)
+#define DEQUE_TEST(name) TEST_WITH(name, set_up, tear_down)
+
+DEQUE_TEST(an_empty_deque_gives_nothing)
 {
     odi_entry entries[4];
 
-    (void)state;
     for (int round = 0; round < 3; round++) {
         assert_false(odi_deque_take(&deque, entries)); /* M3: no underflow */
         assert_int_equal(steal(entries, 4), 0);
@@ -102,18 +103,16 @@ static void an_empty_deque_gives_nothing(void **state)
     assert_int_equal(steal(entries, 4), 0);
 }
 
-static void the_owner_takes_the_oldest_first(void **state)
+DEQUE_TEST(the_owner_takes_the_oldest_first)
 {
-    (void)state;
     push_all(0, 3);
     take_all(0, 2);
     push_all(3, 5);
     take_all(2, 5);
 }
 
-static void indices_pass_the_wrap_with_everything_in_place(void **state)
+DEQUE_TEST(indices_pass_the_wrap_with_everything_in_place)
 {
-    (void)state;
     push_all(0, 8); /* bottom passes INT64_MAX at the fourth */
     assert_true(odi_load_relaxed(&deque.bottom) < 0);
     assert_true(odi_load_relaxed(&deque.top) > 0);
@@ -123,9 +122,8 @@ static void indices_pass_the_wrap_with_everything_in_place(void **state)
     assert_int_equal(odi_deque_size(&deque), 0);
 }
 
-static void growth_keeps_order_from_any_offset(void **state)
+DEQUE_TEST(growth_keeps_order_from_any_offset)
 {
-    (void)state;
     for (uint64_t offset = 0; offset < 10; offset++) {
         odi_reclaim_drain();
         odi_deque_free(&deque);
@@ -140,9 +138,8 @@ static void growth_keeps_order_from_any_offset(void **state)
     assert_int_equal(capacity(), 64);
 }
 
-static void a_full_ring_grows_only_when_nothing_was_taken(void **state)
+DEQUE_TEST(a_full_ring_grows_only_when_nothing_was_taken)
 {
-    (void)state;
     push_all(0, 4);
     for (uint64_t i = 0; i < 100; i++) { /* the owner's look at top is lazy, not wrong */
         take_all(i, i + 1);
@@ -152,9 +149,8 @@ static void a_full_ring_grows_only_when_nothing_was_taken(void **state)
     assert_int_equal(odi_load_relaxed(&deque.growths), 1);
 }
 
-static void a_ring_at_its_maximum_refuses_and_changes_nothing(void **state)
+DEQUE_TEST(a_ring_at_its_maximum_refuses_and_changes_nothing)
 {
-    (void)state;
     push_all(0, 64);
     for (int i = 0; i < 3; i++)
         assert_false(odi_deque_push(&deque, entry_of(999)));
@@ -165,7 +161,7 @@ static void a_ring_at_its_maximum_refuses_and_changes_nothing(void **state)
     take_all(1, 65);
 }
 
-static void a_thief_gets_half_rounded_up_and_at_most_what_it_asks(void **state)
+DEQUE_TEST(a_thief_gets_half_rounded_up_and_at_most_what_it_asks)
 {
     static const struct {
         size_t there, asked, got;
@@ -173,7 +169,6 @@ static void a_thief_gets_half_rounded_up_and_at_most_what_it_asks(void **state)
                  {8, 4, 4}, {20, 4, 4}, {20, 1, 1}, {1, 1, 1}, {20, 2, 2}, {20, 0, 0}};
     uint64_t first = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         odi_entry entries[4];
 
@@ -199,12 +194,11 @@ static void take_wanted(uint64_t number)
     assert_true(is_entry(entry, number));
 }
 
-static void the_owner_takes_back_what_it_wants_of_either_end(void **state)
+DEQUE_TEST(the_owner_takes_back_what_it_wants_of_either_end)
 {
     uint64_t middle = 5;
     odi_entry entry;
 
-    (void)state;
     assert_false(odi_deque_take_wanted(&deque, is_number, &middle, &entry));
     for (uint64_t count = 1; count < 20; count++) { /* within a thief's reach, and beyond */
         push_all(0, count);
@@ -219,11 +213,10 @@ static void the_owner_takes_back_what_it_wants_of_either_end(void **state)
     }
 }
 
-static void an_idle_deque_goes_back_to_a_small_ring(void **state)
+DEQUE_TEST(an_idle_deque_goes_back_to_a_small_ring)
 {
     odi_entry entry;
 
-    (void)state;
     push_all(0, 60);
     odi_deque_shrink(&deque);
     assert_int_equal(capacity(), 64); /* not while it holds anything */
@@ -238,9 +231,8 @@ static void an_idle_deque_goes_back_to_a_small_ring(void **state)
     odi_deque_shrink(&deque);
 }
 
-static void shrinking_a_deque_without_a_ring_does_nothing(void **state)
+DEQUE_TEST(shrinking_a_deque_without_a_ring_does_nothing)
 {
-    (void)state;
     odi_deque_shrink(&deque);
     assert_int_equal(capacity(), 0);
     assert_true(odi_deque_make_ring(&deque));
@@ -260,11 +252,10 @@ static int64_t kept_slots(void)
     return slots;
 }
 
-static void behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded(void **state)
+DEQUE_TEST(behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded)
 {
     frozen_reader reader;
 
-    (void)state;
     freeze_a_reader(&reader);
 
     push_all(0, 5); /* 4 -> 8: the first ring's retirement begins, and does not end */
@@ -335,14 +326,13 @@ static void *thief(void *raw)
     return NULL;
 }
 
-static void owner_and_thieves_get_every_entry_once_and_in_order(void **state)
+DEQUE_TEST(owner_and_thieves_get_every_entry_once_and_in_order)
 {
     pthread_t thieves[THIEVES];
     prng random = prng_for(1, 1);
     uint64_t next = 0, last = 0;
     odi_entry entry;
 
-    (void)state;
     chase.entries = UNLESS_SANITIZED(ENTRIES, ENTRIES_SANITIZED);
     chase.seen = calloc(chase.entries, 1);
     assert_non_null(chase.seen);
@@ -382,11 +372,10 @@ static void owner_and_thieves_get_every_entry_once_and_in_order(void **state)
 
 /* The owner moved to another node, while the reclaimer read from the deque how large an old
  * ring had been. */
-static void a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now(void **state)
+DEQUE_TEST(a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now)
 {
     odi_entry entry = {1, 1};
 
-    (void)state;
     assert_true(odi_deque_push(&deque, entry));
     deque.node = 0; /* from here on rings are mapped, which this one is not */
     for (int i = 0; i < ODI_DEQUE_MINIMUM; i++)
@@ -415,11 +404,10 @@ static void adopt_and_let_a_stranger_take(void *unused)
 }
 
 /* M16: whoever adopts it next may. */
-static void an_owners_call_by_a_stranger_traps(void **state)
+DEQUE_TEST(an_owners_call_by_a_stranger_traps)
 {
     odi_entry entry;
 
-    (void)state;
     assert_child_traps(adopt_and_let_a_stranger_take, NULL, "deque->owner");
     odi_deque_adopt(&deque);
     assert_true(odi_deque_push(&deque, (odi_entry){1, 1}));
@@ -428,24 +416,4 @@ static void an_owners_call_by_a_stranger_traps(void **state)
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-#define DEQUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        DEQUE_TEST(a_ring_is_given_back_as_it_was_had_wherever_the_owner_lives_now),
-        DEQUE_TEST(an_empty_deque_gives_nothing),
-        DEQUE_TEST(an_owners_call_by_a_stranger_traps),
-        DEQUE_TEST(the_owner_takes_the_oldest_first),
-        DEQUE_TEST(indices_pass_the_wrap_with_everything_in_place),
-        DEQUE_TEST(growth_keeps_order_from_any_offset),
-        DEQUE_TEST(a_full_ring_grows_only_when_nothing_was_taken),
-        DEQUE_TEST(a_ring_at_its_maximum_refuses_and_changes_nothing),
-        DEQUE_TEST(a_thief_gets_half_rounded_up_and_at_most_what_it_asks),
-        DEQUE_TEST(the_owner_takes_back_what_it_wants_of_either_end),
-        DEQUE_TEST(an_idle_deque_goes_back_to_a_small_ring),
-        DEQUE_TEST(shrinking_a_deque_without_a_ring_does_nothing),
-        DEQUE_TEST(behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded),
-        DEQUE_TEST(owner_and_thieves_get_every_entry_once_and_in_order),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

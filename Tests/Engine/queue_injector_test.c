@@ -47,11 +47,10 @@ static int64_t spares(void)
     return odi_load_relaxed(&injector.spare_count);
 }
 
-static void an_empty_injector_gives_nothing(void **state)
+INJECTOR_TEST(an_empty_injector_gives_nothing)
 {
     odi_entry entry;
 
-    (void)state;
     assert_int_equal(claim(&entry, 1), 0);
     assert_false(has_claimable());
     assert_int_equal(odi_injector_size(&injector), 0);
@@ -63,12 +62,11 @@ static void an_empty_injector_gives_nothing(void **state)
 }
 
 /* As where memory is too short for a block. */
-static void what_waits_in_nodes_is_counted_found_and_claimed(void **state)
+INJECTOR_TEST(what_waits_in_nodes_is_counted_found_and_claimed)
 {
     odi_entry_node nodes[3];
     odi_entry entry;
 
-    (void)state;
     for (uint64_t each = 0; each < 3; each++)
         assert_true(odi_injector_push_node(&injector, entry_of(each), &nodes[each]));
     assert_int_equal(odi_injector_size(&injector), 3);
@@ -83,9 +81,8 @@ static void what_waits_in_nodes_is_counted_found_and_claimed(void **state)
     assert_int_equal(claim(&entry, 1), 0);
 }
 
-static void entries_come_out_in_order_across_blocks(void **state)
+INJECTOR_TEST(entries_come_out_in_order_across_blocks)
 {
-    (void)state;
     for (size_t most = 1; most <= 12; most++) {
         uint64_t from = odi_load_relaxed(&injector.tail);
 
@@ -99,11 +96,10 @@ static void entries_come_out_in_order_across_blocks(void **state)
     }
 }
 
-static void a_claim_never_crosses_a_block(void **state)
+INJECTOR_TEST(a_claim_never_crosses_a_block)
 {
     odi_entry entries[64];
 
-    (void)state;
     push_all(0, 20);
     assert_int_equal(claim(entries, 3), 3);
     assert_int_equal(claim(entries, 64), 5);
@@ -112,11 +108,10 @@ static void a_claim_never_crosses_a_block(void **state)
     assert_int_equal(claim(entries, 64), 0);
 }
 
-static void a_full_directory_refuses_and_keeps_what_it_has(void **state)
+INJECTOR_TEST(a_full_directory_refuses_and_keeps_what_it_has)
 {
     uint64_t pushed = 0;
 
-    (void)state;
     while (odi_injector_push(&injector, entry_of(pushed)))
         assert_in_range(++pushed, 1, 32);
     assert_in_range(pushed, 24, 32); /* at most a block less than the directory holds */
@@ -132,11 +127,10 @@ static void a_full_directory_refuses_and_keeps_what_it_has(void **state)
     claim_all(pushed + 8, pushed + 20, 3);
 }
 
-static void a_closed_injector_refuses_and_gives_out_what_it_has(void **state)
+INJECTOR_TEST(a_closed_injector_refuses_and_gives_out_what_it_has)
 {
     odi_entry entry;
 
-    (void)state;
     push_all(0, 20); /* into a third block */
     odi_injector_close(&injector);
     assert_int_equal(odi_injector_size(&injector), 20);
@@ -149,12 +143,11 @@ static void a_closed_injector_refuses_and_gives_out_what_it_has(void **state)
 }
 
 /* Whoever has closed it waits until it is used up, and then gives back what a refused node's owner frees. */
-static void a_closed_injector_is_not_used_up_while_a_node_waits_and_takes_no_other(void **state)
+INJECTOR_TEST(a_closed_injector_is_not_used_up_while_a_node_waits_and_takes_no_other)
 {
     odi_entry_node before, after;
     odi_entry entry;
 
-    (void)state;
     assert_true(odi_injector_push_node(&injector, entry_of(0), &before));
     odi_injector_close(&injector);
     assert_false(odi_injector_push_node(&injector, entry_of(1), &after));
@@ -166,9 +159,8 @@ static void a_closed_injector_is_not_used_up_while_a_node_waits_and_takes_no_oth
     assert_int_equal(odi_injector_size(&injector), 0);
 }
 
-static void a_used_up_block_serves_again(void **state)
+INJECTOR_TEST(a_used_up_block_serves_again)
 {
-    (void)state;
     push_all(0, 8);
     assert_int_equal(spares(), 0);
     claim_all(0, 8, 8);
@@ -178,9 +170,8 @@ static void a_used_up_block_serves_again(void **state)
     claim_all(8, 9, 1);
 }
 
-static void a_partly_read_block_is_not_recycled(void **state)
+INJECTOR_TEST(a_partly_read_block_is_not_recycled)
 {
-    (void)state;
     push_all(0, 16);
     claim_all(0, 7, 4);
     assert_int_equal(spares(), 0);
@@ -188,9 +179,8 @@ static void a_partly_read_block_is_not_recycled(void **state)
     assert_int_equal(spares(), 1);
 }
 
-static void too_many_spares_are_given_back_in_one_batch(void **state)
+INJECTOR_TEST(too_many_spares_are_given_back_in_one_batch)
 {
-    (void)state;
     push_all(0, 24);
     claim_all(0, 24, 8); /* three spares: more than two */
     assert_comes_true(!odi_load_acquire(&injector.trimming, J7));
@@ -199,11 +189,10 @@ static void too_many_spares_are_given_back_in_one_batch(void **state)
     claim_all(24, 48, 8);
 }
 
-static void behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded(void **state)
+INJECTOR_TEST(behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded)
 {
     frozen_reader reader;
 
-    (void)state;
     freeze_a_reader(&reader);
     push_all(0, 24);
     claim_all(0, 24, 8); /* a batch is retired, and stays */
@@ -273,11 +262,10 @@ static void *consume(void *raw)
     return NULL;
 }
 
-static void every_entry_is_claimed_once_and_each_producers_in_order(void **state)
+INJECTOR_TEST(every_entry_is_claimed_once_and_each_producers_in_order)
 {
     pthread_t producers[PRODUCERS], consumers[CONSUMERS];
 
-    (void)state;
     traffic.each = UNLESS_SANITIZED(EACH, EACH_SANITIZED);
     traffic.seen = calloc(PRODUCERS * traffic.each, 1);
     assert_non_null(traffic.seen);
@@ -296,21 +284,4 @@ static void every_entry_is_claimed_once_and_each_producers_in_order(void **state
     free(traffic.seen);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        INJECTOR_TEST(an_empty_injector_gives_nothing),
-        INJECTOR_TEST(what_waits_in_nodes_is_counted_found_and_claimed),
-        INJECTOR_TEST(entries_come_out_in_order_across_blocks),
-        INJECTOR_TEST(a_claim_never_crosses_a_block),
-        INJECTOR_TEST(a_full_directory_refuses_and_keeps_what_it_has),
-        INJECTOR_TEST(a_closed_injector_refuses_and_gives_out_what_it_has),
-        INJECTOR_TEST(a_closed_injector_is_not_used_up_while_a_node_waits_and_takes_no_other),
-        INJECTOR_TEST(a_used_up_block_serves_again),
-        INJECTOR_TEST(a_partly_read_block_is_not_recycled),
-        INJECTOR_TEST(too_many_spares_are_given_back_in_one_batch),
-        INJECTOR_TEST(behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded),
-        INJECTOR_TEST(every_entry_is_claimed_once_and_each_producers_in_order),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

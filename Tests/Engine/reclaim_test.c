@@ -37,11 +37,10 @@ static void retire_one(atomic_int *destroyed)
     odi_retire(&it->retired, destroy);
 }
 
-static void what_is_retired_is_destroyed_once_by_the_end_of_a_drain(void **state)
+TEST(what_is_retired_is_destroyed_once_by_the_end_of_a_drain)
 {
     atomic_int destroyed = 0;
 
-    (void)state;
     odi_reclaim_drain(); /* nothing: returns at once */
     for (int round = 1; round <= 20; round++) {
         for (int i = 0; i < round; i++)
@@ -51,12 +50,11 @@ static void what_is_retired_is_destroyed_once_by_the_end_of_a_drain(void **state
     }
 }
 
-static void one_grace_period_serves_all_that_a_burst_retires(void **state)
+TEST(one_grace_period_serves_all_that_a_burst_retires)
 {
     atomic_int destroyed = 0;
     uint64_t before = odi_reclaim_grace_periods();
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         retire_one(&destroyed);
     odi_reclaim_drain();
@@ -64,11 +62,10 @@ static void one_grace_period_serves_all_that_a_burst_retires(void **state)
     assert_in_range(odi_reclaim_grace_periods() - before, 1, 100);
 }
 
-static void the_reclaimers_thread_is_gone_when_its_list_is_empty(void **state)
+TEST(the_reclaimers_thread_is_gone_when_its_list_is_empty)
 {
     atomic_int destroyed = 0;
 
-    (void)state;
     retire_one(&destroyed);
     odi_reclaim_drain();
     assert_comes_true(thread_count() == threads_at_rest());
@@ -93,12 +90,11 @@ static void *freeze(void *unused)
     return NULL;
 }
 
-static void behind_a_frozen_reader_nothing_is_freed_and_nobody_waits(void **state)
+TEST(behind_a_frozen_reader_nothing_is_freed_and_nobody_waits)
 {
     atomic_int destroyed = 0;
     pthread_t reader;
 
-    (void)state;
     frozen = (gate){0};
     pthread_create(&reader, NULL, freeze, NULL);
     assert_comes_true(atomic_load(&frozen.waiting) == 1);
@@ -132,12 +128,11 @@ static void destroy_link(odi_retired *retired)
         odi_retire(&it->retired, destroy_link);
 }
 
-static void what_a_destruction_retires_is_destroyed_too(void **state)
+TEST(what_a_destruction_retires_is_destroyed_too)
 {
     atomic_int left = 10;
     chain it = {.left = &left};
 
-    (void)state;
     odi_retire(&it.retired, destroy_link);
     odi_reclaim_drain();
     assert_int_equal(atomic_load(&left), 0);
@@ -145,11 +140,10 @@ static void what_a_destruction_retires_is_destroyed_too(void **state)
 
 /* ---- no thread for the reclaimer ---- */
 
-static void without_a_thread_the_drain_reclaims_itself(void **state)
+TEST(without_a_thread_the_drain_reclaims_itself)
 {
     atomic_int destroyed = 0;
 
-    (void)state;
     assert_comes_true(thread_count() == threads_at_rest());
     atomic_store(&before_thread, no_thread);
     for (int i = 0; i < 10; i++)
@@ -169,11 +163,10 @@ static int fail_once(void)
     return atomic_fetch_add(&attempts, 1) < 1 ? EAGAIN : 0;
 }
 
-static void the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start(void **state)
+TEST(the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start)
 {
     atomic_int destroyed = 0;
 
-    (void)state;
     odi_reclaim_drain();
     atomic_store(&before_thread, fail_once);
     retire_one(&destroyed);
@@ -223,13 +216,12 @@ static void *torture_reader(void *unused)
     return NULL;
 }
 
-static void no_reader_sees_an_object_that_is_older_than_one_grace_period(void **state)
+TEST(no_reader_sees_an_object_that_is_older_than_one_grace_period)
 {
     pthread_t readers[READERS];
     int writes = UNLESS_SANITIZED(WRITES, WRITES_SANITIZED);
     aged *all = calloc((size_t)writes + 1, sizeof *all);
 
-    (void)state;
     assert_non_null(all);
     atomic_store(&torture.current, &all[0]);
     for (int i = 0; i < READERS; i++)
@@ -265,11 +257,10 @@ static void *retire_many(void *unused)
     return NULL;
 }
 
-static void threads_that_retire_at_once_lose_nothing(void **state)
+TEST(threads_that_retire_at_once_lose_nothing)
 {
     pthread_t threads[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, retire_many, NULL);
     for (int i = 0; i < 4; i++)
@@ -302,11 +293,10 @@ static void *retire_and_drain(void *unused)
 }
 
 /* Whose thread could not be started, and who drains meanwhile, is a matter of luck. */
-static void drains_end_while_reclaimers_fail_to_start_now_and_then(void **state)
+TEST(drains_end_while_reclaimers_fail_to_start_now_and_then)
 {
     pthread_t threads[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, retire_and_drain, NULL);
     atomic_store(&before_thread, fail_now_and_then);
@@ -337,28 +327,11 @@ static void retire_in_a_child(void *unused)
     child_expects(atomic_load(&destroyed) == 0);
 }
 
-static void a_forked_child_keeps_what_it_retires(void **state)
+TEST(a_forked_child_keeps_what_it_retires)
 {
-    (void)state;
     assert_child_succeeds(retire_in_a_child, NULL);
 }
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_retired_is_destroyed_once_by_the_end_of_a_drain),
-        cmocka_unit_test(one_grace_period_serves_all_that_a_burst_retires),
-        cmocka_unit_test(the_reclaimers_thread_is_gone_when_its_list_is_empty),
-        cmocka_unit_test(behind_a_frozen_reader_nothing_is_freed_and_nobody_waits),
-        cmocka_unit_test(what_a_destruction_retires_is_destroyed_too),
-        cmocka_unit_test(without_a_thread_the_drain_reclaims_itself),
-        cmocka_unit_test(the_next_retirement_makes_up_for_a_reclaimer_that_did_not_start),
-        cmocka_unit_test(no_reader_sees_an_object_that_is_older_than_one_grace_period),
-        cmocka_unit_test(drains_end_while_reclaimers_fail_to_start_now_and_then),
-        cmocka_unit_test(threads_that_retire_at_once_lose_nothing),
-        cmocka_unit_test(a_forked_child_keeps_what_it_retires),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

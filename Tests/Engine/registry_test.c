@@ -33,13 +33,12 @@ static size_t look(od_registry *registry)
     return seen;
 }
 
-static void who_came_is_there_until_it_goes(void **state)
+TEST(who_came_is_there_until_it_goes)
 {
     od_registry *registry = od_registry_create();
     object *objects = aligned_alloc(128, MANY * sizeof *objects);
     bool may_be_empty = false;
 
-    (void)state;
     assert_int_equal(od_registry_count(registry), 0);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < MANY; i++) {
@@ -62,13 +61,12 @@ static void who_came_is_there_until_it_goes(void **state)
     free(objects);
 }
 
-static void a_place_is_used_again(void **state)
+TEST(a_place_is_used_again)
 {
     od_registry *registry = od_registry_create();
     object *objects = aligned_alloc(128, 3 * sizeof *objects);
     uint64_t first;
 
-    (void)state;
     first = od_registry_add(registry, &objects[0]);
     for (int i = 0; i < MANY; i++) {
         assert_true(od_registry_remove(registry, first));
@@ -130,11 +128,10 @@ static void *come_and_go(void *raw)
     return NULL;
 }
 
-static void threads_come_go_and_look(void **state)
+TEST(threads_come_go_and_look)
 {
     pthread_t threads[THREADS];
 
-    (void)state;
     crowd.registry = od_registry_create();
     crowd.objects = aligned_alloc(128, THREADS * OWN * sizeof *crowd.objects);
     for (int i = 0; i < THREADS * OWN; i++) {
@@ -182,12 +179,11 @@ static void *bring_the_next(void *raw)
 }
 
 /* Counted one shard after another it was empty now and then, and a waiter woke too early. */
-static void never_empty_while_one_brings_the_next(void **state)
+TEST(never_empty_while_one_brings_the_next)
 {
     pthread_t thread;
     uint64_t first;
 
-    (void)state;
     crowd.registry = od_registry_create();
     crowd.objects = aligned_alloc(128, RELAY * sizeof *crowd.objects);
     assert_true(od_registry_is_empty(crowd.registry));
@@ -206,13 +202,4 @@ static void never_empty_while_one_brings_the_next(void **state)
     free(crowd.objects);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_came_is_there_until_it_goes),
-        cmocka_unit_test(a_place_is_used_again),
-        cmocka_unit_test(threads_come_go_and_look),
-        cmocka_unit_test(never_empty_while_one_brings_the_next),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

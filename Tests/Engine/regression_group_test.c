@@ -60,11 +60,10 @@ static void assert_all_released(const pthread_t *threads)
 
 /* ---- used again at once ---- */
 
-static void a_group_that_is_entered_again_at_once_releases_all_who_waited(void **state)
+QUEUE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited)
 {
     pthread_t threads[WAITERS];
 
-    (void)state;
     waited.group = od_group_create();
     od_group_enter(waited.group);
     for (int round = 0; round < 20; round++) {
@@ -78,13 +77,12 @@ static void a_group_that_is_entered_again_at_once_releases_all_who_waited(void *
 }
 
 /* The same by jobs: the last one's end, and the next one's beginning, of two queues in turn. */
-static void a_group_whose_jobs_begin_again_at_once_releases_all_who_waited(void **state)
+QUEUE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited)
 {
     od_queue *queues[] = {queue_of(OD_UNLIMITED), queue_of(1)};
     odi_record *records[2];
     pthread_t threads[WAITERS];
 
-    (void)state;
     waited.group = od_group_create();
     for (int i = 0; i < 2; i++)
         records[i] = odi_group_record(waited.group, queues[i], OD_BAND_DEFAULT, odi_queue_make_record);
@@ -103,11 +101,10 @@ static void a_group_whose_jobs_begin_again_at_once_releases_all_who_waited(void 
         od_queue_release(queues[i]);
 }
 
-static void a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited(void **state)
+QUEUE_TEST(a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited)
 {
     pthread_t threads[WAITERS];
 
-    (void)state;
     waited.queue = queue_of(OD_UNLIMITED);
     od_status status;
     odi_record *record = odi_queue_admit(waited.queue, NULL, OD_BAND_DEFAULT, &status);
@@ -135,15 +132,13 @@ static void notified(void *generation)
         rounds.late += odi_load_relaxed(&rounds.waiters[i].released) != 0;
 }
 
-static void each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification(
-    void **state)
+QUEUE_TEST(each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification)
 {
     enum { GENERATIONS = 100 * 1000 };
     od_group *group = od_group_create();
     odi_set set = odi_group_set(group);
     int released = 0;
 
-    (void)state;
     od_group_enter(group);
     for (rounds.generation = 1; rounds.generation <= GENERATIONS; rounds.generation++) {
         for (int i = 0; i < WAITERS; i++)
@@ -162,11 +157,10 @@ static void each_of_a_hundred_thousand_generations_releases_its_waiters_and_tell
 }
 
 /* A wait that comes to its deadline is none of those that the next moment releases. */
-static void a_wait_that_gives_up_is_gone(void **state)
+QUEUE_TEST(a_wait_that_gives_up_is_gone)
 {
     od_group *group = od_group_create();
 
-    (void)state;
     od_group_enter(group);
     assert_false(od_group_wait(group, MILLISECONDS(1)));
     assert_int_equal(waiters_of(&group->watch), 0);
@@ -177,13 +171,12 @@ static void a_wait_that_gives_up_is_gone(void **state)
 
 /* Of a queue's records all but one are unknown to it when it has been found empty: whoever submits to one
  * of them, in advance or not, makes it known before. */
-static void what_is_submitted_to_an_unknown_record_is_waited_for(void **state)
+QUEUE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for)
 {
     static const int32_t bands[] = {OD_BAND_USER_INTERACTIVE, OD_BAND_DEFAULT};
     od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int round = 0; round < 4; round++) {
         int32_t band = bands[round % 2];
 
@@ -216,13 +209,12 @@ static uint32_t longest_bucket(const od_group *group)
     return longest;
 }
 
-static void a_group_over_many_queues_finds_each_in_a_few_steps(void **state)
+QUEUE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps)
 {
     enum { QUEUES = 4096, A_FEW = 24 };
     static od_queue *queues[QUEUES];
     atomic_ullong ran = 0;
 
-    (void)state;
     od_group *group = od_group_create();
     for (int i = 0; i < QUEUES; i++) {
         queues[i] = queue_of(1);
@@ -253,7 +245,7 @@ static void no_drained(void *queue, odi_record *record)
 
 /* The 262,143rd record was the last, and the async of a queue that got none ran on its caller, even
  * where the queue was suspended. */
-static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **state)
+QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller)
 {
     enum { LIVE = 300 * 1000 };
     static const odi_record_owner nobody = {.drained = no_drained};
@@ -262,7 +254,6 @@ static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **s
     od_queue *queue = queue_of(1);
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int i = 0; i < LIVE; i++)
         records[i] = odi_record_new(&pool->team, &their_queue, NULL, 0, &nobody, NULL);
     od_queue_suspend(queue);
@@ -285,12 +276,11 @@ static void a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller(void **s
 
 /* ---- a great many times ---- */
 
-static void a_thousand_million_enters_are_a_thousand_million(void **state)
+QUEUE_TEST(a_thousand_million_enters_are_a_thousand_million)
 {
     const uint64_t many = UINT64_C(1) << 30;
     od_group *group = od_group_create();
 
-    (void)state;
     od_group_enter(group);
     odi_add_relaxed(&group->own.counts, (many - 1) * ODI_COUNTS_ONE); /* relaxed: one thread */
     assert_false(od_group_wait(group, 0));
@@ -312,9 +302,8 @@ static void enter_too_often(void *unused)
     od_group_enter(group);
 }
 
-static void a_count_that_would_overflow_traps_by_name(void **state)
+QUEUE_TEST(a_count_that_would_overflow_traps_by_name)
 {
-    (void)state;
     assert_child_traps(enter_too_often, NULL, "WaitGroup.enter()");
 }
 
@@ -333,11 +322,10 @@ static void have_a_cancelled_job_and_wait(void *unused)
 
 /* By seed 0xa0005030: the waiter gave what was cancelled while the queue was closed to the line, which is there no
  * more, that to the pool, and took it from its own deque again, for ever. */
-static void a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on(void **state)
+TEST(a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on)
 {
     od_pool *lone = lone_worker();
 
-    (void)state;
     waited.queue = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "closed");
     waited.group = od_group_create();
     atomic_store(&waited.released, 0);
@@ -348,21 +336,4 @@ static void a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on(vo
     od_pool_free(lone);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        QUEUE_TEST(a_group_that_is_entered_again_at_once_releases_all_who_waited),
-        QUEUE_TEST(a_group_whose_jobs_begin_again_at_once_releases_all_who_waited),
-        QUEUE_TEST(a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited),
-        QUEUE_TEST(each_of_a_hundred_thousand_generations_releases_its_waiters_and_tells_its_notification),
-        QUEUE_TEST(a_wait_that_gives_up_is_gone),
-        QUEUE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for),
-        QUEUE_TEST(a_group_over_many_queues_finds_each_in_a_few_steps),
-        QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller),
-        QUEUE_TEST(a_thousand_million_enters_are_a_thousand_million),
-        QUEUE_TEST(a_count_that_would_overflow_traps_by_name),
-        cmocka_unit_test(a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on),
-    };
-
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

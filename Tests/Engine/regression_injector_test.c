@@ -34,11 +34,10 @@ static void claim_the_first_block(void)
 
 /* A consumer has claimed the first block and comes to a stop before it says so: the block is
  * still at its place when the directory's next round arrives there. */
-static void a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds(void **state)
+INJECTOR_TEST(a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds)
 {
     enum { ROUND_OF_ENTRIES = ODI_INJECTOR_BLOCK * ODI_INJECTOR_DIRECTORY };
 
-    (void)state;
     claim_the_first_block();
     while (pushed < ROUND_OF_ENTRIES) {
         assert_true(odi_injector_push(&injector, entry_of(pushed)));
@@ -59,9 +58,8 @@ static void a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds(void 
 }
 
 /* The same with entries in all the other places: none is lost, and none comes twice. */
-static void behind_a_block_in_hand_a_full_directory_keeps_its_entries(void **state)
+INJECTOR_TEST(behind_a_block_in_hand_a_full_directory_keeps_its_entries)
 {
-    (void)state;
     claim_the_first_block();
     while (odi_injector_push(&injector, entry_of(pushed)))
         pushed++;
@@ -73,11 +71,4 @@ static void behind_a_block_in_hand_a_full_directory_keeps_its_entries(void **sta
     assert_claims_next();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        INJECTOR_TEST(a_block_that_is_still_in_hand_is_not_taken_for_the_next_rounds),
-        INJECTOR_TEST(behind_a_block_in_hand_a_full_directory_keeps_its_entries),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

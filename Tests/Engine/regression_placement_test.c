@@ -62,11 +62,10 @@ static int still_to_move(od_pool *pool)
     return moving;
 }
 
-static void a_pool_that_grows_fills_the_nodes_of_its_plan(void **state)
+TEST(a_pool_that_grows_fills_the_nodes_of_its_plan)
 {
     static const int before[] = {1, 2, 3, 5, 7};
 
-    (void)state;
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
         od_pool *pool = pool_on(machine_of(2, 4, 1), before[i]);
 
@@ -84,12 +83,11 @@ static void a_pool_that_grows_fills_the_nodes_of_its_plan(void **state)
 }
 
 /* Also while they work: those that are there stay where they are. */
-static void a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room(void **state)
+TEST(a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room)
 {
     od_pool *pool = pool_on(machine_of(2, 4, 1), 5);
     gate more[3] = {0};
 
-    (void)state;
     hold_workers(pool, 5);
     od_pool_set_workers(pool, 8);
     for (int i = 0; i < 3; i++)
@@ -104,12 +102,11 @@ static void a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room(v
     od_pool_free(pool);
 }
 
-static void a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan(void **state)
+TEST(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan)
 {
     atomic_ullong ran = 0;
     uint64_t submitted = 0;
 
-    (void)state;
     for (int round = 0; round < 10; round++) {
         od_pool *pool = pool_on(machine_of(2, 4, 1), 8);
 
@@ -129,11 +126,10 @@ static void a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan(void **
 }
 
 /* Nobody moves on the bench: marked as one that has to, the first spare had every submission look for it. */
-static void a_first_spare_moves_when_it_is_called_back(void **state)
+TEST(a_first_spare_moves_when_it_is_called_back)
 {
     od_pool_options options = options_for(1);
 
-    (void)state;
     options.placement = OD_PLACEMENT_NODE;
     options.spare_workers = 1;
     od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 4, 1)});
@@ -222,12 +218,11 @@ static bool two_cpus(int *first, int *second)
 }
 
 /* Whether the number of workers follows the limits or was asked for. */
-static void a_pinned_worker_follows_the_cpus_that_are_left_to_the_process(void **state)
+TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
 {
     odi_source source;
     int first, second;
 
-    (void)state;
     if (!two_cpus(&first, &second))
         skip();
     for (int workers = 0; workers <= 1; workers++) {
@@ -240,12 +235,11 @@ static void a_pinned_worker_follows_the_cpus_that_are_left_to_the_process(void *
     }
 }
 
-static void each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own(void **state)
+TEST(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own)
 {
     odi_source source;
     int first, second, seen[2];
 
-    (void)state;
     if (!two_cpus(&first, &second))
         skip();
     allow_only(first, second);
@@ -274,12 +268,11 @@ static int site_here(od_pool *pool)
 }
 
 /* A changed condition showed that nobody asked: slot 0 is of this site, and so is enough. */
-static void the_first_worker_begins_on_the_site_that_it_is_wanted_on(void **state)
+TEST(the_first_worker_begins_on_the_site_that_it_is_wanted_on)
 {
     od_pool *pool = pool_on(machine_of(2, 4, 1), 8);
     int before = site_here(pool);
 
-    (void)state;
     hold_workers(pool, 1);
     if (site_here(pool) == before) { /* else this thread was moved meanwhile */
         assert_true(workers_at(pool, before) >= 1);
@@ -291,28 +284,14 @@ static void the_first_worker_begins_on_the_site_that_it_is_wanted_on(void **stat
 
 /* ---- memory ---- */
 
-static void no_two_nodes_share_a_page_of_their_meeting_places(void **state)
+TEST(no_two_nodes_share_a_page_of_their_meeting_places)
 {
     od_pool *pool = pool_on(machine_of(4, 2, 1), 8);
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-    (void)state;
     for (int site = 0; site < 4; site++)
         assert_int_equal((uintptr_t)&pool->team.sites[site] % page, 0);
     od_pool_free(pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pool_that_grows_fills_the_nodes_of_its_plan),
-        cmocka_unit_test(a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room),
-        cmocka_unit_test(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan),
-        cmocka_unit_test(a_first_spare_moves_when_it_is_called_back),
-        cmocka_unit_test(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process),
-        cmocka_unit_test(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own),
-        cmocka_unit_test(the_first_worker_begins_on_the_site_that_it_is_wanted_on),
-        cmocka_unit_test(no_two_nodes_share_a_page_of_their_meeting_places),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -22,12 +22,11 @@ static int blocked_in(od_pool *pool)
     return blocked;
 }
 
-static void a_worker_that_stops_another_pool_hands_its_place_over(void **state)
+TEST(a_worker_that_stops_another_pool_hands_its_place_over)
 {
     od_pool *pool = pool_of(1), *stopped = pool_of(1);
     gate door = {0};
 
-    (void)state;
     od_pool_submit(stopped, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_pool_submit(pool, OD_BAND_DEFAULT, stop_pool, stopped);
@@ -73,12 +72,11 @@ int open(const char *path, int flags, ...)
 }
 
 /* With many blocked workers that takes milliseconds, for which nobody could start one. */
-static void the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel(void **state)
+TEST(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel)
 {
     od_pool *pool = pool_of(2);
     gate doors[4] = {0};
 
-    (void)state;
     atomic_store(&watched.pool, pool);
     for (int i = 0; i < 4; i++)
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
@@ -94,7 +92,7 @@ static void the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel(void **s
 }
 
 /* On a machine that is as busy as that the monitor came to its end late, and so did the stop. */
-static void a_stop_with_a_deadline_does_not_wait_for_the_monitor(void **state)
+TEST(a_stop_with_a_deadline_does_not_wait_for_the_monitor)
 {
     od_pool *pool = lone_worker();
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "stuck");
@@ -103,7 +101,6 @@ static void a_stop_with_a_deadline_does_not_wait_for_the_monitor(void **state)
     gate door = {0};
     int asked = atomic_load(&watched.asked);
 
-    (void)state;
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     atomic_store(&watched.held, true);
@@ -141,12 +138,11 @@ static void *wait_again_and_again(void *unused)
 
 /* Who waits looks at the pool of the group's last job, to tell whether it may be short. (A
  * sanitizer tells when that pool is gone.) */
-static void a_group_may_be_waited_for_while_its_last_jobs_pool_goes(void **state)
+TEST(a_group_may_be_waited_for_while_its_last_jobs_pool_goes)
 {
     pthread_t thread;
     atomic_ullong ran = 0;
 
-    (void)state;
     waiter.group = od_group_create();
     assert_int_equal(pthread_create(&thread, NULL, wait_again_and_again, NULL), 0);
     assert_comes_true(atomic_load(&waiter.waits) > 0);
@@ -174,11 +170,10 @@ static void note_forks(void *raw)
 
 /* A worker's stack of forks is as large as its stack, and ends at a page that is not to be touched:
  * without one its forks are offered to nobody. */
-static void a_worker_has_forks_whose_stack_is_no_whole_number_of_pages(void **state)
+TEST(a_worker_has_forks_whose_stack_is_no_whole_number_of_pages)
 {
     static const size_t sizes[] = {65537, 1000000, 3000000, 10000000, 8388609};
 
-    (void)state;
     for (size_t each = 0; each < sizeof sizes / sizeof sizes[0]; each++) {
         od_pool_options options = options_for(1);
         atomic_bool has_forks = false;
@@ -203,12 +198,11 @@ static int refuse_the_second(void)
 }
 
 /* It sat down on the bench and held the token there, so that whatever came was left to its search. */
-static void a_worker_in_the_place_of_a_first_spare_that_was_refused_works(void **state)
+TEST(a_worker_in_the_place_of_a_first_spare_that_was_refused_works)
 {
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     refused = pool_of(2);
     refused->team.bench_ns = 10 * HANG_NS;
     atomic_store(&before_thread, refuse_the_second);
@@ -240,12 +234,11 @@ static void *submit_during_the_attempt(void *said)
 }
 
 /* The second, which waited for the first one's attempt, was told that its job is accepted. */
-static void of_two_that_begin_a_pool_without_threads_both_are_refused(void **state)
+TEST(of_two_that_begin_a_pool_without_threads_both_are_refused)
 {
     od_status said = OD_OK;
     pthread_t second;
 
-    (void)state;
     refused = pool_of(2);
     pthread_create(&second, NULL, submit_during_the_attempt, &said);
     atomic_store(&before_thread, refuse_slowly);
@@ -259,16 +252,4 @@ static void of_two_that_begin_a_pool_without_threads_both_are_refused(void **sta
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_that_stops_another_pool_hands_its_place_over),
-        cmocka_unit_test(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel),
-        cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_the_monitor),
-        cmocka_unit_test(a_group_may_be_waited_for_while_its_last_jobs_pool_goes),
-        cmocka_unit_test(a_worker_has_forks_whose_stack_is_no_whole_number_of_pages),
-        cmocka_unit_test(a_worker_in_the_place_of_a_first_spare_that_was_refused_works),
-        cmocka_unit_test(of_two_that_begin_a_pool_without_threads_both_are_refused),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -47,11 +47,10 @@ static void use_the_default_pool(void *unused)
     child_expects(COMES_TRUE(atomic_load(&ran) == 1));
 }
 
-static void a_child_forked_while_the_default_pool_is_made_has_its_own(void **state)
+TEST(a_child_forked_while_the_default_pool_is_made_has_its_own)
 {
     pthread_t maker;
 
-    (void)state;
     if (SANITIZED)
         skip(); /* nothing stops the creation there */
     assert_int_equal(pthread_create(&maker, NULL, make_the_default_pool, NULL), 0);
@@ -81,9 +80,8 @@ static void send_a_fault(void *unused)
     raise(SIGSEGV);
 }
 
-static void a_fault_that_is_sent_ends_the_process(void **state)
+TEST(a_fault_that_is_sent_ends_the_process)
 {
-    (void)state;
     outcome it = in_a_child(send_a_fault, NULL, 30);
 
     assert_true(WIFSIGNALED(it.status) && WTERMSIG(it.status) == SIGSEGV);
@@ -98,9 +96,8 @@ static void send_an_ignored_fault(void *unused)
     raise(SIGSEGV);
 }
 
-static void a_fault_that_is_sent_and_ignored_is_ignored(void **state)
+TEST(a_fault_that_is_sent_and_ignored_is_ignored)
 {
-    (void)state;
     assert_child_succeeds(send_an_ignored_fault, NULL);
 }
 
@@ -122,9 +119,8 @@ static void fault_with_a_handler_for_one(void *unused)
 }
 
 /* It returns, so that the access is tried again and ends the process. */
-static void a_handler_for_one_fault_is_called_once(void **state)
+TEST(a_handler_for_one_fault_is_called_once)
 {
-    (void)state;
     if (UNDER_ASAN)
         skip(); /* UBSan reports the access itself */
     outcome it = in_a_child(fault_with_a_handler_for_one, NULL, 30);
@@ -136,14 +132,4 @@ static void a_handler_for_one_fault_is_called_once(void **state)
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        /* First: there is no default pool yet. */
-        cmocka_unit_test(a_child_forked_while_the_default_pool_is_made_has_its_own),
-        cmocka_unit_test(a_fault_that_is_sent_ends_the_process),
-        cmocka_unit_test(a_fault_that_is_sent_and_ignored_is_ignored),
-        cmocka_unit_test(a_handler_for_one_fault_is_called_once),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -31,9 +31,8 @@ static void meet(void *unused)
 
 /* One worker claims two jobs at once. Between the claim and its deque nobody sees the second;
  * whoever looked right then is asleep, and must be woken again. */
-static void jobs_behind_a_batch_wake_a_sleeper(void **state)
+TEST(jobs_behind_a_batch_wake_a_sleeper)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         od_pool *pool = pool_of(2);
         odi_site *site = &pool->team.sites[0];
@@ -58,14 +57,13 @@ static void jobs_behind_a_batch_wake_a_sleeper(void **state)
 
 /* ---- blocking behind a resumed queue ---- */
 
-static void a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block(void **state)
+TEST(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block)
 {
     enum { BLOCKERS = 6 };
     od_pool *pool = pool_of(2);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "resumed");
     gate door = {0};
 
-    (void)state;
     od_queue_suspend(queue);
     for (int i = 0; i < BLOCKERS; i++)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
@@ -128,11 +126,10 @@ static void submit_in_the_lowest_band(void *unused)
 
 /* The bound counts the jobs of a serial queue one by one, however many come in one turn; the
  * turn that was under way when the job came is not yet counted so. */
-static void a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each(void **state)
+TEST(a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each)
 {
     enum { BOUND = 256, ONE_TURN = 64 };
 
-    (void)state;
     memset(&flood, 0, sizeof flood);
     flood.pool = lone_worker();
     flood.queue = od_queue_create(flood.pool, OD_BAND_USER_INITIATED, 1, "flood");
@@ -157,11 +154,10 @@ static void submit_on_the_other_node(void *unused)
     odi_team_publish(team, other);
 }
 
-static void a_node_without_a_worker_is_served_while_another_is_flooded(void **state)
+TEST(a_node_without_a_worker_is_served_while_another_is_flooded)
 {
     enum { OUTSIDE_EVERY = 61, FAR_EVERY = 8 };
 
-    (void)state;
     memset(&flood, 0, sizeof flood);
     flood.pool = pool_with(options_for(1),
                            (odi_pool_world){.topology = machine_of(2, 4, 1)});
@@ -196,9 +192,8 @@ static void submit_and_compute(void *unused)
 }
 
 /* The flooded worker never runs out of work of its own, and still takes the other's. */
-static void jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood(void **state)
+TEST(jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood)
 {
-    (void)state;
     memset(&flood, 0, sizeof flood);
     memset(&behind, 0, sizeof behind);
     flood.pool = pool_of(2);
@@ -215,14 +210,13 @@ static void jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood(void
 /* ---- queues ---- */
 
 /* Of ten jobs that a serial queue's drainer took at once, nine wait behind the first. */
-static void a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand(void **state)
+TEST(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand)
 {
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "suspended");
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     od_queue_suspend(queue);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
     for (int i = 0; i < 9; i++)
@@ -254,9 +248,8 @@ static void set_a_negative_width(void *unused)
     od_queue_set_width(od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "negative"), -3);
 }
 
-static void a_negative_width_is_refused_and_not_a_queue_that_never_runs(void **state)
+TEST(a_negative_width_is_refused_and_not_a_queue_that_never_runs)
 {
-    (void)state;
     assert_child_traps(create_a_negative_width, NULL, "the width is -1");
     assert_child_traps(set_a_negative_width, NULL, "the width is -3");
 }
@@ -287,11 +280,10 @@ static void end_the_stay_and_go_on(void *unused)
     child_expects(atomic_load(&forked.jobs.most) == 1);
 }
 
-static void a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial(void **state)
+TEST(a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial)
 {
     od_pool *pool = pool_of(2);
 
-    (void)state;
     forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, no_job, NULL);
     assert_true(od_queue_wait(forked.queue, HANG_NS));
@@ -312,11 +304,10 @@ static void unhold_and_go_on(void *places)
 }
 
 /* In the child nobody held it: it was one permit more than the queue has. */
-static void a_forked_child_gives_up_no_permit_that_a_task_held_before(void **state)
+TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
 {
     od_pool *pool = pool_of(2);
 
-    (void)state;
     forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     uint32_t places = od_queue_hold(forked.queue);
     assert_int_equal(places, 1);
@@ -346,7 +337,7 @@ static void visit_the_serial_queue(void *unused)
 
 /* The place went back to the pool after each turn, as a drainer; when all workers waited for
  * their turns by then, and no more could be had, nobody was left to run it. */
-static void a_turn_passes_to_the_next_although_all_workers_wait_for_theirs(void **state)
+TEST(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs)
 {
     enum { VISITS = UNLESS_SANITIZED(4000, 1000) };
     od_pool_options options = options_for(2);
@@ -354,7 +345,6 @@ static void a_turn_passes_to_the_next_although_all_workers_wait_for_theirs(void 
     od_pool *pool = pool_with(options, (odi_pool_world){0});
     od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
 
-    (void)state;
     rounds.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     for (int i = 0; i < VISITS; i++)
         od_queue_async(open, NULL, OD_QUEUE_BAND, visit_the_serial_queue, NULL);
@@ -367,19 +357,4 @@ static void a_turn_passes_to_the_next_although_all_workers_wait_for_theirs(void 
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_behind_a_batch_wake_a_sleeper),
-        cmocka_unit_test(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block),
-        cmocka_unit_test(a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each),
-        cmocka_unit_test(a_node_without_a_worker_is_served_while_another_is_flooded),
-        cmocka_unit_test(jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood),
-        cmocka_unit_test(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand),
-        cmocka_unit_test(a_negative_width_is_refused_and_not_a_queue_that_never_runs),
-        cmocka_unit_test(a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial),
-        cmocka_unit_test(a_forked_child_gives_up_no_permit_that_a_task_held_before),
-        cmocka_unit_test(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -65,13 +65,14 @@ static void close_lines(od_pool *pool)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+#define MEMORY_TEST(name) TEST_WITH(name, NULL, memory_again)
+
 /* It used to run there what it submitted to the serial queue, whoever was in that: on its thread, which held
  * one of the target's places, or at once on a suspended queue. */
-static void what_memory_is_too_short_for_is_refused_and_runs_nowhere(void **state)
+MEMORY_TEST(what_memory_is_too_short_for_is_refused_and_runs_nowhere)
 {
     static const uint32_t flags[] = {0, OD_BARRIER};
 
-    (void)state;
     if (SANITIZED)
         skip();
     for (int each = 0; each < 4; each++) {
@@ -109,14 +110,13 @@ static void *enter(void *unused)
     return unused;
 }
 
-static void a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelled_without_memory(void **state)
+MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelled_without_memory)
 {
     enum { CALLERS = 3 };
     pthread_t threads[CALLERS];
     atomic_ullong discarded = 0;
     od_scope scope;
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_pool *pool = open_lines(0);
@@ -162,12 +162,11 @@ static od_pool *fresh_worker(atomic_ullong *ran)
 }
 
 /* The worker that fires a timer used to wait there for the queue's turn. */
-static void a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue(void **state)
+MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue)
 {
     atomic_ullong ran = 0, calls = 0;
     od_scope scope;
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_pool *pool = fresh_worker(&ran);
@@ -194,11 +193,10 @@ static void a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_que
 /* ---- ends that somebody waits for ---- */
 
 /* The call runs while the worker looks for work, and its end was told by nobody. */
-static void the_end_of_a_timers_call_without_memory_is_told_to_its_queue(void **state)
+MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue)
 {
     atomic_ullong ran = 0, calls = 0;
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_pool *pool = fresh_worker(&ran);
@@ -232,11 +230,10 @@ static void leave_a_job_and_wait(void *raw)
 
 /* The worker begins another queue's run and tells the end of its own, which lets a barrier go. Where
  * there is no memory for the drainer's pass it runs right there, and its run was overwritten. */
-static void the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue(void **state)
+MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue)
 {
     atomic_ullong ran = 0;
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_pool *pool = fresh_worker(&ran);
@@ -294,11 +291,10 @@ static void submit_calls(void *raw)
 }
 
 /* Each node serves call after call: in the line of a serial queue, and in the pool for an open one. */
-static void what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone(void **state)
+MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone)
 {
     static call calls[20];
 
-    (void)state;
     if (SANITIZED)
         skip();
     for (int open = 0; open < 2; open++) {
@@ -319,14 +315,13 @@ static void what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone(
 }
 
 /* More of them than the pool has room for before its worker comes. */
-static void what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it(void **state)
+MEMORY_TEST(what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it)
 {
     enum { CALLS = 5000 };
     static call calls[CALLS];
     gate door = {0};
     bool none = false; /* the queue has its record */
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_pool *pool = lone_worker();
@@ -368,7 +363,7 @@ static void submit_staying(od_queue *queue, call *it, bool *reserve)
 
 /* A timer whose queue was cancelled twice, with calls that ran on, took the record that was kept for another one, which
  * then waited awake for one, on the worker that was to end those calls. */
-static void what_is_reserved_for_one_is_taken_by_no_other(void **state)
+MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
 {
     static call first, second, others;
     od_pool *pool = pool_of(3);
@@ -377,7 +372,6 @@ static void what_is_reserved_for_one_is_taken_by_no_other(void **state)
     gate begin = {0};
     int rest = 0;
 
-    (void)state;
     if (SANITIZED)
         skip();
     held = (gate){0};
@@ -449,9 +443,8 @@ static void *submit_one(void *second)
 
 /* Who found the pool closed, and then open, took that for a record without memory: he ran the job himself, on
  * a suspended queue, and a limit did not judge it. */
-static void who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory(void **state)
+TEST(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory)
 {
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(500, 100); round++) {
         bool limited = round % 2 == 1;
         pthread_t threads[2];
@@ -481,7 +474,7 @@ static void who_submits_while_another_thread_begins_the_pool_is_not_short_of_mem
 }
 
 /* Its handle is there, and the part that only limits and targets need is not. */
-static void a_queue_that_memory_is_too_short_for_is_refused_whole(void **state)
+MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole)
 {
     od_pool *pool = lone_worker();
     od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target"), *queue;
@@ -489,7 +482,6 @@ static void a_queue_that_memory_is_too_short_for_is_refused_whole(void **state)
     const od_queue_options limited = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
     atomic_ullong ran = 0;
 
-    (void)state;
     for (int there = 0; there < 2 && !UNDER_ASAN && !UNDER_TSAN; there++) { /* parts of two queues on a target */
         atomic_store(&grants, there);
         assert_null(od_queue_create_with(pool, &on_target));
@@ -506,20 +498,4 @@ static void a_queue_that_memory_is_too_short_for_is_refused_whole(void **state)
     od_pool_free(pool);
 }
 
-int main(void)
-{
-#define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
-    const struct CMUnitTest tests[] = {
-        MEMORY_TEST(what_memory_is_too_short_for_is_refused_and_runs_nowhere),
-        MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelled_without_memory),
-        MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_queue),
-        MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue),
-        MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue),
-        MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone),
-        MEMORY_TEST(what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it),
-        MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other),
-        MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole),
-        cmocka_unit_test(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -28,12 +28,13 @@ static void never(void *unused)
     abort();
 }
 
+#define MEMORY_TEST(name) TEST_WITH(name, NULL, memory_again)
+
 /* It used to run on its submitter, in a job of the pool that was none of a worker's. */
-static void a_job_that_memory_is_too_short_for_is_refused_whole(void **state)
+MEMORY_TEST(a_job_that_memory_is_too_short_for_is_refused_whole)
 {
     od_pool *pool = pool_of(1);
 
-    (void)state;
     if (SANITIZED)
         skip();
     begin_pool(pool);
@@ -47,14 +48,13 @@ static void a_job_that_memory_is_too_short_for_is_refused_whole(void **state)
 
 /* The first record of the process, which is that of the first queue with a job, needs address space. It
  * used to run there, beside the suspension. */
-static void a_submission_to_a_suspended_queue_is_refused_for_want_of_a_record(void **state)
+TEST_FIRST(a_submission_to_a_suspended_queue_is_refused_for_want_of_a_record, NULL, memory_again)
 {
     static const uint32_t flags[] = {0, OD_BARRIER};
     od_pool *pool = pool_of(1);
     od_queue *below = od_queue_create(pool, OD_BAND_DEFAULT, 1, "below");
     od_queue *queues[2] = {od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "suspended")};
 
-    (void)state;
     if (SANITIZED)
         skip();
     queues[1] = od_queue_create_with(pool, &(od_queue_options){.width = 2, .target = below});
@@ -78,11 +78,10 @@ static void a_submission_to_a_suspended_queue_is_refused_for_want_of_a_record(vo
 }
 
 /* Whichever of a first job's allocations fails: the worker, its table, the injector's block. */
-static void a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing(void **state)
+MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing)
 {
     enum { MORE_THAN_IT_TAKES = 12 };
 
-    (void)state;
     if (SANITIZED)
         skip();
     for (int granted = 0; granted < MORE_THAN_IT_TAKES; granted++) {
@@ -121,13 +120,12 @@ static void spawn_and_stay(void *raw)
 
 /* A worker that is one too many hands its jobs over before it goes; where there is no memory
  * for that, it stays and runs them. */
-static void a_worker_that_cannot_hand_its_jobs_over_runs_them(void **state)
+MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them)
 {
     enum { JOBS = 20000 }; /* more than a block of the injector */
     atomic_ullong ran = 0;
     gate doors[2] = {0};
 
-    (void)state;
     if (SANITIZED)
         skip();
     od_pool *pool = pool_of(2);
@@ -162,11 +160,10 @@ static void note_depth(void *unused)
 }
 
 /* Each turn of its drainer used to lie on top of the one before. */
-static void a_long_line_without_memory_needs_no_deep_stack(void **state)
+MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack)
 {
     enum { TURNS = 400, JOBS = TURNS * 64 };
 
-    (void)state;
     if (SANITIZED)
         skip();
     memset(&depth, 0, sizeof depth);
@@ -212,11 +209,10 @@ static bool has_all_places(od_queue *queue)
 }
 
 /* A pass that its target's line has no memory for waits in its queue's node; there is one. */
-static void queues_on_a_queue_without_memory_run_everything(void **state)
+MEMORY_TEST(queues_on_a_queue_without_memory_run_everything)
 {
     pthread_t threads[THREADS];
 
-    (void)state;
     if (SANITIZED)
         skip();
     for (int round = 0; round < 20; round++) {
@@ -247,7 +243,7 @@ static void queues_on_a_queue_without_memory_run_everything(void **state)
 
 /* Three drainers whose passes meet a full memory: one waits in the queue's node, the others until that comes up. Once one
  * of these followed and the other was lost: its place was held for ever, and no barrier began. */
-static void passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again(void **state)
+MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again)
 {
     enum { PASSES = 3 };
     od_pool_options options = options_for(PASSES);
@@ -255,7 +251,6 @@ static void passes_that_memory_was_too_short_for_all_come_up_where_there_is_memo
     atomic_ullong ran = 0;
     gate door = {0};
 
-    (void)state;
     if (SANITIZED)
         skip();
     options.spare_workers = 0;
@@ -309,11 +304,10 @@ static void submit_without_memory(void *unused)
 }
 
 /* Inside it was an error, outside the job is discarded and counted. */
-static void what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memory_is_short(void **state)
+MEMORY_TEST(what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memory_is_short)
 {
     od_stop_report report;
 
-    (void)state;
     if (SANITIZED)
         skip();
     past_the_deadline.pool = lone_worker();
@@ -337,13 +331,14 @@ static void never_due(void *unused, od_timer *timer)
     abort();
 }
 
+#define THREAD_TEST(name) TEST_WITH(name, NULL, threads_again)
+
 /* It was armed, and nobody was there for whom it was due, or heard of it. */
-static void a_timer_of_work_elsewhere_is_refused_where_not_one_thread_is_to_be_had(void **state)
+THREAD_TEST(a_timer_of_work_elsewhere_is_refused_where_not_one_thread_is_to_be_had)
 {
     od_pool *pool = pool_of(1);
     od_timer_options options = {.delay_ns = INT64_MAX};
 
-    (void)state;
     atomic_store(&before_thread, no_thread);
     assert_null(od_timer_create_elsewhere(pool, &options, never_due));
     atomic_store(&before_thread, NULL);
@@ -369,12 +364,11 @@ static void say_so_and_pass(void *door)
 }
 
 /* The only worker waits for a job that its submitter can run, and nobody else. */
-static void a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had(void **state)
+THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had)
 {
     od_pool *pool = pool_of(2);
     gate door = {0};
 
-    (void)state;
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, say_so_and_pass, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     atomic_store(&before_thread, no_thread);
@@ -396,12 +390,11 @@ static void submit_the_opener_and_wait(void *unused)
 }
 
 /* Nobody submits any more when threads are to be had again: the monitor tries it. */
-static void a_worker_that_was_missed_comes_when_threads_are_to_be_had_again(void **state)
+THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again)
 {
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     memset(&inside, 0, sizeof inside);
     inside.pool = lone_worker();
     od_pool_submit(inside.pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
@@ -421,23 +414,4 @@ static void a_worker_that_was_missed_comes_when_threads_are_to_be_had_again(void
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-#define MEMORY_TEST(name) cmocka_unit_test_teardown(name, memory_again)
-#define THREAD_TEST(name) cmocka_unit_test_teardown(name, threads_again)
-    const struct CMUnitTest tests[] = {
-        /* First: no record may have been there before. */
-        MEMORY_TEST(a_submission_to_a_suspended_queue_is_refused_for_want_of_a_record),
-        MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing),
-        MEMORY_TEST(a_job_that_memory_is_too_short_for_is_refused_whole),
-        MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them),
-        MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack),
-        MEMORY_TEST(queues_on_a_queue_without_memory_run_everything),
-        MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again),
-        MEMORY_TEST(what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memory_is_short),
-        THREAD_TEST(a_timer_of_work_elsewhere_is_refused_where_not_one_thread_is_to_be_had),
-        THREAD_TEST(a_submitter_runs_what_the_only_worker_waits_for_when_no_other_can_be_had),
-        THREAD_TEST(a_worker_that_was_missed_comes_when_threads_are_to_be_had_again),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

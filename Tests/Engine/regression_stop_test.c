@@ -12,7 +12,7 @@
 
 /* A serial queue's drainer takes several jobs at once: those that it has not begun are in no
  * queue any more, and still in the account. */
-static void a_stop_counts_what_a_drainer_has_in_hand(void **state)
+TEST(a_stop_counts_what_a_drainer_has_in_hand)
 {
     enum { BEHIND = 50 }; /* some in the drain batch, some in the queue */
     od_pool *pool = lone_worker();
@@ -22,7 +22,6 @@ static void a_stop_counts_what_a_drainer_has_in_hand(void **state)
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     od_queue_suspend(serial);
     od_queue_async(serial, NULL, OD_QUEUE_BAND, gate_job, &door);
     for (int i = 0; i < BEHIND; i++)
@@ -48,13 +47,11 @@ static void take_a_moment(void *counter)
 }
 
 /* The deadline finds drainers between two jobs, or in one, that have many left. */
-static void a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_after_it(
-    void **state)
+TEST(a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_after_it)
 {
     enum { JOBS = 200 };
     static const int32_t widths[] = {1, 2};
 
-    (void)state;
     for (int round = 0; round < 10; round++) {
         od_pool *pool = pool_of(2);
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[round % 2], "lane");
@@ -78,7 +75,7 @@ static void a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_star
 /* Queues are cancelled one after the other. Where a barrier goes, what stood behind it in the target's
  * line gets a drainer, also for a queue that is not cancelled yet: a job that waits for the stuck one
  * would keep the stop for ever. */
-static void a_stop_past_its_deadline_begins_no_job_itself(void **state)
+TEST(a_stop_past_its_deadline_begins_no_job_itself)
 {
     od_pool *pool = lone_worker();
     od_queue_options before = {.band = OD_BAND_DEFAULT, .width = 1, .inactive = true};
@@ -87,7 +84,6 @@ static void a_stop_past_its_deadline_begins_no_job_itself(void **state)
     gate door = {0};
     atomic_ullong ran = 0;
 
-    (void)state;
     on_it[0] = od_queue_create_with(pool, &before);
     target = od_queue_create(pool, OD_BAND_DEFAULT, 2, "target");
     on_it[1] = od_queue_create_with(
@@ -135,12 +131,11 @@ static void wait_for_it_on_the_same_worker(void *unused)
 }
 
 /* A worker that waits for a queue serves that, and is in the midst of a job then. */
-static void a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop(void **state)
+TEST(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop)
 {
     od_pool *pool = lone_worker();
     od_stop_report report;
 
-    (void)state;
     on_top.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     atomic_store(&on_top.ran, 0);
     od_pool_submit(pool, OD_BAND_DEFAULT, wait_for_it_on_the_same_worker, NULL);
@@ -168,11 +163,10 @@ static void stop_again(void *unused)
 
 /* What a stop discards may be the last of a group, whose notification is then called by the
  * stop itself. */
-static void a_notification_that_stops_the_pool_during_its_stop_does_not_hang(void **state)
+TEST(a_notification_that_stops_the_pool_during_its_stop_does_not_hang)
 {
     gate door = {0};
 
-    (void)state;
     second_stop.pool = lone_worker();
     atomic_store(&second_stop.status, -1);
     od_queue *queue = od_queue_create(second_stop.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
@@ -204,7 +198,7 @@ static void submit_when_notified(void *unused)
 
 /* The queue was cancelled before the notification came: what it submitted lay behind the stuck job, and
  * was neither run nor cancelled nor stuck. */
-static void a_report_counts_what_a_notification_submits_during_the_stop(void **state)
+TEST(a_report_counts_what_a_notification_submits_during_the_stop)
 {
     od_pool *pool = lone_worker();
     od_queue *last = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
@@ -212,7 +206,6 @@ static void a_report_counts_what_a_notification_submits_during_the_stop(void **s
     od_stop_report report;
     gate door = {0};
 
-    (void)state;
     atomic_store(&notified.ran, 0);
     notified.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
     od_queue_async(notified.held, NULL, OD_QUEUE_BAND, gate_job, &door);
@@ -238,13 +231,12 @@ static void *stop_without_a_deadline(void *report)
 
 /* Who asks for an end now is not kept waiting by who has asked for one some time: a job that does
  * not end would keep both for ever. */
-static void a_stop_with_a_deadline_does_not_wait_for_one_without(void **state)
+TEST(a_stop_with_a_deadline_does_not_wait_for_one_without)
 {
     od_stop_report first, second;
     gate door = {0};
     pthread_t thread;
 
-    (void)state;
     second_stop.pool = lone_worker();
     od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
@@ -281,11 +273,10 @@ static void submit_and_wait_for_it(void *unused)
     atomic_store(&waits.waited, od_group_wait(waits.group, HANG_NS));
 }
 
-static void a_stop_without_a_deadline_runs_what_a_job_waits_for(void **state)
+TEST(a_stop_without_a_deadline_runs_what_a_job_waits_for)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         od_stop_report report;
 
@@ -328,11 +319,10 @@ static void *submit_late(void *raw)
     return NULL;
 }
 
-static void no_accepted_job_is_lost_by_a_stop_without_a_deadline(void **state)
+TEST(no_accepted_job_is_lost_by_a_stop_without_a_deadline)
 {
     prng random = prng_for(10, 10);
 
-    (void)state;
     for (int round = 0; round < UNLESS_SANITIZED(600, 100); round++) {
         atomic_ullong ran = 0;
         od_pool *pool = pool_of(1);
@@ -357,11 +347,10 @@ static void no_accepted_job_is_lost_by_a_stop_without_a_deadline(void **state)
 
 /* ---- accounts ---- */
 
-static void what_a_cancel_discarded_before_a_stop_is_in_its_report(void **state)
+TEST(what_a_cancel_discarded_before_a_stop_is_in_its_report)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         od_pool *pool = pool_of(1);
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "cancelled");
@@ -381,11 +370,10 @@ static void what_a_cancel_discarded_before_a_stop_is_in_its_report(void **state)
 }
 
 /* `had_jobs`: it has records, which the pool is not asked for again. */
-static void what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted(void **state)
+TEST(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
 
-    (void)state;
     for (int i = 0; i < 6; i++) {
         od_pool *pool = pool_of(1);
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i % 3], "resumed");
@@ -436,7 +424,7 @@ static void *submit_first(void *raw)
 
 /* Its thread gets no CPU before the stop has given everything up: what is submitted then is not left to it,
  * for it leaves without a look. */
-static void what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late(void **state)
+TEST_WITH(what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late, NULL, threads_again)
 {
     od_pool *pool = pool_of(1);
     od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
@@ -444,7 +432,6 @@ static void what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_la
     od_stop_report report;
     pthread_t submitter;
 
-    (void)state;
     late_start = (gate){0};
     atomic_store(&before_thread, thread_comes_late);
     assert_int_equal(pthread_create(&submitter, NULL, submit_first, pool), 0);
@@ -490,11 +477,10 @@ static void *keep_feeding(void *unused)
 }
 
 /* Once a stop began itself what came while its last worker left, and lasted as long as that did. */
-static void a_stop_runs_nothing_itself_while_a_worker_is_to_be_had(void **state)
+TEST(a_stop_runs_nothing_itself_while_a_worker_is_to_be_had)
 {
     pthread_t feeder;
 
-    (void)state;
     is_stopper = true;
     for (int round = 0; round < 100; round++) {
         feed.pool = pool_of(2);
@@ -512,24 +498,4 @@ static void a_stop_runs_nothing_itself_while_a_worker_is_to_be_had(void **state)
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_counts_what_a_drainer_has_in_hand),
-        cmocka_unit_test(a_stop_runs_nothing_itself_while_a_worker_is_to_be_had),
-        cmocka_unit_test(
-            a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_after_it),
-        cmocka_unit_test(a_stop_past_its_deadline_begins_no_job_itself),
-        cmocka_unit_test(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop),
-        cmocka_unit_test(a_notification_that_stops_the_pool_during_its_stop_does_not_hang),
-        cmocka_unit_test(a_report_counts_what_a_notification_submits_during_the_stop),
-        cmocka_unit_test(a_stop_with_a_deadline_does_not_wait_for_one_without),
-        cmocka_unit_test(a_stop_without_a_deadline_runs_what_a_job_waits_for),
-        cmocka_unit_test(no_accepted_job_is_lost_by_a_stop_without_a_deadline),
-        cmocka_unit_test(what_a_cancel_discarded_before_a_stop_is_in_its_report),
-        cmocka_unit_test(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted),
-        cmocka_unit_test_teardown(what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late,
-                                  threads_again),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

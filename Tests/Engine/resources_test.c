@@ -52,9 +52,8 @@ static void pending_from_outside(long jobs)
     od_pool_free(pool);
 }
 
-static void pending_jobs_from_outside_take_at_most_24_bytes(void **state)
+TEST(pending_jobs_from_outside_take_at_most_24_bytes)
 {
-    (void)state;
     if (SANITIZED)
         skip(); /* shadow memory counts too */
     pending_from_outside(1000000);
@@ -95,20 +94,18 @@ static void pending_from_inside(long jobs)
     od_pool_free(pool);
 }
 
-static void pending_jobs_from_inside_take_at_most_40_bytes(void **state)
+TEST(pending_jobs_from_inside_take_at_most_40_bytes)
 {
-    (void)state;
     if (SANITIZED)
         skip();
     pending_from_inside(1000000);
     pending_from_inside(1200000);
 }
 
-static void memory_does_not_grow_with_what_has_passed_through(void **state)
+TEST(memory_does_not_grow_with_what_has_passed_through)
 {
     long first = 0;
 
-    (void)state;
     if (SANITIZED)
         skip();
     pool = pool_of(2);
@@ -175,11 +172,10 @@ static void await(od_queue **queues, int count)
 
 /* Its handle, its record, and nothing that waiting jobs have needed: how many met their drainer is all the same. What
  * was needed meanwhile is free, and what malloc keeps of that is no queue's. */
-static void a_live_queue_that_was_used_takes_at_most_700_bytes(void **state)
+TEST(a_live_queue_that_was_used_takes_at_most_700_bytes)
 {
     enum { QUEUES = 50000, BYTES_OF_QUEUE = 700 };
 
-    (void)state;
     if (SANITIZED)
         skip(); /* shadow memory counts too */
     od_queue **queues = malloc(QUEUES * sizeof *queues);
@@ -206,12 +202,11 @@ static void a_live_queue_that_was_used_takes_at_most_700_bytes(void **state)
     free(queues);
 }
 
-static void after_work_of_every_kind_the_process_is_idle(void **state)
+TEST(after_work_of_every_kind_the_process_is_idle)
 {
     od_queue *serial;
     gate doors[4] = {0};
 
-    (void)state;
     pool = pool_of(3);
     queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "idle");
     serial = od_queue_create(pool, OD_BAND_UTILITY, 1, "idle too");
@@ -237,9 +232,8 @@ static void after_work_of_every_kind_the_process_is_idle(void **state)
     od_pool_free(pool);
 }
 
-static void hints_of_several_bands_do_not_keep_a_worker_awake(void **state)
+TEST(hints_of_several_bands_do_not_keep_a_worker_awake)
 {
-    (void)state;
     pool = pool_of(1);
     atomic_store(&ran, 0);
     for (int i = 0; i < 100; i++)
@@ -250,15 +244,4 @@ static void hints_of_several_bands_do_not_keep_a_worker_awake(void **state)
     od_pool_free(pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pending_jobs_from_outside_take_at_most_24_bytes),
-        cmocka_unit_test(pending_jobs_from_inside_take_at_most_40_bytes),
-        cmocka_unit_test(memory_does_not_grow_with_what_has_passed_through),
-        cmocka_unit_test(hints_of_several_bands_do_not_keep_a_worker_awake),
-        cmocka_unit_test(a_live_queue_that_was_used_takes_at_most_700_bytes),
-        cmocka_unit_test(after_work_of_every_kind_the_process_is_idle),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

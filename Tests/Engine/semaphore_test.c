@@ -11,11 +11,10 @@
 
 CHILDREN_MAY_START_THREADS
 
-static void permits_are_counted(void **state)
+TEST(permits_are_counted)
 {
     od_semaphore *semaphore = od_semaphore_create(2);
 
-    (void)state;
     assert_true(od_semaphore_wait(semaphore, INT64_MAX));
     assert_true(od_semaphore_wait(semaphore, 0));
     assert_false(od_semaphore_wait(semaphore, 0));
@@ -29,12 +28,11 @@ static void permits_are_counted(void **state)
 }
 
 /* Semaphores are made anew from what was released: a program that makes one per request grows no further. */
-static void what_is_released_serves_again(void **state)
+TEST(what_is_released_serves_again)
 {
     od_semaphore *first = od_semaphore_create(0);
     bool again = false;
 
-    (void)state;
     od_semaphore_release(first);
     for (int round = 0; round < 1000 && !again; round++) {
         od_semaphore *next = od_semaphore_create(0);
@@ -74,11 +72,10 @@ static int listed_at(od_semaphore *semaphore)
     return listed;
 }
 
-static void a_signal_wakes_the_longest_waiter(void **state)
+TEST(a_signal_wakes_the_longest_waiter)
 {
     pthread_t threads[IN_LINE];
 
-    (void)state;
     line.semaphore = od_semaphore_create(0);
     atomic_store(&line.served, 0);
     for (int i = 0; i < IN_LINE; i++) {
@@ -97,9 +94,8 @@ static void a_signal_wakes_the_longest_waiter(void **state)
 }
 
 /* libdispatch's is stolen in most rounds. */
-static void a_permit_for_a_waiter_is_not_stolen(void **state)
+TEST(a_permit_for_a_waiter_is_not_stolen)
 {
-    (void)state;
     line.semaphore = od_semaphore_create(0);
     for (int round = 0; round < UNLESS_SANITIZED(500, 100); round++) {
         pthread_t thread;
@@ -164,11 +160,10 @@ static void *wait_with_short_deadlines(void *raw)
     return NULL;
 }
 
-static void deadlines_that_race_with_signals_lose_no_permit(void **state)
+TEST(deadlines_that_race_with_signals_lose_no_permit)
 {
     pthread_t signallers[RACERS], waiters[RACERS];
 
-    (void)state;
     start_race(0);
     for (uintptr_t i = 0; i < RACERS; i++) {
         pthread_create(&waiters[i], NULL, wait_with_short_deadlines, (void *)i);
@@ -197,11 +192,10 @@ static void *wait_laps(void *raw)
     return NULL;
 }
 
-static void no_wake_up_is_lost(void **state)
+TEST(no_wake_up_is_lost)
 {
     pthread_t signallers[RACERS], waiters[RACERS];
 
-    (void)state;
     start_race(0);
     for (uintptr_t i = 0; i < RACERS; i++) {
         pthread_create(&waiters[i], NULL, wait_laps, NULL);
@@ -235,11 +229,10 @@ static void *enter_critically(void *raw)
     return NULL;
 }
 
-static void one_permit_is_a_lock(void **state)
+TEST(one_permit_is_a_lock)
 {
     pthread_t threads[RACERS];
 
-    (void)state;
     start_race(1);
     memset(&critical, 0, sizeof critical);
     for (int i = 0; i < RACERS; i++)
@@ -262,12 +255,11 @@ static void note_call(void *raw)
     calls.order[calls.count++] = (int)(intptr_t)raw;
 }
 
-static void functions_are_called_in_line_and_not_once_cancelled(void **state)
+TEST(functions_are_called_in_line_and_not_once_cancelled)
 {
     od_semaphore *semaphore = od_semaphore_create(1);
     od_semaphore_waiter *waiters[IN_LINE];
 
-    (void)state;
     calls.count = 0;
     for (int i = 0; i < IN_LINE; i++) {
         waiters[i] = od_semaphore_waiter_create(note_call, (void *)(intptr_t)i);
@@ -289,12 +281,11 @@ static void functions_are_called_in_line_and_not_once_cancelled(void **state)
     od_semaphore_release(semaphore);
 }
 
-static void what_is_cancelled_first_does_not_begin(void **state)
+TEST(what_is_cancelled_first_does_not_begin)
 {
     od_semaphore *semaphore = od_semaphore_create(0);
     od_semaphore_waiter *waiter = od_semaphore_waiter_create(note_call, NULL);
 
-    (void)state;
     calls.count = 0;
     assert_false(od_semaphore_cancel(semaphore, waiter));
     assert_int_equal(od_semaphore_wait_async(semaphore, waiter), OD_SEMAPHORE_CANCELLED);
@@ -349,12 +340,11 @@ static void *cancel_all(void *unused)
     return NULL;
 }
 
-static void cancels_that_race_with_signals_lose_no_permit(void **state)
+TEST(cancels_that_race_with_signals_lose_no_permit)
 {
     pthread_t threads[3];
     bool once = true;
 
-    (void)state;
     start_race(0);
     atomic_store(&begun, 0);
     entrants = calloc((size_t)race.laps, sizeof *entrants);
@@ -394,12 +384,11 @@ static void signal_job(void *semaphore)
     od_semaphore_signal(semaphore);
 }
 
-static void a_worker_that_waits_hands_its_place_over(void **state)
+TEST(a_worker_that_waits_hands_its_place_over)
 {
     od_pool *pool = pool_of(1);
     od_semaphore *semaphore = od_semaphore_create(0);
 
-    (void)state;
     atomic_store(&passed, 0);
     for (int i = 0; i < 5; i++)
         od_pool_submit(pool, OD_BAND_DEFAULT, wait_job, semaphore);
@@ -427,9 +416,8 @@ static void create_negative(void *unused)
     od_semaphore_create(-1);
 }
 
-static void misuse_is_named(void **state)
+TEST(misuse_is_named)
 {
-    (void)state;
     assert_child_traps(release_below, NULL,
                        "CountingSemaphore with 2 permits was released while it had 1: signal() "
                        "as often as wait() before letting it go");
@@ -445,12 +433,11 @@ static void use_the_parents(void *semaphore)
     child_expects(!od_semaphore_wait(semaphore, 0));
 }
 
-static void a_forked_child_has_no_waiters(void **state)
+TEST(a_forked_child_has_no_waiters)
 {
     od_pool *pool = pool_of(1); /* pools register for forks */
     pthread_t thread;
 
-    (void)state;
     line.semaphore = od_semaphore_create(0);
     atomic_store(&line.served, 0);
     pthread_create(&thread, NULL, stand_in_line, 0);
@@ -463,22 +450,4 @@ static void a_forked_child_has_no_waiters(void **state)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permits_are_counted),
-        cmocka_unit_test(what_is_released_serves_again),
-        cmocka_unit_test(a_signal_wakes_the_longest_waiter),
-        cmocka_unit_test(a_permit_for_a_waiter_is_not_stolen),
-        cmocka_unit_test(deadlines_that_race_with_signals_lose_no_permit),
-        cmocka_unit_test(no_wake_up_is_lost),
-        cmocka_unit_test(one_permit_is_a_lock),
-        cmocka_unit_test(functions_are_called_in_line_and_not_once_cancelled),
-        cmocka_unit_test(what_is_cancelled_first_does_not_begin),
-        cmocka_unit_test(cancels_that_race_with_signals_lose_no_permit),
-        cmocka_unit_test(a_worker_that_waits_hands_its_place_over),
-        cmocka_unit_test(misuse_is_named),
-        cmocka_unit_test(a_forked_child_has_no_waiters),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

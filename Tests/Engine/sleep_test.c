@@ -26,17 +26,17 @@ static void wait_from(uint32_t epoch, int64_t deadline_ns)
 
 /* ---- step by step ---- */
 
-static void with_nobody_asleep_a_signal_has_nobody(void **state)
+#define IDLE_TEST(name) TEST_WITH(name, set_up, NULL)
+
+IDLE_TEST(with_nobody_asleep_a_signal_has_nobody)
 {
-    (void)state;
     assert_true(odi_idle_nobody(&idle));
     assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_NOBODY);
     assert_false(odi_idle_searching(&idle));
 }
 
-static void one_worker_searches_at_a_time(void **state)
+IDLE_TEST(one_worker_searches_at_a_time)
 {
-    (void)state;
     assert_true(odi_idle_try_search(&idle));
     assert_false(odi_idle_try_search(&idle));
     assert_true(odi_idle_searching(&idle));
@@ -47,9 +47,8 @@ static void one_worker_searches_at_a_time(void **state)
     assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_NOBODY);
 }
 
-static void a_signal_flies_to_one_sleeper_and_covers_what_follows(void **state)
+IDLE_TEST(a_signal_flies_to_one_sleeper_and_covers_what_follows)
 {
-    (void)state;
     uint32_t first = odi_idle_announce(&idle, false);
     uint32_t second = odi_idle_announce(&idle, false);
     assert_int_equal(odi_idle_sleepers(&idle), 2);
@@ -66,9 +65,8 @@ static void a_signal_flies_to_one_sleeper_and_covers_what_follows(void **state)
     assert_true(odi_idle_nobody(&idle));
 }
 
-static void a_searcher_that_goes_to_sleep_gives_the_token_back(void **state)
+IDLE_TEST(a_searcher_that_goes_to_sleep_gives_the_token_back)
 {
-    (void)state;
     assert_true(odi_idle_try_search(&idle));
     (void)odi_idle_announce(&idle, true);
     assert_false(odi_idle_searching(&idle));
@@ -78,18 +76,16 @@ static void a_searcher_that_goes_to_sleep_gives_the_token_back(void **state)
     odi_idle_found(&idle);
 }
 
-static void a_sleeper_that_was_not_signalled_leaves_without_the_token(void **state)
+IDLE_TEST(a_sleeper_that_was_not_signalled_leaves_without_the_token)
 {
-    (void)state;
     uint32_t epoch = odi_idle_announce(&idle, false);
     wait_from(epoch, odi_clock_now()); /* its deadline */
     assert_false(odi_idle_leave(&idle));
     assert_true(odi_idle_nobody(&idle));
 }
 
-static void the_epoch_rolls_over_without_touching_the_sleepers(void **state)
+IDLE_TEST(the_epoch_rolls_over_without_touching_the_sleepers)
 {
-    (void)state;
     for (int round = 0; round < 5; round++) {
         uint32_t epoch = odi_idle_announce(&idle, false);
 
@@ -104,9 +100,8 @@ static void the_epoch_rolls_over_without_touching_the_sleepers(void **state)
     assert_true(odi_idle_nobody(&idle));
 }
 
-static void waking_all_turns_back_who_is_on_the_way_to_sleep(void **state)
+IDLE_TEST(waking_all_turns_back_who_is_on_the_way_to_sleep)
 {
-    (void)state;
     uint32_t epoch = odi_idle_announce(&idle, false);
     odi_idle_wake_all(&idle);
     wait_from(epoch, ODI_FOREVER);
@@ -187,11 +182,10 @@ static void *supply(void *unused)
     return NULL;
 }
 
-static void no_wake_is_lost_between_submitters_and_sleepers(void **state)
+IDLE_TEST(no_wake_is_lost_between_submitters_and_sleepers)
 {
     pthread_t servers[SLEEPERS], suppliers[SUBMITTERS];
 
-    (void)state;
     shop.items = UNLESS_SANITIZED(ITEMS, ITEMS_SANITIZED);
     for (int i = 0; i < SLEEPERS; i++)
         pthread_create(&servers[i], NULL, serve, NULL);
@@ -228,11 +222,10 @@ static void *count_under_the_lock(void *unused)
     return NULL;
 }
 
-static void the_lock_admits_one_at_a_time_and_wakes_who_waits(void **state)
+TEST(the_lock_admits_one_at_a_time_and_wakes_who_waits)
 {
     pthread_t threads[LOCKERS];
 
-    (void)state;
     for (int i = 0; i < LOCKERS; i++)
         pthread_create(&threads[i], NULL, count_under_the_lock, NULL);
     for (int i = 0; i < LOCKERS; i++)
@@ -260,11 +253,10 @@ static void release_and_take_before_the_sleeper_does(void)
 }
 
 /* Once who asked again and again what a queue runs kept its workers from the queue's lock for good. */
-static void who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait(void **state)
+TEST(who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait)
 {
     pthread_t waiter;
 
-    (void)state;
     atomic_store(&was_in, false);
     odi_lock_acquire(&lock);
     pthread_create(&waiter, NULL, wait_for_the_lock, NULL);
@@ -285,20 +277,4 @@ static void who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait(void **
     pthread_join(waiter, NULL);
 }
 
-int main(void)
-{
-#define IDLE_TEST(name) cmocka_unit_test_setup(name, set_up)
-    const struct CMUnitTest tests[] = {
-        IDLE_TEST(with_nobody_asleep_a_signal_has_nobody),
-        IDLE_TEST(one_worker_searches_at_a_time),
-        IDLE_TEST(a_signal_flies_to_one_sleeper_and_covers_what_follows),
-        IDLE_TEST(a_searcher_that_goes_to_sleep_gives_the_token_back),
-        IDLE_TEST(a_sleeper_that_was_not_signalled_leaves_without_the_token),
-        IDLE_TEST(the_epoch_rolls_over_without_touching_the_sleepers),
-        IDLE_TEST(waking_all_turns_back_who_is_on_the_way_to_sleep),
-        IDLE_TEST(no_wake_is_lost_between_submitters_and_sleepers),
-        cmocka_unit_test(the_lock_admits_one_at_a_time_and_wakes_who_waits),
-        cmocka_unit_test(who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

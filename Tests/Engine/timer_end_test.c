@@ -10,9 +10,8 @@ CHILDREN_MAY_START_THREADS
 
 /* ---- repeating ---- */
 
-static void it_repeats_until_cancelled_and_not_once_more(void **state)
+ON_ONE(it_repeats_until_cancelled_and_not_once_more)
 {
-    (void)state;
     probe it = {0};
 
     start(&it, MILLISECONDS(2), MILLISECONDS(2));
@@ -54,19 +53,17 @@ static bool count_missed_times(void)
     return it.last_call < begin + (passed + 1) * interval;
 }
 
-static void missed_times_are_counted_and_do_not_drift(void **state)
+ON_TWO(missed_times_are_counted_and_do_not_drift)
 {
     bool in_its_interval = false;
 
-    (void)state;
     for (int tries = 0; tries < 200 && !in_its_interval; tries++)
         in_its_interval = count_missed_times();
     assert_true(in_its_interval);
 }
 
-static void a_suspended_queue_gets_one_call_that_counts_the_others(void **state)
+ON_TWO(a_suspended_queue_gets_one_call_that_counts_the_others)
 {
-    (void)state;
     probe it = {0};
 
     od_queue_suspend(queue);
@@ -82,9 +79,8 @@ static void a_suspended_queue_gets_one_call_that_counts_the_others(void **state)
     od_timer_release(it.timer);
 }
 
-static void cancelling_the_queue_does_not_end_one_that_repeats(void **state)
+ON_TWO(cancelling_the_queue_does_not_end_one_that_repeats)
 {
-    (void)state;
     probe once = {0}, again = {0};
 
     od_queue_suspend(queue);
@@ -105,9 +101,8 @@ static void cancelling_the_queue_does_not_end_one_that_repeats(void **state)
 
 /* ---- cancelling ---- */
 
-static void a_cancel_says_what_it_found(void **state)
+ON_TWO(a_cancel_says_what_it_found)
 {
-    (void)state;
     gate door = {0};
     probe armed = {0}, queued = {0}, running = {.waits_at = &door};
 
@@ -134,9 +129,8 @@ static void a_cancel_says_what_it_found(void **state)
     od_timer_release(running.timer);
 }
 
-static void its_own_call_may_cancel_it(void **state)
+ON_TWO(its_own_call_may_cancel_it)
 {
-    (void)state;
     probe it = {.cancels_itself_at = 3, .cancel_said = -1};
 
     start(&it, MILLISECONDS(1), MILLISECONDS(1));
@@ -146,9 +140,8 @@ static void its_own_call_may_cancel_it(void **state)
     od_timer_release(it.timer);
 }
 
-static void a_cancel_may_come_before_the_start(void **state)
+ON_TWO(a_cancel_may_come_before_the_start)
 {
-    (void)state;
     probe it = {0};
     od_timer_options options = options_of(&it, 0, MILLISECONDS(1));
 
@@ -163,9 +156,8 @@ static void a_cancel_may_come_before_the_start(void **state)
 
 /* ---- stop and fork ---- */
 
-static void a_stop_drops_what_is_armed(void **state)
+ON_TWO(a_stop_drops_what_is_armed)
 {
-    (void)state;
     probe far = {0}, again = {0}, late = {0};
     od_stop_report report;
 
@@ -198,7 +190,7 @@ static void wait_and_call(void *raw, od_timer *timer)
 }
 
 /* It was taken off the wheel with another one, whose delivery lasted. */
-static void a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop(void **state)
+TEST(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop)
 {
     od_pool *lone = lone_worker();
     od_queue *open = od_queue_create(lone, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
@@ -207,7 +199,6 @@ static void a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop(void **
     od_timer_options options = options_of(&first, MILLISECONDS(1), 0);
     od_stop_report report;
 
-    (void)state;
     od_pool_submit(lone, OD_BAND_DEFAULT, gate_job, &busy);
     assert_comes_true(atomic_load(&busy.waiting) == 1);
     first.timer = od_timer_create_elsewhere(lone, &options, wait_and_call);
@@ -229,9 +220,8 @@ static void a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop(void **
     assert_comes_true(od_pool_free(lone) == OD_OK);
 }
 
-static void a_forked_child_has_none_of_its_parents(void **state)
+ON_TWO(a_forked_child_has_none_of_its_parents)
 {
-    (void)state;
     static probe before, after;
 
     before = after = (probe){0};
@@ -257,19 +247,4 @@ static void a_forked_child_has_none_of_its_parents(void **state)
     od_timer_release(before.timer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_ONE(it_repeats_until_cancelled_and_not_once_more),
-        ON_TWO(missed_times_are_counted_and_do_not_drift),
-        ON_TWO(a_suspended_queue_gets_one_call_that_counts_the_others),
-        ON_TWO(cancelling_the_queue_does_not_end_one_that_repeats),
-        ON_TWO(a_cancel_says_what_it_found),
-        ON_TWO(its_own_call_may_cancel_it),
-        ON_TWO(a_cancel_may_come_before_the_start),
-        ON_TWO(a_stop_drops_what_is_armed),
-        cmocka_unit_test(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop),
-        ON_TWO(a_forked_child_has_none_of_its_parents),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -7,9 +7,8 @@
 
 /* ---- one call ---- */
 
-static void a_timer_starts_the_first_worker_and_is_never_early(void **state)
+ON_TWO(a_timer_starts_the_first_worker_and_is_never_early)
 {
-    (void)state;
     probe it = {0};
 
     assert_int_equal(metrics_of(pool).threads_started, 0);
@@ -23,9 +22,8 @@ static void a_timer_starts_the_first_worker_and_is_never_early(void **state)
     assert_int_equal(metrics_of(pool).threads_started, 2); /* and the first spare */
 }
 
-static void no_delay_is_at_once_but_not_on_the_caller(void **state)
+ON_TWO(no_delay_is_at_once_but_not_on_the_caller)
 {
-    (void)state;
     probe it = {0}, past = {0};
 
     start(&it, 0, 0);
@@ -36,9 +34,9 @@ static void no_delay_is_at_once_but_not_on_the_caller(void **state)
 }
 
 /* The leader sleeps until the later one. */
-static void what_is_due_sooner_wakes_the_leader(void **state)
+TEST_ALSO(what_is_due_sooner_wakes_the_leader, one_worker, tear_down)
+ON_TWO(what_is_due_sooner_wakes_the_leader)
 {
-    (void)state;
     probe later = {0}, sooner = {0};
 
     start(&later, SECONDS(3600), 0);
@@ -100,9 +98,8 @@ static bool are_armed_in_time(od_pool *alone, od_queue *serial, int64_t within)
     return in_time;
 }
 
-static void a_serial_queue_gets_them_in_the_order_of_their_times(void **state)
+ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times)
 {
-    (void)state;
     od_pool *alone = pool_of(1);
     od_queue *serial = od_queue_create(alone, OD_BAND_DEFAULT, 1, "serial");
     int64_t within = MILLISECONDS(2);
@@ -126,9 +123,8 @@ static void keep_when(void *raw, uint64_t missed)
 }
 
 /* However late it is started; and its further times are whole intervals from the first. */
-static void a_time_is_not_counted_from_the_start(void **state)
+ON_TWO(a_time_is_not_counted_from_the_start)
 {
-    (void)state;
     probe past = {0}, later = {0}, never = {0};
     od_timer_options options = {.interval_ns = SECONDS(100), .call = keep_when, .context = &past,
                                 .due_ns = od_timer_now() - SECONDS(250)};
@@ -157,9 +153,8 @@ static void a_time_is_not_counted_from_the_start(void **state)
 }
 
 /* Its further times are whole intervals from there: nothing overflows on the way. */
-static void a_time_before_the_clocks_beginning_is_that_beginning(void **state)
+ON_TWO(a_time_before_the_clocks_beginning_is_that_beginning)
 {
-    (void)state;
     probe past = {0};
     od_timer_options options = {.interval_ns = SECONDS(1), .call = keep_when, .context = &past,
                                 .due_ns = INT64_MIN};
@@ -174,9 +169,8 @@ static void a_time_before_the_clocks_beginning_is_that_beginning(void **state)
     assert_in_range(atomic_load(&past.missed), before, od_timer_now() / SECONDS(1));
 }
 
-static void a_suspended_queue_keeps_it(void **state)
+ON_TWO(a_suspended_queue_keeps_it)
 {
-    (void)state;
     probe it = {0};
 
     od_queue_suspend(queue);
@@ -200,9 +194,9 @@ static void signal_gate(void *raw, uint64_t missed)
 }
 
 /* Jobs that wait for what only a timer does, unknown to the engine, on every worker. */
-static void blocked_workers_do_not_keep_a_timer_from_coming(void **state)
+TEST_ALSO(blocked_workers_do_not_keep_a_timer_from_coming, one_worker, tear_down)
+ON_TWO(blocked_workers_do_not_keep_a_timer_from_coming)
 {
-    (void)state;
     for (int round = 0; round < 5; round++) {
         gate door = {0};
         od_timer_options options = {MILLISECONDS(5), 0, signal_gate, NULL, &door, 0};
@@ -233,9 +227,9 @@ static void wait_for_a_timer_of_its_own(void *raw)
     atomic_fetch_add((atomic_int *)raw, 1);
 }
 
-static void a_job_may_wait_for_the_timer_that_it_arms(void **state)
+TEST_ALSO(a_job_may_wait_for_the_timer_that_it_arms, one_worker, tear_down)
+ON_TWO(a_job_may_wait_for_the_timer_that_it_arms)
 {
-    (void)state;
     atomic_int done = 0;
 
     for (int i = 0; i < 3; i++)
@@ -253,9 +247,8 @@ static void stream(void *unused)
         od_queue_async(queue, NULL, OD_QUEUE_BAND, stream, NULL);
 }
 
-static void a_busy_worker_looks_between_jobs(void **state)
+ON_ONE(a_busy_worker_looks_between_jobs)
 {
-    (void)state;
     probe it = {0};
 
     atomic_store(&stream_ends, false);
@@ -280,12 +273,11 @@ static void look_around(void *unused, uint64_t missed)
     atomic_store(&alone_in_the_call, od_queue_is_alone(queue));
 }
 
-static void a_timers_calls_may_be_barriers_and_of_a_higher_band(void **state)
+ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band)
 {
     od_timer_options options = {0, 0, look_around, NULL, NULL, 0};
     gate door = {0};
 
-    (void)state;
     atomic_store(&band_of_the_call, -1);
     atomic_store(&alone_in_the_call, -1);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
@@ -311,9 +303,8 @@ static void deliver(void *unused, od_timer *timer)
     atomic_store(&delivered, timer);
 }
 
-static void a_timer_may_be_delivered_to_another_thread(void **state)
+ON_ONE(a_timer_may_be_delivered_to_another_thread)
 {
-    (void)state;
     probe it = {0};
     od_timer_options options = options_of(&it, MILLISECONDS(1), 0);
 
@@ -354,11 +345,10 @@ static void go_on_until_it_is_fired(void *unused)
         od_queue_async(between.queue, NULL, OD_QUEUE_BAND, go_on_until_it_is_fired, NULL);
 }
 
-static void a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none(void **state)
+ON_ONE(a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none)
 {
     static const int32_t widths[] = {OD_UNLIMITED, 1};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         probe it = {0};
         od_timer_options options = options_of(&it, MILLISECONDS(2), 0);
@@ -427,12 +417,11 @@ static void hold_the_other(void *door)
     gate_job(door);
 }
 
-static void what_the_end_of_a_run_tells_may_wait_for_what_is_due(void **state)
+ON_ONE(what_the_end_of_a_run_tells_may_wait_for_what_is_due)
 {
     probe it = {0};
     od_timer_options options = options_of(&it, MILLISECONDS(1), 0);
 
-    (void)state;
     memset(&due_before, 0, sizeof due_before);
     due_before.pool = pool_of(2);
     due_before.queue = od_queue_create(due_before.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "run");
@@ -482,11 +471,10 @@ static void arm_anew(void *unused, od_timer *timer)
     (void)unused;
 }
 
-static void timers_that_are_armed_anew_let_jobs_come_between(void **state)
+ON_ONE(timers_that_are_armed_anew_let_jobs_come_between)
 {
     od_timer_options options = {.due_ns = -1, .call = no_call};
 
-    (void)state;
     anew.pool = lone_worker();
     atomic_store(&anew.fired, 0);
     atomic_store(&anew.fired_before_the_job, ANEW);
@@ -526,9 +514,8 @@ static void many_over(void *raw)
     atomic_fetch_add(&many_overs, 1);
 }
 
-static void a_million_come_once_each_and_never_early(void **state)
+ON_TWO(a_million_come_once_each_and_never_early)
 {
-    (void)state;
     slip *slips = calloc(MANY, sizeof *slips);
     prng random = prng_for(5, 0);
 
@@ -575,9 +562,8 @@ static bool nobody_wakes(void)
            parks == 0;
 }
 
-static void far_timers_wake_nobody(void **state)
+ON_TWO(far_timers_wake_nobody)
 {
-    (void)state;
     enum { FAR = 1000 };
     static od_timer *timers[FAR];
     probe near = {0};
@@ -638,13 +624,12 @@ static bool has_woken_the_leader(od_pool *two, int first, gate *busy)
 }
 
 /* Beside a worker that comes the monitor would be one thread more that wakes for each timer. */
-static void the_monitor_does_not_stand_by_where_a_sleeper_is_woken(void **state)
+TEST(the_monitor_does_not_stand_by_where_a_sleeper_is_woken)
 {
     od_pool_options options = options_for(2);
     gate busy = {0};
     probe far = {0};
 
-    (void)state;
     options.spare_workers = 0;
     od_pool *two = pool_with(options, (odi_pool_world){0});
     od_queue *on_two = od_queue_create(two, OD_BAND_DEFAULT, OD_UNLIMITED, "on two");
@@ -669,12 +654,11 @@ static void note_site(void *raw)
     *(uint32_t *)raw = odi_team_timer_site(&pool->team);
 }
 
-static void a_worker_of_another_pool_arms_at_a_site_of_this_one(void **state)
+ON_ONE(a_worker_of_another_pool_arms_at_a_site_of_this_one)
 {
     od_pool *other = pool_of(1);
     uint32_t site = UINT32_MAX;
 
-    (void)state;
     od_pool_submit(other, OD_BAND_DEFAULT, note_site, &site);
     assert_int_equal(od_pool_stop(other, INT64_MAX, NULL), OD_OK);
     assert_true(site < (uint32_t)pool->team.site_count);
@@ -682,9 +666,8 @@ static void a_worker_of_another_pool_arms_at_a_site_of_this_one(void **state)
 }
 
 /* Of an hour, of more than the leader's word holds (146 years), and for ever. */
-static void a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else(void **state)
+TEST(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else)
 {
-    (void)state;
     enum { KEEPER = 3 };
     const int64_t later[] = {INT64_MAX, INT64_MAX - SECONDS(1), INT64_MAX / 3 * 2};
     odi_timer_entry timer_entries[3] = {{.state = ODI_TIMER_ENTRY_IDLE}}, soon = {.state = ODI_TIMER_ENTRY_IDLE};
@@ -704,32 +687,4 @@ static void a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_el
     odi_timer_queue_free(&timers);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_TWO(a_timer_starts_the_first_worker_and_is_never_early),
-        ON_TWO(no_delay_is_at_once_but_not_on_the_caller),
-        ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band),
-        ON_ONE(what_is_due_sooner_wakes_the_leader),
-        ON_TWO(what_is_due_sooner_wakes_the_leader),
-        ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times),
-        ON_TWO(a_time_is_not_counted_from_the_start),
-        ON_TWO(a_time_before_the_clocks_beginning_is_that_beginning),
-        ON_TWO(a_suspended_queue_keeps_it),
-        ON_ONE(blocked_workers_do_not_keep_a_timer_from_coming),
-        ON_TWO(blocked_workers_do_not_keep_a_timer_from_coming),
-        ON_ONE(a_job_may_wait_for_the_timer_that_it_arms),
-        ON_TWO(a_job_may_wait_for_the_timer_that_it_arms),
-        ON_ONE(a_busy_worker_looks_between_jobs),
-        ON_ONE(a_timer_may_be_delivered_to_another_thread),
-        ON_ONE(a_timer_that_is_fired_between_two_jobs_of_a_queue_is_inside_of_none),
-        ON_ONE(what_the_end_of_a_run_tells_may_wait_for_what_is_due),
-        ON_ONE(timers_that_are_armed_anew_let_jobs_come_between),
-        ON_TWO(a_million_come_once_each_and_never_early),
-        ON_TWO(far_timers_wake_nobody),
-        cmocka_unit_test(the_monitor_does_not_stand_by_where_a_sleeper_is_woken),
-        ON_ONE(a_worker_of_another_pool_arms_at_a_site_of_this_one),
-        cmocka_unit_test(a_leader_is_roused_for_what_comes_before_it_looks_and_for_nothing_else),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -81,18 +81,16 @@ static void pass_to(uint64_t then)
         assert_true(odi_wheel_next(&wheel) <= next->node.tick);
 }
 
-static void an_empty_wheel_has_nothing(void **state)
+TEST_WITH(an_empty_wheel_has_nothing, set_up, NULL)
 {
-    (void)state;
     assert_int_equal(odi_wheel_next(&wheel), ODI_WHEEL_NEVER);
     assert_null(odi_wheel_take(&wheel, 0));
     assert_null(odi_wheel_take(&wheel, ODI_WHEEL_NEVER - 1));
     assert_null(odi_wheel_empty(&wheel));
 }
 
-static void what_is_armed_comes_at_its_tick_and_not_before(void **state)
+TEST_WITH(what_is_armed_comes_at_its_tick_and_not_before, set_up, NULL)
 {
-    (void)state;
     arm(&entries[0], 1000000);
     assert_int_equal(odi_wheel_next(&wheel), 1000000);
     pass_to(999999);
@@ -102,9 +100,8 @@ static void what_is_armed_comes_at_its_tick_and_not_before(void **state)
     assert_false(entries[0].in);
 }
 
-static void the_past_and_the_present_are_due_at_once(void **state)
+TEST_WITH(the_past_and_the_present_are_due_at_once, set_up, NULL)
 {
-    (void)state;
     pass_to(5000);
     arm(&entries[0], 4999);
     arm(&entries[1], 0);
@@ -113,9 +110,8 @@ static void the_past_and_the_present_are_due_at_once(void **state)
     assert_int_equal(wheel.count, 0);
 }
 
-static void equal_ticks_come_in_the_order_of_arming(void **state)
+TEST_WITH(equal_ticks_come_in_the_order_of_arming, set_up, NULL)
 {
-    (void)state;
     uint64_t tick = UINT64_C(1) << 40 | 12345;
 
     for (int i = 0; i < 64; i++) {
@@ -129,9 +125,8 @@ static void equal_ticks_come_in_the_order_of_arming(void **state)
 }
 
 /* Each digit's highest value is followed by a carry into the next. */
-static void every_digit_rolls_over(void **state)
+TEST_WITH(every_digit_rolls_over, set_up, NULL)
 {
-    (void)state;
     for (int level = 0; level < ODI_WHEEL_LEVELS - 1; level++) {
         uint64_t edge = UINT64_C(1) << (level + 1) * ODI_WHEEL_DIGIT;
 
@@ -144,9 +139,8 @@ static void every_digit_rolls_over(void **state)
     }
 }
 
-static void the_end_of_time_is_never_reached_but_can_be_waited_for(void **state)
+TEST_WITH(the_end_of_time_is_never_reached_but_can_be_waited_for, set_up, NULL)
 {
-    (void)state;
     arm(&entries[0], ODI_WHEEL_NEVER - 1);
     arm(&entries[1], ODI_WHEEL_NEVER / 2);
     pass_to(ODI_WHEEL_NEVER / 2);
@@ -159,9 +153,8 @@ static void the_end_of_time_is_never_reached_but_can_be_waited_for(void **state)
 
 /* A sleeper goes by `next`: if it woke at the beginning of each slot on the way, a far timer
  * would cost a wake per level. */
-static void a_far_timer_needs_no_look_before_it_is_due(void **state)
+TEST_WITH(a_far_timer_needs_no_look_before_it_is_due, set_up, NULL)
 {
-    (void)state;
     uint64_t tick = UINT64_C(0x123456789abc);
 
     arm(&entries[0], tick);
@@ -172,9 +165,8 @@ static void a_far_timer_needs_no_look_before_it_is_due(void **state)
     }
 }
 
-static void who_cancels_the_first_leaves_at_most_a_look_per_level(void **state)
+TEST_WITH(who_cancels_the_first_leaves_at_most_a_look_per_level, set_up, NULL)
 {
-    (void)state;
     uint64_t tick = UINT64_C(0x12345678ffff);
     int looks = 0;
 
@@ -186,9 +178,8 @@ static void who_cancels_the_first_leaves_at_most_a_look_per_level(void **state)
     assert_in_range(looks, 1, 1 + ODI_WHEEL_LEVELS);
 }
 
-static void empty_returns_everything_once(void **state)
+TEST_WITH(empty_returns_everything_once, set_up, NULL)
 {
-    (void)state;
     prng random = prng_for(9, 0);
     int count = 0;
 
@@ -246,26 +237,10 @@ static void run_random(uint64_t seed, int steps)
     assert_int_equal(wheel.count, 0);
 }
 
-static void random_operations_agree_with_a_list(void **state)
+TEST_WITH(random_operations_agree_with_a_list, set_up, NULL)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < UNLESS_SANITIZED(200, 40); seed++)
         run_random(seed, 2000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_empty_wheel_has_nothing, set_up),
-        cmocka_unit_test_setup(what_is_armed_comes_at_its_tick_and_not_before, set_up),
-        cmocka_unit_test_setup(the_past_and_the_present_are_due_at_once, set_up),
-        cmocka_unit_test_setup(equal_ticks_come_in_the_order_of_arming, set_up),
-        cmocka_unit_test_setup(every_digit_rolls_over, set_up),
-        cmocka_unit_test_setup(the_end_of_time_is_never_reached_but_can_be_waited_for, set_up),
-        cmocka_unit_test_setup(a_far_timer_needs_no_look_before_it_is_due, set_up),
-        cmocka_unit_test_setup(who_cancels_the_first_leaves_at_most_a_look_per_level, set_up),
-        cmocka_unit_test_setup(empty_returns_everything_once, set_up),
-        cmocka_unit_test_setup(random_operations_agree_with_a_list, set_up),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -72,9 +72,8 @@ static int run_folder(const fuzz_entry *target, const char *folder)
     return count;
 }
 
-static void no_known_text_breaks_a_promise(void **state)
+TEST(no_known_text_breaks_a_promise)
 {
-    (void)state;
     for (const fuzz_entry *target = fuzz_targets; target->name != NULL; target++) {
         char folder[128];
 
@@ -87,11 +86,10 @@ static void no_known_text_breaks_a_promise(void **state)
     }
 }
 
-static void random_bytes_break_no_promise(void **state)
+TEST(random_bytes_break_no_promise)
 {
     uint64_t seed = odi_rng_seed(2024);
 
-    (void)state;
     for (const fuzz_entry *target = fuzz_targets; target->name != NULL; target++) {
         for (int i = 0; i < 2000; i++) {
             char text[64];
@@ -104,14 +102,6 @@ static void random_bytes_break_no_promise(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_known_text_breaks_a_promise),
-        cmocka_unit_test(random_bytes_break_no_promise),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM
 
 #include "Fuzz/targets.c"

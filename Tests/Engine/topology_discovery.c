@@ -59,7 +59,7 @@ static void check_promises(const odi_topology *topology)
     assert_int_equal(compute, topology->compute_nodes);
 }
 
-static void recorded_machines_have_the_shape_that_the_table_says(void **state)
+TEST(recorded_machines_have_the_shape_that_the_table_says)
 {
     static const struct {
         const char *machine;
@@ -94,7 +94,6 @@ static void recorded_machines_have_the_shape_that_the_table_says(void **state)
         {"contradictions", 2, 2, 8, 8, 2, "6 2"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         odi_topology *topology = look_at(shapes[i].machine);
         char sizes[128] = "";
@@ -116,12 +115,11 @@ static void recorded_machines_have_the_shape_that_the_table_says(void **state)
     }
 }
 
-static void a_ring_orders_its_nodes_by_distance(void **state)
+TEST(a_ring_orders_its_nodes_by_distance)
 {
     static const int want[4][3] = {{1, 3, 2}, {2, 0, 3}, {3, 1, 0}, {0, 2, 1}};
     odi_topology *topology = look_at("four-nodes-ring");
 
-    (void)state;
     for (int node = 0; node < 4; node++) {
         for (int rank = 0; rank < 3; rank++)
             assert_int_equal(odi_topology_neighbour(topology, node, rank), want[node][rank]);
@@ -131,11 +129,10 @@ static void a_ring_orders_its_nodes_by_distance(void **state)
     odi_topology_free(topology);
 }
 
-static void memory_only_nodes_are_there_and_have_no_cpus(void **state)
+TEST(memory_only_nodes_are_there_and_have_no_cpus)
 {
     odi_topology *topology = look_at("memory-only-node");
 
-    (void)state;
     assert_int_equal(topology->nodes[2].id, 4);
     assert_int_equal(topology->nodes[3].id, 7);
     assert_int_equal(odi_topology_neighbour(topology, 0, 0), 2);
@@ -144,11 +141,10 @@ static void memory_only_nodes_are_there_and_have_no_cpus(void **state)
     odi_topology_free(topology);
 }
 
-static void malformed_distances_become_ten_and_twenty(void **state)
+TEST(malformed_distances_become_ten_and_twenty)
 {
     odi_topology *topology = look_at("distances-malformed");
 
-    (void)state;
     for (int from = 0; from < 3; from++) {
         for (int to = 0; to < 3; to++)
             assert_int_equal(odi_topology_distance(topology, from, to), from == to ? 10 : 20);
@@ -156,11 +152,10 @@ static void malformed_distances_become_ten_and_twenty(void **state)
     odi_topology_free(topology);
 }
 
-static void siblings_share_a_core_and_stand_together(void **state)
+TEST(siblings_share_a_core_and_stand_together)
 {
     odi_topology *topology = look_at("smt-pairs");
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         const odi_cpu *cpu = &topology->cpus[i];
 
@@ -172,11 +167,10 @@ static void siblings_share_a_core_and_stand_together(void **state)
     odi_topology_free(topology);
 }
 
-static void high_ids_keep_their_numbers(void **state)
+TEST(high_ids_keep_their_numbers)
 {
     odi_topology *topology = look_at("high-cpu-ids");
 
-    (void)state;
     assert_int_equal(topology->cpus[0].id, 1536);
     assert_int_equal(topology->cpus[11].id, 2051);
     assert_int_equal(topology->nodes[1].id, 5);
@@ -185,11 +179,10 @@ static void high_ids_keep_their_numbers(void **state)
     odi_topology_free(topology);
 }
 
-static void an_unknown_machine_pins_nothing(void **state)
+TEST(an_unknown_machine_pins_nothing)
 {
     odi_topology *topology = look_at("missing-everything");
 
-    (void)state;
     assert_false(topology->cpus_known);
     assert_false(topology->live);
     odi_topology_free(topology);
@@ -198,9 +191,8 @@ static void an_unknown_machine_pins_nothing(void **state)
     odi_topology_free(topology);
 }
 
-static void made_up_machines_have_the_shape_asked_for(void **state)
+TEST(made_up_machines_have_the_shape_asked_for)
 {
-    (void)state;
     odi_topology *topology = machine_of(4, 16, 2);
 
     assert_non_null(topology);
@@ -222,9 +214,8 @@ static void made_up_machines_have_the_shape_asked_for(void **state)
     odi_topology_free(NULL);
 }
 
-static void descriptions_that_contradict_themselves_are_refused(void **state)
+TEST(descriptions_that_contradict_themselves_are_refused)
 {
-    (void)state;
     odi_cpu cpus[2] = {{.id = 0}, {.id = 1, .core = 1}};
     int ids[2] = {3, 3};
     odi_topology_spec spec = {.cpu_count = 2, .cpus = cpus, .node_count = 1};
@@ -278,13 +269,12 @@ static odi_read_status list_nothing(const odi_source *source, const char *path,
     return ODI_READ_FAILED;
 }
 
-static void the_largest_machine_that_files_can_claim_is_bounded(void **state)
+TEST(the_largest_machine_that_files_can_claim_is_bounded)
 {
     odi_source source = {.read = read_everything, .list = list_nothing, .root = ""};
     odi_limits limits;
     odi_cpu_mask all;
 
-    (void)state;
     memset(&all, 0xff, sizeof all);
     limits_of(&all, &limits);
     odi_topology *topology = odi_topology_discover(&source, &limits);
@@ -295,9 +285,8 @@ static void the_largest_machine_that_files_can_claim_is_bounded(void **state)
     odi_topology_free(topology);
 }
 
-static void this_machine_is_what_libnuma_says(void **state)
+TEST(this_machine_is_what_libnuma_says)
 {
-    (void)state;
     odi_source source = odi_source_live();
     odi_limits limits;
 
@@ -316,21 +305,4 @@ static void this_machine_is_what_libnuma_says(void **state)
     odi_topology_free(topology);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_machines_have_the_shape_that_the_table_says),
-        cmocka_unit_test(a_ring_orders_its_nodes_by_distance),
-        cmocka_unit_test(memory_only_nodes_are_there_and_have_no_cpus),
-        cmocka_unit_test(malformed_distances_become_ten_and_twenty),
-        cmocka_unit_test(siblings_share_a_core_and_stand_together),
-        cmocka_unit_test(high_ids_keep_their_numbers),
-        cmocka_unit_test(an_unknown_machine_pins_nothing),
-        cmocka_unit_test(made_up_machines_have_the_shape_asked_for),
-        cmocka_unit_test(descriptions_that_contradict_themselves_are_refused),
-        cmocka_unit_test(the_largest_machine_that_files_can_claim_is_bounded),
-        cmocka_unit_test(this_machine_is_what_libnuma_says),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

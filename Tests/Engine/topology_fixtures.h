@@ -2,16 +2,7 @@
 #ifndef TOPOLOGY_FIXTURES_H
 #define TOPOLOGY_FIXTURES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "Support/check.h"
 
 #include "os/source.h"
 #include "topology/recording.h"

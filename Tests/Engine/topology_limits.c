@@ -86,9 +86,8 @@ static const expectation expectations[] = {
     {"gvisor", 4, 4, true, ODI_NOTE_NO_CGROUP, "affinity 4 -> 4 workers"},
 };
 
-static void recorded_machines_give_what_the_table_says(void **state)
+TEST(recorded_machines_give_what_the_table_says)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
         const expectation *want = &expectations[i];
         odi_recording *recording = fixture_load(want->machine);
@@ -115,9 +114,8 @@ static void recorded_machines_give_what_the_table_says(void **state)
 }
 
 /* The same through real files: what a recording implies, a directory must too. */
-static void a_directory_gives_the_same_as_a_recording(void **state)
+TEST(a_directory_gives_the_same_as_a_recording)
 {
-    (void)state;
     char root[] = "/tmp/odi-limits-XXXXXX";
     char command[4096], because[256];
     odi_limits limits;
@@ -142,9 +140,8 @@ static void a_directory_gives_the_same_as_a_recording(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void a_request_is_taken_as_it_is_and_explained(void **state)
+TEST(a_request_is_taken_as_it_is_and_explained)
 {
-    (void)state;
     odi_recording *recording = fixture_load("ancestor-tighter");
     odi_source source = odi_recording_source(recording);
     odi_limits limits;
@@ -175,9 +172,8 @@ static odi_decider decider_of(const char *machine)
     return odi_limits_workers(&limits, ODI_ROUND_UP, 0).decider;
 }
 
-static void the_deciding_limit_is_named(void **state)
+TEST(the_deciding_limit_is_named)
 {
-    (void)state;
     assert_int_equal(decider_of("taskset"), ODI_DECIDED_BY_AFFINITY);
     assert_int_equal(decider_of("missing-status"), ODI_DECIDED_BY_QUOTA);
     assert_int_equal(decider_of("cpuset-smaller"), ODI_DECIDED_BY_CPUSET);
@@ -188,9 +184,8 @@ static void the_deciding_limit_is_named(void **state)
 }
 
 /* A job of a batch system that does not bind its CPUs keeps to what it was given. */
-static void what_slurm_gives_is_a_limit(void **state)
+TEST(what_slurm_gives_is_a_limit)
 {
-    (void)state;
     static const struct {
         const char *job, *task, *node;
         int granted;
@@ -235,9 +230,8 @@ static void what_slurm_gives_is_a_limit(void **state)
     odi_recording_free(recording);
 }
 
-static void two_readings_are_equal_until_something_changes(void **state)
+TEST(two_readings_are_equal_until_something_changes)
 {
-    (void)state;
     odi_recording *recording = fixture_load("docker-v2");
     odi_source source = odi_recording_source(recording);
     odi_limits first, second;
@@ -270,7 +264,7 @@ static odi_read_status read_garbage(const odi_source *source, const char *path, 
     return capacity < WHOLE ? ODI_READ_TRUNCATED : ODI_READ_OK;
 }
 
-static void megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows(void **state)
+TEST(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows)
 {
     static const char *const patterns[] = {
         "\xff", "0", "9", "0::/a/", "0::/a\n", "/", "-1 ", "max ", "0-8191,", "1:cpu:/\n",
@@ -278,7 +272,6 @@ static void megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows(void
         "Cpus_allowed_list:\t0-9999999\n", " - ", "\n", ":", "==",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         odi_source source = {.read = read_garbage, .root = "", .context = patterns[i]};
         odi_limits limits;
@@ -311,9 +304,8 @@ static odi_read_status five_cpus(const odi_source *source, odi_cpu_mask *mask)
     return ODI_READ_OK;
 }
 
-static void with_no_descriptor_left_affinity_still_decides(void **state)
+TEST(with_no_descriptor_left_affinity_still_decides)
 {
-    (void)state;
     for (odi_read_status status = ODI_READ_TRUNCATED; status <= ODI_READ_FAILED; status++) {
         odi_source source = {.read = read_nothing, .affinity = five_cpus, .root = "",
                              .context = &status};
@@ -339,9 +331,8 @@ static odi_read_status no_cpus(const odi_source *source, odi_cpu_mask *mask)
     return ODI_READ_FAILED;
 }
 
-static void a_refused_affinity_call_falls_back_to_files(void **state)
+TEST(a_refused_affinity_call_falls_back_to_files)
 {
-    (void)state;
     odi_recording *recording = fixture_load("taskset");
     odi_source source = odi_recording_source(recording);
     odi_limits limits;
@@ -357,7 +348,7 @@ static void a_refused_affinity_call_falls_back_to_files(void **state)
     odi_recording_free(recording);
 }
 
-static void thousands_of_mounts_do_not_hide_the_group(void **state)
+TEST(thousands_of_mounts_do_not_hide_the_group)
 {
     enum { LINES = 3000 };
     static const char line[] = "99 27 0:77 / /var/lib/containers/overlay/merged rw,relatime "
@@ -370,7 +361,6 @@ static void thousands_of_mounts_do_not_hide_the_group(void **state)
     char *end = text + sprintf(text, "== /proc/self/mountinfo\n");
     odi_limits limits;
 
-    (void)state;
     for (int i = 0; i < LINES; i++)
         end = stpcpy(end, line);
     stpcpy(end, rest);
@@ -383,12 +373,11 @@ static void thousands_of_mounts_do_not_hide_the_group(void **state)
     free(text);
 }
 
-static void long_group_names_keep_their_end(void **state)
+TEST(long_group_names_keep_their_end)
 {
     char text[8192], name[2048];
     odi_limits limits;
 
-    (void)state;
     memset(name, 'n', sizeof name);
     memcpy(name, "/", 1);
     strcpy(name + sizeof name - 6, "/leaf");
@@ -427,9 +416,8 @@ static odi_read_status read_long_group(const odi_source *source, const char *pat
     return ODI_READ_OK;
 }
 
-static void a_group_whose_path_does_not_fit_is_none(void **state)
+TEST(a_group_whose_path_does_not_fit_is_none)
 {
-    (void)state;
     for (size_t bytes = ODI_PATH_LIMIT; bytes < ODI_PATH_LIMIT + 2; bytes++) {
         odi_source source = {.read = read_long_group, .affinity = five_cpus, .root = "",
                              .context = &bytes};
@@ -440,9 +428,8 @@ static void a_group_whose_path_does_not_fit_is_none(void **state)
     }
 }
 
-static void this_machine_can_be_read_again_and_again(void **state)
+TEST(this_machine_can_be_read_again_and_again)
 {
-    (void)state;
     odi_source source = odi_source_live();
     struct timespec start, end;
     odi_limits limits;
@@ -460,23 +447,4 @@ static void this_machine_can_be_read_again_and_again(void **state)
     assert_true(limits.affinity_count >= 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_machines_give_what_the_table_says),
-        cmocka_unit_test(a_directory_gives_the_same_as_a_recording),
-        cmocka_unit_test(a_request_is_taken_as_it_is_and_explained),
-        cmocka_unit_test(the_deciding_limit_is_named),
-        cmocka_unit_test(what_slurm_gives_is_a_limit),
-        cmocka_unit_test(two_readings_are_equal_until_something_changes),
-        cmocka_unit_test(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows),
-        cmocka_unit_test(with_no_descriptor_left_affinity_still_decides),
-        cmocka_unit_test(a_refused_affinity_call_falls_back_to_files),
-        cmocka_unit_test(thousands_of_mounts_do_not_hide_the_group),
-        cmocka_unit_test(long_group_names_keep_their_end),
-        cmocka_unit_test(a_group_whose_path_does_not_fit_is_none),
-        cmocka_unit_test(this_machine_can_be_read_again_and_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

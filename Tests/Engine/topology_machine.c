@@ -21,14 +21,13 @@ static od_machine *discover(const char *fixture)
     return machine;
 }
 
-static void a_recorded_machine_answers_every_question(void **state)
+TEST(a_recorded_machine_answers_every_question)
 {
     od_machine *machine = discover("memory-only-node");
     od_machine_cpu cpu = {.id = 77};
     od_machine_node node = {.id = 77};
     char text[128];
 
-    (void)state;
     assert_false(od_machine_is_live(machine));
     assert_int_equal(od_machine_cpu_count(machine), 8);
     assert_int_equal(od_machine_core_count(machine), 8);
@@ -69,12 +68,11 @@ static void a_recorded_machine_answers_every_question(void **state)
     od_machine_free(NULL);
 }
 
-static void limits_come_with_their_groups(void **state)
+TEST(limits_come_with_their_groups)
 {
     od_machine *machine = discover("hybrid-both-limit");
     od_machine_limits limits = od_machine_get_limits(machine);
 
-    (void)state;
     assert_int_equal(limits.online_count, 8);
     assert_int_equal(limits.affinity_count, 8);
     assert_int_equal(limits.cpuset_count, 6);
@@ -92,13 +90,12 @@ static void limits_come_with_their_groups(void **state)
     od_machine_free(machine);
 }
 
-static void plans_can_be_looked_at(void **state)
+TEST(plans_can_be_looked_at)
 {
     od_machine *machine = discover("two-nodes-smt");
     int32_t nodes[16], cpus[16];
     char reason[256];
 
-    (void)state;
     assert_true(od_machine_plan(machine, "core", 16, nodes, cpus, reason, sizeof reason));
     assert_string_equal(reason, "core: placement was requested");
     assert_int_equal(nodes[7], 0);
@@ -127,13 +124,12 @@ static void check_refusal(const char *path, const char *want)
         fail_msg("\"%s\" does not say \"%s\"", problem, want);
 }
 
-static void roots_that_hold_no_machine_are_refused_in_one_sentence(void **state)
+TEST(roots_that_hold_no_machine_are_refused_in_one_sentence)
 {
     char path[] = "/tmp/odi-machine-XXXXXX";
     int file = mkstemp(path);
     static const char wrong[] = "a comment\n== proc/self/cgroup\n0::/\n";
 
-    (void)state;
     assert_true(file >= 0);
     assert_int_equal(write(file, wrong, sizeof wrong - 1), (ssize_t)sizeof wrong - 1);
     check_refusal(path, "is no recorded machine: line 2 names a file without");
@@ -145,9 +141,8 @@ static void roots_that_hold_no_machine_are_refused_in_one_sentence(void **state)
     check_refusal("/dev/null/x", "does not exist");
 }
 
-static void this_machine_is_the_default(void **state)
+TEST(this_machine_is_the_default)
 {
-    (void)state;
     od_machine *machine = od_machine_discover(NULL, NULL, 0);
     od_machine *again = od_machine_discover("", NULL, 0);
 
@@ -180,7 +175,7 @@ static bool collect(void *context, const char *name)
     return --all->most > 0;
 }
 
-static void recordings_behave_like_directories(void **state)
+TEST(recordings_behave_like_directories)
 {
     odi_recording *recording = fixture_from("comment\n"
                                             "== /a/b\none\ntwo\n"
@@ -194,7 +189,6 @@ static void recordings_behave_like_directories(void **state)
     size_t length;
     names all = {.most = 100}, first = {.most = 1}, none = {.most = 1};
 
-    (void)state;
     assert_int_equal(source.read(&source, "/a/b", buffer, 16, &length), ODI_READ_OK);
     assert_memory_equal(buffer, "one\ntwo\n", 8);
     assert_int_equal(length, 8);
@@ -288,12 +282,11 @@ static int discover_without_memory(void)
     return strcmp(problem, "this machine does not fit in memory") == 0 ? 0 : 4;
 }
 
-static void without_memory_affinity_still_counts(void **state)
+TEST(without_memory_affinity_still_counts)
 {
     int status;
     pid_t child = fork();
 
-    (void)state;
     if (child == 0)
         _exit(discover_without_memory());
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -302,19 +295,4 @@ static void without_memory_affinity_still_counts(void **state)
 }
 #endif
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recorded_machine_answers_every_question),
-        cmocka_unit_test(limits_come_with_their_groups),
-        cmocka_unit_test(plans_can_be_looked_at),
-        cmocka_unit_test(roots_that_hold_no_machine_are_refused_in_one_sentence),
-        cmocka_unit_test(this_machine_is_the_default),
-        cmocka_unit_test(recordings_behave_like_directories),
-#ifndef OWN_ALLOCATOR
-        cmocka_unit_test(without_memory_affinity_still_counts),
-#endif
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

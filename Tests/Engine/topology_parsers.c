@@ -21,7 +21,7 @@ static odi_list_status parse_list(const char *text, odi_cpu_mask *mask)
     return status;
 }
 
-static void lists_of_cpus_are_understood(void **state)
+TEST(lists_of_cpus_are_understood)
 {
     static const struct {
         const char *text;
@@ -47,7 +47,6 @@ static void lists_of_cpus_are_understood(void **state)
         {"2-70:1/18446744073709551615", 1, 2, 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lists); i++) {
         odi_cpu_mask mask;
         odi_list_status status = parse_list(lists[i].text, &mask);
@@ -62,7 +61,7 @@ static void lists_of_cpus_are_understood(void **state)
     }
 }
 
-static void what_is_no_list_is_refused_whole(void **state)
+TEST(what_is_no_list_is_refused_whole)
 {
     static const char *const wrong[] = {
         ",", "0,", ",0", "0,,1", "-1", "1-", "3-1", "a", "0-3a", "0 1", "1-2-3", "0-3:",
@@ -70,7 +69,6 @@ static void what_is_no_list_is_refused_whole(void **state)
         "1.5", "0-3:1/2/3", "\x01", "0-3,banana", "0;1",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         odi_cpu_mask mask;
 
@@ -80,11 +78,10 @@ static void what_is_no_list_is_refused_whole(void **state)
     }
 }
 
-static void ids_that_no_mask_can_hold_are_left_out_and_said(void **state)
+TEST(ids_that_no_mask_can_hold_are_left_out_and_said)
 {
     odi_cpu_mask mask;
 
-    (void)state;
     assert_int_equal(parse_list("1,8192", &mask), ODI_LIST_BEYOND);
     assert_int_equal(odi_cpu_mask_count(&mask), 1);
     assert_int_equal(parse_list("8190-18446744073709551616", &mask), ODI_LIST_BEYOND);
@@ -109,7 +106,7 @@ static odi_quota_status parse_max(const char *text, odi_quota *quota)
     return status;
 }
 
-static void v2_quotas_are_understood(void **state)
+TEST(v2_quotas_are_understood)
 {
     static const char *const wrong[] = {
         "", "\n", "200000", "0 100000", "-1 100000", "100000 0", "100000 -1", "x 100000",
@@ -118,7 +115,6 @@ static void v2_quotas_are_understood(void **state)
     };
     odi_quota quota = {0, 0};
 
-    (void)state;
     assert_int_equal(parse_max("max 100000\n", &quota), ODI_QUOTA_NONE);
     assert_int_equal(parse_max("max", &quota), ODI_QUOTA_NONE);
     assert_int_equal(parse_max("250000 100000\n", &quota), ODI_QUOTA_SET);
@@ -134,11 +130,10 @@ static void v2_quotas_are_understood(void **state)
     }
 }
 
-static void v1_quotas_are_understood(void **state)
+TEST(v1_quotas_are_understood)
 {
     odi_quota quota = {0, 0};
 
-    (void)state;
     assert_int_equal(odi_quota_parse_cfs("-1\n", 3, &quota), ODI_QUOTA_NONE);
     assert_int_equal(odi_quota_parse_cfs("-200", 4, &quota), ODI_QUOTA_NONE);
     assert_int_equal(odi_quota_parse_cfs("0", 1, &quota), ODI_QUOTA_MALFORMED);
@@ -152,12 +147,11 @@ static void v1_quotas_are_understood(void **state)
     assert_int_equal(quota.period_us, 100000);
 }
 
-static void quotas_are_compared_exactly(void **state)
+TEST(quotas_are_compared_exactly)
 {
     odi_quota huge = {INT64_MAX, INT64_MAX - 1}, one = {1, 1}, third = {1, 3};
     odi_quota third_too = {33333, 99999}, more = {33334, 99999};
 
-    (void)state;
     assert_true(odi_quota_is_tighter(one, huge));
     assert_false(odi_quota_is_tighter(huge, one));
     assert_false(odi_quota_is_tighter(third, third_too));
@@ -178,11 +172,10 @@ static void check_group(const char *text, const char *controller, const char *wa
     free(copy);
 }
 
-static void our_group_is_found_in_each_hierarchy(void **state)
+TEST(our_group_is_found_in_each_hierarchy)
 {
     static const char both[] = "4:cpu,cpuacct:/one\n3:cpuset:/two\n1:name=systemd:/n\n0::/three\n";
 
-    (void)state;
     check_group(both, "cpu", "/one");
     check_group(both, "cpuacct", "/one");
     check_group(both, "cpuset", "/two");
@@ -214,11 +207,10 @@ static bool find_mount(const char *text, const char *controller, const char *gro
     return found;
 }
 
-static void mounts_of_control_groups_are_found(void **state)
+TEST(mounts_of_control_groups_are_found)
 {
     odi_cgroup_mount mount;
 
-    (void)state;
     assert_true(find_mount("29 23 0:26 / /g rw shared:4 master:2 - cgroup2 cgroup2 rw", NULL,
                            "/a", &mount));
     assert_string_equal(mount.point, "/g");
@@ -240,7 +232,7 @@ static void mounts_of_control_groups_are_found(void **state)
     assert_false(mount.above);
 }
 
-static void the_mount_that_shows_most_ancestors_wins(void **state)
+TEST(the_mount_that_shows_most_ancestors_wins)
 {
     static const char three[] = "1 1 0:1 /a/b /narrow rw - cgroup2 c rw\n"
                                 "2 1 0:1 /other /beside rw - cgroup2 c rw\n"
@@ -250,7 +242,6 @@ static void the_mount_that_shows_most_ancestors_wins(void **state)
                                 "6 1 0:1 /other /beside-later rw - cgroup2 c rw\n";
     odi_cgroup_mount mount;
 
-    (void)state;
     assert_true(find_mount(three, NULL, "/a/b/c/d", &mount));
     assert_string_equal(mount.point, "/wide-later");
     assert_true(find_mount(three, NULL, "/nowhere", &mount));
@@ -258,7 +249,7 @@ static void the_mount_that_shows_most_ancestors_wins(void **state)
     assert_false(mount.above);
 }
 
-static void broken_mount_lines_are_passed_over(void **state)
+TEST(broken_mount_lines_are_passed_over)
 {
     static const char *const wrong[] = {
         "", "\n", "29", "29 23 0:26", "29 23 0:26 /", "29 23 0:26 / /g", "29 23 0:26 / /g rw",
@@ -270,7 +261,6 @@ static void broken_mount_lines_are_passed_over(void **state)
     odi_cgroup_mount mount;
     char long_line[2 * ODI_PATH_LIMIT];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         if (find_mount(wrong[i], NULL, "/", &mount))
             fail_msg("\"%s\" was taken for a mount", wrong[i]);
@@ -283,11 +273,10 @@ static void broken_mount_lines_are_passed_over(void **state)
     assert_false(find_mount(long_line, NULL, "/", &mount));
 }
 
-static void paths_below_a_root_never_climb(void **state)
+TEST(paths_below_a_root_never_climb)
 {
     odi_text rest;
 
-    (void)state;
     assert_true(odi_cgroup_below(odi_text_of("/a/b/", 5), "/a", &rest));
     assert_true(odi_text_equals(rest, "/b"));
     assert_true(odi_cgroup_below(odi_text_of("/", 1), "", &rest));
@@ -301,12 +290,11 @@ static void paths_below_a_root_never_climb(void **state)
 
 /* ---- nodes, threads, settings ---------------------------------------------------------- */
 
-static void distance_rows_are_understood(void **state)
+TEST(distance_rows_are_understood)
 {
     static const char *const wrong[] = {"", "\n", "x", "10 -1", "10,20", "10 x", "0", "10 0"};
     uint8_t row[4] = {0};
 
-    (void)state;
     assert_int_equal(odi_distance_row_parse("10 21\n", 6, row, 4), 2);
     assert_int_equal(row[1], 21);
     assert_int_equal(odi_distance_row_parse("10  300 20 30 40", 16, row, 4), 5);
@@ -320,9 +308,8 @@ static uint64_t parse_memory(const char *text)
     return odi_node_memory_parse(text, strlen(text));
 }
 
-static void node_memory_is_understood(void **state)
+TEST(node_memory_is_understood)
 {
-    (void)state;
     assert_int_equal(parse_memory("Node 0 MemTotal:       16384 kB\nNode 0 MemFree: 1 kB\n"),
                      16384 * 1024);
     assert_int_equal(parse_memory("\nNode 12 MemTotal: 1 kB"), 1024);
@@ -339,14 +326,13 @@ static bool parse_integer(const char *text, int64_t *value, char *problem, size_
                                problem, capacity);
 }
 
-static void settings_are_whole_numbers_in_range(void **state)
+TEST(settings_are_whole_numbers_in_range)
 {
     static const char *const wrong[] = {"", " 4", "4 ", "+4", "0", "1025", "-4", "4.0", "four",
                                         "0x4", "18446744073709551617", "-", "4\n"};
     char problem[256], small[10];
     int64_t value = 0;
 
-    (void)state;
     assert_true(parse_integer("1", &value, problem, sizeof problem));
     assert_int_equal(value, 1);
     assert_true(parse_integer("0001024", &value, NULL, 0));
@@ -368,13 +354,12 @@ static void settings_are_whole_numbers_in_range(void **state)
     assert_false(parse_integer("many", &value, NULL, 0));
 }
 
-static void settings_are_one_of_some_words(void **state)
+TEST(settings_are_one_of_some_words)
 {
     static const char *const words[] = {"none", "node", "core"};
     char problem[256], many[4096];
     int choice = -1;
 
-    (void)state;
     assert_true(odi_setting_choice("P", "core", 4, words, 3, &choice, problem, sizeof problem));
     assert_int_equal(choice, 2);
     assert_false(odi_setting_choice("P", "cores", 5, words, 3, &choice, problem,
@@ -388,11 +373,10 @@ static void settings_are_one_of_some_words(void **state)
     assert_false(odi_setting_choice("P", "", 0, words, 3, &choice, NULL, 0));
 }
 
-static void printing_cuts_between_characters(void **state)
+TEST(printing_cuts_between_characters)
 {
     char text[8];
 
-    (void)state;
     odi_text_print(odi_text_of("ab\tc\x7f", 5), text, sizeof text);
     assert_string_equal(text, "ab?c?");
     odi_text_print(odi_text_of("aaaaaaa\xc3\xa9z", 10), text, 6);
@@ -404,26 +388,4 @@ static void printing_cuts_between_characters(void **state)
     odi_text_print(odi_text_of("abcdef", 6), text, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_cpus_are_understood),
-        cmocka_unit_test(what_is_no_list_is_refused_whole),
-        cmocka_unit_test(ids_that_no_mask_can_hold_are_left_out_and_said),
-        cmocka_unit_test(v2_quotas_are_understood),
-        cmocka_unit_test(v1_quotas_are_understood),
-        cmocka_unit_test(quotas_are_compared_exactly),
-        cmocka_unit_test(our_group_is_found_in_each_hierarchy),
-        cmocka_unit_test(mounts_of_control_groups_are_found),
-        cmocka_unit_test(the_mount_that_shows_most_ancestors_wins),
-        cmocka_unit_test(broken_mount_lines_are_passed_over),
-        cmocka_unit_test(paths_below_a_root_never_climb),
-        cmocka_unit_test(distance_rows_are_understood),
-        cmocka_unit_test(node_memory_is_understood),
-        cmocka_unit_test(settings_are_whole_numbers_in_range),
-        cmocka_unit_test(settings_are_one_of_some_words),
-        cmocka_unit_test(printing_cuts_between_characters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

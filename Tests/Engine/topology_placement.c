@@ -102,11 +102,10 @@ static void check_spread(const scene *scene, int workers, const char *want)
     odi_plan_free(plan);
 }
 
-static void workers_fill_cores_of_few_nodes_then_threads_then_share(void **state)
+TEST(workers_fill_cores_of_few_nodes_then_threads_then_share)
 {
     scene scene = scene_of(4, 4, 2);
 
-    (void)state;
     check_spread(&scene, 1, "1 0 0 0");
     check_spread(&scene, 3, "3 0 0 0");
     check_spread(&scene, 4, "4 0 0 0");
@@ -120,11 +119,10 @@ static void workers_fill_cores_of_few_nodes_then_threads_then_share(void **state
     odi_topology_free(scene.topology);
 }
 
-static void uneven_nodes_get_workers_in_proportion(void **state)
+TEST(uneven_nodes_get_workers_in_proportion)
 {
     odi_cpu cpus[8] = {{0}};
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         cpus[i] = (odi_cpu){.id = i, .core = i, .node = i < 6 ? 0 : 2, .l3 = -1};
     scene scene = scene_from(cpus, 8, 3, NULL, NULL);
@@ -136,7 +134,7 @@ static void uneven_nodes_get_workers_in_proportion(void **state)
     odi_topology_free(scene.topology);
 }
 
-static void nodes_follow_each_other_by_distance(void **state)
+TEST(nodes_follow_each_other_by_distance)
 {
     /* 0 is near 2, 2 is near 3, and 1 is far from all. */
     static const uint8_t distances[16] = {10, 40, 12, 30, 40, 10, 40, 40,
@@ -144,7 +142,6 @@ static void nodes_follow_each_other_by_distance(void **state)
     odi_cpu cpus[4];
     static const int want[4] = {0, 2, 3, 1};
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         cpus[i] = (odi_cpu){.id = i, .core = i, .node = i, .l3 = -1};
     scene scene = scene_from(cpus, 4, 4, distances, NULL);
@@ -156,12 +153,11 @@ static void nodes_follow_each_other_by_distance(void **state)
     odi_topology_free(scene.topology);
 }
 
-static void masks_follow_the_policy(void **state)
+TEST(masks_follow_the_policy)
 {
     scene scene = scene_of(2, 2, 2);
     odi_cpu_mask mask;
 
-    (void)state;
     odi_plan *plan = plan_for(&scene, 4, ODI_PLACEMENT_NONE);
     assert_false(plan->pins);
     assert_false(odi_plan_mask(plan, 0, &mask));
@@ -200,11 +196,10 @@ static void check_automatic(const scene *scene, int workers, odi_placement want,
     odi_plan_free(plan);
 }
 
-static void automatic_pins_only_where_it_helps_and_harms_nobody(void **state)
+TEST(automatic_pins_only_where_it_helps_and_harms_nobody)
 {
     bool partial[2] = {false, true};
 
-    (void)state;
     scene two = scene_of(2, 4, 2);
     check_automatic(&two, 16, ODI_PLACEMENT_NODE, "owns whole nodes");
     check_automatic(&two, 8, ODI_PLACEMENT_NODE, "owns whole nodes");
@@ -222,13 +217,12 @@ static void automatic_pins_only_where_it_helps_and_harms_nobody(void **state)
     odi_topology_free(two.topology);
 }
 
-static void plans_for_other_machines_pin_nothing(void **state)
+TEST(plans_for_other_machines_pin_nothing)
 {
     odi_topology *other = machine_of(2, 4, 1);
     odi_limits limits;
     odi_cpu_mask mask;
 
-    (void)state;
     limits_of(&other->nodes[0].cpus, &limits);
     odi_plan *plan = odi_plan_make(other, &limits, 8, ODI_PLACEMENT_NODE);
     assert_non_null(plan);
@@ -244,12 +238,11 @@ static void plans_for_other_machines_pin_nothing(void **state)
     odi_topology_free(other);
 }
 
-static void policies_are_read_by_name(void **state)
+TEST(policies_are_read_by_name)
 {
     odi_placement policy = ODI_PLACEMENT_CORE;
     char problem[128];
 
-    (void)state;
     for (odi_placement each = ODI_PLACEMENT_NONE; each <= ODI_PLACEMENT_AUTOMATIC; each++) {
         assert_true(odi_placement_parse("P", odi_placement_name(each), &policy, NULL, 0));
         assert_int_equal(policy, each);
@@ -261,9 +254,8 @@ static void policies_are_read_by_name(void **state)
 }
 
 /* Sums and bounds for every number of workers on machines of every small shape. */
-static void every_small_machine_is_planned_completely(void **state)
+TEST(every_small_machine_is_planned_completely)
 {
-    (void)state;
     for (int nodes = 1; nodes <= 3; nodes++) {
         for (int cores = 1; cores <= 4; cores++) {
             for (int threads = 1; threads <= 2; threads++) {
@@ -281,18 +273,4 @@ static void every_small_machine_is_planned_completely(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_fill_cores_of_few_nodes_then_threads_then_share),
-        cmocka_unit_test(uneven_nodes_get_workers_in_proportion),
-        cmocka_unit_test(nodes_follow_each_other_by_distance),
-        cmocka_unit_test(masks_follow_the_policy),
-        cmocka_unit_test(automatic_pins_only_where_it_helps_and_harms_nobody),
-        cmocka_unit_test(plans_for_other_machines_pin_nothing),
-        cmocka_unit_test(policies_are_read_by_name),
-        cmocka_unit_test(every_small_machine_is_planned_completely),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

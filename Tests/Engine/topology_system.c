@@ -16,11 +16,10 @@
 
 /* ---- sets of CPUs ---------------------------------------------------------------------- */
 
-static void sets_of_cpus_hold_what_was_added(void **state)
+TEST(sets_of_cpus_hold_what_was_added)
 {
     odi_cpu_mask mask, other;
 
-    (void)state;
     odi_cpu_mask_clear(&mask);
     assert_int_equal(odi_cpu_mask_next(&mask, 0), -1);
     assert_true(odi_cpu_mask_add(&mask, 0));
@@ -70,11 +69,10 @@ static long play_kernel(void *context, size_t bytes, unsigned long *words)
     return (long)kernel->bytes;
 }
 
-static void kernels_of_every_width_are_understood(void **state)
+TEST(kernels_of_every_width_are_understood)
 {
     odi_cpu_mask mask;
 
-    (void)state;
     kernel narrow = {.bytes = 8, .cpu = 3};
     assert_int_equal(odi_affinity_read(play_kernel, &narrow, &mask), 0);
     assert_int_equal(odi_cpu_mask_count(&mask), 1);
@@ -129,24 +127,22 @@ static void *narrow_one_thread(void *argument)
     return NULL;
 }
 
-static void a_thread_narrows_itself_and_nobody_else(void **state)
+TEST(a_thread_narrows_itself_and_nobody_else)
 {
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, narrow_one_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-static void memory_goes_where_it_was_asked_for(void **state)
+TEST(memory_goes_where_it_was_asked_for)
 {
     enum { BYTES = 1 << 20 };
     odi_cpu_mask cpus;
     int node;
 
-    (void)state;
     odi_affinity_here(NULL, &node);
     char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
@@ -202,13 +198,12 @@ static bool count_names(void *context, const char *name)
     return ++*count < 2;
 }
 
-static void files_are_read_up_to_the_buffers_end(void **state)
+TEST(files_are_read_up_to_the_buffers_end)
 {
     char path[256], long_path[ODI_PATH_LIMIT + 8];
     size_t length;
     int count = 0;
 
-    (void)state;
     assert_non_null(mkdtemp(root));
     write_file("ten", "0123456789");
     write_file("empty", "");
@@ -284,27 +279,14 @@ static int read_without_permission(void)
     return try_read("/ten", 64, &length) == ODI_READ_DENIED ? 0 : 3;
 }
 
-static void failures_are_told_apart(void **state)
+TEST(failures_are_told_apart)
 {
     char command[256];
 
-    (void)state;
     assert_int_equal(in_child(read_without_descriptors), 0);
     assert_int_equal(in_child(read_without_permission), 0);
     snprintf(command, sizeof command, "rm -rf %s", root);
     assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_of_cpus_hold_what_was_added),
-        cmocka_unit_test(kernels_of_every_width_are_understood),
-        cmocka_unit_test(a_thread_narrows_itself_and_nobody_else),
-        cmocka_unit_test(memory_goes_where_it_was_asked_for),
-        cmocka_unit_test(files_are_read_up_to_the_buffers_end),
-        cmocka_unit_test(failures_are_told_apart),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM

@@ -70,9 +70,8 @@ static void hold(void *unused)
 }
 
 /* Without another thread to be had the second job waits until the first has ended, however long that is. */
-static void a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top(void **state)
+TEST(a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top)
 {
-    (void)state;
     begin(lone_worker());
     od_group_enter(scene.group);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold_and_wait, NULL);
@@ -106,11 +105,10 @@ static void wait_in_queue(void *queue)
 
 /* More jobs wait than there are threads. What they submitted waits for their queues too, and would trap, or never
  * end, on top of a closure of these. */
-static void more_serial_queues_wait_than_there_are_threads(void **state)
+TEST(more_serial_queues_wait_than_there_are_threads)
 {
     int threads = 2 + 64;
 
-    (void)state;
     begin(pool_of(2));
     od_group_enter(scene.group);
     for (int i = 0; i < QUEUES; i++) {
@@ -145,9 +143,8 @@ static void wait_briefly(void *unused)
 }
 
 /* How long that would take nobody knows. */
-static void a_wait_with_a_deadline_runs_not_even_what_it_waits_for(void **state)
+TEST(a_wait_with_a_deadline_runs_not_even_what_it_waits_for)
 {
-    (void)state;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_briefly, NULL);
@@ -184,17 +181,15 @@ static void wait_for_groups_in_groups(od_pool *pool)
     end();
 }
 
-static void groups_that_wait_for_groups_need_no_thread_for_each(void **state)
+TEST(groups_that_wait_for_groups_need_no_thread_for_each)
 {
-    (void)state;
     wait_for_groups_in_groups(lone_worker());
 }
 
-static void groups_that_wait_for_groups_are_shared_by_workers_without_spares(void **state)
+TEST(groups_that_wait_for_groups_are_shared_by_workers_without_spares)
 {
     od_pool_options options = options_for(3);
 
-    (void)state;
     options.spare_workers = 0;
     wait_for_groups_in_groups(pool_with(options, (odi_pool_world){0}));
 }
@@ -210,9 +205,8 @@ static void flood_then_wait(void *unused)
     atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
 }
 
-static void what_is_waited_for_is_taken_from_behind_strangers(void **state)
+TEST(what_is_waited_for_is_taken_from_behind_strangers)
 {
-    (void)state;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "free");
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, flood_then_wait, NULL);
@@ -232,9 +226,8 @@ static void drain_and_wait(void *unused)
     atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
 }
 
-static void who_waits_for_a_serial_queue_runs_it_and_nothing_else(void **state)
+TEST(who_waits_for_a_serial_queue_runs_it_and_nothing_else)
 {
-    (void)state;
     begin(lone_worker());
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "awaited");
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_and_wait, NULL);
@@ -262,9 +255,8 @@ static void drain_while_holding(void *unused)
 }
 
 /* The same drainer came to it: the wait was over with the job before. */
-static void what_comes_when_the_wait_is_over_is_a_stranger(void **state)
+TEST(what_comes_when_the_wait_is_over_is_a_stranger)
 {
-    (void)state;
     begin(lone_worker());
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "awaited");
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_while_holding, NULL);
@@ -286,9 +278,8 @@ static void drain_a_child_while_holding(void *child)
 }
 
 /* What stands in its line before its own jobs has to run first, and nothing behind them. */
-static void who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before(void **state)
+TEST(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before)
 {
-    (void)state;
     begin(lone_worker());
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "target");
     od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
@@ -313,9 +304,8 @@ static void drain_a_concurrent_target_while_holding(void *child)
 
 /* The random programs found it: the jobs of a queue on it are none of those that are waited for, and these
  * need not wait for them. */
-static void who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it(void **state)
+TEST(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it)
 {
-    (void)state;
     begin(pool_of(1));
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "target");
     od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
@@ -352,9 +342,8 @@ static void wait_and_look_around(void *unused)
     atomic_fetch_add(&scene.ended, 1);
 }
 
-static void what_a_waiter_runs_is_not_inside_the_waiters_queue(void **state)
+TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue)
 {
-    (void)state;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 2, "of the waiter");
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
@@ -408,12 +397,11 @@ static void wait_for_one_that_fills_up(void *unused)
 }
 
 /* The random programs found it: the first two of these were nowhere, and the innermost one was the second. */
-static void who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order(void **state)
+TEST(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order)
 {
     od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 2, .label = "full", .pending_limit = 1,
                                 .overflow = OD_OVERFLOW_RUNS};
 
-    (void)state;
     begin(lone_worker());
     full = od_queue_create_with(scene.pool, &options);
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "within");
@@ -455,9 +443,8 @@ static void wait_and_report(void *unused)
     atomic_fetch_add(&scene.ended, 1);
 }
 
-static void reports_name_what_runs_and_not_what_waits_below(void **state)
+TEST(reports_name_what_runs_and_not_what_waits_below)
 {
-    (void)state;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
@@ -486,9 +473,8 @@ static void wait_and_count(void *unused)
 }
 
 /* The one on top was counted twice, and the one below not at all. */
-static void what_runs_on_top_of_a_wait_and_what_waits_are_one_each(void **state)
+TEST(what_runs_on_top_of_a_wait_and_what_waits_are_one_each)
 {
-    (void)state;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
@@ -501,12 +487,11 @@ static void what_runs_on_top_of_a_wait_and_what_waits_are_one_each(void **state)
 }
 
 /* As if it had noted the time just before. */
-static void what_a_worker_slept_is_no_part_of_its_next_jobs_time(void **state)
+TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
 {
     static gate held;
     od_worker_report report;
 
-    (void)state;
     begin(lone_worker());
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, crowd_visit, &scene.inside);
     assert_comes_true(atomic_load(&scene.inside.visits) == 1);
@@ -551,9 +536,8 @@ static void wait_for_one_that_forks(void *unused)
 }
 
 /* It belongs to the drainer below, which goes on in the child. */
-static void a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer(void **state)
+TEST(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer)
 {
-    (void)state;
     begin(lone_worker());
     scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "of the waiter");
     scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "of the awaited");
@@ -577,12 +561,11 @@ static void fork_here(void *unused)
     forked = fork();
 }
 
-static void the_moment_of_a_notification_that_forks_is_the_parents(void **state)
+TEST(the_moment_of_a_notification_that_forks_is_the_parents)
 {
     static odi_watch_waiter waiter;
     int status = -1;
 
-    (void)state;
     begin(lone_worker());
     od_group_enter(scene.group);
     odi_set set = odi_group_set(scene.group);
@@ -623,11 +606,10 @@ static void leave_a_stranger_and_sync(void *unused)
 }
 
 /* It lost it every 20 ms, to come back at the end of the line if a stranger on top of it lasted. */
-static void a_sync_caller_keeps_its_place_in_line(void **state)
+TEST(a_sync_caller_keeps_its_place_in_line)
 {
     od_scope scope;
 
-    (void)state;
     begin(lone_worker());
     memset(&door, 0, sizeof door);
     atomic_store(&next_in_order, 0);
@@ -667,9 +649,8 @@ static void fork_and_join(void *unused)
     atomic_fetch_add(&scene.ended, 1);
 }
 
-static void a_worker_asleep_in_a_join_gives_its_place_over(void **state)
+TEST(a_worker_asleep_in_a_join_gives_its_place_over)
 {
-    (void)state;
     begin(pool_of(2));
     atomic_store(&branch_over, false);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, fork_and_join, NULL);
@@ -711,9 +692,8 @@ static void stand_still(void *unused)
     child_expects(atomic_load(&described) == 1);
 }
 
-static void a_pool_that_stands_still_says_who_waits_for_what(void **state)
+TEST(a_pool_that_stands_still_says_who_waits_for_what)
 {
-    (void)state;
     outcome it = in_a_child(stand_still, NULL, 60);
     assert_int_equal(it.status, 0);
     assert_non_null(strstr(it.said, "pool \"test\" stands still: work waits, and so does each of its 1 threads (0 spares"));
@@ -740,9 +720,8 @@ static void stand_still_for_a_taker(void *unused)
     odi_warn("written again");
 }
 
-static void warnings_go_to_who_asks_for_them(void **state)
+TEST(warnings_go_to_who_asks_for_them)
 {
-    (void)state;
     outcome it = in_a_child(stand_still_for_a_taker, NULL, 60);
     assert_int_equal(it.status, 0);
     assert_string_equal(it.said, "overdrive: written again\n");
@@ -765,12 +744,11 @@ static void hold_the_worker(void *told)
 }
 
 /* A worker is there, and will come: the submitter, who holds what the job needs, is not to run it. */
-static void a_submission_is_no_call_where_a_further_thread_cannot_be_had(void **state)
+TEST_WITH(a_submission_is_no_call_where_a_further_thread_cannot_be_had, NULL, threads_again)
 {
     pthread_t self = pthread_self();
     atomic_int told = 0;
 
-    (void)state;
     begin(pool_of(2));
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, hold_the_worker, &told);
     assert_comes_true(atomic_load(&scene.holds) == 1);
@@ -800,9 +778,8 @@ static void leave_the_group(void *unused)
 }
 
 /* The first spare was started with the pool, and stays. */
-static void a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had(void **state)
+TEST_WITH(a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had, NULL, threads_again)
 {
-    (void)state;
     begin(pool_of(1));
     scene.pool->team.bench_ns = MILLISECONDS(1);
     for (int round = 0; round < 2; round++) {
@@ -824,32 +801,4 @@ static void a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had(v
 
 CHILDREN_MAY_START_THREADS
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waiter_that_holds_a_mutex_is_not_locked_out_by_a_job_on_top),
-        cmocka_unit_test(more_serial_queues_wait_than_there_are_threads),
-        cmocka_unit_test(a_wait_with_a_deadline_runs_not_even_what_it_waits_for),
-        cmocka_unit_test(groups_that_wait_for_groups_need_no_thread_for_each),
-        cmocka_unit_test(groups_that_wait_for_groups_are_shared_by_workers_without_spares),
-        cmocka_unit_test(what_is_waited_for_is_taken_from_behind_strangers),
-        cmocka_unit_test(who_waits_for_a_serial_queue_runs_it_and_nothing_else),
-        cmocka_unit_test(what_comes_when_the_wait_is_over_is_a_stranger),
-        cmocka_unit_test(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before),
-        cmocka_unit_test(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it),
-        cmocka_unit_test(what_a_waiter_runs_is_not_inside_the_waiters_queue),
-        cmocka_unit_test(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order),
-        cmocka_unit_test(reports_name_what_runs_and_not_what_waits_below),
-        cmocka_unit_test(what_runs_on_top_of_a_wait_and_what_waits_are_one_each),
-        cmocka_unit_test(what_a_worker_slept_is_no_part_of_its_next_jobs_time),
-        cmocka_unit_test(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer),
-        cmocka_unit_test(the_moment_of_a_notification_that_forks_is_the_parents),
-        cmocka_unit_test(a_sync_caller_keeps_its_place_in_line),
-        cmocka_unit_test(a_worker_asleep_in_a_join_gives_its_place_over),
-        cmocka_unit_test(a_pool_that_stands_still_says_who_waits_for_what),
-        cmocka_unit_test(warnings_go_to_who_asks_for_them),
-        cmocka_unit_test_teardown(a_submission_is_no_call_where_a_further_thread_cannot_be_had, threads_again),
-        cmocka_unit_test_teardown(a_job_that_waits_has_its_place_taken_though_no_thread_is_to_be_had, threads_again),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -62,11 +62,12 @@ static void let_go(held_pool *it, int jobs)
 
 /* ---- order ---- */
 
-static void bands_are_served_from_the_highest(void **state)
+#define WORKER_TEST(name) TEST_WITH(name, set_up, NULL)
+
+WORKER_TEST(bands_are_served_from_the_highest)
 {
     held_pool it;
 
-    (void)state;
     hold(&it);
     for (int i = 0; i < 50; i++) {
         for (int band = 4; band >= 0; band--)
@@ -86,11 +87,10 @@ static void spawn_three(void *raw)
         od_pool_submit(inner_pool, OD_BAND_DEFAULT, note, numbered((int)(intptr_t)raw + i));
 }
 
-static void what_a_worker_submits_comes_in_its_order_behind_the_batch_in_hand(void **state)
+WORKER_TEST(what_a_worker_submits_comes_in_its_order_behind_the_batch_in_hand)
 {
     held_pool it;
 
-    (void)state;
     hold(&it);
     inner_pool = it.pool;
     for (int i = 0; i < 4; i++)
@@ -179,17 +179,15 @@ static void run_flood(uint32_t band, uint32_t watch, void (*submit)(int band))
     od_pool_free(flood.pool);
 }
 
-static void a_worker_in_a_flood_of_its_own_looks_outside_every_61_takes(void **state)
+WORKER_TEST(a_worker_in_a_flood_of_its_own_looks_outside_every_61_takes)
 {
-    (void)state;
     run_flood(OD_BAND_DEFAULT, 1u << OD_BAND_DEFAULT, submit_as_outsider);
     assert_true(watched.started[OD_BAND_DEFAULT] > 100);
     assert_in_range(flood.longest_wait[OD_BAND_DEFAULT], 60, 61);
 }
 
-static void a_lower_band_is_passed_over_at_most_256_times(void **state)
+WORKER_TEST(a_lower_band_is_passed_over_at_most_256_times)
 {
-    (void)state;
     for (int outside = 0; outside < 2; outside++) {
         for (int band = 1; band < ODI_BANDS; band++) {
             run_flood(0, 1u << band, outside ? submit_as_outsider : submit_as_insider);
@@ -199,9 +197,8 @@ static void a_lower_band_is_passed_over_at_most_256_times(void **state)
     }
 }
 
-static void several_lower_bands_are_each_passed_over_at_most_256_times(void **state)
+WORKER_TEST(several_lower_bands_are_each_passed_over_at_most_256_times)
 {
-    (void)state;
     for (int outside = 0; outside < 2; outside++) {
         run_flood(0, 0x1e, outside ? submit_as_outsider : submit_as_insider);
         for (int band = 1; band < ODI_BANDS; band++) {
@@ -212,9 +209,8 @@ static void several_lower_bands_are_each_passed_over_at_most_256_times(void **st
     }
 }
 
-static void a_higher_band_never_waits_behind_a_lower_one(void **state)
+WORKER_TEST(a_higher_band_never_waits_behind_a_lower_one)
 {
-    (void)state;
     run_flood(OD_BAND_BACKGROUND, 0x0f, submit_as_insider);
     for (int band = 0; band < OD_BAND_BACKGROUND; band++) {
         assert_true(watched.started[band] > 1000);
@@ -249,11 +245,10 @@ static void spawn_and_stay(void *raw)
         sched_yield(); /* computes, so no spare comes: only thieves can end this */
 }
 
-static void thieves_take_all_that_a_busy_worker_has(void **state)
+WORKER_TEST(thieves_take_all_that_a_busy_worker_has)
 {
     enum { JOBS = 1000 };
 
-    (void)state;
     for (int workers = 2; workers <= 4; workers++) {
         odi_pool_world one_node = {.topology = machine_of(1, 4, 1)};
 
@@ -271,7 +266,7 @@ static void thieves_take_all_that_a_busy_worker_has(void **state)
     }
 }
 
-static void on_four_nodes_everything_runs_and_distances_are_told_apart(void **state)
+WORKER_TEST(on_four_nodes_everything_runs_and_distances_are_told_apart)
 {
     enum { ROUNDS = 20, MOST_ROUNDS = 1000, JOBS = 500 };
     od_pool *pool = pool_with(options_for(8), (odi_pool_world){
@@ -280,7 +275,6 @@ static void on_four_nodes_everything_runs_and_distances_are_told_apart(void **st
     od_metrics metrics;
     int round;
 
-    (void)state;
     memset(&theft, 0, sizeof theft);
     theft.pool = pool;
     assert_int_equal(pool->team.site_count, 4);
@@ -346,26 +340,23 @@ static void run_blockers(bool say_so)
     od_pool_free(pool);
 }
 
-static void jobs_that_say_that_they_block_hand_their_place_over(void **state)
+WORKER_TEST(jobs_that_say_that_they_block_hand_their_place_over)
 {
-    (void)state;
     for (int round = 0; round < 5; round++)
         run_blockers(true);
 }
 
-static void jobs_that_block_without_saying_so_are_noticed(void **state)
+WORKER_TEST(jobs_that_block_without_saying_so_are_noticed)
 {
-    (void)state;
     for (int round = 0; round < 3; round++)
         run_blockers(false);
 }
 
-static void spare_workers_have_a_cap_and_reaching_it_is_counted(void **state)
+WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
 {
     static blocker blockers[8];
     od_pool_options options = options_for(1);
 
-    (void)state;
     memset(blockers, 0, sizeof blockers);
     options.spare_workers = 2;
     od_pool *pool = pool_with(options, (odi_pool_world){0});
@@ -380,9 +371,8 @@ static void spare_workers_have_a_cap_and_reaching_it_is_counted(void **state)
     od_pool_free(pool);
 }
 
-static void blocking_calls_elsewhere_do_nothing(void **state)
+WORKER_TEST(blocking_calls_elsewhere_do_nothing)
 {
-    (void)state;
     od_blocking_begin();
     od_blocking_begin();
     od_blocking_end();
@@ -398,12 +388,11 @@ static void compute(void *unused)
         odi_spin_pause();
 }
 
-static void a_worker_that_computes_is_not_taken_for_blocked(void **state)
+WORKER_TEST(a_worker_that_computes_is_not_taken_for_blocked)
 {
     atomic_ullong ran = 0;
     od_pool *pool = pool_of(1);
 
-    (void)state;
     atomic_store(&compute_on, true);
     od_pool_submit(pool, OD_BAND_DEFAULT, compute, NULL);
     for (int i = 0; i < 10; i++) { /* work waits, and the monitor looks */
@@ -422,13 +411,12 @@ static void a_worker_that_computes_is_not_taken_for_blocked(void **state)
 /* ---- wakes ---- */
 
 /* What a worker finds while it looks about awake is no wake: each of them follows a sleep. */
-static void a_wake_is_counted_once_whether_it_finds_work_or_not(void **state)
+WORKER_TEST(a_wake_is_counted_once_whether_it_finds_work_or_not)
 {
     enum { ROUNDS = 2000 };
     od_pool *pool = lone_worker();
     atomic_ullong ran = 0;
 
-    (void)state;
     for (unsigned long long round = 1; round <= ROUNDS; round++) {
         if (round % 256 == 0)
             assert_comes_true(odi_idle_sleepers(&pool->team.sites[0].idle) == 1);
@@ -443,24 +431,4 @@ static void a_wake_is_counted_once_whether_it_finds_work_or_not(void **state)
     od_pool_free(pool);
 }
 
-int main(void)
-{
-#define WORKER_TEST(name) cmocka_unit_test_setup(name, set_up)
-    const struct CMUnitTest tests[] = {
-        WORKER_TEST(bands_are_served_from_the_highest),
-        WORKER_TEST(what_a_worker_submits_comes_in_its_order_behind_the_batch_in_hand),
-        WORKER_TEST(a_worker_in_a_flood_of_its_own_looks_outside_every_61_takes),
-        WORKER_TEST(a_lower_band_is_passed_over_at_most_256_times),
-        WORKER_TEST(several_lower_bands_are_each_passed_over_at_most_256_times),
-        WORKER_TEST(a_higher_band_never_waits_behind_a_lower_one),
-        WORKER_TEST(thieves_take_all_that_a_busy_worker_has),
-        WORKER_TEST(on_four_nodes_everything_runs_and_distances_are_told_apart),
-        WORKER_TEST(jobs_that_say_that_they_block_hand_their_place_over),
-        WORKER_TEST(jobs_that_block_without_saying_so_are_noticed),
-        WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted),
-        WORKER_TEST(blocking_calls_elsewhere_do_nothing),
-        WORKER_TEST(a_worker_that_computes_is_not_taken_for_blocked),
-        WORKER_TEST(a_wake_is_counted_once_whether_it_finds_work_or_not),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

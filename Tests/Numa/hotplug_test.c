@@ -234,20 +234,18 @@ static void end(od_pool *pool)
 
 /* ---- the tests ---- */
 
-static void a_cpu_that_goes_takes_no_job_with_it_and_is_used_when_it_is_back(void **state)
+TEST_WITH(a_cpu_that_goes_takes_no_job_with_it_and_is_used_when_it_is_back, NULL, all_cpus_again)
 {
     od_pool *pool = pool_under_load(OD_PLACEMENT_CORE);
     const int cpus[] = {built.cpus - 1, 1, built.cpus / 2};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++)
         take_away_and_give_back(pool, cpus[i], cpus[i] + 1);
     end(pool);
 }
 
-static void a_node_that_loses_all_its_cpus_loses_its_workers(void **state)
+TEST_WITH(a_node_that_loses_all_its_cpus_loses_its_workers, NULL, all_cpus_again)
 {
-    (void)state;
     if (built.compute_nodes < 2)
         skip();
     od_pool *pool = pool_under_load(OD_PLACEMENT_NODE);
@@ -257,11 +255,10 @@ static void a_node_that_loses_all_its_cpus_loses_its_workers(void **state)
     end(pool);
 }
 
-static void workers_that_live_nowhere_are_as_many_as_the_cpus(void **state)
+TEST_WITH(workers_that_live_nowhere_are_as_many_as_the_cpus, NULL, all_cpus_again)
 {
     od_pool *pool = pool_under_load(OD_PLACEMENT_NONE);
 
-    (void)state;
     take_away_and_give_back(pool, 1, built.cpus);
     end(pool);
 }
@@ -278,19 +275,11 @@ static int all_cpus_again(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_cpu_that_goes_takes_no_job_with_it_and_is_used_when_it_is_back,
-                                  all_cpus_again),
-        cmocka_unit_test_teardown(a_node_that_loses_all_its_cpus_loses_its_workers, all_cpus_again),
-        cmocka_unit_test_teardown(workers_that_live_nowhere_are_as_many_as_the_cpus,
-                                  all_cpus_again),
-    };
-
     if (getenv("NUMA_NODES") == NULL || access("/machine", F_OK) != 0) {
         print_error("this takes CPUs away from the machine that it runs on: Tests/Numa/machine builds one\n");
         return 1;
     }
     read_description();
     watchdog_allow(300, __FILE__, "the same program on the same machine");
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+    return run_listed(__FILE__, NULL, NULL);
 }

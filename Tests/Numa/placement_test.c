@@ -13,12 +13,11 @@
 
 /* ---- the picture ---- */
 
-static void the_machine_is_seen_as_it_was_built(void **state)
+TEST(the_machine_is_seen_as_it_was_built)
 {
     od_pool *pool = pool_placed(OD_PLACEMENT_AUTOMATIC, 0);
     const odi_topology *seen = pool->topology;
 
-    (void)state;
     assert_int_equal(od_pool_workers(pool), built.cpus);
     assert_int_equal(seen->node_count, built.nodes);
     assert_int_equal(seen->cpu_count, built.cpus);
@@ -84,23 +83,20 @@ static void check_whereabouts(od_pool *pool, bool by_core)
     od_pool_free(pool);
 }
 
-static void placed_by_core_each_worker_has_a_cpu_of_its_own(void **state)
+TEST(placed_by_core_each_worker_has_a_cpu_of_its_own)
 {
-    (void)state;
     check_whereabouts(pool_placed(OD_PLACEMENT_CORE, 0), true);
 }
 
-static void placed_by_node_each_worker_has_its_node(void **state)
+TEST(placed_by_node_each_worker_has_its_node)
 {
-    (void)state;
     check_whereabouts(pool_placed(OD_PLACEMENT_NODE, 0), false);
 }
 
-static void automatic_means_node_where_the_nodes_are_ours(void **state)
+TEST(automatic_means_node_where_the_nodes_are_ours)
 {
     od_pool *pool = pool_placed(OD_PLACEMENT_AUTOMATIC, 0);
 
-    (void)state;
     if (built.compute_nodes < 2) {
         assert_int_equal(pool->team.plan->policy, ODI_PLACEMENT_NONE);
         assert_false(pool->team.plan->pins);
@@ -112,13 +108,12 @@ static void automatic_means_node_where_the_nodes_are_ours(void **state)
 }
 
 /* A part of the machine, as `taskset` would give it. */
-static void only_what_the_affinity_mask_leaves_is_used(void **state)
+TEST(only_what_the_affinity_mask_leaves_is_used)
 {
     static hold everybody;
     static whereabouts notes;
     odi_cpu_mask before, part, node;
 
-    (void)state;
     NEEDS_NODES(2);
     assert_int_equal(odi_affinity_get(ODI_AFFINITY_CALLER, &before), 0);
     odi_cpu_mask_clear(&part);
@@ -222,17 +217,15 @@ static void check_pages(od_placement placement, bool stacks_too)
         assert_int_equal(count[kind], everybody.count);
 }
 
-static void a_placed_workers_memory_is_on_its_node(void **state)
+TEST(a_placed_workers_memory_is_on_its_node)
 {
-    (void)state;
     NEEDS_NODES(2);
     check_pages(OD_PLACEMENT_CORE, true);
     check_pages(OD_PLACEMENT_NODE, true);
 }
 
-static void an_unplaced_workers_state_and_rings_are_on_its_home_node(void **state)
+TEST(an_unplaced_workers_state_and_rings_are_on_its_home_node)
 {
-    (void)state;
     NEEDS_NODES(2);
     check_pages(OD_PLACEMENT_NONE, false);
 }
@@ -256,13 +249,12 @@ static void submit_all(void *raw)
         od_pool_submit(it->pool, OD_BAND_DEFAULT, it->job, it->context);
 }
 
-static void submitters_use_the_injector_of_their_node(void **state)
+TEST(submitters_use_the_injector_of_their_node)
 {
     static hold everybody;
     atomic_ullong ran = 0;
     od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
 
-    (void)state;
     NEEDS_NODES(1);
     hold_all(&everybody, pool, NULL, NULL);
     for (int i = 0; i < built.compute_nodes; i++) {
@@ -284,9 +276,8 @@ static void submitters_use_the_injector_of_their_node(void **state)
     od_pool_free(pool);
 }
 
-static void the_first_worker_starts_on_the_submitters_node(void **state)
+TEST(the_first_worker_starts_on_the_submitters_node)
 {
-    (void)state;
     for (int i = 0; i < built.compute_nodes; i++) {
         atomic_ullong ran = 0;
         od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
@@ -415,11 +406,10 @@ static void check_distance_classes(odi_worker *thief, by_distance before,
         assert_int_equal(stolen.of[distance], expected.of[distance]);
 }
 
-static void thieves_go_to_the_nearest_deque_first(void **state)
+TEST(thieves_go_to_the_nearest_deque_first)
 {
     static hold everybody;
 
-    (void)state;
     for (int i = 0; i < built.compute_nodes; i++) {
         division roles = {.thief_node = built.home_nodes[i]};
         od_pool *pool = pool_placed(OD_PLACEMENT_CORE, 0);
@@ -440,12 +430,11 @@ static void thieves_go_to_the_nearest_deque_first(void **state)
     }
 }
 
-static void finders_go_to_the_nearest_injector_first(void **state)
+TEST(finders_go_to_the_nearest_injector_first)
 {
     enum { EACH = 8 };
     static hold everybody;
 
-    (void)state;
     for (int i = 0; i < built.compute_nodes; i++) {
         od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
 
@@ -552,12 +541,11 @@ static void check_wakes(hold *everybody, int asleep, int node, int distance)
     assert_int_equal(it.woken, WAKES);
 }
 
-static void a_sleeper_of_the_submitters_node_is_woken(void **state)
+TEST(a_sleeper_of_the_submitters_node_is_woken)
 {
     static hold everybody;
     od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
 
-    (void)state;
     hold_all(&everybody, pool, NULL, NULL);
     hold_release_all(&everybody);
     for (int i = 0; i < built.compute_nodes; i++)
@@ -565,11 +553,10 @@ static void a_sleeper_of_the_submitters_node_is_woken(void **state)
     od_pool_free(pool);
 }
 
-static void when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken(void **state)
+TEST(when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken)
 {
     static hold everybody;
 
-    (void)state;
     NEEDS_NODES(2);
     for (int i = 0; i < built.compute_nodes; i++) {
         od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 0);
@@ -622,13 +609,12 @@ static void feed(void *raw)
     }
 }
 
-static void work_of_another_node_is_not_starved_by_the_workers_own(void **state)
+TEST(work_of_another_node_is_not_starved_by_the_workers_own)
 {
     atomic_ullong far = 0, first = 0;
     od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 1);
     visitor feeding;
 
-    (void)state;
     NEEDS_NODES(2);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &first);
     assert_comes_true(atomic_load(&first) == 1);
@@ -678,12 +664,11 @@ static void submit_on_the_way(void *unused)
     }
 }
 
-static void a_submitter_that_moves_between_nodes_keeps_its_order(void **state)
+TEST(a_submitter_that_moves_between_nodes_keeps_its_order)
 {
     static hold worker;
     od_pool *pool = pool_placed(OD_PLACEMENT_NODE, 1);
 
-    (void)state;
     hold_all(&worker, pool, NULL, NULL);
     trip = (journey){.pool = pool};
     visit(built.home_nodes[0], submit_on_the_way, NULL);
@@ -699,7 +684,7 @@ static void a_submitter_that_moves_between_nodes_keeps_its_order(void **state)
 
 /* A made-up machine whose nodes do not exist here: no memory can be bound to them, and no
  * submitter is on one of them. */
-static void nodes_that_do_not_exist_do_no_harm(void **state)
+TEST(nodes_that_do_not_exist_do_no_harm)
 {
     static const int ids[] = {40, 41, 42};
     static const odi_cpu cpus[] = {
@@ -711,7 +696,6 @@ static void nodes_that_do_not_exist_do_no_harm(void **state)
     od_pool_options options = options_for(4);
     atomic_ullong ran = 0;
 
-    (void)state;
     options.placement = OD_PLACEMENT_NODE;
     odi_pool_world world = {.topology = odi_topology_build(&spec)};
     assert_non_null(world.topology);
@@ -762,7 +746,7 @@ static void submit_flood(void *raw)
                        &ledger[(it->first + i) * FAMILY]);
 }
 
-static void a_flood_from_every_node_runs_exactly_once(void **state)
+TEST(a_flood_from_every_node_runs_exactly_once)
 {
     visitor submitters[MOST_NODES];
     flood floods[MOST_NODES];
@@ -770,7 +754,6 @@ static void a_flood_from_every_node_runs_exactly_once(void **state)
     od_pool *pool = flooded = pool_placed(OD_PLACEMENT_NODE, 0);
     int64_t begin = odi_clock_now();
 
-    (void)state;
     atomic_store(&flood_ran, 0);
     ledger = calloc((size_t)jobs, sizeof *ledger);
     assert_non_null(ledger);
@@ -801,26 +784,6 @@ static void a_flood_from_every_node_runs_exactly_once(void **state)
 /* The argument, if there is one, says which tests: a name, or a pattern with asterisks. */
 int main(int count, char **arguments)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_machine_is_seen_as_it_was_built),
-        cmocka_unit_test(placed_by_core_each_worker_has_a_cpu_of_its_own),
-        cmocka_unit_test(placed_by_node_each_worker_has_its_node),
-        cmocka_unit_test(automatic_means_node_where_the_nodes_are_ours),
-        cmocka_unit_test(only_what_the_affinity_mask_leaves_is_used),
-        cmocka_unit_test(a_placed_workers_memory_is_on_its_node),
-        cmocka_unit_test(an_unplaced_workers_state_and_rings_are_on_its_home_node),
-        cmocka_unit_test(submitters_use_the_injector_of_their_node),
-        cmocka_unit_test(the_first_worker_starts_on_the_submitters_node),
-        cmocka_unit_test(thieves_go_to_the_nearest_deque_first),
-        cmocka_unit_test(finders_go_to_the_nearest_injector_first),
-        cmocka_unit_test(a_sleeper_of_the_submitters_node_is_woken),
-        cmocka_unit_test(when_the_node_is_busy_a_sleeper_of_the_nearest_is_woken),
-        cmocka_unit_test(work_of_another_node_is_not_starved_by_the_workers_own),
-        cmocka_unit_test(a_submitter_that_moves_between_nodes_keeps_its_order),
-        cmocka_unit_test(nodes_that_do_not_exist_do_no_harm),
-        cmocka_unit_test(a_flood_from_every_node_runs_exactly_once),
-    };
-
     read_description();
     if (built.cpus > MOST_CPUS || built.nodes > MOST_NODES) {
         print_error("the machine is larger than this program's tables\n");
@@ -830,5 +793,5 @@ int main(int count, char **arguments)
         cmocka_set_test_filter(arguments[1]);
     /* 64 emulated CPUs on two real ones take their time. */
     watchdog_allow(900, __FILE__, "the same program on the same machine");
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+    return run_listed(__FILE__, NULL, NULL);
 }

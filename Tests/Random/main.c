@@ -71,14 +71,13 @@ static void report(const verdict *found)
 
 static unsigned still;
 
-static void programs_by_seed_find_nothing(void **state)
+TEST(programs_by_seed_find_nothing)
 {
     int64_t budget = (int64_t)(number_in("RANDOM_CPU", 20) * 1e9);
     const char *text = getenv("RANDOM_SEED");
     uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : 1;
     bool found = false;
 
-    (void)state;
     printf("seeds from 0x%llx on\n", (unsigned long long)seed);
     fflush(stdout);
     while (!found && watched_cpu_ns() < budget) {
@@ -97,11 +96,10 @@ static void programs_by_seed_find_nothing(void **state)
     assert_true(!found);
 }
 
-static void each_pair_of_features_met_often_enough(void **state)
+TEST(each_pair_of_features_met_often_enough)
 {
     int holes = features_report((unsigned)number_in("RANDOM_LEAST", 0), stdout);
 
-    (void)state;
     assert_true(holes == 0);
 }
 
@@ -147,9 +145,5 @@ int main(int count, char **arguments)
                (const char *[]){"clean", "stood still as it may", "a finding"}[end.outcome]);
         return end.outcome == FOUND;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programs_by_seed_find_nothing),
-        cmocka_unit_test(each_pair_of_features_met_often_enough),
-    };
-    return cmocka_run_group_tests_name("random programs", tests, NULL, NULL);
+    return run_listed("random programs", NULL, NULL);
 }

@@ -383,20 +383,16 @@ static void run(void *raw)
     child_expects(arena.given_back == arena.taken + CELLS);
 }
 
-static void no_thief_reads_a_ring_that_is_older_than_one_grace_period(void **state)
+TEST(no_thief_reads_a_ring_that_is_older_than_one_grace_period)
 {
     bool two_cpus = false, one_cpu = true;
 
-    (void)state;
     stress_run("ages", "retired rings", run, &two_cpus);
     stress_run("ages", "retired rings, one CPU", run, &one_cpu);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_thief_reads_a_ring_that_is_older_than_one_grace_period),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: ages of retired rings", tests, NULL, NULL);
+    return run_listed("stress: ages of retired rings", NULL, NULL);
 }

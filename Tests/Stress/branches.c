@@ -167,9 +167,8 @@ static void grow_trees_without_membarrier(void *unused)
     grow(stress_count(1500000, 200000), true, true);
 }
 
-static void each_branch_runs_once(void **state)
+TEST(each_branch_runs_once)
 {
-    (void)state;
     stress_run("branches", "trees", grow_trees, NULL);
     stress_run("branches", "trees, resized and blocked", grow_trees_disturbed, NULL);
     stress_run("branches", "trees, without membarrier", grow_trees_without_membarrier, NULL);
@@ -177,8 +176,6 @@ static void each_branch_runs_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_branch_runs_once)};
-
     stress_begin();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed(__FILE__, NULL, NULL);
 }

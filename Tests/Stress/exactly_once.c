@@ -381,11 +381,10 @@ static void run(void *raw)
     settle_accounts();
 }
 
-static void every_job_runs_once_or_is_cancelled(void **state)
+TEST(every_job_runs_once_or_is_cancelled)
 {
     uint64_t jobs = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         stress_run("exactly_once", scenarios[i].name, run, (void *)(uintptr_t)&scenarios[i]);
         jobs += stress_count(scenarios[i].plain, scenarios[i].sanitized);
@@ -396,9 +395,6 @@ static void every_job_runs_once_or_is_cancelled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_job_runs_once_or_is_cancelled),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: exactly once", tests, NULL, NULL);
+    return run_listed("stress: exactly once", NULL, NULL);
 }

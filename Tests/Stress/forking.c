@@ -137,9 +137,8 @@ static void fork_often(void *unused)
     child_expects(od_pool_free(world.pool) == OD_OK);
 }
 
-static void forks_under_load_hurt_nobody(void **state)
+TEST(forks_under_load_hurt_nobody)
 {
-    (void)state;
     stress_run("forking", "forks under load", fork_often, NULL);
 }
 
@@ -147,9 +146,6 @@ CHILDREN_MAY_START_THREADS
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forks_under_load_hurt_nobody),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: forking", tests, NULL, NULL);
+    return run_listed("stress: forking", NULL, NULL);
 }

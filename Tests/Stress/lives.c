@@ -136,9 +136,8 @@ static void live_with_cancels(void *unused)
     run(true);
 }
 
-static void nothing_is_lost_between_lives(void **state)
+TEST(nothing_is_lost_between_lives)
 {
-    (void)state;
     stress_run("lives", "short lives", live_without_cancels, NULL);
     stress_run("lives", "short lives, cancelled", live_with_cancels, NULL);
 }
@@ -184,18 +183,13 @@ static void round_trips(void *unused)
     }
 }
 
-static void no_wake_is_lost_in_round_trips(void **state)
+TEST(no_wake_is_lost_in_round_trips)
 {
-    (void)state;
     stress_run("lives", "round trips", round_trips, NULL);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_lost_between_lives),
-        cmocka_unit_test(no_wake_is_lost_in_round_trips),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: lives", tests, NULL, NULL);
+    return run_listed("stress: lives", NULL, NULL);
 }

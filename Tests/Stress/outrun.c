@@ -122,31 +122,23 @@ static void run(const char *name, od_overflow overflow)
     stress_run("outrun", name, outrun, &overflow);
 }
 
-static void producers_that_wait(void **state)
+TEST(producers_that_wait)
 {
-    (void)state;
     run("waits", OD_OVERFLOW_WAITS);
 }
 
-static void producers_that_run_it_themselves(void **state)
+TEST(producers_that_run_it_themselves)
 {
-    (void)state;
     run("runs", OD_OVERFLOW_RUNS);
 }
 
-static void producers_that_are_refused(void **state)
+TEST(producers_that_are_refused)
 {
-    (void)state;
     run("refused", OD_OVERFLOW_REFUSED);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(producers_that_wait),
-        cmocka_unit_test(producers_that_run_it_themselves),
-        cmocka_unit_test(producers_that_are_refused),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: producers that outrun the workers", tests, NULL, NULL);
+    return run_listed("stress: producers that outrun the workers", NULL, NULL);
 }

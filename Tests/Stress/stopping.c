@@ -122,9 +122,8 @@ static void stop_many(void *unused)
         stop_once(&random);
 }
 
-static void a_stop_accounts_for_every_job(void **state)
+TEST(a_stop_accounts_for_every_job)
 {
-    (void)state;
     stress_run("stopping", "stop while submitting", stop_many, NULL);
 }
 
@@ -171,18 +170,13 @@ static void stop_with_a_stuck_job(void *unused)
     }
 }
 
-static void a_stuck_job_is_reported_each_time(void **state)
+TEST(a_stuck_job_is_reported_each_time)
 {
-    (void)state;
     stress_run("stopping", "stop with a stuck job", stop_with_a_stuck_job, NULL);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_accounts_for_every_job),
-        cmocka_unit_test(a_stuck_job_is_reported_each_time),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: stopping", tests, NULL, NULL);
+    return run_listed("stress: stopping", NULL, NULL);
 }

@@ -365,18 +365,14 @@ static void run(void *raw)
     settle_accounts();
 }
 
-static void every_job_on_a_tree_of_queues_runs_once_or_is_cancelled(void **state)
+TEST(every_job_on_a_tree_of_queues_runs_once_or_is_cancelled)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         stress_run("targets", scenarios[i].name, run, (void *)(uintptr_t)&scenarios[i]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_job_on_a_tree_of_queues_runs_once_or_is_cancelled),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: targets", tests, NULL, NULL);
+    return run_listed("stress: targets", NULL, NULL);
 }

@@ -183,18 +183,14 @@ static void run(void *raw)
     free(slips);
 }
 
-static void each_timer_is_called_once_or_called_off(void **state)
+TEST(each_timer_is_called_once_or_called_off)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         stress_run("timers", scenarios[i].name, run, (void *)(uintptr_t)&scenarios[i]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_timer_is_called_once_or_called_off),
-    };
     stress_begin();
-    return cmocka_run_group_tests_name("stress: timers", tests, NULL, NULL);
+    return run_listed("stress: timers", NULL, NULL);
 }

@@ -51,6 +51,41 @@ static inline bool check_holds(bool holds, const char *condition, const char *fi
 enum { SANITIZED = UNDER_TSAN || UNDER_ASAN };
 #define UNLESS_SANITIZED(full, reduced) (SANITIZED ? (reduced) : (full))
 
+/* ---- tests: TEST(it_does_so) { … } ---- */
+
+static struct CMUnitTest tests_listed[128];
+static size_t tests_count;
+
+static inline void test_list(struct CMUnitTest test)
+{
+    if (tests_count == sizeof tests_listed / sizeof tests_listed[0])
+        abort();
+    tests_listed[tests_count++] = test;
+}
+
+/* What a program's tests are, in the order in which they are written; those of TEST_FIRST before the others. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, before, after) TEST_LISTED(name, before, after, name, constructor) TEST_BODY(name)
+#define TEST_FIRST(name, before, after) TEST_LISTED(name, before, after, name, constructor(1000)) TEST_BODY(name)
+/* The test below once more, between other functions. */
+#define TEST_ALSO(name, before, after) TEST_LISTED(name, before, after, name##_too, constructor)
+
+#define TEST_BODY(name) static void name(__attribute__((unused)) void **state)
+#define TEST_LISTED(name, before, after, entry, when)                                     \
+    static void name(void **);                                                            \
+    __attribute__((when)) static void list_##entry(void)                                  \
+    {                                                                                     \
+        test_list((struct CMUnitTest){#name, name, before, after, NULL});                 \
+    }
+
+static inline int run_listed(const char *program, CMFixtureFunction before, CMFixtureFunction after)
+{
+    return _cmocka_run_group_tests(program, tests_listed, tests_count, before, after);
+}
+
+#define TEST_PROGRAM                                                                      \
+    int main(void) { return run_listed(__FILE__, NULL, NULL); }
+
 /* A forked child of a process with threads may start threads of its own: that is tested. */
 #define CHILDREN_MAY_START_THREADS                                                        \
     const char *__tsan_default_options(void);                                             \

@@ -8,7 +8,7 @@
 #include "Support/pools.h"
 #include "gate/queue.h"
 
-#define QUEUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define QUEUE_TEST(name) TEST_WITH(name, set_up, tear_down)
 
 static od_pool *pool;
 

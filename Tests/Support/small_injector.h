@@ -32,7 +32,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define INJECTOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define INJECTOR_TEST(name) TEST_WITH(name, set_up, tear_down)
 
 static inline odi_entry entry_of(uint64_t number)
 {

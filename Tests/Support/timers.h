@@ -5,8 +5,8 @@
 #include "Support/pools.h"
 #include "include/od_timer.h"
 
-#define ON_ONE(test) cmocka_unit_test_setup_teardown(test, one_worker, tear_down)
-#define ON_TWO(test) cmocka_unit_test_setup_teardown(test, two_workers, tear_down)
+#define ON_ONE(test) TEST_WITH(test, one_worker, tear_down)
+#define ON_TWO(test) TEST_WITH(test, two_workers, tear_down)
 
 static od_pool *pool;
 static od_queue *queue;

@@ -28,9 +28,8 @@ static void flood(void *unused)
         od_pool_submit(pool, OD_BAND_DEFAULT, flood, NULL);
 }
 
-static void jobs_behind_one_that_computes_do_not_starve_beside_a_flood(void **state)
+TEST(jobs_behind_one_that_computes_do_not_starve_beside_a_flood)
 {
-    (void)state;
     pool = pool_of(2);
     od_pool_submit(pool, OD_BAND_DEFAULT, compute, NULL);
     assert_comes_true(atomic_load(&computing));
@@ -42,10 +41,4 @@ static void jobs_behind_one_that_computes_do_not_starve_beside_a_flood(void **st
     od_pool_free(pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_behind_one_that_computes_do_not_starve_beside_a_flood),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

@@ -44,11 +44,10 @@ static void meanwhile(void)
     }
 }
 
-static void an_index_that_came_round_is_another_index(void **state)
+TEST(an_index_that_came_round_is_another_index)
 {
     odi_entry stolen;
 
-    (void)state;
     odi_deque_init(&deque, 0, ODI_ANY_NODE);
     push();
     for (int bits = 8; bits <= 16; bits += 8) {
@@ -61,10 +60,4 @@ static void an_index_that_came_round_is_another_index(void **state)
     odi_deque_free(&deque);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_index_that_came_round_is_another_index),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

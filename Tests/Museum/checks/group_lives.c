@@ -21,12 +21,11 @@ static void *late_worker(void *unused)
     return NULL;
 }
 
-static void a_group_begins_its_life_under_its_lock(void **state)
+TEST(a_group_begins_its_life_under_its_lock)
 {
     enum { LIVES = 200 };
     pthread_t worker;
 
-    (void)state;
     group = od_group_create();
     pthread_create(&worker, NULL, late_worker, NULL);
     assert_comes_true(atomic_load(&looks) > 0);
@@ -47,10 +46,4 @@ static void a_group_begins_its_life_under_its_lock(void **state)
     pthread_join(worker, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_begins_its_life_under_its_lock),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

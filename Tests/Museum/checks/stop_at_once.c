@@ -2,11 +2,10 @@
 #include "Support/pools.h"
 #include "Support/watchdog.h"
 
-static void a_stop_right_behind_the_first_job_ends(void **state)
+TEST(a_stop_right_behind_the_first_job_ends)
 {
     enum { ROUNDS = 100 };
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         od_pool *pool = pool_of(1);
         od_stop_report report;
@@ -22,10 +21,4 @@ static void a_stop_right_behind_the_first_job_ends(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_right_behind_the_first_job_ends),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM

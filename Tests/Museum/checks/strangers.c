@@ -27,11 +27,10 @@ static void wait_for_a_turn(void *unused)
     inside = false;
 }
 
-static void who_waits_runs_no_strangers_job(void **state)
+TEST(who_waits_runs_no_strangers_job)
 {
     od_scope scope;
 
-    (void)state;
     pool = pool_of(1);
     queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "taken");
     od_queue_sync_begin(queue, &scope);
@@ -44,10 +43,4 @@ static void who_waits_runs_no_strangers_job(void **state)
     od_pool_free(pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_runs_no_strangers_job),
-    };
-    return run_guarded(tests);
-}
+GUARDED_PROGRAM
