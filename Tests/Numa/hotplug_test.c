@@ -234,6 +234,15 @@ static void end(od_pool *pool)
 
 /* ---- the tests ---- */
 
+/* Whatever failed, the next test has the machine as it was built, and to itself. */
+static int all_cpus_again(void **state)
+{
+    stop_submitting();
+    for (int cpu = 1; cpu < built.cpus; cpu++)
+        (void)switch_cpu(cpu, true);
+    return 0;
+}
+
 TEST_WITH(a_cpu_that_goes_takes_no_job_with_it_and_is_used_when_it_is_back, NULL, all_cpus_again)
 {
     od_pool *pool = pool_under_load(OD_PLACEMENT_CORE);
@@ -261,16 +270,6 @@ TEST_WITH(workers_that_live_nowhere_are_as_many_as_the_cpus, NULL, all_cpus_agai
 
     take_away_and_give_back(pool, 1, built.cpus);
     end(pool);
-}
-
-/* Whatever failed, the next test has the machine as it was built, and to itself. */
-static int all_cpus_again(void **state)
-{
-    (void)state;
-    stop_submitting();
-    for (int cpu = 1; cpu < built.cpus; cpu++)
-        (void)switch_cpu(cpu, true);
-    return 0;
 }
 
 int main(void)
