@@ -16,7 +16,6 @@ static void call(void *unused, uint64_t missed)
 
 static void over(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&ends, 1);
 }
 

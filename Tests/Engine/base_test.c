@@ -53,7 +53,6 @@ TEST(numbers_below_a_bound_are_spread_evenly)
 
 static void trap(void *unused)
 {
-    (void)unused;
     odi_trap("odi_example(): %s is %d", "the number", 42);
 }
 
@@ -68,7 +67,6 @@ static void warn_at_length(void *unused)
 {
     char text[2000];
 
-    (void)unused;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     odi_warn("%s", text);
@@ -88,7 +86,6 @@ TEST(a_sentence_that_is_too_long_is_cut_and_still_ends_the_line)
 
 static void warn_into_the_void(void *unused)
 {
-    (void)unused;
     close(STDERR_FILENO);
     odi_warn("nobody hears this");
 }
@@ -100,7 +97,6 @@ TEST(a_closed_stderr_is_no_reason_to_die)
 
 static void break_an_invariant(void *unused)
 {
-    (void)unused;
     odi_invariant(1 + 1 == 3);
 }
 

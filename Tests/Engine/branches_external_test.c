@@ -55,7 +55,6 @@ TEST(an_external_thread_stays_while_it_runs_its_own_roots_branch)
 
 static void do_nothing(odi_team *unused)
 {
-    (void)unused;
 }
 
 /* A pool whose monitor makes up for nothing. */
@@ -74,7 +73,6 @@ static struct {
 
 static void meet(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&room.awake, 1);
     (void)COMES_TRUE(atomic_load(&room.awake) == 3);
 }
@@ -136,7 +134,6 @@ TEST(a_stop_starts_no_workers_for_an_external_threads_branch)
 
 static void note_room(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&room.started, 1);
 }
 
@@ -252,7 +249,6 @@ TEST(an_external_thread_that_says_that_it_blocks_makes_room)
 
 static void free_under_an_external(void *unused)
 {
-    (void)unused;
     od_pool *pool = pool_of(1);
     od_fork_scope scope;
 
@@ -318,7 +314,6 @@ TEST(a_scope_without_room_lasts_until_it_is_left)
 
 static void child_goes_on(void *unused)
 {
-    (void)unused;
     child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
 }
 
@@ -337,7 +332,6 @@ static struct {
 
 static void branch_of_the_parent(void *unused)
 {
-    (void)unused;
     if (getpid() != theirs.parent)
         atomic_fetch_add(&theirs.in_child, 1);
 }
@@ -360,7 +354,6 @@ static void *be_elsewhere(void *unused)
 
 static void fork_where_the_parent_did(void *unused)
 {
-    (void)unused;
     od_fork_scope scope;
 
     fib_frame frame = {3, 0};
@@ -394,7 +387,6 @@ TEST(a_forked_child_runs_no_forks_of_its_parents_external_threads)
 /* Not the first fork's function: whoever takes that one may run it here or in the parent. */
 static void note_over(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&room.over, 1);
 }
 
@@ -445,7 +437,6 @@ static void be_an_external_again(void *unused)
     od_fork_scope scope;
     od_pool *pool = pool_of(1);
 
-    (void)unused;
     od_forks_enter(pool, &scope);
     odi_forks *external = odi_external_at(&pool->team, 0);
     child_expects(external != NULL);

@@ -135,7 +135,6 @@ static struct {
 /* A stranger that the holder ran would wait for the lock that it holds. */
 static void stranger(void *unused)
 {
-    (void)unused;
     if (atomic_load(&locked.holds) && pthread_equal(atomic_load(&locked.holder), pthread_self()))
         atomic_fetch_add(&locked.on_the_holder, 1);
     else {
@@ -147,7 +146,6 @@ static void stranger(void *unused)
 
 static void spawning_branch(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 4; i++)
         od_pool_submit(locked.pool, OD_BAND_DEFAULT, stranger, NULL);
     odi_clock_sleep(20 * ODI_MICROSECOND); /* long enough to be waited for */
@@ -155,7 +153,6 @@ static void spawning_branch(void *unused)
 
 static void hold_and_join(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&locked.lock);
     atomic_store(&locked.holder, pthread_self());
     atomic_store(&locked.holds, true);
@@ -235,13 +232,11 @@ static int without_end(volatile int level)
 
 static void recurse_without_end(void *unused)
 {
-    (void)unused;
     (void)without_end(0);
 }
 
 static void use_up_a_stack(void *unused)
 {
-    (void)unused;
     od_pool *pool = pool_with((od_pool_options){.workers = 1, .stack_bytes = 1 << 20,
                                                 .spare_workers = -1}, (odi_pool_world){0});
 
@@ -263,14 +258,12 @@ TEST_FIRST(a_stack_that_is_used_up_says_so, NULL, NULL)
 
 static void fork_without_end(void *unused)
 {
-    (void)unused;
     for (;;)
         (void)od_fork(no_job, NULL);
 }
 
 static void use_up_the_slots(void *unused)
 {
-    (void)unused;
     signal(SIGSEGV, SIG_DFL); /* not cmocka's */
     od_pool *pool = pool_with((od_pool_options){.workers = 1, .stack_bytes = 1 << 20,
                                                 .spare_workers = -1}, (odi_pool_world){0});
@@ -403,7 +396,6 @@ TEST(a_stolen_branch_inherits_work_however_deep_it_is_nested)
 
 static void without_membarrier(void *unused)
 {
-    (void)unused;
     odi_membarrier_refused = true;
     od_pool *pool = pool_of(3);
     od_fork_scope scope;
@@ -422,7 +414,6 @@ TEST(forks_need_no_membarrier)
 
 static void ask_whether_wanted(void *unused)
 {
-    (void)unused;
     odi_membarrier_refused = true;
     od_pool *pool = pool_of(1); /* the external thread counts as its worker: nobody asks */
     od_fork_scope scope;

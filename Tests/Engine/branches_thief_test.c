@@ -48,7 +48,6 @@ static void fork_above(intptr_t level)
 
 static void fork_all_above(void *unused)
 {
-    (void)unused;
     fork_above(0);
 }
 
@@ -133,14 +132,12 @@ static struct {
 
 static void stay_inside(void *unused)
 {
-    (void)unused;
     atomic_store(&second.inside, 1);
     later.seen[1] = COMES_TRUE(atomic_load(&second.started) == ABOVE);
 }
 
 static void note_second(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&second.started, 1);
 }
 
@@ -160,7 +157,6 @@ static void fork_above_a_taken_root(void *pool)
 
 static void be_awake(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&second.awake, 1);
     (void)COMES_TRUE(atomic_load(&second.awake) == 3);
 }
@@ -240,7 +236,6 @@ static struct {
 
 static void be_held(void *unused)
 {
-    (void)unused;
     int slot = odi_worker_self->slot;
 
     atomic_fetch_add(&held.here, 1);

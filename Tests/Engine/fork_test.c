@@ -19,7 +19,6 @@ static void use_everything(void *unused)
     atomic_ullong ran = 0;
     od_scope scope;
 
-    (void)unused;
     child_expects(group != NULL);
     for (int i = 0; i < 50; i++) {
         od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
@@ -67,7 +66,6 @@ static void give_two_places_away(void)
 
 static void expect_first_places(void *unused)
 {
-    (void)unused;
     for (int slot = 0; slot < pool->team.capacity; slot++)
         child_expects(pool->team.assigned[slot] == slot);
 }
@@ -93,7 +91,6 @@ TEST(a_child_of_a_used_pool_can_use_it)
 
 static void make_a_pool(void *unused)
 {
-    (void)unused;
     od_pool *own = pool_of(3);
     atomic_ullong ran = 0;
 
@@ -121,7 +118,6 @@ static void grow_and_free(void *unused)
 {
     atomic_ullong ran = 0;
 
-    (void)unused;
     od_pool_submit(pool, OD_BAND_DEFAULT, spawn_many, &ran);
     child_expects(COMES_TRUE(atomic_load(&ran) == 1000));
     od_stop_report report;
@@ -196,7 +192,6 @@ static atomic_bool forked_inside;
 
 static void fork_in_a_job(void *unused)
 {
-    (void)unused;
     from_inside = in_a_child(use_everything, NULL, 60);
     atomic_store(&forked_inside, true);
 }
@@ -225,7 +220,6 @@ static void leave_at_once(void)
 /* Its child goes on as a thread that is no worker: it ends, and the process with it. */
 static void fork_and_come_back(void *unused)
 {
-    (void)unused;
     forker.child = fork();
     if (forker.child == 0)
         (void)atexit(leave_at_once);
@@ -234,7 +228,6 @@ static void fork_and_come_back(void *unused)
 
 static void expect_the_parent(void *unused)
 {
-    (void)unused;
     if (getpid() != forker.parent)
         _exit(1);
 }
@@ -285,8 +278,6 @@ TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
 
 static void call_nothing(void *unused, uint64_t missed)
 {
-    (void)unused;
-    (void)missed;
 }
 
 static void fork_in_the_delivery(void *unused, od_timer *timer)
@@ -316,7 +307,6 @@ TEST(who_forks_in_a_timers_delivery_leaves_the_search_to_the_parent)
 
 static void fork_again(void *unused)
 {
-    (void)unused;
     use_everything(NULL);
     outcome it = in_a_child(use_everything, NULL, 60);
     if (it.status != 0)
@@ -349,7 +339,6 @@ static void spawn_some(void *depth)
 
 static void *load(void *unused)
 {
-    (void)unused;
     while (atomic_load(&load_on)) {
         atomic_fetch_add(&submitted, 3);
         od_pool_submit(pool, OD_BAND_DEFAULT, spawn_some, (void *)3);
@@ -392,7 +381,6 @@ static void use_the_chains(void *unused)
         (void)od_queue_cancel_all(open_queue);
     }
     child_expects(od_group_wait(chained, HANG_NS));
-    (void)unused;
 }
 
 /* Found by reading: a thread that is not here any more had them half changed. */

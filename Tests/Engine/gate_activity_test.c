@@ -200,7 +200,6 @@ static void count_in_a_job(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     counts.inside = od_queue_running(counts.queue);
     od_queue_sync_begin(counts.queue, &scope); /* a sync caller is no job */
     counts.in_sync = od_queue_running(counts.queue);

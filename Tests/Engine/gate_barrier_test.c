@@ -143,7 +143,6 @@ static void ask(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     od_queue_sync_begin(asking.other, &scope);
     atomic_fetch_add(&asking.alone, od_queue_is_alone(asking.queue));
     atomic_fetch_add(&asking.alone, od_queue_is_alone(asking.other) ? 100 : 0);
@@ -266,7 +265,6 @@ static struct {
 
 static void read_job(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&shared.inside, 1);
     if (atomic_load(&shared.writing) != 0)
         atomic_fetch_add(&shared.overlaps, 1);
@@ -280,7 +278,6 @@ static void read_job(void *unused)
 
 static void write_job(void *unused)
 {
-    (void)unused;
     if (atomic_fetch_add(&shared.writing, 1) != 0 || atomic_load(&shared.inside) != 0)
         atomic_fetch_add(&shared.overlaps, 1);
     for (int i = 0; i < VALUES; i++)
@@ -450,7 +447,6 @@ static void nested_sync(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     gate_job(&nest.inside);
     od_queue_sync_begin(nest.queue, &scope);
     atomic_fetch_add(&nest.nested, 1);
@@ -486,7 +482,6 @@ static void misuse(void *unused)
 {
     od_queue *queue;
 
-    (void)unused;
     pool = pool_of(1);
     queue = queue_of(OD_UNLIMITED);
     add(queue, sync_barrier_from_inside, queue);

@@ -78,7 +78,6 @@ static void spawning_job(void *depth)
 
 static void *race_submitter(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < UNLESS_SANITIZED(4000, 600); i++) {
         atomic_fetch_add(&race.submitted, 1);
         od_queue_async(race.queue, i % 2 ? race.group : NULL, OD_QUEUE_BAND, spawning_job,
@@ -90,7 +89,6 @@ static void *race_submitter(void *unused)
 
 static void *race_canceller(void *unused)
 {
-    (void)unused;
     while (atomic_load(&race.running) > 0) {
         atomic_fetch_add(&race.cancelled, od_queue_cancel_all(race.queue));
         sched_yield();

@@ -97,7 +97,6 @@ static void *call_other(void *unused)
 /* Awake, so that no spare worker comes instead. */
 static void wait_for_the_second(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&scene.second_is_back) && !atomic_load(&scene.all_go)) {
     }
 }

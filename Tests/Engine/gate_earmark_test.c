@@ -42,7 +42,6 @@ static void go(void)
 
 static void run_on_it(void *unused)
 {
-    (void)unused;
     come();
     atomic_fetch_add(&place.ran, 1);
     go();
@@ -64,7 +63,6 @@ static void sync_onto(od_queue *queue, bool alone)
 
 static void sync_when_all_have_begun(void *unused)
 {
-    (void)unused;
     come();
     atomic_fetch_add(&place.began, 1);
     while (!atomic_load(&place.go))
@@ -229,7 +227,6 @@ QUEUE_TEST(a_caller_that_comes_later_is_lent_one_too)
 
 static void write_alone(void *unused)
 {
-    (void)unused;
     come();
     if (atomic_load(&place.runners.inside) != 1)
         atomic_store(&place.exclusive, false);
@@ -260,7 +257,6 @@ static atomic_int newcomers;
 
 static void come_new(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&newcomers, 1);
 }
 
@@ -307,7 +303,6 @@ static void sync_onto_the_own_queue(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     atomic_fetch_add(&place.began, 1);
     while (!atomic_load(&place.go))
         sched_yield();

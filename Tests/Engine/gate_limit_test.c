@@ -135,7 +135,6 @@ static struct {
 
 static void submit_ten(void *unused)
 {
-    (void)unused;
     for (int job = 0; job < 10; job++)
         add(nest.queue, count_job, &nest.ran);
 }
@@ -178,7 +177,6 @@ QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack)
 
 static void submit_elsewhere(void *unused)
 {
-    (void)unused;
     add(nest.queue, count_job, &nest.ran);
 }
 

@@ -190,7 +190,6 @@ QUEUE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel)
 
 static int set_up_one_worker(void **state)
 {
-    (void)state;
     pool = lone_worker();
     return 0;
 }

@@ -202,7 +202,6 @@ SCENARIO(a_width_above_what_an_unlimited_gate_has, 1000, {1, 1, 3}, false, 6,
 
 static int make_room(void **state)
 {
-    (void)state;
     search.room = (size_t)1 << 24;
     search.marks = calloc(search.room, sizeof *search.marks);
     return search.marks == NULL;
@@ -210,7 +209,6 @@ static int make_room(void **state)
 
 static int give_room_back(void **state)
 {
-    (void)state;
     free(search.marks);
     return 0;
 }

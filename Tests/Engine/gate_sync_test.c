@@ -14,7 +14,6 @@ static struct {
 
 static void add_one(void *unused)
 {
-    (void)unused;
     rounds.overlaps += atomic_fetch_add(&rounds.inside, 1) != 0;
     rounds.counter++;
     atomic_fetch_sub(&rounds.inside, 1);
@@ -22,7 +21,6 @@ static void add_one(void *unused)
 
 static void *take_turns(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < UNLESS_SANITIZED(2000, 400); i++) {
         od_scope scope;
 
@@ -83,7 +81,6 @@ static void *open_it(void *unused)
 
 static void be_alone(void *unused)
 {
-    (void)unused;
     if (atomic_load(&opening.inside) != 0)
         atomic_fetch_add(&opening.overlaps, 1);
     atomic_store(&opening.is_over, true);
@@ -127,7 +124,6 @@ static void let_the_barrier_come(int signal)
 {
     int64_t until = odi_clock_after(5 * ODI_MILLISECOND);
 
-    (void)signal;
     atomic_store(&again.interrupted, true);
     while (!atomic_load(&again.barrier_is_there) && odi_clock_now() < until)
         odi_spin_pause();
@@ -248,7 +244,6 @@ static void wait_for_oneself(void *unused)
     pool = pool_of(1);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "narrow");
 
-    (void)unused;
     add(queue, sync_with_oneself, queue);
     (void)od_queue_wait(queue, HANG_NS);
 }

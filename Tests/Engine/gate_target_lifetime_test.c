@@ -41,7 +41,6 @@ QUEUE_TEST(an_inactive_queue_changes_its_target)
 
 static void set_a_target_late(void *unused)
 {
-    (void)unused;
     od_queue_set_target(queue_of(1), queue_of(1));
 }
 
@@ -49,7 +48,6 @@ static void close_a_circle(void *unused)
 {
     od_queue *a = inactive_queue(1, "a"), *b = inactive_queue(1, "b"), *c = inactive_queue(1, "c");
 
-    (void)unused;
     od_queue_set_target(a, b);
     od_queue_set_target(b, c);
     od_queue_set_target(c, a);
@@ -59,7 +57,6 @@ static void be_ones_own_target(void *unused)
 {
     od_queue *a = inactive_queue(1, "a");
 
-    (void)unused;
     od_queue_set_target(a, a);
 }
 

@@ -18,7 +18,6 @@ static struct {
 
 static void look_around(void *unused)
 {
-    (void)unused;
     chain.wrong += od_queue_of_thread(0) != chain.high;
     chain.wrong += !od_queue_is_current(chain.high) || !od_queue_is_current(chain.mid) ||
                    !od_queue_is_current(chain.target);
@@ -26,7 +25,6 @@ static void look_around(void *unused)
 
 static void look_around_mid(void *unused)
 {
-    (void)unused;
     chain.wrong += od_queue_is_current(chain.high) || !od_queue_is_current(chain.mid) ||
                    !od_queue_is_current(chain.target);
 }
@@ -148,7 +146,6 @@ static void sync_onto_a_queue_on_this_one(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     od_queue_sync_begin(chain.high, &scope);
 }
 
@@ -156,7 +153,6 @@ static void sync_from_the_target(void *unused)
 {
     od_queue *target = queue_of(1);
 
-    (void)unused;
     chain.high = queue_on(queue_on(target, OD_UNLIMITED, "mid"), 1, "high");
     add(target, sync_onto_a_queue_on_this_one, NULL);
     odi_clock_sleep(HANG_NS);
@@ -167,7 +163,6 @@ static void sync_from_a_sibling(void *unused)
     od_queue *target = queue_of(1);
     od_scope first, second;
 
-    (void)unused;
     chain.high = queue_on(target, 1, "high");
     od_queue_sync_begin(queue_on(target, 1, "sibling"), &first);
     od_queue_sync_barrier_begin(chain.high, &second);
@@ -178,7 +173,6 @@ static void sync_onto_the_own_target(void *unused)
     od_scope first, second;
     od_queue *target = queue_of(1);
 
-    (void)unused;
     od_queue_sync_begin(queue_on(target, 1, "high"), &first);
     od_queue_sync_begin(target, &second);
 }
@@ -188,7 +182,6 @@ static void sync_from_the_targets_barrier(void *unused)
     od_scope first, second;
     od_queue *target = queue_of(OD_UNLIMITED);
 
-    (void)unused;
     od_queue_sync_barrier_begin(target, &first);
     od_queue_sync_begin(queue_on(target, 1, "high"), &second);
 }
@@ -209,7 +202,6 @@ static void sync_within(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     od_queue_sync_begin(chain.high, &scope);
     atomic_fetch_add(&visitors.visits, 1);
     od_queue_sync_end(&scope);
@@ -234,7 +226,6 @@ QUEUE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it)
 
 static void fill_beyond_the_limit(void *unused)
 {
-    (void)unused;
     for (int job = 0; job < 20; job++)
         add(chain.high, crowd_visit, &visitors);
 }

@@ -155,7 +155,6 @@ static struct {
 
 static void suspend_the_target(void *unused)
 {
-    (void)unused;
     od_queue_suspend(held.target);
     atomic_store(&held.inside.waiting, 1);
 }
@@ -306,7 +305,6 @@ static struct {
 
 static void wait_for_the_others(void *unused)
 {
-    (void)unused;
     atomic_store(&between.begun, true);
     while (!atomic_load(&between.may_end))
         odi_clock_sleep(50 * ODI_MICROSECOND);
@@ -347,14 +345,12 @@ static struct {
 
 static void hold_places(void *unused)
 {
-    (void)unused;
     held_place.places = od_queue_hold(held_place.queue);
     atomic_store(&held_place.is_held, true);
 }
 
 static void go_on(void *unused)
 {
-    (void)unused;
     atomic_store(&held_place.went_on, true);
 }
 
@@ -389,7 +385,6 @@ static struct {
 
 static void read_beside_others(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&rw.readers, 1);
     atomic_fetch_add(&rw.overlaps, atomic_load(&rw.alone) != 0);
     atomic_fetch_add(&rw.reads, 1);
@@ -398,7 +393,6 @@ static void read_beside_others(void *unused)
 
 static void write_alone(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&rw.overlaps, atomic_fetch_add(&rw.alone, 1) != 0);
     atomic_fetch_add(&rw.overlaps, atomic_load(&rw.readers) != 0);
     atomic_fetch_add(&rw.writes, 1);
@@ -477,7 +471,6 @@ static struct {
 
 static void another_job(void *unused)
 {
-    (void)unused;
     atomic_store(&rounds.before_the_other, atomic_load(&rounds.ran));
 }
 

@@ -98,7 +98,6 @@ static void *resize(void *raw)
 {
     prng random = prng_for(4, 4);
 
-    (void)raw;
     while (atomic_load(&toggling)) {
         od_pool_set_workers(pool, 1 + (int)prng_below(&random, 6));
         odi_clock_sleep(100 * ODI_MICROSECOND);
@@ -125,7 +124,6 @@ static crowd visitors;
 
 static void stay_a_while(void *unused)
 {
-    (void)unused;
     crowd_enter(&visitors);
     if (atomic_load(&visitors.visits) % 16 == 0)
         sched_yield(); /* not in each: on a busy machine it lasts as long as all others' turns */
@@ -251,7 +249,6 @@ static void resume_too_often(void *unused)
 {
     od_queue *queue = od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "balanced");
 
-    (void)unused;
     od_queue_suspend(queue);
     od_queue_resume(queue);
     od_queue_resume(queue);
@@ -328,7 +325,6 @@ static struct {
 
 static void ask_again_and_again(void *unused)
 {
-    (void)unused;
     asks.threads_before = metrics_of(pool).threads_started;
     for (int i = 0; i < 100; i++)
         asks.suspended = od_queue_wait(asks.suspended, 0) ? NULL : asks.suspended;
@@ -373,7 +369,6 @@ static struct {
 /* As a task does that suspends. */
 static void hold_a_permit(void *unused)
 {
-    (void)unused;
     if (od_queue_hold(wide.queue) == 1)
         atomic_fetch_add(&wide.held, 1);
 }

@@ -167,14 +167,11 @@ static void on_divert(odi_record *record, odi_entry job)
 
 static void on_drained(void *queue, odi_record *record)
 {
-    (void)record;
-    (void)queue;
     heard.drained++;
 }
 
 static void on_reap(odi_record *record)
 {
-    (void)record;
     heard.reaped++;
 }
 
@@ -403,7 +400,6 @@ static void leave_too_often(void *unused)
 {
     odi_group *group = od_group_create();
 
-    (void)unused;
     od_group_enter(group);
     od_group_leave(group);
     od_group_leave(group);

@@ -107,7 +107,6 @@ static struct {
 
 static void flood_job(void *unused)
 {
-    (void)unused;
     atomic_fetch_add_explicit(&flood.flood_jobs, 1, memory_order_relaxed);
     if (atomic_load_explicit(&flood.on, memory_order_relaxed))
         od_pool_submit(flood.pool, OD_BAND_DEFAULT, flood_job, NULL);

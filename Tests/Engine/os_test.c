@@ -83,7 +83,6 @@ TEST(a_wake_counts_those_it_woke)
 
 static void interrupt(int signal)
 {
-    (void)signal;
 }
 
 static void *interrupt_often(void *raw)
@@ -195,7 +194,6 @@ TEST(short_turns_end)
 
 static void expect_the_first_thread(void *unused)
 {
-    (void)unused;
     child_expects(odi_thread_is_first());
 }
 
@@ -326,7 +324,6 @@ enum { NO_MORE_ROUNDS = INT_MAX };
 
 static void *light_side(void *unused)
 {
-    (void)unused;
     for (int round = 1;; round++) {
         for (int spins = 0; atomic_load(&litmus.round) < round; spins++) {
             if (spins > 1000)
@@ -380,7 +377,6 @@ TEST(a_light_and_a_heavy_fence_never_miss_each_other)
 
 static void fence_without_the_kernel(void *unused)
 {
-    (void)unused;
     odi_membarrier_refused = true;
     odi_membarrier_prepare();
     child_expects(odi_membarrier_refused);

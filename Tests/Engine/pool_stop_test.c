@@ -328,7 +328,6 @@ static void submit_three_behind_the_gate(void *unused)
 {
     odi_entry job = odi_job_plain(no_job, NULL, 0);
 
-    (void)unused;
     gate_pass(&flooded.door);
     (void)odi_pool_submit_several(flooded.pool, OD_BAND_DEFAULT, (odi_entry[]){job, job, job}, 3);
     atomic_store(&flooded.cancelled, metrics_of(flooded.pool).cancelled);
@@ -357,7 +356,6 @@ static struct {
 
 static void respawn(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&flood.started, 1);
     if (!atomic_load(&flood.until)) {
         atomic_fetch_add(&flood.submitted, 1);
@@ -440,7 +438,6 @@ static void submit_it_again(odi_owned *owned)
 
 static void never_called(odi_owned *owned)
 {
-    (void)owned;
     abort();
 }
 
@@ -710,7 +707,6 @@ static struct {
 
 static void run_what_was_taken(void *unused)
 {
-    (void)unused;
     gate_pass(&late_hand.door);
     odi_store_relaxed(&odi_worker_self->jobs, odi_load_relaxed(&odi_worker_self->jobs) - 1); /* as between two */
     odi_worker_run(odi_worker_self, odi_job_plain(count_job, &late_hand.ran, 0), ODI_RECORD_CANCELLED);
@@ -746,13 +742,11 @@ static struct {
 
 static void hold_the_queue(void *unused)
 {
-    (void)unused;
     held.places = od_queue_hold(held.queue);
 }
 
 static void stop_the_pool(void *unused)
 {
-    (void)unused;
     od_pool_stop(from_notification.pool, INT64_MAX, &from_notification.report);
     atomic_store(&from_notification.stopped, true);
 }
@@ -810,7 +804,6 @@ static void sync_onto_a(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     atomic_fetch_add(&crossed.begun, 1);
     od_queue_sync_begin(crossed.a, &scope);
     od_queue_sync_end(&scope);
@@ -818,7 +811,6 @@ static void sync_onto_a(void *unused)
 
 static void submit_to_b(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&crossed.begun, 1);
     od_queue_async(crossed.b, NULL, OD_QUEUE_BAND, sync_onto_a, NULL);
 }
@@ -924,13 +916,11 @@ static struct {
 
 static void signal_it(void *unused)
 {
-    (void)unused;
     od_semaphore_signal(leaving.semaphore);
 }
 
 static void end_with_the_other(void *unused)
 {
-    (void)unused;
     atomic_store(&leaving.both, true);
     while (!atomic_load(&leaving.goes_on))
         odi_thread_yield();
@@ -938,7 +928,6 @@ static void end_with_the_other(void *unused)
 
 static void wait_for_another(void *unused)
 {
-    (void)unused;
     od_blocking_begin();
     while (!atomic_load(&leaving.both))
         odi_clock_sleep(50 * ODI_MICROSECOND);

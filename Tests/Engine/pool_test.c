@@ -258,7 +258,6 @@ static odi_read_status list_nothing(const odi_source *source, const char *path,
 
 static odi_read_status allow(const odi_source *source, odi_cpu_mask *mask)
 {
-    (void)source;
     odi_cpu_mask_clear(mask);
     for (int cpu = 0; cpu < atomic_load(&cpus_allowed); cpu++)
         odi_cpu_mask_add(mask, cpu);
@@ -401,7 +400,6 @@ static void run_without_threads(void *unused)
     od_pool *pool = pool_of(2);
     atomic_ullong ran = 0;
 
-    (void)unused;
     atomic_store(&before_thread, no_thread);
     for (int i = 0; i < 1000; i++)
         child_expects(od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran) == OD_NO_THREAD);

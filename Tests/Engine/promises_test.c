@@ -193,7 +193,6 @@ TEST(a_thread_knows_whether_it_is_the_first_and_where_it_is)
 
 static void make_up_for_nothing(odi_team *unused)
 {
-    (void)unused;
 }
 
 static struct {
@@ -348,7 +347,6 @@ static void create_with_an_interval_below_zero(void *unused)
 {
     od_timer_options options = {.interval_ns = -1, .call = probe_call};
 
-    (void)unused;
     (void)od_timer_create(queue, &options);
 }
 

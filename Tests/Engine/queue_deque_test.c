@@ -29,7 +29,6 @@ static odi_deque deque;
 
 static int set_up(void **state)
 {
-    (void)state;
     odi_reader_join();
     odi_deque_init(&deque, START, ODI_ANY_NODE);
     return 0;
@@ -37,7 +36,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     odi_reclaim_drain();
     odi_deque_free(&deque);
     odi_reader_leave();
@@ -396,7 +394,6 @@ static void adopt_and_let_a_stranger_take(void *unused)
 {
     pthread_t stranger;
 
-    (void)unused;
     odi_deque_adopt(&deque);
     child_expects(odi_deque_push(&deque, (odi_entry){1, 1}));
     pthread_create(&stranger, NULL, take_as_a_stranger, NULL);

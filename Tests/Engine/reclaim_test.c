@@ -77,7 +77,6 @@ static gate frozen;
 
 static void *freeze(void *unused)
 {
-    (void)unused;
     odi_reader_join();
     odi_reader_join(); /* pairs nest */
     odi_read_begin();
@@ -201,7 +200,6 @@ static void end_of_age(odi_retired *retired)
 
 static void *torture_reader(void *unused)
 {
-    (void)unused;
     odi_reader_join();
     while (!atomic_load(&torture.done)) {
         odi_read_begin();
@@ -251,7 +249,6 @@ static atomic_int destroyed_by_many;
 
 static void *retire_many(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < UNLESS_SANITIZED(20000, 3000); i++)
         retire_one(&destroyed_by_many);
     return NULL;
@@ -281,7 +278,6 @@ static void *retire_and_drain(void *unused)
     atomic_int destroyed = 0;
     bool all = true;
 
-    (void)unused;
     while (atomic_load(&before_thread) == NULL) /* by then every one of these has started */
         sched_yield();
     for (int round = 1; round <= 500; round++) {
@@ -315,7 +311,6 @@ static void retire_in_a_child(void *unused)
 {
     static atomic_int destroyed;
 
-    (void)unused;
     odi_reclaim_forked();
     odi_reader_join();
     odi_read_begin();

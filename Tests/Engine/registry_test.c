@@ -94,7 +94,6 @@ static void touch(void *context, void *raw)
 {
     object *it = raw;
 
-    (void)context;
     if (it->number != 1)
         abort();
     atomic_fetch_add_explicit(&it->seen, 1, memory_order_relaxed); /* relaxed: a count */

@@ -296,7 +296,6 @@ static void enter_too_often(void *unused)
 {
     od_group *group = od_group_create();
 
-    (void)unused;
     od_group_enter(group);
     odi_add_relaxed(&group->own.counts, ODI_COUNTS_OUTSTANDING >> 1); /* relaxed: one thread */
     od_group_enter(group);
@@ -311,7 +310,6 @@ QUEUE_TEST(a_count_that_would_overflow_traps_by_name)
 
 static void have_a_cancelled_job_and_wait(void *unused)
 {
-    (void)unused;
     od_queue_async(waited.queue, waited.group, OD_QUEUE_BAND, no_job, NULL); /* into the worker's own deque */
     od_queue_suspend(waited.queue);
     od_queue_cancel_all(waited.queue);

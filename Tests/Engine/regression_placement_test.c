@@ -152,7 +152,6 @@ static odi_lock allowed_lock;
 
 static odi_read_status ask_allowed(const odi_source *source, odi_cpu_mask *mask)
 {
-    (void)source;
     odi_lock_acquire(&allowed_lock);
     *mask = allowed;
     odi_lock_release(&allowed_lock);
@@ -183,7 +182,6 @@ static int own_cpu(void)
 
 static void note_cpu(void *unused)
 {
-    (void)unused;
     atomic_store(&pinned_to, own_cpu());
 }
 

@@ -41,7 +41,6 @@ static void use_the_default_pool(void *unused)
     od_pool *mine = od_default_pool();
     atomic_ullong ran = 0;
 
-    (void)unused;
     child_expects(mine != NULL);
     od_pool_submit(mine, OD_BAND_DEFAULT, count_job, &ran);
     child_expects(COMES_TRUE(atomic_load(&ran) == 1));
@@ -74,7 +73,6 @@ static void begin_a_worker(void)
 
 static void send_a_fault(void *unused)
 {
-    (void)unused;
     signal(SIGSEGV, SIG_DFL); /* not cmocka's */
     begin_a_worker();
     raise(SIGSEGV);
@@ -89,7 +87,6 @@ TEST(a_fault_that_is_sent_ends_the_process)
 
 static void send_an_ignored_fault(void *unused)
 {
-    (void)unused;
     signal(SIGSEGV, SIG_IGN);
     begin_a_worker();
     raise(SIGSEGV);
@@ -103,7 +100,6 @@ TEST(a_fault_that_is_sent_and_ignored_is_ignored)
 
 static void say_that_it_came(int signal)
 {
-    (void)signal;
     dprintf(STDERR_FILENO, "came\n");
 }
 
@@ -112,7 +108,6 @@ static void fault_with_a_handler_for_one(void *unused)
     struct sigaction once = {.sa_handler = say_that_it_came, .sa_flags = (int)SA_RESETHAND};
     volatile int *volatile nowhere = NULL;
 
-    (void)unused;
     sigaction(SIGSEGV, &once, NULL);
     begin_a_worker();
     *nowhere = 1;

@@ -22,7 +22,6 @@ static void meet(void *unused)
 {
     int64_t give_up = odi_clock_after(HANG_NS);
 
-    (void)unused;
     atomic_fetch_add(&meeting.arrived, 1);
     while (atomic_load(&meeting.arrived) < 2 && odi_clock_now() < give_up)
         sched_yield();
@@ -98,7 +97,6 @@ static void flood_on(void)
 
 static void watched_job(void *unused)
 {
-    (void)unused;
     flood.waited = atomic_load(&flood.jobs) - flood.submitted_at;
     atomic_store(&flood.over, true);
 }
@@ -109,7 +107,6 @@ static void flood_job(void *unused)
     enum { BEGIN = 1000 };
     long number = atomic_fetch_add(&flood.jobs, 1) + 1;
 
-    (void)unused;
     if (number == BEGIN && flood.watched != NULL) {
         flood.submitted_at = number;
         flood.watched(NULL);
@@ -120,7 +117,6 @@ static void flood_job(void *unused)
 
 static void submit_in_the_lowest_band(void *unused)
 {
-    (void)unused;
     od_pool_submit(flood.pool, OD_BAND_BACKGROUND, watched_job, NULL);
 }
 
@@ -149,7 +145,6 @@ static void submit_on_the_other_node(void *unused)
     odi_team *team = self->team;
     odi_site *other = &team->sites[1 - self->site_index];
 
-    (void)unused;
     (void)odi_site_push(other, OD_BAND_DEFAULT, odi_job_plain(watched_job, NULL, 0));
     odi_team_publish(team, other);
 }
@@ -180,7 +175,6 @@ static void submit_and_compute(void *unused)
 {
     int64_t give_up = odi_clock_after(HANG_NS);
 
-    (void)unused;
     atomic_store(&behind.begun, true);
     while (!atomic_load(&behind.flooded) && odi_clock_now() < give_up)
         sched_yield();
@@ -238,13 +232,11 @@ TEST(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand)
 
 static void create_a_negative_width(void *unused)
 {
-    (void)unused;
     (void)od_queue_create(pool_of(1), OD_BAND_DEFAULT, -1, "negative");
 }
 
 static void set_a_negative_width(void *unused)
 {
-    (void)unused;
     od_queue_set_width(od_queue_create(pool_of(1), OD_BAND_DEFAULT, 1, "negative"), -3);
 }
 
@@ -264,7 +256,6 @@ static struct {
 
 static void stay_a_moment(void *unused)
 {
-    (void)unused;
     crowd_enter(&forked.jobs);
     odi_clock_sleep(MILLISECONDS(1));
     crowd_leave(&forked.jobs);
@@ -272,7 +263,6 @@ static void stay_a_moment(void *unused)
 
 static void end_the_stay_and_go_on(void *unused)
 {
-    (void)unused;
     od_queue_sync_end(&forked.scope);
     for (int i = 0; i < 64; i++) /* more than one drainer takes at once */
         od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
@@ -328,7 +318,6 @@ static void visit_the_serial_queue(void *unused)
 {
     od_scope scope = {0};
 
-    (void)unused;
     od_queue_sync_begin(rounds.serial, &scope);
     if (rounds.visits++ % 16 == 0)
         sched_yield(); /* the others come meanwhile, and have to wait */

@@ -21,7 +21,6 @@ static struct {
 
 static void note_who_is_inside(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&lines.beside, atomic_load(&lines.inside));
     atomic_fetch_add(&lines.ran, 1);
 }
@@ -31,7 +30,6 @@ static void submit_without_memory(void *unused)
 {
     od_status status = OD_OK;
 
-    (void)unused;
     atomic_store(&grants, 0);
     for (int each = 0; each < 100 && status == OD_OK; each++) {
         status = od_queue_async_with(lines.serial, NULL, OD_QUEUE_BAND, lines.flags, note_who_is_inside, NULL);
@@ -147,7 +145,6 @@ MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelle
 
 static void count_call(void *counter, uint64_t missed)
 {
-    (void)missed;
     count_job(counter);
 }
 
@@ -263,7 +260,6 @@ typedef struct {
 
 static void count_alone(odi_owned *unused)
 {
-    (void)unused;
     atomic_fetch_add(&lines.beside, atomic_fetch_add(&lines.inside, 1));
     odi_spin_pause();
     atomic_fetch_sub(&lines.inside, 1);
@@ -348,7 +344,6 @@ static gate held;
 
 static void stay(odi_owned *owned)
 {
-    (void)owned;
     gate_pass(&held);
 }
 
@@ -423,7 +418,6 @@ static _Thread_local bool submits;
 
 static void note_thread(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&first_two.on_submitters, submits);
     atomic_fetch_add(&first_two.ran, 1);
 }

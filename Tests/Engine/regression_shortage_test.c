@@ -24,7 +24,6 @@ static void begin_pool(od_pool *pool)
 
 static void never(void *unused)
 {
-    (void)unused;
     abort();
 }
 
@@ -153,7 +152,6 @@ static void note_depth(void *unused)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
-    (void)unused;
     depth.lowest = depth.jobs == 0 || here < depth.lowest ? here : depth.lowest;
     depth.highest = here > depth.highest ? here : depth.highest;
     depth.jobs++;
@@ -294,7 +292,6 @@ static void submit_without_memory(void *unused)
 {
     odi_entry job = odi_job_plain(count_job, &past_the_deadline.ran, 0);
 
-    (void)unused;
     gate_pass(&past_the_deadline.door);
     atomic_store(&grants, 0); /* the worker has no ring of this band */
     past_the_deadline.one = odi_pool_submit(past_the_deadline.pool, OD_BAND_UTILITY, job);
@@ -326,8 +323,6 @@ MEMORY_TEST(what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memor
 
 static void never_due(void *unused, od_timer *timer)
 {
-    (void)unused;
-    (void)timer;
     abort();
 }
 
@@ -384,7 +379,6 @@ static struct {
 
 static void submit_the_opener_and_wait(void *unused)
 {
-    (void)unused;
     od_pool_submit(inside.pool, OD_BAND_DEFAULT, open_gate, &inside.door);
     gate_pass(&inside.door);
 }

@@ -118,14 +118,12 @@ static struct {
 
 static void submit_behind_the_gate(void *unused)
 {
-    (void)unused;
     gate_job(&on_top.door);
     od_queue_async(on_top.serial, NULL, OD_QUEUE_BAND, count_job, &on_top.ran);
 }
 
 static void wait_for_it_on_the_same_worker(void *unused)
 {
-    (void)unused;
     od_queue_async(on_top.serial, NULL, OD_QUEUE_BAND, submit_behind_the_gate, NULL);
     (void)od_queue_wait(on_top.serial, INT64_MAX);
 }
@@ -157,7 +155,6 @@ static struct {
 
 static void stop_again(void *unused)
 {
-    (void)unused;
     atomic_store(&second_stop.status, (int)od_pool_stop(second_stop.pool, 0, NULL));
 }
 
@@ -192,7 +189,6 @@ static struct {
 
 static void submit_when_notified(void *unused)
 {
-    (void)unused;
     od_queue_async(notified.held, NULL, OD_QUEUE_BAND, count_job, &notified.ran);
 }
 
@@ -265,7 +261,6 @@ static struct {
 /* Begins while the pool runs, and submits what it waits for while it stops. */
 static void submit_and_wait_for_it(void *unused)
 {
-    (void)unused;
     atomic_store(&waits.begun, true);
     if (!COMES_TRUE(odi_load_relaxed(&waits.pool->team.attention) & ODI_STOPPING))
         return;
@@ -461,14 +456,12 @@ static _Thread_local bool is_stopper;
 
 static void last_a_while(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&feed.on_stopper, is_stopper);
     odi_clock_sleep(MILLISECONDS(2));
 }
 
 static void *keep_feeding(void *unused)
 {
-    (void)unused;
     while (atomic_load(&feed.on)) {
         od_pool_submit(feed.pool, OD_BAND_DEFAULT, last_a_while, NULL);
         odi_clock_sleep(20 * ODI_MICROSECOND);

@@ -66,7 +66,6 @@ static struct {
 
 static void submit_from_inside(void *unused)
 {
-    (void)unused;
     malloc_trim(0);
     inside.before = resident_kib();
     for (long i = 0; i < inside.jobs; i++)

@@ -184,7 +184,6 @@ TEST(deadlines_that_race_with_signals_lose_no_permit)
 
 static void *wait_laps(void *raw)
 {
-    (void)raw;
     for (int lap = 0; lap < race.laps; lap++) {
         if (od_semaphore_wait(race.semaphore, HANG_NS))
             atomic_fetch_add(&race.granted, 1);
@@ -217,7 +216,6 @@ static struct {
 
 static void *enter_critically(void *raw)
 {
-    (void)raw;
     for (int lap = 0; lap < race.laps; lap++) {
         if (!od_semaphore_wait(race.semaphore, HANG_NS))
             break;
@@ -312,7 +310,6 @@ static atomic_int begun;
 
 static void *begin_all(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < race.laps; i++) {
         od_semaphore_outcome outcome = od_semaphore_wait_async(race.semaphore,
                                                                entrants[i].waiter);
@@ -327,7 +324,6 @@ static void *cancel_all(void *unused)
 {
     prng random = prng_for(13, 0);
 
-    (void)unused;
     for (int i = 0; i < race.laps; i++) {
         /* Some before they begin, most while they are in line. */
         while (i > atomic_load(&begun) + 3)
@@ -405,14 +401,12 @@ static void release_below(void *unused)
 {
     od_semaphore *semaphore = od_semaphore_create(2);
 
-    (void)unused;
     od_semaphore_wait(semaphore, INT64_MAX);
     od_semaphore_release(semaphore);
 }
 
 static void create_negative(void *unused)
 {
-    (void)unused;
     od_semaphore_create(-1);
 }
 

@@ -13,7 +13,6 @@ static odi_idle idle;
 
 static int set_up(void **state)
 {
-    (void)state;
     odi_membarrier_prepare();
     odi_idle_init(&idle, UINT32_MAX - 1); /* the epoch rolls over in every test */
     return 0;
@@ -142,7 +141,6 @@ static void *serve(void *unused)
 {
     bool searching = false;
 
-    (void)unused;
     while (!atomic_load(&shop.over)) {
         if (take_item()) {
             if (searching) {
@@ -168,7 +166,6 @@ static void *serve(void *unused)
 
 static void *supply(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < shop.items; i++) {
         atomic_fetch_add_explicit(&shop.waiting, 1, memory_order_release);
         odi_fence_light(S1);
@@ -210,7 +207,6 @@ enum { LOCKERS = 4, TURNS = 50000, TURNS_SANITIZED = 10000 };
 
 static void *count_under_the_lock(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < UNLESS_SANITIZED(TURNS, TURNS_SANITIZED); i++) {
         odi_lock_acquire(&lock);
         long seen = guarded;
@@ -238,7 +234,6 @@ static atomic_bool was_in;
 
 static void *wait_for_the_lock(void *unused)
 {
-    (void)unused;
     odi_lock_acquire(&lock);
     atomic_store(&was_in, true);
     odi_lock_release(&lock);

@@ -61,14 +61,12 @@ static struct {
 
 static void note_order(void *raw, uint64_t missed)
 {
-    (void)missed;
     if (atomic_fetch_add(&order.next, 1) != (int)(intptr_t)raw)
         atomic_fetch_add(&order.broken, 1);
 }
 
 static void be_busy_until_armed(void *unused)
 {
-    (void)unused;
     atomic_store(&order.begun, true);
     while (!atomic_load(&order.armed)) {
     }
@@ -189,7 +187,6 @@ ON_TWO(a_suspended_queue_keeps_it)
 
 static void signal_gate(void *raw, uint64_t missed)
 {
-    (void)missed;
     gate_open(raw);
 }
 
@@ -242,7 +239,6 @@ ON_TWO(a_job_may_wait_for_the_timer_that_it_arms)
 static atomic_bool stream_ends;
 static void stream(void *unused)
 {
-    (void)unused;
     if (!atomic_load(&stream_ends))
         od_queue_async(queue, NULL, OD_QUEUE_BAND, stream, NULL);
 }
@@ -267,8 +263,6 @@ static atomic_int band_of_the_call, alone_in_the_call;
 
 static void look_around(void *unused, uint64_t missed)
 {
-    (void)unused;
-    (void)missed;
     atomic_store(&band_of_the_call, od_queue_current_band());
     atomic_store(&alone_in_the_call, od_queue_is_alone(queue));
 }
@@ -299,7 +293,6 @@ ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band)
 static _Atomic(od_timer *) delivered;
 static void deliver(void *unused, od_timer *timer)
 {
-    (void)unused;
     atomic_store(&delivered, timer);
 }
 
@@ -331,7 +324,6 @@ static struct {
 
 static void deliver_between(void *unused, od_timer *timer)
 {
-    (void)unused;
     atomic_store(&between.inside, od_queue_of_thread(0) != NULL || od_queue_is_current(between.queue));
     od_timer_perform(timer);
     atomic_store(&between.fired, true);
@@ -339,7 +331,6 @@ static void deliver_between(void *unused, od_timer *timer)
 
 static void go_on_until_it_is_fired(void *unused)
 {
-    (void)unused;
     odi_clock_sleep(MILLISECONDS(1) / 10);
     if (!atomic_load(&between.fired) && atomic_fetch_add(&between.jobs, 1) < MOST_BETWEEN)
         od_queue_async(between.queue, NULL, OD_QUEUE_BAND, go_on_until_it_is_fired, NULL);
@@ -384,7 +375,6 @@ static struct {
 
 static void deliver_due(void *unused, od_timer *timer)
 {
-    (void)unused;
     od_timer_perform(timer);
     atomic_store(&due_before.fired, true);
 }
@@ -393,7 +383,6 @@ static void wait_for_what_is_due(void *unused)
 {
     int64_t give_up = odi_clock_after(ODI_SECOND * 5);
 
-    (void)unused;
     gate_open(&due_before.other); /* another worker looks */
     while (!atomic_load(&due_before.fired) && odi_clock_now() < give_up)
         odi_clock_sleep(MILLISECONDS(1));
@@ -402,7 +391,6 @@ static void wait_for_what_is_due(void *unused)
 
 static void come_to_be_due(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&due_before.holds))
         sched_yield();
     od_timer_start(due_before.timer);
@@ -446,7 +434,6 @@ static struct {
 
 static void note_how_many(void *unused)
 {
-    (void)unused;
     atomic_store(&anew.fired_before_the_job, atomic_load(&anew.fired));
 }
 
@@ -468,7 +455,6 @@ static void arm_anew(void *unused, od_timer *timer)
         od_timer_release(next);
     }
     od_timer_perform(timer);
-    (void)unused;
 }
 
 ON_ONE(timers_that_are_armed_anew_let_jobs_come_between)
@@ -500,7 +486,6 @@ static void many_call(void *raw, uint64_t missed)
 {
     slip *it = raw;
 
-    (void)missed;
     if (odi_clock_now() < it->due)
         atomic_fetch_add(&many_early, 1);
     if (atomic_fetch_add(&it->calls, 1) != 0)
@@ -510,7 +495,6 @@ static void many_call(void *raw, uint64_t missed)
 
 static void many_over(void *raw)
 {
-    (void)raw;
     atomic_fetch_add(&many_overs, 1);
 }
 

@@ -21,7 +21,6 @@ static uint64_t now, orders;
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&wheel, 0, sizeof wheel);
     memset(entries, 0, sizeof entries);
     now = orders = 0;

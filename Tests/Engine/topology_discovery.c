@@ -252,8 +252,6 @@ static odi_read_status read_everything(const odi_source *source, const char *pat
 {
     static const char all[] = "0-8191";
 
-    (void)source;
-    (void)path;
     *length = capacity < sizeof all - 1 ? capacity : sizeof all - 1;
     memcpy(buffer, all, *length);
     return ODI_READ_OK;
@@ -262,10 +260,6 @@ static odi_read_status read_everything(const odi_source *source, const char *pat
 static odi_read_status list_nothing(const odi_source *source, const char *path,
                                     odi_source_visit visit, void *context)
 {
-    (void)source;
-    (void)path;
-    (void)visit;
-    (void)context;
     return ODI_READ_FAILED;
 }
 

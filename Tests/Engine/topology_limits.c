@@ -257,7 +257,6 @@ static odi_read_status read_garbage(const odi_source *source, const char *path, 
     const char *pattern = source->context;
     size_t period = strlen(pattern);
 
-    (void)path;
     *length = capacity < WHOLE ? capacity : WHOLE;
     for (size_t i = 0; i < *length; i++)
         buffer[i] = pattern[i % period];
@@ -288,16 +287,12 @@ TEST(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows)
 static odi_read_status read_nothing(const odi_source *source, const char *path, char *buffer,
                                     size_t capacity, size_t *length)
 {
-    (void)path;
-    (void)buffer;
-    (void)capacity;
     *length = 0;
     return *(const odi_read_status *)source->context;
 }
 
 static odi_read_status five_cpus(const odi_source *source, odi_cpu_mask *mask)
 {
-    (void)source;
     odi_cpu_mask_clear(mask);
     for (int i = 0; i < 5; i++)
         odi_cpu_mask_add(mask, 100 * i);
@@ -326,7 +321,6 @@ static odi_read_status many_cpus(const odi_source *source, odi_cpu_mask *mask)
 
 static odi_read_status no_cpus(const odi_source *source, odi_cpu_mask *mask)
 {
-    (void)source;
     odi_cpu_mask_clear(mask);
     return ODI_READ_FAILED;
 }

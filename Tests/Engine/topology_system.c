@@ -104,7 +104,6 @@ static void *narrow_one_thread(void *argument)
     odi_cpu_mask before, one, after, process;
     int cpu, node;
 
-    (void)argument;
     assert_int_equal(odi_affinity_get(ODI_AFFINITY_CALLER, &before), 0);
     odi_cpu_mask_clear(&one);
     odi_cpu_mask_add(&one, odi_cpu_mask_next(&before, 0));

@@ -53,7 +53,6 @@ static int blocked_in(od_pool *pool)
 
 static void hold_and_wait(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&scene.mutex);
     atomic_store(&scene.holds, 1);
     (void)od_group_wait(scene.group, INT64_MAX);
@@ -63,7 +62,6 @@ static void hold_and_wait(void *unused)
 
 static void hold(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&scene.mutex);
     pthread_mutex_unlock(&scene.mutex);
     atomic_fetch_add(&scene.ended, 1);
@@ -130,13 +128,11 @@ TEST(more_serial_queues_wait_than_there_are_threads)
 
 static void note_nested(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&scene.nested, 1);
 }
 
 static void wait_briefly(void *unused)
 {
-    (void)unused;
     od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, note_nested, NULL);
     bool empty = od_group_wait(scene.group, 50 * ODI_MILLISECOND);
     atomic_store(&scene.holds, empty ? -1 : 1 + atomic_load(&scene.nested));
@@ -196,7 +192,6 @@ TEST(groups_that_wait_for_groups_are_shared_by_workers_without_spares)
 
 static void flood_then_wait(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 100; i++) /* strangers, more than a thief can reach at once */
         od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
     for (int i = 0; i < 3; i++)
@@ -218,7 +213,6 @@ TEST(what_is_waited_for_is_taken_from_behind_strangers)
 
 static void drain_and_wait(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++)
         od_queue_async(scene.other, NULL, OD_QUEUE_BAND, crowd_visit, &scene.inside);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
@@ -239,13 +233,11 @@ TEST(who_waits_for_a_serial_queue_runs_it_and_nothing_else)
 
 static void submit_behind(void *unused)
 {
-    (void)unused;
     od_queue_async(scene.other, NULL, OD_QUEUE_BAND, hold, NULL);
 }
 
 static void drain_while_holding(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&scene.mutex);
     od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
     od_queue_notify(scene.other, submit_behind, NULL);
@@ -324,7 +316,6 @@ static void look_around(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     atomic_fetch_add(&scene.nested, od_queue_is_current(scene.queue));
     atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
     od_queue_sync_begin(scene.queue, &scope); /* of width two: there is another place */
@@ -335,7 +326,6 @@ static void look_around(void *unused)
 
 static void wait_and_look_around(void *unused)
 {
-    (void)unused;
     od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, look_around, NULL);
     (void)od_group_wait(scene.group, INT64_MAX);
     atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
@@ -357,7 +347,6 @@ TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue)
 
 static void count_itself(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&scene.ended, 1);
 }
 
@@ -365,7 +354,6 @@ static od_queue *full; /* of width two, where what does not fit runs on its subm
 
 static void look_outwards(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&scene.nested, od_queue_of_thread(0) != full);
     atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.queue));
     atomic_fetch_add(&scene.nested, !od_queue_is_current(scene.other));
@@ -376,7 +364,6 @@ static void fill_up_and_look_outwards(void *unused)
 {
     od_scope of_full, within;
 
-    (void)unused;
     od_queue_sync_begin(full, &of_full);
     od_queue_sync_begin(scene.queue, &within);
     od_queue_suspend(full);
@@ -391,7 +378,6 @@ static void fill_up_and_look_outwards(void *unused)
 
 static void wait_for_one_that_fills_up(void *unused)
 {
-    (void)unused;
     od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, fill_up_and_look_outwards, NULL);
     (void)od_group_wait(scene.group, INT64_MAX);
 }
@@ -419,7 +405,6 @@ static void report_itself(void *unused)
 {
     od_worker_report report;
 
-    (void)unused;
     assert_int_equal(od_pool_report_workers(scene.pool, &report, 1), 1);
     atomic_fetch_add(&scene.nested, strcmp(report.queue, "of the awaited") != 0);
 }
@@ -428,7 +413,6 @@ static void wait_and_report(void *unused)
 {
     od_worker_report report;
 
-    (void)unused;
     od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, report_itself, NULL);
     (void)od_group_wait(scene.group, INT64_MAX);
     (void)od_pool_report_workers(scene.pool, &report, 1);
@@ -458,14 +442,12 @@ TEST(reports_name_what_runs_and_not_what_waits_below)
 
 static void count_both(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&scene.nested, od_queue_running(scene.queue) != 1);
     atomic_fetch_add(&scene.nested, od_queue_running(scene.other) != 1);
 }
 
 static void wait_and_count(void *unused)
 {
-    (void)unused;
     od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, count_both, NULL);
     (void)od_group_wait(scene.group, INT64_MAX);
     atomic_fetch_add(&scene.nested, od_queue_running(scene.other) != 0);
@@ -515,7 +497,6 @@ static void expect_the_hand_to_be_held(void *unused)
 {
     int held = 0;
 
-    (void)unused;
     for (int each = 0; each < odi_queue_drain_batches(scene.queue); each++)
         held += scene.queue->batches[each].owner != NULL;
     child_expects(held == 1);
@@ -523,14 +504,12 @@ static void expect_the_hand_to_be_held(void *unused)
 
 static void fork_and_look(void *unused)
 {
-    (void)unused;
     outcome it = in_a_child(expect_the_hand_to_be_held, NULL, 60);
     atomic_store(&scene.nested, it.status);
 }
 
 static void wait_for_one_that_forks(void *unused)
 {
-    (void)unused;
     od_queue_async(scene.other, scene.group, OD_QUEUE_BAND, fork_and_look, NULL);
     (void)od_group_wait(scene.group, INT64_MAX);
 }
@@ -557,7 +536,6 @@ static pid_t forked;
 
 static void fork_here(void *unused)
 {
-    (void)unused;
     forked = fork();
 }
 
@@ -597,7 +575,6 @@ static void leave_a_stranger_and_sync(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &door);
     atomic_store(&scene.holds, 1);
     od_queue_sync_begin(scene.queue, &scope);
@@ -634,14 +611,12 @@ static atomic_int branch_over;
 
 static void long_branch(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&scene.holds, 1);
     compute_until(&branch_over);
 }
 
 static void fork_and_join(void *unused)
 {
-    (void)unused;
     od_fork_slot *slot = od_fork(long_branch, NULL);
     while (atomic_load(&scene.holds) == 0)
         odi_thread_yield(); /* until it is stolen */
@@ -676,7 +651,6 @@ static void note_the_description(od_pool *pool, char *text, size_t size)
 
 static void stand_still(void *unused)
 {
-    (void)unused;
     describe = odi_describe_waits_above;
     odi_describe_waits_above = note_the_description;
     begin(lone_worker());
@@ -765,7 +739,6 @@ TEST_WITH(a_submission_is_no_call_where_a_further_thread_cannot_be_had, NULL, th
 
 static void wait_for_the_group(void *unused)
 {
-    (void)unused;
     atomic_store(&scene.holds, 1);
     (void)od_group_wait(scene.group, INT64_MAX);
     atomic_fetch_add(&scene.ended, 1);
@@ -773,7 +746,6 @@ static void wait_for_the_group(void *unused)
 
 static void leave_the_group(void *unused)
 {
-    (void)unused;
     od_group_leave(scene.group);
 }
 

@@ -28,7 +28,6 @@ static void note(void *raw)
 
 static int set_up(void **state)
 {
-    (void)state;
     atomic_store(&journal.length, 0);
     return 0;
 }
@@ -153,7 +152,6 @@ static uint32_t watched_bands;
 
 static void flood_job(void *unused)
 {
-    (void)unused;
     flood.jobs++;
     for (int band = 0; band < ODI_BANDS; band++) {
         if (watched_bands & (1u << band) && !watched.out[band])
@@ -228,7 +226,6 @@ static struct {
 
 static void stealable(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&theft.ran, 1);
     if (!pthread_equal(theft.victim, pthread_self()))
         atomic_fetch_add(&theft.on_others, 1);
@@ -383,7 +380,6 @@ static atomic_bool compute_on;
 
 static void compute(void *unused)
 {
-    (void)unused;
     while (atomic_load(&compute_on))
         odi_spin_pause();
 }

@@ -592,7 +592,6 @@ static void brief_job(void *unused)
 {
     int64_t until = odi_clock_after(50 * ODI_MICROSECOND);
 
-    (void)unused;
     while (odi_clock_now() < until)
         odi_spin_pause();
 }
@@ -653,7 +652,6 @@ static void submit_on_the_way(void *unused)
 {
     int number = 0;
 
-    (void)unused;
     trip.stayed = true;
     for (int i = built.compute_nodes - 1; i >= 0; i--) {
         trip.stayed = stay_on(built.home_nodes[i]) && trip.stayed;

@@ -113,7 +113,6 @@ static void *arena_take(size_t bytes, int node)
 {
     cell *it = NULL;
 
-    (void)node;
     child_expects(bytes <= sizeof it->ring);
     pthread_mutex_lock(&arena.lock);
     if (arena.taken < arena.given_back && is_ripe(arena.unused[arena.taken % CELLS]))

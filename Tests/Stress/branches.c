@@ -110,7 +110,6 @@ static void *disturb(void *unused)
 {
     prng random = prng_for(stress_seed, 1000);
 
-    (void)unused;
     while (!atomic_load(&world.over)) {
         child_expects(od_pool_set_workers(world.pool, 1 + (int)prng_below(&random, 6)) == OD_OK);
         for (int i = 0; i < 20; i++)
@@ -150,19 +149,16 @@ static void grow(uint32_t branches, bool blocks, bool disturbed)
 
 static void grow_trees(void *unused)
 {
-    (void)unused;
     grow(stress_count(4000000, 500000), false, false);
 }
 
 static void grow_trees_disturbed(void *unused)
 {
-    (void)unused;
     grow(stress_count(3000000, 300000), true, true);
 }
 
 static void grow_trees_without_membarrier(void *unused)
 {
-    (void)unused;
     odi_membarrier_refused = true;
     grow(stress_count(1500000, 200000), true, true);
 }

@@ -151,7 +151,6 @@ static void *submitter(void *unused)
 {
     prng *random = mine();
 
-    (void)unused;
     while (submit(prng_below(random, DEEPEST + 1))) {
         uint32_t waiting = atomic_load(&world.ledger.issued) -
                            (uint32_t)atomic_load(&world.ledger.ran);
@@ -175,7 +174,6 @@ static void *resize(void *unused)
 {
     prng *random = mine();
 
-    (void)unused;
     while (!atomic_load(&world.over)) {
         od_pool_set_workers(world.pool, 1 + (int)prng_below(random, 8));
         pause_a_little(random);
@@ -187,7 +185,6 @@ static void *suspend(void *unused)
 {
     prng *random = mine();
 
-    (void)unused;
     while (!atomic_load(&world.over)) {
         od_queue *queue = world.queues[prng_below(random, QUEUES)];
 
@@ -203,7 +200,6 @@ static void *widen(void *unused)
 {
     prng *random = mine();
 
-    (void)unused;
     while (!atomic_load(&world.over)) {
         od_queue_set_width(world.queues[prng_below(random, QUEUES)],
                            (int32_t)prng_below(random, 4));
@@ -216,7 +212,6 @@ static void *cancel(void *unused)
 {
     prng *random = mine();
 
-    (void)unused;
     while (!atomic_load(&world.over)) {
         atomic_fetch_add(&world.cancelled,
                          od_queue_cancel_all(world.queues[prng_below(random, QUEUES)]));
@@ -264,14 +259,12 @@ static void *move(void *raw)
 
 static void ignore(int signal)
 {
-    (void)signal;
 }
 
 static void *storm(void *unused)
 {
     prng *random = mine();
 
-    (void)unused;
     while (!atomic_load(&world.over)) {
         if (prng_one_in(random, 4))
             syscall(SYS_tgkill, getpid(), some_thread(random), SIGUSR1);

@@ -115,7 +115,6 @@ static void fork_often(void *unused)
     static const int32_t widths[ALL_QUEUES] = {OD_UNLIMITED, 1, 2, OD_UNLIMITED};
     pthread_t threads[LOADERS];
 
-    (void)unused;
     ledger_open(&world.ledger, 1u << 27);
     world.pool = pool_of(2);
     for (int i = 0; i < ALL_QUEUES; i++)

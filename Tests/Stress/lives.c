@@ -20,7 +20,6 @@ static void job(void *raw)
 
 static void notified(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&world.notified, 1);
 }
 
@@ -126,13 +125,11 @@ static void run(bool cancels)
 
 static void live_without_cancels(void *unused)
 {
-    (void)unused;
     run(false);
 }
 
 static void live_with_cancels(void *unused)
 {
-    (void)unused;
     run(true);
 }
 
@@ -166,7 +163,6 @@ static void *go_back_and_forth(void *raw)
 
 static void round_trips(void *unused)
 {
-    (void)unused;
     for (int workers = 1; workers <= 3; workers++) {
         od_pool *pool = pool_of(workers);
         od_queue *queues[2] = {od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open"),

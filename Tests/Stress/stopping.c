@@ -117,7 +117,6 @@ static void stop_many(void *unused)
 {
     prng random = prng_for(stress_seed, 0);
 
-    (void)unused;
     for (uint32_t round = stress_count(300, 100); round > 0; round--)
         stop_once(&random);
 }
@@ -135,7 +134,6 @@ static void stop_with_a_stuck_job(void *unused)
 {
     prng random = prng_for(stress_seed, 7);
 
-    (void)unused;
     for (uint32_t round = stress_count(200, 60); round > 0; round--) {
         od_pool_options options = options_for(1 + (int)prng_below(&random, 3));
         atomic_ullong ran = 0;

@@ -211,7 +211,6 @@ static bool live_briefly(void)
 
 static void note(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&world.notified, 1);
 }
 

@@ -51,7 +51,6 @@ static void call(void *raw, uint64_t missed)
     slip *it = raw;
     bool was_cancelled = atomic_load(&it->cancelled);
 
-    (void)missed;
     atomic_fetch_add(&late_calls, was_cancelled);
     atomic_fetch_add(&early, odi_clock_now() < it->due);
     atomic_fetch_add(&calls_after_end, atomic_load(&it->overs) > 0);

@@ -27,7 +27,6 @@ static inline void note(void *letter)
 
 static inline int hold_the_worker(void **state)
 {
-    (void)state;
     memset(&scene, 0, sizeof scene);
     scene.pool = lone_worker();
     od_pool_submit(scene.pool, OD_BAND_USER_INTERACTIVE, gate_job, &scene.door);
@@ -36,7 +35,6 @@ static inline int hold_the_worker(void **state)
 
 static inline int free_the_pool(void **state)
 {
-    (void)state;
     return od_pool_free(scene.pool) == OD_OK ? 0 : -1;
 }
 

@@ -67,7 +67,6 @@ void *mmap(void *where, size_t size, int protection, int flags, int file, off_t 
 
 static int memory_again(void **state)
 {
-    (void)state;
     atomic_store(&grants, -1);
     atomic_store(&of_every_kind, false);
     return 0;

@@ -130,7 +130,6 @@ static inline void count_job(void *counter)
 
 static inline void no_job(void *unused)
 {
-    (void)unused;
 }
 
 #endif

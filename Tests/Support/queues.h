@@ -18,7 +18,6 @@ enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
 static inline int set_up(void **state)
 {
-    (void)state;
     pool = pool_of(3);
     return 0;
 }
@@ -28,7 +27,6 @@ static inline int tear_down(void **state)
 {
     od_stop_report report = {0};
 
-    (void)state;
     od_pool_stop(pool, HANG_NS, &report);
     if (report.stuck > 0) {
         fprintf(stderr, "the test that ends here left %llu jobs that do not end\n",

@@ -18,14 +18,12 @@ static odi_injector injector;
 
 static int set_up(void **state)
 {
-    (void)state;
     odi_reader_join();
     return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     odi_reclaim_drain();
     odi_injector_free(&injector);
     odi_reader_leave();

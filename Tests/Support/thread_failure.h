@@ -43,7 +43,6 @@ static inline int no_thread(void)
 /* A teardown. */
 static inline int threads_again(void **state)
 {
-    (void)state;
     atomic_store(&before_thread, NULL);
     return 0;
 }

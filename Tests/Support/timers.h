@@ -20,19 +20,16 @@ static inline int set_up_of(int workers)
 
 static inline int one_worker(void **state)
 {
-    (void)state;
     return set_up_of(1);
 }
 
 static inline int two_workers(void **state)
 {
-    (void)state;
     return set_up_of(2);
 }
 
 static inline int tear_down(void **state)
 {
-    (void)state;
     od_queue_release(queue);
     return od_pool_free(pool) != OD_OK;
 }

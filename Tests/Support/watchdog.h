@@ -11,7 +11,6 @@ static char watchdog_sentence[512];
 
 static inline void watchdog_bites(int signal)
 {
-    (void)signal;
     ssize_t written = write(STDOUT_FILENO, watchdog_sentence, strlen(watchdog_sentence));
     (void)written;
     abort(); /* with a core, so that a debugger shows where everybody is */

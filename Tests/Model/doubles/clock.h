@@ -20,5 +20,4 @@ int64_t odi_clock_after(int64_t delay_ns)
 
 void odi_clock_sleep(int64_t ns)
 {
-    (void)ns;
 }

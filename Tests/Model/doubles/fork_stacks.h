@@ -10,25 +10,20 @@ enum { SLOTS = 6 };
 
 void *odi_pages_reserve_guarded(size_t bytes)
 {
-    (void)bytes;
     return model_calloc(SLOTS, sizeof(od_fork_slot));
 }
 
 void odi_pages_free_reserved(void *pages, size_t bytes)
 {
-    (void)bytes;
     model_free(pages);
 }
 
 void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
 {
-    (void)lies_there;
-    (void)sentence;
 }
 
 void odi_trap(const char *format, ...)
 {
-    (void)format;
     model_fail("the engine found a broken promise");
 }
 
@@ -39,7 +34,6 @@ void odi_thread_yield(void)
 
 void odi_thread_give_way(int round)
 {
-    (void)round;
     odi_spin_pause();
 }
 
@@ -62,14 +56,11 @@ void *od_fork_root_work(void)
 
 od_fork_slot *od_fork_first(uint64_t code, void *context)
 {
-    (void)code;
-    (void)context;
     model_fail("a scenario forked where it has no stack of forks");
 }
 
 od_fork_slot *od_fork_first_numbered(uint64_t code, void *context, uint32_t number)
 {
-    (void)number;
     return od_fork_first(code, context);
 }
 

@@ -7,7 +7,6 @@
 odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
                                    int64_t deadline_ns, uint32_t name)
 {
-    (void)deadline_ns;
     return model_futex_wait(word, expected, name) ? ODI_FUTEX_WOKEN : ODI_FUTEX_CHANGED;
 }
 

@@ -15,37 +15,26 @@
 
 odi_place odi_plan_place(const odi_plan *plan, int worker)
 {
-    (void)plan;
-    (void)worker;
     return (odi_place){0};
 }
 
 int odi_affinity_here(int *cpu, int *node)
 {
-    (void)cpu;
-    (void)node;
     return -1;
 }
 
 bool odi_plan_mask(const odi_plan *plan, int worker, odi_cpu_mask *mask)
 {
-    (void)plan;
-    (void)worker;
-    (void)mask;
     return false;
 }
 
 int odi_affinity_set(const odi_cpu_mask *mask)
 {
-    (void)mask;
     return 0;
 }
 
 int odi_numa_move(void *memory, size_t bytes, int node)
 {
-    (void)memory;
-    (void)bytes;
-    (void)node;
     return 0;
 }
 
@@ -56,5 +45,4 @@ _Noreturn void odi_trap(const char *format, ...)
 
 void odi_warn(const char *format, ...)
 {
-    (void)format;
 }

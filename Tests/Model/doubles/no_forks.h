@@ -8,8 +8,6 @@ _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")))
 
 od_fork_slot *od_fork_first(uint64_t code, void *context)
 {
-    (void)code;
-    (void)context;
     model_fail("a scenario without forks forked");
 }
 
@@ -20,50 +18,38 @@ void od_fork_asked(void)
 
 bool odi_forks_make(odi_forks *forks, odi_team *team, odi_worker *worker, size_t stack_bytes)
 {
-    (void)forks;
-    (void)team;
-    (void)worker;
-    (void)stack_bytes;
     return false;
 }
 
 void odi_forks_free(odi_forks *forks)
 {
-    (void)forks;
 }
 
 void odi_externals_free(odi_team *team)
 {
-    (void)team;
 }
 
 void odi_externals_forked(odi_team *team)
 {
-    (void)team;
 }
 
 void odi_forks_lose(odi_forks *forks)
 {
-    (void)forks;
     model_fail("a scenario without forks lost one");
 }
 
 void odi_external_block(odi_forks *external)
 {
-    (void)external;
     model_fail("a scenario without forks has a guest");
 }
 
 void odi_external_unblock(odi_forks *external)
 {
-    (void)external;
     model_fail("a scenario without forks has a guest");
 }
 
 bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
 {
-    (void)worker;
-    (void)job;
     return false;
 }
 
@@ -71,14 +57,12 @@ static _Thread_local bool no_forks_wanted;
 
 void odi_worker_want_forks(odi_worker *worker)
 {
-    (void)worker;
     no_forks_wanted = true;
 }
 
 /* The last look for forks says nothing, unless they were asked for before. */
 bool odi_worker_could_steal_fork(odi_worker *worker)
 {
-    (void)worker;
     model_check(no_forks_wanted);
     no_forks_wanted = false;
     return false;
@@ -86,12 +70,10 @@ bool odi_worker_could_steal_fork(odi_worker *worker)
 
 bool odi_team_holds_forks(odi_team *team)
 {
-    (void)team;
     return false;
 }
 
 bool odi_team_wants_fork_thieves(odi_team *team)
 {
-    (void)team;
     return false;
 }

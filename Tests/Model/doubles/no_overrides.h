@@ -3,5 +3,4 @@
 
 void odi_overrides_forget(odi_team *team)
 {
-    (void)team;
 }

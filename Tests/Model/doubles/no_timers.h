@@ -3,51 +3,40 @@
 
 bool odi_timer_queue_init(odi_timer_queue *timers, int wheels)
 {
-    (void)timers;
-    (void)wheels;
     return true;
 }
 
 void odi_timer_queue_free(odi_timer_queue *timers)
 {
-    (void)timers;
 }
 
 void odi_timer_queue_forked(odi_timer_queue *timers)
 {
-    (void)timers;
 }
 
 void odi_timer_queue_close(odi_timer_queue *timers)
 {
-    (void)timers;
 }
 
 bool odi_team_is_due(odi_team *team)
 {
-    (void)team;
     return false;
 }
 
 void odi_team_watch_timers(odi_team *team, odi_site *site)
 {
-    (void)team;
-    (void)site;
 }
 
 void odi_team_mind_timers(odi_team *team)
 {
-    (void)team;
 }
 
 void odi_worker_fire_due(odi_worker *worker)
 {
-    (void)worker;
 }
 
 void odi_worker_pass_time(odi_worker *worker)
 {
-    (void)worker;
 }
 
 void odi_worker_sleep(odi_worker *worker, uint32_t epoch)

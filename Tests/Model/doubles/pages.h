@@ -5,13 +5,11 @@
 
 void *odi_pages_new(size_t bytes, int node)
 {
-    (void)node;
     return model_calloc(1, bytes);
 }
 
 void odi_pages_free(void *pages, size_t bytes)
 {
-    (void)bytes;
     model_free(pages);
 }
 

@@ -9,6 +9,5 @@ enum { MODEL_RECORDS = 8 };
 
 void *odi_pages_reserve(size_t bytes)
 {
-    (void)bytes;
     return model_calloc(MODEL_RECORDS, sizeof(odi_record));
 }

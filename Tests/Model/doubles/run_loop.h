@@ -11,24 +11,19 @@ _Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initi
 
 void odi_team_publish_slow(odi_team *whose, odi_site *where)
 {
-    (void)whose;
-    (void)where;
 }
 
 static void refresh(odi_team *whose)
 {
-    (void)whose;
 }
 
 bool odi_worker_end_run(odi_worker *worker)
 {
-    (void)worker;
     return true;
 }
 
 void odi_deque_shrink(odi_deque *deque)
 {
-    (void)deque;
 }
 
 /* What a search does not reach. */

@@ -87,15 +87,11 @@ static unsigned number_of(odi_entry entry)
 
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 {
-    (void)injector;
-    (void)start;
-    (void)node;
     return true;
 }
 
 void odi_injector_free(odi_injector *injector)
 {
-    (void)injector;
 }
 
 bool odi_injector_push(odi_injector *injector, odi_entry entry)
@@ -122,7 +118,6 @@ bool odi_injector_is_used_up(odi_injector *injector)
 
 bool odi_injector_push_node(odi_injector *injector, odi_entry entry, odi_entry_node *node)
 {
-    (void)node;
     return odi_injector_push(injector, entry);
 }
 
@@ -158,14 +153,11 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *found_here)
 
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *found_there)
 {
-    (void)worker;
-    (void)found_there;
     return false;
 }
 
 void odi_group_drained(odi_group *group)
 {
-    (void)group;
 }
 
 void odi_group_know(odi_group *group, odi_record *record)
@@ -175,7 +167,6 @@ void odi_group_know(odi_group *group, odi_record *record)
 
 void odi_pool_wake_monitor(od_pool *whose)
 {
-    (void)whose;
 }
 
 bool odi_thread_is_first(void)
@@ -185,12 +176,10 @@ bool odi_thread_is_first(void)
 
 static void refresh(odi_team *team)
 {
-    (void)team;
 }
 
 static void arm_monitor(odi_team *team)
 {
-    (void)team;
 }
 
 /* What every scenario of the pool begins with: `capacity` slots, none of them taken. */

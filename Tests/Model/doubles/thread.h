@@ -24,8 +24,6 @@ int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
 {
     uint32_t n = odi_add_relaxed(&threads_started, 1);
 
-    (void)stack_bytes;
-    (void)name;
     model_check(n < STARTED_THREADS);
     if (n >= threads_to_be_had)
         return EAGAIN;

@@ -12,7 +12,6 @@ void odi_thread_yield(void)
 
 void odi_thread_give_way(int round)
 {
-    (void)round;
     odi_spin_pause();
 }
 

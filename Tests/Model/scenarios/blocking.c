@@ -10,7 +10,6 @@ static odi_atomic(uint32_t) done;
 
 static void body(void *context)
 {
-    (void)context;
     ran[model_thread()]++;
     odi_store_release(&done, 1, none);
     odi_futex_wake(&done, 1);

@@ -21,39 +21,28 @@ _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")))
 
 bool odi_forks_make(odi_forks *forks, odi_team *in, odi_worker *worker, size_t stack_bytes)
 {
-    (void)forks;
-    (void)in;
-    (void)worker;
-    (void)stack_bytes;
     return unused_self != NULL;
 }
 
 void odi_forks_free(odi_forks *forks)
 {
-    (void)forks;
 }
 
 void odi_forks_lose(odi_forks *forks)
 {
-    (void)forks;
 }
 
 void odi_forks_drop(odi_forks *forks)
 {
-    (void)forks;
 }
 
 void *odi_pages_new(size_t bytes, int node)
 {
-    (void)bytes;
-    (void)node;
     return NULL;
 }
 
 void odi_pages_free(void *pages, size_t bytes)
 {
-    (void)pages;
-    (void)bytes;
 }
 
 int odi_thread_id(void)
@@ -73,7 +62,6 @@ odi_site *odi_team_nearest_site(odi_team *whose)
 
 bool odi_team_has_work(odi_team *whose)
 {
-    (void)whose;
     return odi_load_relaxed(&exposed) != 0;
 }
 
@@ -81,27 +69,22 @@ _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")))
 
 uint32_t odi_idle_sleepers(odi_idle *idle)
 {
-    (void)idle;
     return 0;
 }
 
 odi_signal odi_idle_signal(odi_idle *idle)
 {
-    (void)idle;
     return ODI_SIGNAL_NOBODY;
 }
 
 /* Nobody sleeps, and a worker may be started: a publisher comes here. */
 void odi_team_publish_slow(odi_team *whose, odi_site *near)
 {
-    (void)whose;
-    (void)near;
     odi_add_relaxed(&woken, 1);
 }
 
 static void arm(odi_team *whose)
 {
-    (void)whose;
 }
 
 /* ---- scenarios ---- */

@@ -409,7 +409,6 @@ MODEL_SCENARIO(forks_sleeping_join, prepare_taken, verify_1, sleep_until_done, r
  * the end. It takes back at most what it may. */
 static void forking_body(void *unused)
 {
-    (void)unused;
     ran[model_thread()][0]++;
     fork_branch(1);
     join_branch(1);

@@ -88,7 +88,6 @@ static void prepare(void)
 
 static void body(void *context)
 {
-    (void)context;
 }
 
 static void submits(void)

@@ -24,7 +24,6 @@ static bool seen;
 
 bool odi_team_has_work(odi_team *team)
 {
-    (void)team;
     return odi_load_relaxed(&work);
 }
 
@@ -44,13 +43,11 @@ static void see(odi_team *team)
 /* The monitor's: the submitter has its own below. */
 void odi_team_publish_slow(odi_team *team, odi_site *from)
 {
-    (void)from;
     see(team);
 }
 
 static void refresh(odi_team *team)
 {
-    (void)team;
 }
 
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
@@ -59,42 +56,35 @@ _Thread_local bool odi_woke_a_sleeper;
 
 odi_signal odi_idle_signal(odi_idle *idle)
 {
-    (void)idle;
     model_fail("nobody sleeps here");
 }
 
 void odi_team_counts_changed(odi_team *team)
 {
-    (void)team;
 }
 
 bool odi_team_is_due(odi_team *team)
 {
-    (void)team;
     return false;
 }
 
 int64_t odi_timer_queue_stand_by(odi_timer_queue *timers)
 {
-    (void)timers;
     return ODI_FOREVER;
 }
 
 int64_t odi_clock_cpu(int clock)
 {
-    (void)clock;
     return 0;
 }
 
 int odi_thread_sleeps(int id)
 {
-    (void)id;
     return -1;
 }
 
 void odi_idle_wake_all(odi_idle *idle)
 {
-    (void)idle;
 }
 
 void odi_reader_join(void)

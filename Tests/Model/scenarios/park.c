@@ -29,13 +29,11 @@ static bool has_work(void)
 
 bool odi_team_has_jobs(odi_team *whose)
 {
-    (void)whose;
     return has_work();
 }
 
 bool odi_team_seems_to_have_work(odi_team *whose)
 {
-    (void)whose;
     return has_work();
 }
 
@@ -43,7 +41,6 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 {
     uint32_t jobs = odi_load_relaxed(&waiting);
 
-    (void)worker;
     *job = (odi_entry){1, 0};
     while (jobs > 0)
         if (odi_cas_acquire(&waiting, &jobs, jobs - 1, none))
@@ -53,8 +50,6 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
 {
-    (void)worker;
-    (void)job;
     return false;
 }
 

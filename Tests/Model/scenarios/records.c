@@ -25,7 +25,6 @@ static int written;
 
 void odi_group_drained(odi_group *group)
 {
-    (void)group;
     model_check(false);
 }
 
@@ -39,8 +38,6 @@ static const odi_set set = {&watch, &record, odi_record_next_of_queue, ODI_COUNT
 
 static void drained(void *whose, odi_record *of)
 {
-    (void)whose;
-    (void)of;
     odi_watch_changed(&set);
 }
 
@@ -164,7 +161,6 @@ MODEL_SCENARIO(record_set_wakes_its_waiter, prepare_set, NULL, job_of_other, job
 /* One job, a waiter, and one who is to be notified. */
 static void notified(void *context)
 {
-    (void)context;
     model_check(results[0] == 1);
     written++;
 }
@@ -205,7 +201,6 @@ MODEL_SCENARIO(record_used_again, prepare_one, NULL, leave_and_enter, waits_for_
 
 static void notified_in_its_round(void *context)
 {
-    (void)context;
     model_check(!again);
     written++;
 }

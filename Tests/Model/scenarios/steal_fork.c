@@ -49,7 +49,6 @@ int64_t odi_clock_after(int64_t delay_ns)
 
 bool odi_team_has_jobs(odi_team *whose)
 {
-    (void)whose;
     return false;
 }
 
@@ -60,8 +59,6 @@ bool odi_team_seems_to_have_work(odi_team *whose)
 
 bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 {
-    (void)worker;
-    (void)job;
     return false;
 }
 
@@ -73,7 +70,6 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
 /* No external thread is here (externals.c has them). */
 int odi_externals_here(odi_team *whose)
 {
-    (void)whose;
     return 0;
 }
 
@@ -86,7 +82,6 @@ int odi_externals_excess(odi_team *whose, int externals)
 
 bool odi_externals_leave_room(odi_team *whose)
 {
-    (void)whose;
     return true;
 }
 

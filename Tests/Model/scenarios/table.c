@@ -59,49 +59,36 @@ static unsigned pushed;
 
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 {
-    (void)injector;
-    (void)start;
-    (void)node;
     return true;
 }
 
 size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
 {
-    (void)injector;
-    (void)entries;
-    (void)most;
     return 0;
 }
 
 bool odi_injector_has_claimable(odi_injector *injector)
 {
-    (void)injector;
     return false;
 }
 
 bool odi_injector_push(odi_injector *injector, odi_entry entry)
 {
-    (void)injector;
-    (void)entry;
     return false;
 }
 
 void odi_injector_free(odi_injector *injector)
 {
-    (void)injector;
 }
 
 bool odi_run_outside(odi_team *team, odi_entry job)
 {
-    (void)team;
-    (void)job;
     model_check(false);
     return false;
 }
 
 bool odi_worker_end_run(odi_worker *worker)
 {
-    (void)worker;
     return true;
 }
 

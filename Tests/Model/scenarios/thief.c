@@ -29,16 +29,11 @@ static unsigned pushed;
 
 size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
 {
-    (void)injector;
-    (void)entries;
-    (void)most;
     return 0;
 }
 
 void odi_team_publish_slow(odi_team *whose, odi_site *where)
 {
-    (void)whose;
-    (void)where;
 }
 
 static void make_worker(odi_worker *worker, int slot)

@@ -68,7 +68,6 @@ NEVER(odi_team_start_one)
 
 static void stand_by(odi_team *whose)
 {
-    (void)whose;
     odi_add_release(&monitor_word, 1, none);
     odi_futex_wake(&monitor_word, 1);
 }

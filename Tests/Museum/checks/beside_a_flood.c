@@ -10,7 +10,6 @@ enum { BEHIND = 20 };
 
 static void compute(void *unused)
 {
-    (void)unused;
     atomic_store(&computing, true);
     while (!atomic_load(&begin))
         sched_yield();
@@ -22,7 +21,6 @@ static void compute(void *unused)
 
 static void flood(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&flooded, 1);
     if (!atomic_load(&over))
         od_pool_submit(pool, OD_BAND_DEFAULT, flood, NULL);

@@ -13,7 +13,6 @@ static atomic_int looks;
 
 static void *late_worker(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&over)) {
         odi_group_drained(group);
         atomic_fetch_add(&looks, 1);

@@ -10,7 +10,6 @@ static atomic_int ran, nested;
 
 static void stranger(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&nested, inside);
     atomic_fetch_add(&ran, 1);
 }
@@ -19,7 +18,6 @@ static void wait_for_a_turn(void *unused)
 {
     od_scope scope;
 
-    (void)unused;
     inside = true;
     od_pool_submit(pool, OD_BAND_DEFAULT, stranger, NULL);
     od_queue_sync_begin(queue, &scope);
