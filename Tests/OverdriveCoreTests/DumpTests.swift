@@ -24,6 +24,16 @@ struct DumpTests {
         #expect(dump.description == "Scheduler \"quiet\": 0 workers, 0 closures waiting")
     }
 
+    @Test("counts a spare that waits on its bench apart from the workers")
+    func spare() {
+        let scheduler = makeScheduler(workers: 1, spares: 1, name: "one")
+        TaskQueue(scheduler: scheduler).async {}
+        #expect(eventually { scheduler.metrics.executed >= 1 })
+        let dump = scheduler.dump()
+        #expect(dump.description.hasPrefix("Scheduler \"one\": 1 worker and 1 spare, 0 closures waiting\n"), "\(dump)")
+        #expect(dump.workers.allSatisfy { $0.threadID > 0 || dump.description.contains("worker \($0.index) (its thread begins)") })
+    }
+
     @Test("says what each worker runs, for how long, and what waits where")
     func busy() throws {
         let scheduler = makeScheduler(workers: 2, name: "busy")

@@ -31,7 +31,7 @@ extension Scheduler {
 
             /// Its number in the scheduler, which its thread's name ends with.
             public let index: Int
-            /// The kernel's number of its thread.
+            /// The kernel's number of its thread; 0: that is just beginning.
             public let threadID: Int
             /// The kernel's number of its NUMA node.
             public let node: Int
@@ -169,7 +169,8 @@ extension Scheduler.Dump.Worker {
             case .runs(let queue, let time): "runs \"\(queue)\" for \(seconds(from: time, to: atMost ?? time))"
             case .blocks(let queue, let time): "waits in \"\(queue)\" for \(seconds(time))\(whom(among: others))"
             }
-        return "  worker \(index) (thread \(threadID)): \(doing)" + (waiting > 0 ? ", \(waiting) waiting" : "")
+        let thread = threadID == 0 ? "its thread begins" : "thread \(threadID)"
+        return "  worker \(index) (\(thread)): \(doing)" + (waiting > 0 ? ", \(waiting) waiting" : "")
     }
 
     /// What it waits for, and which workers run closures of the queue that this names.
@@ -212,8 +213,11 @@ extension Scheduler.Dump.Queue {
 extension Scheduler.Dump {
     /// The whole in lines, as above.
     public var description: String {
+        func counted(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         let queued = waiting + workers.reduce(0) { $0 + $1.waiting }
-        let head = "Scheduler \"\(name)\": \(workers.count) workers, \(queued) closures waiting"
+        let spares = workers.count { $0.activity == .spare }
+        let threads = counted(workers.count - spares, "worker") + (spares > 0 ? " and " + counted(spares, "spare") : "")
+        let head = "Scheduler \"\(name)\": \(threads), \(counted(queued, "closure")) waiting"
         var lines = [head] + workers.map { $0.line(among: workers) } + queues.map(\.line)
         if queueCount > queues.count { lines.append("  and \(queueCount - queues.count) more queues") }
         lines += waitChains.map { "  chain: \(path($0))" }
