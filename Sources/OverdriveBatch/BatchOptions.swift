@@ -7,7 +7,7 @@ public struct BatchOptions: Sendable {
     /// How long an attempt may take before it is asked to stop: its ``BatchAttempt/isCancelled`` turns true.
     public var timeLimit: Duration?
     /// How often an item that fails is tried, and how long is waited in between.
-    public var retry = RetryPolicy()
+    public var retry = BatchRetry()
     /// The directory of the journal; nil: nothing is kept, and a run that is killed starts over.
     public var journal: String?
     /// Which part of the job this process does.
@@ -32,7 +32,7 @@ public struct BatchOptions: Sendable {
 }
 
 /// How often an item that fails is tried.
-public struct RetryPolicy: Sendable, Equatable {
+public struct BatchRetry: Sendable, Equatable {
     /// All attempts, the first included: 1 or more. After the last one the item is put in quarantine.
     public var attempts: Int
     /// How long is waited before the second attempt.

@@ -107,7 +107,7 @@ final class BatchRun {
     ///
     /// - Returns: The items that have no attempt left.
     private static func blame(
-        _ writer: JournalWriter, _ retry: RetryPolicy, isolated: inout [Int]
+        _ writer: JournalWriter, _ retry: BatchRetry, isolated: inout [Int]
     ) -> [Int: (attempts: Int, error: [UInt8])] {
         var tries = writer.contents.tries
         var entries = EntryWriter()

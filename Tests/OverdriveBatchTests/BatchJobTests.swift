@@ -62,7 +62,7 @@ struct BatchJobTests {
             return [UInt8(index)]
         }
         var options = options(scratch)
-        options.retry = RetryPolicy(attempts: 3, delay: .milliseconds(1))
+        options.retry = BatchRetry(attempts: 3, delay: .milliseconds(1))
         var failures: [Int: BatchFailure] = [:]
         var count = 0
         let report = try job.run(options) { index, result in

@@ -95,6 +95,7 @@ struct DiagnosticTests {
             Diagnostic("func s20() { task.completionBlock = { work() } }", says: "write onCompletion { … }"),
             Diagnostic("func s21() { task.qualityOfService = .utility }", says: "renamed to 'qos'"),
             Diagnostic("func s22() { _ = TaskQueue(label: \"a\") }", says: "DispatchQueue(label:) was serial"),
+            Diagnostic("func s22b(_ own: Scheduler) { _ = TaskQueue(label: \"a\", scheduler: own) }", says: "write TaskQueue.concurrent(label:scheduler:)"),
             Diagnostic("func s23() { _ = TaskQueue(label: \"a\", maxConcurrentTaskCount: 4) }", says: "write TaskQueue.concurrent(label:"),
             Diagnostic("func s25() { queue.asyncAfter(wallDeadline: .now() + 10) { work() } }", says: "there is no wall clock for timers"),
             Diagnostic("func s26() { queue.setTarget(queue: .main) }", says: "renamed to 'setTarget(_:)'"),

@@ -83,7 +83,7 @@ guard words.count >= 2 else {
 }
 var options = BatchOptions()
 options.journal = words.removeFirst()
-options.retry = RetryPolicy(attempts: 2)
+options.retry = BatchRetry(attempts: 2)
 options.endsOnSignals = true
 let directory = words.removeFirst()
 mkdir(directory, 0o777)

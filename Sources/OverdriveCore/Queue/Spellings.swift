@@ -7,6 +7,13 @@ extension TaskQueue {
         fatalError("unavailable")
     }
 
+    @available(*, unavailable, message: "write TaskQueue.concurrent(label:scheduler:), or .serial(label:scheduler:) for one at a time")
+    public convenience init(
+        label: String, qos: QoS = .default, maxConcurrentTaskCount: Int = TaskQueue.unlimited, scheduler: Scheduler
+    ) {
+        fatalError("unavailable")
+    }
+
     @available(*, unavailable, message: "write TaskQueue.concurrent(label:) for .concurrent, TaskQueue.serial(label:) for one without, and initiallyInactive: true for .initiallyInactive")
     public convenience init(
         label: String, qos: QoS = .default, attributes: SpelledAttributes, target: TaskQueue? = nil

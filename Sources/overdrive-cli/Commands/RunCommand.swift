@@ -128,7 +128,7 @@ struct CommandBatch {
         items: () throws(BatchRefusal) -> [Bytes], isRepeatable: Bool, joblog: Bytes?
     ) throws -> ExitStatus {
         var options = try setup.options()
-        options.retry = RetryPolicy(attempts: attempts)
+        options.retry = BatchRetry(attempts: attempts)
         options.timeLimit = timeLimit.map { .seconds($0) }
         options.parallelism = jobs
         // A worker for each command: while it waits there is nothing else to do.
