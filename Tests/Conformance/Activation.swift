@@ -34,13 +34,6 @@ extension Conformance {
             #expect(queue.sync { 2 } == 2)
         }
 
-        @Test("that was never inactive may be activated", arguments: Surface.all, QueueKind.allCases)
-        func active(on surface: Surface, kind: QueueKind) {
-            let queue = surface.queue(kind)
-            queue.activate()
-            #expect(queue.sync { 1 } == 1)
-        }
-
         @Test("counts suspensions beside that", arguments: Surface.all, QueueKind.allCases)
         func suspended(on surface: Surface, kind: QueueKind) {
             let (queue, group) = (surface.inactive(kind), surface.group())
@@ -72,19 +65,6 @@ extension Conformance {
                 queue.activate()
             }
             #expect(queue.sync { isActive.count } == 1)
-        }
-
-        @Test("loses nothing while threads submit and activate at once", arguments: Surface.all, QueueKind.allCases)
-        func race(on surface: Surface, kind: QueueKind) {
-            for _ in 0..<20 {
-                let (queue, group, runs) = (surface.inactive(kind), surface.group(), Counter())
-                onThreads(3) { thread in
-                    for _ in 0..<20 { queue.async(group: group) { runs.add() } }
-                    if thread < 2 { queue.activate() }
-                }
-                group.wait()
-                #expect(runs.count == 60)
-            }
         }
 
         @Test("is not activated by a resume", arguments: Surface.all)

@@ -5,36 +5,31 @@ import Testing
 extension Conformance {
     @Suite("A barrier")
     struct Barriers {
-        @Test("waits for everything earlier", arguments: Surface.all)
-        func earlier(on surface: Surface) {
-            let (queue, log, gate, group) = (surface.concurrent(), Log<String>(), Gate(), surface.group())
+        @Test("waits for everything earlier and holds back everything later", arguments: Surface.all)
+        func between(on surface: Surface) {
+            let (queue, log, before, inside, group) = (
+                surface.concurrent(), Log<String>(), Gate(), Gate(), surface.group()
+            )
             for _ in 0..<2 {
                 queue.async(group: group) {
-                    gate.pass()
-                    log.note("read")
+                    before.pass()
+                    log.note("before")
                 }
             }
-            queue.asyncBarrier(group: group) { log.note("write") }
-            linger(milliseconds: 5)
-            #expect(log.all == [])
-            gate.open()
-            group.wait()
-            #expect(log.all == ["read", "read", "write"])
-        }
-
-        @Test("holds back everything later", arguments: Surface.all)
-        func later(on surface: Surface) {
-            let (queue, log, gate, group) = (surface.concurrent(), Log<String>(), Gate(), surface.group())
             queue.asyncBarrier(group: group) {
-                gate.pass()
-                log.note("write")
+                inside.pass()
+                log.note("barrier")
             }
-            for _ in 0..<3 { queue.async(group: group) { log.note("read") } }
+            for _ in 0..<3 { queue.async(group: group) { log.note("after") } }
             linger(milliseconds: 5)
             #expect(log.all == [])
-            gate.open()
+            before.open()
+            #expect(eventually { log.all.count == 2 })
+            linger(milliseconds: 5)
+            #expect(log.all == ["before", "before"])
+            inside.open()
             group.wait()
-            #expect(log.all == ["write", "read", "read", "read"])
+            #expect(log.all == ["before", "before", "barrier", "after", "after", "after"])
         }
 
         @Test("runs alone", arguments: Surface.all)
@@ -96,22 +91,6 @@ extension Conformance {
             #expect(met.count == 4)
         }
 
-        @Test("comes after another one that was submitted before", arguments: Surface.all)
-        func order(on surface: Surface) {
-            let (queue, group, log) = (surface.concurrent(), surface.group(), Log<Int>())
-            for number in 0..<50 { queue.asyncBarrier(group: group) { log.note(number) } }
-            group.wait()
-            #expect(log.all == Array(0..<50))
-        }
-
-        @Test("on an idle queue runs at once", arguments: Surface.all)
-        func idle(on surface: Surface) {
-            let (queue, done) = (surface.concurrent(), Gate())
-            queue.asyncBarrier { done.open() }
-            #expect(done.pass())
-            #expect(queue.syncBarrier { 3 } == 3)
-        }
-
         @Test("may be submitted by the queue's own closures", arguments: Surface.all)
         func fromInside(on surface: Surface) {
             let (queue, group, log) = (surface.concurrent(), surface.group(), Log<String>())
@@ -135,18 +114,6 @@ extension Conformance {
             }
             queue.syncBarrier { log.note(30) }
             #expect(log.all == Array(0...30))
-        }
-
-        @Test("waits for a suspended queue's resume", arguments: Surface.all)
-        func suspended(on surface: Surface) {
-            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
-            queue.suspend()
-            queue.asyncBarrier(group: group) { runs.add() }
-            #expect(!group.wait(milliseconds: 5))
-            #expect(runs.count == 0)
-            queue.resume()
-            group.wait()
-            #expect(runs.count == 1)
         }
 
         @Test("goes on to its end when the queue is suspended meanwhile", arguments: Surface.all)
@@ -192,15 +159,6 @@ extension Conformance {
             #expect(others == 0)
             #expect(throws: Trouble.self) { try queue.syncBarrier { throw Trouble() } }
             #expect(queue.sync { 1 } == 1)
-        }
-
-        @Test("of sync excludes those of other threads", arguments: Surface.all)
-        func syncsOfThreads(on surface: Surface) {
-            let (queue, total) = (surface.concurrent(), Plain(0))
-            onThreads(4) { _ in
-                for _ in 0..<200 { queue.syncBarrier { total.value += 1 } }
-            }
-            #expect(total.value == 800)
         }
 
         @Test("of sync holds back plain syncs", arguments: Surface.all)
@@ -262,31 +220,6 @@ extension Conformance {
             queue.resume()
             group.wait()
             #expect(runs.count == 2)
-        }
-
-        @Test("sees what the earlier ones wrote, and they do not see what it writes", arguments: Surface.all)
-        func visibility(on surface: Surface) {
-            let (queue, values, sum) = (surface.concurrent(), (0..<50).map { _ in Plain(0) }, Plain(0))
-            for (index, value) in values.enumerated() { queue.async { value.value = index } }
-            queue.asyncBarrier { sum.value = values.map(\.value).reduce(0, +) }
-            #expect(queue.syncBarrier { sum.value } == 1225)
-        }
-
-        @Test("is lost in no race of many who read and write", arguments: Surface.all)
-        func storm(on surface: Surface) {
-            let (queue, group, writes, reads) = (surface.concurrent(), surface.group(), Plain(0), Counter())
-            onThreads(4) { _ in
-                for round in 0..<200 {
-                    if round.isMultiple(of: 4) {
-                        queue.asyncBarrier(group: group) { writes.value += 1 }
-                    } else {
-                        queue.async(group: group) { reads.add() }
-                    }
-                }
-            }
-            group.wait()
-            #expect(queue.syncBarrier { writes.value } == 200)
-            #expect(reads.count == 600)
         }
 
         @Test("of sync from one of the queue's own closures", arguments: Surface.all)
@@ -354,24 +287,7 @@ extension Conformance {
             #expect(eventually { runs.count == 1 })
         }
 
-        @Test("is taken back by cancelAll", arguments: Surface.all)
-        func cancelled(on surface: Surface) {
-            let (queue, runs, gate, started) = (surface.operations(), Counter(), Gate(), Gate())
-            queue.add {
-                started.open()
-                gate.pass()
-            }
-            queue.addBarrier { runs.add() }
-            queue.add { runs.add() }
-            started.pass()
-            queue.cancelAll()
-            gate.open()
-            queue.waitUntilAllAreFinished()
-            linger(milliseconds: 5)
-            #expect(runs.count == 0)
-        }
-
-        @Test("may be followed by closures that are submitted after cancelAll", arguments: Surface.all)
+        @Test("is taken back by cancelAll with what is behind it, and what is submitted afterwards runs", arguments: Surface.all)
         func afterCancel(on surface: Surface) {
             let (queue, log, gate, started) = (surface.operations(), Log<String>(), Gate(), Gate())
             queue.add {
@@ -379,6 +295,7 @@ extension Conformance {
                 gate.pass()
             }
             queue.addBarrier { log.note("barrier") }
+            queue.add { log.note("behind it") }
             started.pass()
             queue.cancelAll()
             queue.add { log.note("late") }

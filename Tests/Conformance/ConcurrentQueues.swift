@@ -35,21 +35,6 @@ extension Conformance {
             blocked.wait()
         }
 
-        @Test("lets the second finish before the first", arguments: Surface.all)
-        func finishingOrder(on surface: Surface) {
-            let (queue, gate, group, log) = (surface.concurrent(), Gate(), surface.group(), Log<Int>())
-            queue.async(group: group) {
-                gate.pass()
-                log.note(1)
-            }
-            queue.async(group: group) {
-                log.note(2)
-                gate.open()
-            }
-            group.wait()
-            #expect(log.all == [2, 1])
-        }
-
         @Test("takes closures from inside closures", arguments: Surface.all)
         func tree(on surface: Surface) {
             let (queue, group, leaves) = (surface.concurrent(), surface.group(), Counter())
@@ -66,16 +51,6 @@ extension Conformance {
             grow(9)
             group.wait()
             #expect(leaves.count == 512)
-        }
-
-        @Test("takes closures from many threads", arguments: Surface.all)
-        func manyThreads(on surface: Surface) {
-            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
-            onThreads(6) { _ in
-                for _ in 0..<300 { queue.async(group: group) { runs.add() } }
-            }
-            group.wait()
-            #expect(runs.count == 1800)
         }
 
         @Test("does not run a closure inside async", arguments: Surface.all)
@@ -101,17 +76,6 @@ extension Conformance {
             #expect(runs.count == 100)
         }
 
-        @Test("shows who waited what its closures wrote", arguments: Surface.all)
-        func results(on surface: Surface) {
-            let (queue, group) = (surface.concurrent(), surface.group())
-            let squares = (0..<500).map { _ in Plain(0) }
-            for (index, square) in squares.enumerated() {
-                queue.async(group: group) { square.value = index * index }
-            }
-            group.wait()
-            #expect(squares.map(\.value) == (0..<500).map { $0 * $0 })
-        }
-
         @Test("that everybody shares runs closures in every band", arguments: Surface.all, QoS.allCases)
         func globals(on surface: Surface, qos: QoS) {
             let (queue, group, runs) = (surface.global(qos), surface.group(), Counter())
@@ -134,20 +98,6 @@ extension Conformance {
                 surface.global().label
                     == surface.expects(
                         .labels, theirs: "com.apple.root.default-qos", ours: "global-default"))
-        }
-
-        @Test("hands closures from one queue to another and back", arguments: Surface.all)
-        func handOver(on surface: Surface) {
-            let (workers, owner, group) = (surface.concurrent(), surface.serial(), surface.group())
-            let total = Plain(0)
-            for number in 1...100 {
-                workers.async(group: group) {
-                    let square = number * number
-                    owner.async(group: group) { total.value += square }
-                }
-            }
-            group.wait()
-            #expect(owner.sync { total.value } == 338_350)
         }
     }
 }

@@ -29,19 +29,6 @@ extension Conformance {
             #expect(seen.all == [20])
         }
 
-        @Test("is one of many that depend on the same", arguments: Surface.all)
-        func fanOut(on surface: Surface) {
-            let (queue, log, runs) = (surface.operations(), Log<Int>(), Counter())
-            let first = surface.unit { log.note(runs.count) }
-            let others = (0..<10).map { _ in surface.unit { runs.add() } }
-            for unit in others { unit.add(dependency: first) }
-            for unit in others { queue.add(unit) }
-            queue.add(first)
-            for unit in others { unit.waitUntilFinished() }
-            #expect(log.all == [0])
-            #expect(runs.count == 10)
-        }
-
         @Test("may depend on work of another queue", arguments: Surface.all)
         func acrossQueues(on surface: Surface) {
             let (a, b, log) = (surface.operations(limit: 1), surface.operations(limit: 1), Log<Int>())
@@ -126,19 +113,6 @@ extension Conformance {
             queue.add(second)
             second.waitUntilFinished()
             #expect(log.all == ["second"])
-        }
-
-        @Test("that is cancelled in the middle of a chain is left out", arguments: Surface.all)
-        func middleCancelled(on surface: Surface) {
-            let (queue, log) = (surface.operations(), Log<Int>())
-            let units = (1...3).map { number in surface.unit { log.note(number) } }
-            units[1].add(dependency: units[0])
-            units[2].add(dependency: units[1])
-            units[1].cancel()
-            for unit in units { queue.add(unit) }
-            for unit in units { unit.waitUntilFinished() }
-            #expect(log.all.sorted() == [1, 3])
-            #expect(units.map(\.isCancelled) == [false, true, false])
         }
 
         @Test("counts what it depends on, each once", arguments: Surface.all)

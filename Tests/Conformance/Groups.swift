@@ -46,19 +46,6 @@ extension Conformance {
             #expect(group.wait(milliseconds: -100))
         }
 
-        @Test("does not wait longer than for the last leave", arguments: Surface.all)
-        func endsEarly(on surface: Surface) {
-            let (queue, group, gate) = (surface.concurrent(), surface.group(), Gate())
-            queue.async(group: group) { gate.pass() }
-            Thread.detachNewThread {
-                linger(milliseconds: 5)
-                gate.open()
-            }
-            let begin = ContinuousClock.now
-            #expect(group.wait(milliseconds: Int(patience * 1000)))
-            #expect(ContinuousClock.now - begin < .seconds(patience))
-        }
-
         @Test("counts enter and leave across asynchronous calls", arguments: Surface.all)
         func enterAndLeave(on surface: Surface) {
             let (queue, group, answers) = (surface.concurrent(), surface.group(), Counter())
@@ -88,38 +75,6 @@ extension Conformance {
             #expect(group.wait(milliseconds: 0))
         }
 
-        @Test("may be left on other threads than it was entered", arguments: Surface.all)
-        func otherThreads(on surface: Surface) {
-            let group = surface.group()
-            for _ in 0..<400 { group.enter() }
-            onThreads(4) { _ in
-                for _ in 0..<100 { group.leave() }
-            }
-            #expect(group.wait(milliseconds: 0))
-        }
-
-        @Test("is entered and left by many threads at once", arguments: Surface.all)
-        func contended(on surface: Surface) {
-            let group = surface.group()
-            onThreads(4) { _ in
-                for _ in 0..<2000 {
-                    group.enter()
-                    group.leave()
-                }
-            }
-            #expect(group.wait(milliseconds: 0))
-        }
-
-        @Test("may be used again", arguments: Surface.all)
-        func reuse(on surface: Surface) {
-            let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
-            for round in 1...20 {
-                for _ in 0..<10 { queue.async(group: group) { runs.add() } }
-                group.wait()
-                #expect(runs.count == 10 * round)
-            }
-        }
-
         @Test("counts a closure from its submission on", arguments: Surface.all)
         func fromSubmission(on surface: Surface) {
             let (queue, group) = (surface.serial(), surface.group())
@@ -128,16 +83,6 @@ extension Conformance {
             #expect(!group.wait(milliseconds: 5))
             queue.resume()
             group.wait()
-        }
-
-        @Test("counts the closures of a hundred queues", arguments: Surface.all)
-        func hundredQueues(on surface: Surface) {
-            let (group, runs) = (surface.group(), Counter())
-            for index in 0..<100 {
-                surface.queue(index.isMultiple(of: 2) ? .serial : .concurrent).async(group: group) { runs.add() }
-            }
-            #expect(group.waitForever())
-            #expect(runs.count == 100)
         }
 
         @Test("wakes everybody who waits", arguments: Surface.all)
@@ -253,21 +198,6 @@ extension Conformance {
             let (group, notified) = (surface.group(), Gate())
             group.notify(on: surface.serial()) { notified.open() }
             #expect(notified.pass())
-        }
-
-        @Test("does not come while something is under way", arguments: Surface.all)
-        func notEarly(on surface: Surface) {
-            let (group, notified, count) = (surface.group(), Gate(), Counter())
-            group.enter()
-            group.notify(on: surface.serial()) {
-                count.add()
-                notified.open()
-            }
-            linger()
-            #expect(count.count == 0)
-            group.leave()
-            #expect(notified.pass())
-            #expect(count.count == 1)
         }
 
         @Test("waits for what was submitted after it was asked for", arguments: Surface.all)
@@ -392,38 +322,6 @@ extension Conformance {
             #expect(count.count == 0)
             queue.resume()
             #expect(eventually { count.count == 1 })
-        }
-
-        @Test("is lost in no race of asking and leaving", arguments: Surface.all)
-        func race(on surface: Surface) {
-            let (queue, count) = (surface.concurrent(), Counter())
-            for round in 1...300 {
-                let group = surface.group()
-                group.enter()
-                let meeting = Meeting(of: 2)
-                queue.async {
-                    meeting.attend()
-                    group.leave()
-                }
-                meeting.attend()
-                group.notify(on: queue) { count.add() }
-                guard eventually({ count.count == round }) else {
-                    Issue.record("round \(round) was never notified")
-                    return
-                }
-            }
-            #expect(count.count == 300)
-        }
-
-        @Test("sees what was written before each leave", arguments: Surface.all)
-        func visibility(on surface: Surface) {
-            let (queue, group, value, seen) = (surface.concurrent(), surface.group(), Plain(0), Log<Int>())
-            for round in 1...50 {
-                queue.async(group: group) { value.value = round }
-                group.notify(on: queue) { seen.note(value.value) }
-                guard eventually({ seen.all.count == round }) else { break }
-            }
-            #expect(seen.all == Array(1...50))
         }
     }
 }

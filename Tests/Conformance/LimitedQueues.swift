@@ -116,17 +116,6 @@ extension Conformance {
             #expect(crowd.most == 1)
         }
 
-        @Test("runs two at once, three rounds", arguments: Surface.all)
-        func rounds(on surface: Surface) {
-            let queue = surface.operations(limit: 2)
-            for _ in 0..<3 {
-                let (meeting, met) = (Meeting(of: 2), Counter())
-                for _ in 0..<2 { queue.add { if meeting.attend() { met.add() } } }
-                queue.waitUntilAllAreFinished()
-                #expect(met.count == 2)
-            }
-        }
-
         @Test("takes closures from its closures", arguments: Surface.all, [1, 2])
         func fromInside(on surface: Surface, limit: Int) {
             let (queue, runs) = (surface.operations(limit: limit), Counter())
@@ -136,22 +125,6 @@ extension Conformance {
             next()
             queue.waitUntilAllAreFinished()
             #expect(runs.count == 50)
-        }
-
-        @Test("takes closures from many threads", arguments: Surface.all)
-        func manyThreads(on surface: Surface) {
-            let (queue, crowd, runs) = (surface.operations(limit: 2), Crowd(), Counter())
-            onThreads(4) { _ in
-                for _ in 0..<50 {
-                    queue.add {
-                        crowd.visit()
-                        runs.add()
-                    }
-                }
-            }
-            queue.waitUntilAllAreFinished()
-            #expect(runs.count == 200)
-            #expect(crowd.most <= 2)
         }
 
         @Test("counts what is pending", arguments: Surface.all)
@@ -204,33 +177,10 @@ extension Conformance {
             queue.waitUntilAllAreFinished()
             #expect(eventually { deaths.count == 30 })
         }
-
-        @Test("runs a hundred closures of which each waits a little", arguments: Surface.all)
-        func short(on surface: Surface) {
-            let (queue, runs) = (surface.operations(limit: 4), Counter())
-            for _ in 0..<100 {
-                queue.add {
-                    usleep(20)
-                    runs.add()
-                }
-            }
-            queue.waitUntilAllAreFinished()
-            #expect(runs.count == 100)
-        }
     }
 
     @Suite("isSuspended")
     struct SuspensionFlag {
-        @Test("is false until it is set", arguments: Surface.all)
-        func initially(on surface: Surface) {
-            let queue = surface.operations()
-            #expect(!queue.isSuspended)
-            queue.isSuspended = true
-            #expect(queue.isSuspended)
-            queue.isSuspended = false
-            #expect(!queue.isSuspended)
-        }
-
         @Test("holds closures back", arguments: Surface.all, [1, 2, -1])
         func holds(on surface: Surface, limit: Int) {
             let (queue, runs) = (surface.operations(limit: limit), Counter())
@@ -247,8 +197,10 @@ extension Conformance {
         @Test("is a flag: set twice, it is taken back once", arguments: Surface.all)
         func flag(on surface: Surface) {
             let (queue, runs) = (surface.operations(), Counter())
+            #expect(!queue.isSuspended)
             queue.isSuspended = true
             queue.isSuspended = true
+            #expect(queue.isSuspended)
             queue.add { runs.add() }
             queue.isSuspended = false
             queue.isSuspended = false
@@ -276,33 +228,6 @@ extension Conformance {
             queue.waitUntilAllAreFinished()
             #expect(log.all == [1, 2])
         }
-
-        @Test("may be set by the queue's own closures", arguments: Surface.all)
-        func fromInside(on surface: Surface) {
-            let (queue, log, suspended) = (surface.operations(limit: 1), Log<Int>(), Gate())
-            queue.add {
-                queue.isSuspended = true
-                log.note(1)
-                suspended.open()
-            }
-            queue.add { log.note(2) }
-            suspended.pass()
-            linger(milliseconds: 5)
-            #expect(log.all == [1])
-            queue.isSuspended = false
-            queue.waitUntilAllAreFinished()
-            #expect(log.all == [1, 2])
-        }
-
-        @Test("may be taken back from another queue's closure", arguments: Surface.all)
-        func fromElsewhere(on surface: Surface) {
-            let (queue, runs) = (surface.operations(), Counter())
-            queue.isSuspended = true
-            queue.add { runs.add() }
-            surface.serial().async { queue.isSuspended = false }
-            queue.waitUntilAllAreFinished()
-            #expect(runs.count == 1)
-        }
     }
 
     @Suite("cancelAll")
@@ -323,17 +248,6 @@ extension Conformance {
             #expect(log.all == [0])
         }
 
-        @Test("keeps what a suspended queue holds from ever running", arguments: Surface.all, [1, 2, -1])
-        func suspended(on surface: Surface, limit: Int) {
-            let (queue, runs) = (surface.operations(limit: limit), Counter())
-            queue.isSuspended = true
-            for _ in 0..<10 { queue.add { runs.add() } }
-            queue.cancelAll()
-            queue.isSuspended = false
-            queue.waitUntilAllAreFinished()
-            #expect(runs.count == 0)
-        }
-
         @Test("empties a suspended queue at once, or when it is resumed", arguments: Surface.all)
         func pending(on surface: Surface) {
             let queue = surface.operations(limit: 1)
@@ -344,15 +258,6 @@ extension Conformance {
             queue.isSuspended = false
             queue.waitUntilAllAreFinished()
             #expect(eventually { queue.pending == 0 })
-        }
-
-        @Test("of an empty queue changes nothing", arguments: Surface.all)
-        func empty(on surface: Surface) {
-            let (queue, runs) = (surface.operations(), Counter())
-            queue.cancelAll()
-            queue.add { runs.add() }
-            queue.waitUntilAllAreFinished()
-            #expect(runs.count == 1)
         }
 
         @Test("does not touch what is submitted afterwards", arguments: Surface.all)
@@ -393,40 +298,6 @@ extension Conformance {
             queue.isSuspended = false
             queue.waitUntilAllAreFinished()
             #expect(eventually { deaths.count == 10 })
-        }
-
-        @Test("lets the queue be released", arguments: Surface.all)
-        func released(on surface: Surface) {
-            let deaths = Counter()
-            do {
-                let (queue, mortal) = (surface.operations(limit: 1), Mortal(deaths))
-                queue.isSuspended = true
-                queue.add { mortal.touch() }
-                queue.cancelAll()
-                queue.isSuspended = false
-            }
-            #expect(eventually { deaths.count == 1 })
-        }
-
-        @Test("lets each closure run once or never, while others submit", arguments: Surface.all)
-        func race(on surface: Surface) {
-            let queue = surface.operations(limit: 2)
-            let runs = (0..<400).map { _ in Counter() }
-            onThreads(3) { thread in
-                if thread == 2 {
-                    for _ in 0..<20 {
-                        queue.cancelAll()
-                        usleep(50)
-                    }
-                } else {
-                    for index in 0..<200 {
-                        let run = runs[200 * thread + index]
-                        queue.add { run.add() }
-                    }
-                }
-            }
-            queue.waitUntilAllAreFinished()
-            #expect(runs.allSatisfy { $0.count <= 1 })
         }
     }
 }

@@ -18,28 +18,10 @@ extension Conformance {
             #expect(log.all == Array(0..<50))
         }
 
-        @Test("runs one closure at a time", arguments: Surface.all)
-        func exclusive(on surface: Surface) {
-            let (group, crowd) = (surface.group(), Crowd())
-            onThreads(3) { _ in
-                for _ in 0..<30 { surface.main.async(group: group) { crowd.visit() } }
-            }
-            group.wait()
-            #expect(crowd.most == 1)
-        }
-
         @Test("runs sync closures there, and their results come back", arguments: Surface.all)
         func sync(on surface: Surface) {
             #expect(surface.main.sync { isOnMain() })
             #expect(!isOnMain())
-        }
-
-        @Test("runs sync closures after what was submitted before", arguments: Surface.all)
-        func syncOrder(on surface: Surface) {
-            let log = Log<Int>()
-            for number in 0..<10 { surface.main.async { log.note(number) } }
-            surface.main.sync { log.note(10) }
-            #expect(log.all == Array(0...10))
         }
 
         @Test("throws here what a sync closure throws there", arguments: Surface.all)
@@ -79,20 +61,6 @@ extension Conformance {
             }
             surface.main.sync {}
             #expect(log.all == Array(0..<15))
-        }
-
-        @Test("takes turns with a queue's closures", arguments: Surface.all)
-        func roundTrip(on surface: Surface) {
-            let (queue, log, done) = (surface.serial(), Log<String>(), Gate())
-            queue.async {
-                let title = "fetched"
-                surface.main.async {
-                    log.note("\(title), \(isOnMain() ? "shown" : "lost")")
-                    done.open()
-                }
-            }
-            #expect(done.pass())
-            #expect(log.all == ["fetched, shown"])
         }
 
         @Test("has its own name", arguments: Surface.all)

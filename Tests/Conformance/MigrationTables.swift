@@ -30,7 +30,7 @@ extension Conformance {
                 "A concurrent queue: that everybody shares runs closures at the same time",
             ],
             "`async(group:qos:flags:execute:)`": [
-                "A serial queue: returns from async before the closure runs",
+                "A serial queue: does not run a closure inside async, not even for its own closures",
                 "A group: counts a closure from its submission on",
                 "Quality of service: may be given for one closure",
             ],
@@ -40,8 +40,7 @@ extension Conformance {
                 "Misuse: sync onto the serial queue that one is on",
             ],
             "`flags: .barrier`": [
-                "A barrier: waits for everything earlier",
-                "A barrier: holds back everything later",
+                "A barrier: waits for everything earlier and holds back everything later",
                 "A barrier: of sync runs on the caller, alone, and returns or throws",
             ],
             "`asyncAfter(deadline: .now() + 2, execute:)`": [
@@ -57,7 +56,7 @@ extension Conformance {
             "`suspend()`, `resume()`": [
                 "A suspended queue: starts nothing until it is resumed",
                 "A suspended queue: needs as many resumes as suspends",
-                "Misuse: resume without suspend",
+                "Misuse: resume more often than suspend",
             ],
             "`setTarget(queue:)`, `target:`": [
                 "A queue on a queue: keeps to the order of a serial target",
@@ -120,7 +119,7 @@ extension Conformance {
             ],
             "`addOperation { … }`": [
                 "A queue with a limit: of one runs closures in order",
-                "A queue with a limit: takes closures from many threads",
+                "A queue with a limit: never runs more at once",
             ],
             "`addOperation(_:)`": [
                 "Work that was added to a queue: is executing while it runs, and finished afterwards",

@@ -14,35 +14,11 @@ extension Conformance {
             expectDeath(result, on: surface, saying: "WaitGroup.leave() was called more often than enter()")
         }
 
-        @Test("one leave more than enters", arguments: Surface.all)
-        func secondLeave(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let group = surface.group()
-                group.enter()
-                group.leave()
-                group.leave()
-            }
-            expectDeath(result, on: surface, saying: "WaitGroup.leave() was called more often than enter()")
-        }
-
         @Test("sync onto the serial queue that one is on", arguments: Surface.all)
         func selfSync(on surface: Surface) async {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
                 let queue = surface.serial("journal")
                 queue.sync { queue.sync {} }
-            }
-            expectDeath(
-                result, on: surface,
-                saying: "TaskQueue.sync on the serial queue \"journal\" from one of its own closures would wait for "
-                    + "itself: call the function directly instead")
-        }
-
-        @Test("sync onto the serial queue that one is on, from an async closure", arguments: Surface.all)
-        func selfSyncInside(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let queue = surface.serial("journal")
-                queue.async { queue.sync {} }
-                Gate().pass()
             }
             expectDeath(
                 result, on: surface,
@@ -81,15 +57,6 @@ extension Conformance {
                 queue.suspend()
                 queue.resume()
                 queue.resume()
-            }
-            expectDeath(
-                result, on: surface, saying: "TaskQueue.resume() of \"pages\" was called more often than suspend()")
-        }
-
-        @Test("resume without suspend", arguments: Surface.all)
-        func resume(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                surface.serial("pages").resume()
             }
             expectDeath(
                 result, on: surface, saying: "TaskQueue.resume() of \"pages\" was called more often than suspend()")

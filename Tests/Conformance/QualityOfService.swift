@@ -45,16 +45,6 @@ extension Conformance {
             #expect(log.all == Array(0..<100))
         }
 
-        @Test("lets closures of all bands run to the last one", arguments: Surface.all)
-        func allBands(on surface: Surface) {
-            let (group, runs) = (surface.group(), Counter())
-            for _ in 0..<50 {
-                for qos in QoS.allCases { surface.global(qos).async(group: group) { runs.add() } }
-            }
-            group.wait()
-            #expect(runs.count == 250)
-        }
-
         @Test("decides who goes first, where there is more to do than workers", arguments: Surface.all)
         func priority(on surface: Surface) throws {
             // One worker: of several one may hold an interactive closure while another begins the next band.

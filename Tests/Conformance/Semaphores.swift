@@ -40,25 +40,6 @@ extension Conformance {
             #expect(passed.pass())
         }
 
-        @Test("wakes one waiter for each signal", arguments: Surface.all)
-        func oneEach(on surface: Surface) {
-            let (semaphore, woken, waiting) = (surface.semaphore(0), Counter(), Meeting(of: 6))
-            for _ in 0..<5 {
-                Thread.detachNewThread {
-                    waiting.attend()
-                    semaphore.wait()
-                    woken.add()
-                }
-            }
-            waiting.attend()
-            for number in 1...5 {
-                semaphore.signal()
-                #expect(eventually { woken.count == number })
-                linger(milliseconds: 1)
-                #expect(woken.count == number)
-            }
-        }
-
         @Test("passes permits to who has waited longest", arguments: Surface.all)
         func fairness(on surface: Surface) {
             // Again, and slower, where a thread was stopped on its way to the line.
@@ -83,21 +64,6 @@ extension Conformance {
                 return surface.expects(.fairSemaphores, theirs: true, ours: log.all == [0, 1, 2, 3, 4])
             }
             #expect(inOrder)
-        }
-
-        @Test("loses no permit: laps and signals are as many", arguments: Surface.all)
-        func laps(on surface: Surface) {
-            let (semaphore, laps) = (surface.semaphore(1), Plain(0))
-            onThreads(4) { _ in
-                for _ in 0..<500 {
-                    semaphore.wait()
-                    laps.value += 1
-                    semaphore.signal()
-                }
-            }
-            #expect(laps.value == 2000)
-            #expect(semaphore.wait(milliseconds: 0))
-            semaphore.signal()
         }
 
         @Test("lets no more in than it has permits", arguments: Surface.all, [1, 2, 3])
@@ -133,16 +99,6 @@ extension Conformance {
             #expect(!semaphore.wait(milliseconds: 0))
         }
 
-        @Test("ends a wait with a timeout when the permit comes", arguments: Surface.all)
-        func inTime(on surface: Surface) {
-            let semaphore = surface.semaphore(0)
-            Thread.detachNewThread {
-                linger(milliseconds: 5)
-                semaphore.signal()
-            }
-            #expect(semaphore.wait(milliseconds: Int(patience * 1000)))
-        }
-
         @Test("loses no permit when signals race with timeouts", arguments: Surface.all)
         func timeoutRace(on surface: Surface) {
             let (semaphore, taken) = (surface.semaphore(0), Counter())
@@ -157,27 +113,6 @@ extension Conformance {
             }
             while semaphore.wait(milliseconds: 0) { taken.add() }
             #expect(taken.count == 200)
-        }
-
-        @Test("hands from producers to consumers", arguments: Surface.all)
-        func producersAndConsumers(on surface: Surface) {
-            let (filled, store) = (surface.semaphore(0), Log<Int>())
-            let (queue, group, consumed) = (surface.concurrent(), surface.group(), Counter())
-            for _ in 0..<2 {
-                queue.async(group: group) {
-                    for _ in 0..<100 {
-                        filled.wait()
-                        consumed.add()
-                    }
-                }
-            }
-            for number in 0..<200 {
-                store.note(number)
-                filled.signal()
-            }
-            group.wait()
-            #expect(consumed.count == 200)
-            #expect(!filled.wait(milliseconds: 0))
         }
 
         @Test("plays ping-pong with another one", arguments: Surface.all)
@@ -199,40 +134,12 @@ extension Conformance {
             #expect(log.value == Array(0..<400))
         }
 
-        @Test("limits a queue's closures, which wait on workers", arguments: Surface.all)
-        func throttle(on surface: Surface) {
-            let (queue, group, semaphore) = (surface.concurrent(), surface.group(), surface.semaphore(2))
-            let (crowd, runs) = (Crowd(), Counter())
-            for _ in 0..<40 {
-                queue.async(group: group) {
-                    semaphore.wait()
-                    crowd.visit()
-                    semaphore.signal()
-                    runs.add()
-                }
-            }
-            group.wait()
-            #expect(runs.count == 40)
-            #expect(crowd.most <= 2)
-        }
-
         @Test("may be waited for on all workers while a closure that signals is pending", arguments: Surface.all)
         func compensation(on surface: Surface) {
             let (queue, group, semaphore) = (surface.concurrent(), surface.group(), surface.semaphore(0))
             for _ in 0..<3 { queue.async(group: group) { semaphore.wait() } }
             queue.async(group: group) { for _ in 0..<3 { semaphore.signal() } }
             #expect(group.wait(milliseconds: Int(patience * 1000)))
-        }
-
-        @Test("turns an asynchronous call into a blocking one", arguments: Surface.all)
-        func bridging(on surface: Surface) {
-            let (queue, semaphore, answer) = (surface.serial(), surface.semaphore(0), Plain(0))
-            queue.async {
-                answer.value = 42
-                semaphore.signal()
-            }
-            semaphore.wait()
-            #expect(answer.value == 42)
         }
 
         @Test("may go away when it has all its permits again, or more", arguments: Surface.all)

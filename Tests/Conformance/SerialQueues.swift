@@ -44,27 +44,6 @@ extension Conformance {
             #expect(crowd.most == 1)
         }
 
-        @Test("keeps the order of each of several threads", arguments: Surface.all)
-        func orderOfThreads(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<[Int]>())
-            onThreads(4) { thread in
-                for number in 0..<250 { queue.async { log.note([thread, number]) } }
-            }
-            queue.sync {}
-            for thread in 0..<4 {
-                #expect(log.all.filter { $0[0] == thread }.map { $0[1] } == Array(0..<250))
-            }
-        }
-
-        @Test("needs no lock for what only its closures touch", arguments: Surface.all)
-        func protection(on surface: Surface) {
-            let (queue, total) = (surface.serial(), Plain(0))
-            onThreads(4) { _ in
-                for _ in 0..<500 { queue.async { total.value += 1 } }
-            }
-            #expect(queue.sync { total.value } == 2000)
-        }
-
         @Test("runs a closure that was submitted from inside after what was submitted before", arguments: Surface.all)
         func submittedInside(on surface: Surface) {
             let (queue, log, gate) = (surface.serial(), Log<String>(), Gate())
@@ -78,19 +57,6 @@ extension Conformance {
             queue.sync {}
             queue.sync {}
             #expect(log.all == ["outer", "second", "inner"])
-        }
-
-        @Test("returns from async before the closure runs", arguments: Surface.all)
-        func returnsAtOnce(on surface: Surface) {
-            let (queue, gate, runs) = (surface.serial(), Gate(), Counter())
-            queue.async {
-                gate.pass()
-                runs.add()
-            }
-            #expect(runs.count == 0)
-            gate.open()
-            queue.sync {}
-            #expect(runs.count == 1)
         }
 
         @Test("does not run a closure inside async, not even for its own closures", arguments: Surface.all)
@@ -117,25 +83,6 @@ extension Conformance {
             #expect(threads.all != [threadIdentity()])
         }
 
-        @Test("runs beside another serial queue", arguments: Surface.all)
-        func twoAtOnce(on surface: Surface) {
-            let (meeting, group, met) = (Meeting(of: 2), surface.group(), Counter())
-            for queue in [surface.serial("a"), surface.serial("b")] {
-                queue.async(group: group) { if meeting.attend() { met.add() } }
-            }
-            group.wait()
-            #expect(met.count == 2)
-        }
-
-        @Test("one of a hundred: all of them run", arguments: Surface.all)
-        func overcommit(on surface: Surface) {
-            let (group, runs) = (surface.group(), Counter())
-            let queues = (0..<100).map { surface.serial("queue \($0)") }
-            for queue in queues { queue.async(group: group) { runs.add() } }
-            group.wait()
-            #expect(runs.count == 100)
-        }
-
         @Test("one of twelve whose closures wait for each other: all of them get to run", arguments: Surface.all)
         func manyBlocked(on surface: Surface) {
             let (group, meeting, met) = (surface.group(), Meeting(of: 12), Counter())
@@ -144,60 +91,6 @@ extension Conformance {
             }
             group.wait()
             #expect(met.count == 12)
-        }
-
-        @Test("plays ping-pong with another one", arguments: Surface.all)
-        func pingPong(on surface: Surface) {
-            let (here, there, count, done) = (surface.serial("here"), surface.serial("there"), Plain(0), Gate())
-            @Sendable func hit(_ queue: Queue, _ next: Queue) {
-                queue.async {
-                    count.value += 1
-                    if count.value == 1000 { done.open() } else { hit(next, queue) }
-                }
-            }
-            hit(here, there)
-            #expect(done.pass())
-            #expect(count.value == 1000)
-        }
-
-        @Test("hands work down a cascade", arguments: Surface.all)
-        func cascade(on surface: Surface) {
-            let queues = (0..<10).map { surface.serial("step \($0)") }
-            let (log, group) = (Log<Int>(), surface.group())
-            @Sendable func step(_ index: Int) {
-                queues[index].async(group: group) {
-                    log.note(index)
-                    if index + 1 < queues.count { step(index + 1) }
-                }
-            }
-            for _ in 0..<20 { step(0) }
-            group.wait()
-            #expect(log.all.count == 200)
-            for index in 0..<10 { #expect(log.all.filter { $0 == index }.count == 20) }
-        }
-
-        @Test("collects from a star of queues", arguments: Surface.all)
-        func starfish(on surface: Surface) {
-            let (center, total, group) = (surface.serial("center"), Plain(0), surface.group())
-            for arm in 0..<16 {
-                let queue = surface.serial("arm \(arm)")
-                for _ in 0..<20 {
-                    queue.async(group: group) { center.async(group: group) { total.value += 1 } }
-                }
-            }
-            group.wait()
-            #expect(center.sync { total.value } == 320)
-        }
-
-        @Test("shows a closure what happened before it was submitted", arguments: Surface.all)
-        func publication(on surface: Surface) {
-            let (queue, box, sums) = (surface.serial(), Plain([Int]()), Log<Int>())
-            for round in 1...50 {
-                box.value = Array(repeating: round, count: round)
-                queue.async { sums.note(box.value.reduce(0, +)) }
-                queue.sync {}
-            }
-            #expect(sums.all == (1...50).map { $0 * $0 })
         }
 
         @Test("runs what it holds although its owner let go of it", arguments: Surface.all)
@@ -234,13 +127,6 @@ extension Conformance {
             queue.async { again() }
             #expect(done.pass())
             #expect(runs.value == 1000)
-        }
-
-        @Test("loses none of twenty thousand", arguments: Surface.all)
-        func many(on surface: Surface) {
-            let (queue, total) = (surface.serial(), Plain(0))
-            for _ in 0..<20_000 { queue.async { total.value += 1 } }
-            #expect(queue.sync { total.value } == 20_000)
         }
 
         @Test("is called what it was called", arguments: Surface.all, ["journal", ""])

@@ -53,14 +53,6 @@ extension Conformance {
             #expect(queue.sync { [a.current, b.current] } == ["a", "b"])
         }
 
-        @Test("differ from queue to queue", arguments: Surface.all)
-        func severalQueues(on surface: Surface) {
-            let key = surface.specificKey()
-            let queues = (0..<10).map { surface.serial("\($0)") }
-            for (number, queue) in queues.enumerated() { queue.setSpecific(key, "\(number)") }
-            #expect(queues.map { queue in queue.sync { key.current } } == (0..<10).map { "\($0)" })
-        }
-
         @Test("are the innermost queue's in nested syncs", arguments: Surface.all)
         func nested(on surface: Surface) {
             let (outer, inner, key) = (surface.serial("outer"), surface.serial("inner"), surface.specificKey())
@@ -77,13 +69,6 @@ extension Conformance {
             #expect(
                 outer.sync { inner.sync { key.current } }
                     == surface.expects(.specificsAround, theirs: nil, ours: "outer"))
-        }
-
-        @Test("are set by the queue's own closures", arguments: Surface.all)
-        func fromInside(on surface: Surface) {
-            let (queue, key) = (surface.serial(), surface.specificKey())
-            queue.async { queue.setSpecific(key, "mine") }
-            #expect(queue.sync { key.current } == "mine")
         }
 
         @Test("of the main queue are seen there", arguments: Surface.all)
@@ -163,12 +148,6 @@ extension Conformance {
             surface.main.sync { surface.main.assertOnQueue() }
             surface.main.assertNotOnQueue()
             #expect(surface.main.sync { true })
-        }
-
-        @Test("passes in nested syncs", arguments: Surface.all)
-        func nested(on surface: Surface) {
-            let (outer, inner) = (surface.serial("outer"), surface.serial("inner"))
-            #expect(outer.sync { inner.sync { inner.assertOnQueue(); return true } })
         }
 
         @Test("ends the process elsewhere", arguments: Surface.all)

@@ -60,18 +60,6 @@ extension Conformance {
             #expect(log.all == [1, 2])
         }
 
-        @Test("keeps the order of what waits", arguments: Surface.all)
-        func order(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<Int>())
-            for number in 0..<50 { queue.async { log.note(number) } }
-            queue.suspend()
-            for number in 50..<100 { queue.async { log.note(number) } }
-            queue.resume()
-            for number in 100..<150 { queue.async { log.note(number) } }
-            queue.sync {}
-            #expect(log.all == Array(0..<150))
-        }
-
         @Test("does not hold back other queues", arguments: Surface.all)
         func others(on surface: Surface) {
             let (held, free, group) = (surface.serial("held"), surface.serial("free"), surface.group())
@@ -82,54 +70,6 @@ extension Conformance {
             #expect(free.sync { 1 } == 1)
             held.resume()
             held.sync {}
-        }
-
-        @Test("takes closures from closures that were let through", arguments: Surface.all)
-        func again(on surface: Surface) {
-            let (queue, runs) = (surface.serial(), Counter())
-            for round in 1...30 {
-                queue.suspend()
-                queue.async { runs.add() }
-                queue.resume()
-                queue.sync {}
-                #expect(runs.count == round)
-            }
-        }
-
-        @Test("stays suspended when it is suspended and resumed inside", arguments: Surface.all)
-        func balancedInside(on surface: Surface) {
-            let (queue, group) = (surface.serial(), surface.group())
-            queue.suspend()
-            queue.async(group: group) {}
-            queue.suspend()
-            queue.resume()
-            #expect(!group.wait(milliseconds: 5))
-            queue.resume()
-            group.wait()
-        }
-
-        @Test("loses nothing while many suspend and resume it", arguments: Surface.all, QueueKind.allCases)
-        func race(on surface: Surface, kind: QueueKind) {
-            let (queue, group, runs) = (surface.queue(kind), surface.group(), Counter())
-            onThreads(3) { _ in
-                for _ in 0..<100 {
-                    queue.suspend()
-                    queue.async(group: group) { runs.add() }
-                    queue.resume()
-                }
-            }
-            group.wait()
-            #expect(runs.count == 300)
-        }
-
-        @Test("may be resumed by another thread", arguments: Surface.all)
-        func otherThread(on surface: Surface) {
-            let (queue, runs, other) = (surface.serial(), Counter(), surface.serial("other"))
-            queue.suspend()
-            queue.async { runs.add() }
-            other.async { queue.resume() }
-            queue.sync {}
-            #expect(runs.count == 1)
         }
 
         @Test("is resumed while a closure of its still runs", arguments: Surface.all)

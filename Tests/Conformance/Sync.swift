@@ -42,25 +42,6 @@ extension Conformance {
             #expect(queue.sync { 1 } == 1)
         }
 
-        @Test("runs after what was submitted to a serial queue before", arguments: Surface.all)
-        func afterEarlier(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<Int>())
-            for number in 0..<100 { queue.async { log.note(number) } }
-            queue.sync { log.note(100) }
-            #expect(log.all == Array(0...100))
-        }
-
-        @Test("runs before what is submitted to a serial queue after", arguments: Surface.all)
-        func beforeLater(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<Int>())
-            for number in 0..<50 {
-                queue.sync { log.note(2 * number) }
-                queue.async { log.note(2 * number + 1) }
-            }
-            queue.sync {}
-            #expect(log.all == Array(0..<100))
-        }
-
         @Test("on a serial queue excludes its closures", arguments: Surface.all)
         func exclusive(on surface: Surface) {
             let (queue, crowd) = (surface.serial(), Crowd())
@@ -72,15 +53,6 @@ extension Conformance {
             }
             queue.sync {}
             #expect(crowd.most == 1)
-        }
-
-        @Test("protects a variable of many threads", arguments: Surface.all)
-        func counter(on surface: Surface) {
-            let (queue, total) = (surface.serial(), Plain(0))
-            onThreads(4) { _ in
-                for _ in 0..<1000 { queue.sync { total.value += 1 } }
-            }
-            #expect(total.value == 4000)
         }
 
         @Test("on a concurrent queue waits for nobody", arguments: Surface.all)
@@ -107,28 +79,11 @@ extension Conformance {
             #expect(results.all == [9])
         }
 
-        @Test("nests over several serial queues", arguments: Surface.all)
-        func nesting(on surface: Surface) {
-            let (a, b, c) = (surface.serial("a"), surface.serial("b"), surface.serial("c"))
-            let inside: String = a.sync { b.sync { c.sync { "inside" } } }
-            #expect(inside == "inside")
-            let numbers: [Int] = [a.sync { 1 }, b.sync { 2 }, c.sync { 3 }]
-            #expect(numbers == [1, 2, 3])
-        }
-
         @Test("passes a throw through several queues", arguments: Surface.all)
         func nestedFailure(on surface: Surface) {
             let (a, b) = (surface.serial("a"), surface.serial("b"))
             #expect(throws: Trouble(code: 2)) { try a.sync { try b.sync { throw Trouble(code: 2) } } }
             #expect(a.sync { b.sync { true } })
-        }
-
-        @Test("from a queue's closures to a serial queue: all get their turn", arguments: Surface.all)
-        func fromClosures(on surface: Surface) {
-            let (workers, owner, group, total) = (surface.concurrent(), surface.serial(), surface.group(), Plain(0))
-            for _ in 0..<200 { workers.async(group: group) { owner.sync { total.value += 1 } } }
-            group.wait()
-            #expect(owner.sync { total.value } == 200)
         }
 
         @Test("from closures that all wait for one that has not started", arguments: Surface.all)
@@ -179,15 +134,6 @@ extension Conformance {
                 queue.sync { list.value.append(2 * number + 1) }
             }
             #expect(queue.sync { list.value } == Array(0..<200))
-        }
-
-        @Test("hands values that only one thread may use back and forth", arguments: Surface.all)
-        func inout_(on surface: Surface) {
-            let queue = surface.serial()
-            var words = ["a"]
-            queue.sync { words.append("b") }
-            queue.sync { words.append("c") }
-            #expect(words == ["a", "b", "c"])
         }
     }
 }

@@ -16,14 +16,6 @@ extension Conformance {
             #expect(crowd.most == 1)
         }
 
-        @Test("keeps its own order", arguments: Surface.all, QueueKind.allCases)
-        func ownOrder(on surface: Surface, target: QueueKind) {
-            let (queue, log) = (surface.queue(.serial, on: surface.queue(target)), Log<Int>())
-            for number in 0..<100 { queue.async { log.note(number) } }
-            queue.sync {}
-            #expect(log.all == Array(0..<100))
-        }
-
         @Test("comes to its turn on the target in the order of submission", arguments: Surface.all)
         func interleaved(on surface: Surface) {
             let (target, log, gate, group) = (surface.serial("target"), Log<Int>(), Gate(), surface.group())
@@ -87,17 +79,6 @@ extension Conformance {
             queue.sync { target.assertOnQueue() }
             target.sync { queue.assertNotOnQueue() }
             #expect(passed.count == 1)
-        }
-
-        @Test("takes turns with its target's syncs", arguments: Surface.all)
-        func syncs(on surface: Surface) {
-            let target = surface.serial("target")
-            let queues = [target, surface.queue(.serial, on: target), surface.queue(.concurrent, on: target)]
-            let count = Plain(0)
-            onThreads(3) { thread in
-                for _ in 0..<200 { queues[thread].sync { count.value += 1 } }
-            }
-            #expect(target.sync { count.value } == 600)
         }
 
         @Test("may be changed while it is inactive", arguments: Surface.all)

@@ -23,15 +23,6 @@ extension Conformance {
             #expect(done.pass())
         }
 
-        @Test("returns at once and runs once", arguments: Surface.all)
-        func once(on surface: Surface) {
-            let (queue, runs) = (surface.concurrent(), Counter())
-            queue.after(milliseconds: 5) { runs.add() }
-            #expect(eventually { runs.count == 1 })
-            linger(milliseconds: 10)
-            #expect(runs.count == 1)
-        }
-
         @Test("runs in the order of the times, whatever order they were given in", arguments: Surface.all)
         func order(on surface: Surface) {
             // Each delay counts from its own call: again, with longer ones, where the calls took longer than they may.
@@ -44,16 +35,6 @@ extension Conformance {
                 return log.all == [1, 2, 3, 4]
             }
             #expect(inOrder)
-        }
-
-        @Test("comes after closures that a serial queue already runs", arguments: Surface.all)
-        func busyQueue(on surface: Surface) {
-            let (queue, crowd, done) = (surface.serial(), Crowd(), Gate())
-            queue.after(milliseconds: 1) { crowd.visit { done.open() } }
-            for _ in 0..<20 { queue.async { crowd.visit { usleep(300) } } }
-            #expect(done.pass())
-            queue.sync {}
-            #expect(crowd.most == 1)
         }
 
         @Test("that is called off never runs", arguments: Surface.all)
@@ -87,28 +68,6 @@ extension Conformance {
             #expect(eventually { runs.count == 10 })
             linger(milliseconds: 5)
             #expect(runs.count == 10)
-        }
-
-        @Test("is one of a thousand: all run", arguments: Surface.all)
-        func many(on surface: Surface) {
-            let (queue, runs) = (surface.concurrent(), Counter())
-            for number in 0..<1000 { queue.after(milliseconds: 1 + number % 20) { runs.add() } }
-            #expect(eventually { runs.count == 1000 })
-            linger(milliseconds: 2)
-            #expect(runs.count == 1000)
-        }
-
-        @Test("is one of a hundred, of which half are called off", arguments: Surface.all)
-        func halfCancelled(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<Int>())
-            queue.suspend()
-            let all = (0..<100).map { number in queue.later(milliseconds: 20) { log.note(number) } }
-            for (number, later) in all.enumerated() where number.isMultiple(of: 2) { later.cancel() }
-            queue.resume()
-            #expect(eventually { log.all.count == 50 })
-            linger(milliseconds: 5)
-            queue.sync {}
-            #expect(log.all.allSatisfy { !$0.isMultiple(of: 2) })
         }
 
         @Test("waits for a suspended queue's resume", arguments: Surface.all)
@@ -148,16 +107,6 @@ extension Conformance {
                 queue.after(milliseconds: 1) { mortal.touch() }
             }
             #expect(eventually { deaths.count == 1 })
-        }
-
-        @Test("may submit another one", arguments: Surface.all)
-        func chain(on surface: Surface) {
-            let (queue, runs) = (surface.serial(), Counter())
-            @Sendable func next() {
-                queue.after(milliseconds: 1) { if runs.add() < 5 { next() } }
-            }
-            next()
-            #expect(eventually { runs.count == 5 })
         }
     }
 
@@ -239,19 +188,6 @@ extension Conformance {
             #expect(first >= 8)
         }
 
-        @Test("counts what passes while a call runs", arguments: Surface.all)
-        func slowCall(on surface: Surface) {
-            let (queue, missed, crowd) = (surface.serial(), Log<Int>(), Crowd())
-            let timer = queue.every(milliseconds: 2) { count in
-                crowd.visit { if missed.all.isEmpty { usleep(20_000) } }
-                missed.note(count)
-            }
-            #expect(eventually { missed.all.count >= 3 })
-            timer.cancel()
-            #expect(crowd.most == 1)
-            #expect(missed.all.dropFirst().reduce(0, +) >= 7)
-        }
-
         @Test("is not late for good after a slow call: calls and missed ones are as many as its times", arguments: Surface.all)
         func noDrift(on surface: Surface) {
             let (queue, ticks, calls, begin) = (surface.serial(), Counter(), Counter(), ContinuousClock.now)
@@ -319,21 +255,6 @@ extension Conformance {
                 linger(milliseconds: 10)
                 #expect(calls.count == seen)
             }
-        }
-
-        @Test("runs beside others with other intervals", arguments: Surface.all)
-        func several(on surface: Surface) {
-            let (queue, calls) = (surface.serial(), (0..<5).map { _ in Counter() })
-            let timers = calls.enumerated().map { index, count in
-                queue.every(milliseconds: 1 + index) { _ in count.add() }
-            }
-            #expect(eventually { calls.allSatisfy { $0.count >= 3 } })
-            for timer in timers { timer.cancel() }
-            queue.sync {}
-            let seen = calls.map(\.count)
-            linger(milliseconds: 8)
-            queue.sync {}
-            #expect(calls.map(\.count) == seen)
         }
     }
 }

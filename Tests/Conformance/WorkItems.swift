@@ -44,15 +44,6 @@ extension Conformance {
             #expect(runs.count == 15)
         }
 
-        @Test("runs on several queues", arguments: Surface.all)
-        func severalQueues(on surface: Surface) {
-            let (group, runs) = (surface.group(), Counter())
-            let item = surface.item { runs.add() }
-            for _ in 0..<5 { surface.serial().async(group: group, item) }
-            group.wait()
-            #expect(runs.count == 5)
-        }
-
         @Test("is counted by a group", arguments: Surface.all)
         func group(on surface: Surface) {
             let (queue, group, gate, runs) = (surface.concurrent(), surface.group(), Gate(), Counter())
@@ -111,26 +102,6 @@ extension Conformance {
             #expect(ends.count == 1)
         }
 
-        @Test("may look whether it was cancelled", arguments: Surface.all)
-        func polls(on surface: Surface) {
-            let (queue, rounds, started, done) = (surface.serial(), Counter(), Gate(), Gate())
-            let own = Plain<Item?>(nil)
-            let item = surface.item {
-                started.open()
-                while own.value?.isCancelled == false { usleep(100) }
-                rounds.add()
-                done.open()
-            }
-            own.value = item
-            queue.async(item)
-            started.pass()
-            item.cancel()
-            #expect(done.pass())
-            queue.sync {}
-            own.value = nil
-            #expect(rounds.count == 1)
-        }
-
         @Test("may be cancelled twice, and after its end", arguments: Surface.all)
         func cancelledTwice(on surface: Surface) {
             let runs = Counter()
@@ -141,15 +112,6 @@ extension Conformance {
             #expect(item.isCancelled)
             item.perform()
             #expect(runs.count == 1)
-        }
-
-        @Test("is waited for", arguments: Surface.all)
-        func waiting(on surface: Surface) {
-            let (queue, value) = (surface.concurrent(), Plain(0))
-            let item = surface.item { value.value = 5 }
-            queue.async(item)
-            item.wait()
-            #expect(value.value == 5)
         }
 
         @Test("that did not end in time may be waited for again", arguments: Surface.all)
@@ -208,33 +170,6 @@ extension Conformance {
                 item.wait()
             }
             #expect(eventually { deaths.count == 1 })
-        }
-
-        @Test("one of ten that is cancelled: the nine others run", arguments: Surface.all)
-        func oneOfTen(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<Int>())
-            let items = (0..<10).map { number in surface.item { log.note(number) } }
-            queue.suspend()
-            for item in items { queue.async(item) }
-            items[4].cancel()
-            queue.resume()
-            queue.sync {}
-            #expect(log.all == [0, 1, 2, 3, 5, 6, 7, 8, 9])
-        }
-
-        @Test("may cancel the items behind it", arguments: Surface.all)
-        func cancelsOthers(on surface: Surface) {
-            let (queue, log) = (surface.serial(), Log<Int>())
-            let later = (1...5).map { number in surface.item { log.note(number) } }
-            queue.suspend()
-            queue.async(surface.item {
-                log.note(0)
-                for item in later { item.cancel() }
-            })
-            for item in later { queue.async(item) }
-            queue.resume()
-            queue.sync {}
-            #expect(log.all == [0])
         }
 
         @Test("is run or skipped, never both, when a cancel races with it", arguments: Surface.all)
@@ -357,19 +292,6 @@ extension Conformance {
             #expect(done.pass())
         }
 
-        @Test("sees what the run wrote", arguments: Surface.all)
-        func visibility(on surface: Surface) {
-            let (value, seen, done) = (Plain(0), Log<Int>(), Gate())
-            let item = surface.item { value.value = 7 }
-            item.notify(on: surface.concurrent()) {
-                seen.note(value.value)
-                done.open()
-            }
-            surface.concurrent().async(item)
-            done.pass()
-            #expect(seen.all == [7])
-        }
-
         @Test("of a group may be an item", arguments: Surface.all)
         func ofGroup(on surface: Surface) {
             let (queue, group, runs) = (surface.concurrent(), surface.group(), Counter())
@@ -393,34 +315,6 @@ extension Conformance {
                 let item = surface.item {}
                 surface.serial().async(item)
                 item.wait()
-                item.wait()
-            }
-            expectDeath(result, on: surface, saying: nil)
-        }
-
-        @Test("run after it was waited for", arguments: Surface.all)
-        func runAfterWait(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.itemReuse, theirs: .failure, ours: .success),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let item = surface.item {}
-                surface.serial().async(item)
-                item.wait()
-                item.perform()
-            }
-            expectDeath(result, on: surface, saying: nil)
-        }
-
-        @Test("waited for after two runs", arguments: Surface.all)
-        func waitAfterTwo(on surface: Surface) async {
-            let result = await #expect(
-                processExitsWith: surface.expects(.itemReuse, theirs: .failure, ours: .success),
-                observing: [\.standardErrorContent]
-            ) { [surface] in
-                let item = surface.item {}
-                item.perform()
-                item.perform()
                 item.wait()
             }
             expectDeath(result, on: surface, saying: nil)
@@ -521,15 +415,6 @@ extension Conformance {
                 surface.concurrentPerform(8) { _ in surface.concurrentPerform(4) { _ in calls.add() } }
             }
             #expect(calls.count == 256)
-        }
-
-        @Test("is called by many threads at once", arguments: Surface.all)
-        func contended(on surface: Surface) {
-            let calls = Counter()
-            onThreads(4) { _ in
-                for _ in 0..<10 { surface.concurrentPerform(50) { _ in calls.add() } }
-            }
-            #expect(calls.count == 2000)
         }
 
         @Test("is called inside a queue's closures", arguments: Surface.all, QueueKind.allCases)

@@ -27,28 +27,6 @@ struct BackPressureTests {
         #expect(runs.count == 200)
     }
 
-    @Test("runs inline what the queue's own closure submits", arguments: [TaskQueue.BackPressure.wait, .callerRuns])
-    func inline(policy: TaskQueue.BackPressure) {
-        let queue = TaskQueue(
-            pendingLimit: 1, policy: policy, maxConcurrentTaskCount: 1, scheduler: makeScheduler(workers: 1))
-        let runs = Counter()
-        for _ in 0..<5 {
-            queue.async { for _ in 0..<20 { queue.async { runs.add() } } }
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 100)
-    }
-
-    @Test("lets the caller run what does not fit, one at a time where the queue is serial")
-    func callerRuns() {
-        let queue = TaskQueue(
-            pendingLimit: 1, policy: .callerRuns, maxConcurrentTaskCount: 1, scheduler: makeScheduler())
-        let crowd = Crowd()
-        onThreads(3) { _ in for _ in 0..<200 { queue.async { crowd.visit() } } }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(crowd.most == 1)
-    }
-
     @Test("rejects with an error that names the queue")
     func rejects() async throws {
         let census = Census()
@@ -95,6 +73,7 @@ struct BackPressureTests {
     func tryAsync() throws {
         for policy in [TaskQueue.BackPressure.wait, .callerRuns, .reject] {
             let queue = TaskQueue(pendingLimit: 1, policy: policy, scheduler: makeScheduler())
+            #expect(queue.backPressure == policy)
             queue.suspend()
             try queue.tryAsync {}
             #expect(throws: TaskQueue.PendingLimitReached.self) { try queue.tryAsync {} }
@@ -106,25 +85,6 @@ struct BackPressureTests {
         #expect(open.backPressure == nil)
         for _ in 0..<100 { try open.tryAsync {} }
         open.waitUntilAllTasksAreFinished()
-    }
-
-    @Test("ends for waiting producers when the queue is cancelled")
-    func cancelled() {
-        let queue = TaskQueue(pendingLimit: 1, policy: .wait, scheduler: makeScheduler())
-        let (runs, done) = (Counter(), WaitGroup())
-        queue.suspend()
-        queue.async { runs.add() }
-        done.enter()
-        onThread {
-            queue.async { runs.add() }
-            done.leave()
-        }
-        #expect(eventually { queue.pendingTaskCount == 2 })
-        #expect(queue.cancelAll() == 2)
-        done.wait()
-        queue.resume()
-        queue.waitUntilAllTasksAreFinished()
-        #expect(runs.count == 0)
     }
 
     @Test("needs a limit of 1 or more")

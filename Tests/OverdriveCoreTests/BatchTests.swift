@@ -24,27 +24,6 @@ struct BatchTests {
         #expect(eventually { census.alive == 0 })
     }
 
-    @Test("keeps the order, beside single closures")
-    func order() {
-        let queue = TaskQueue.serial(scheduler: makeScheduler())
-        let order = Holder<[Int]>([])
-        var next = 0
-        for round in 0..<20 {
-            queue.asyncBatch { batch in
-                for _ in 0..<(round * 20) {
-                    let number = next
-                    batch.async { order.value.append(number) }
-                    next += 1
-                }
-            }
-            let number = next
-            queue.async { order.value.append(number) }
-            next += 1
-        }
-        queue.waitUntilAllTasksAreFinished()
-        #expect(order.value == Array(0..<next))
-    }
-
     @Test("returns what it is filled by, and submits what was added before a throw")
     func outcome() {
         struct Stop: Error {}

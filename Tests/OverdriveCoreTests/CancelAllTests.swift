@@ -5,26 +5,6 @@ import Testing
 struct CancelAllTests {
     private static let widths = [1, 2, TaskQueue.unlimited]
 
-    @Test("empties the groups of what it cancelled", arguments: widths)
-    func groups(width: Int) {
-        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler())
-        let (group, other) = (WaitGroup(), WaitGroup())
-        let notified = Counter()
-        queue.suspend()
-        for _ in 0..<50 {
-            queue.async(group: group) {}
-            queue.async(group: other) {}
-            queue.async {}
-        }
-        group.notify(on: TaskQueue(scheduler: makeScheduler())) { notified.add() }
-        #expect(group.wait(timeout: .zero) == .timedOut)
-        #expect(queue.cancelAll() == 150)
-        group.wait()
-        other.wait()
-        #expect(eventually { notified.count == 1 })
-        queue.resume()
-    }
-
     @Test("tells items and bodies of run that run, and nothing that comes later", arguments: widths)
     func tellsWhatRuns(width: Int) async throws {
         let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: makeScheduler(workers: 2))

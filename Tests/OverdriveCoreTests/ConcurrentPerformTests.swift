@@ -19,13 +19,6 @@ struct ConcurrentPerformTests {
         var isExact: Bool { times.allSatisfy { $0.count == 1 } }
     }
 
-    @Test("of everybody's queues does too, and shows what was written")
-    func shared() {
-        let values = (0..<1_000).map { _ in Holder(0) }
-        TaskQueue.concurrentPerform(iterations: 1_000) { values[$0].value = $0 }
-        #expect(values.enumerated().allSatisfy { $0 == $1.value })
-    }
-
     @Test("lets workers help, on the scheduler that the caller is on")
     func workersHelp() {
         let scheduler = makeScheduler(workers: 3)

@@ -22,31 +22,6 @@ struct MisuseTests {
         expect(thread, says: "The global executor: what was submitted can never run, for not one thread can be started")
     }
 
-    @Test("of sync: onto the serial queue that it is on")
-    func selfSync() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = TaskQueue.serial(label: "journal")
-            queue.async { queue.sync {} }
-            await queue.drained()
-        }
-        expect(
-            result,
-            says: "TaskQueue.sync on the serial queue \"journal\" from one of its own closures would wait for "
-                + "itself: call the function directly instead")
-    }
-
-    @Test("of sync: inside sync on the same serial queue, by way of another one")
-    func nestedSelfSync() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let (queue, other) = (TaskQueue.serial(label: "journal"), TaskQueue.serial(label: "other"))
-            queue.sync { other.sync { queue.sync {} } }
-        }
-        expect(
-            result,
-            says: "TaskQueue.sync on the serial queue \"journal\" from one of its own closures would wait for "
-                + "itself: call the function directly instead")
-    }
-
     #if DEBUG
         @Test("of sync: two serial queues whose closures wait for each other")
         func cycle() async {
@@ -71,16 +46,6 @@ struct MisuseTests {
         }
     #endif
 
-    @Test("of main.sync: on the main thread")
-    func mainSync() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            await MainActor.run { TaskQueue.main.sync {} }
-        }
-        expect(
-            result,
-            says: "TaskQueue.main.sync on the main thread would wait for itself: call the function directly instead")
-    }
-
     @Test("of waitUntilAllTasksAreFinished: from the queue's own closures", arguments: [1, TaskQueue.unlimited])
     func selfWait(width: Int) async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
@@ -104,55 +69,6 @@ struct MisuseTests {
             says: "TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
     }
 
-    @Test("of resume: more often than suspend")
-    func overResume() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = TaskQueue.concurrent(label: "pages")
-            queue.suspend()
-            queue.resume()
-            queue.resume()
-        }
-        expect(result, says: "TaskQueue.resume() of \"pages\" was called more often than suspend()")
-    }
-
-    @Test("of leave: more often than enter")
-    func unbalancedLeave() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let group = WaitGroup()
-            group.enter()
-            group.leave()
-            group.leave()
-        }
-        expect(result, says: "WaitGroup.leave() was called more often than enter()")
-    }
-
-    @Test("of a semaphore: letting it go while a permit is taken, and negative permits")
-    func semaphores() async {
-        let taken = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let semaphore = CountingSemaphore(value: 2)
-            _ = semaphore.wait(timeout: .zero)
-        }
-        expect(
-            taken,
-            says: "CountingSemaphore with 2 permits was released while it had 1: signal() as often as wait() before "
-                + "letting it go")
-        let negative = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = CountingSemaphore(value: -1)
-        }
-        expect(negative, says: "CountingSemaphore(value: -1): choose 0 or more permits")
-    }
-
-    @Test("of a work item: waiting for it in its own body")
-    func itemWaitsForItself() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let holder = Holder<WorkItem?>(nil)
-            let item = WorkItem { holder.value?.wait() }
-            holder.value = item
-            item.perform()
-        }
-        expect(result, says: "WorkItem.wait() from the item's own body would wait for itself")
-    }
-
     @Test("of an item: waiting for it from what its body calls")
     func itemWaitsForItselfFurtherIn() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -173,43 +89,6 @@ struct MisuseTests {
             TaskQueue.concurrentPerform(iterations: -1) { _ in }
         }
         expect(result, says: "TaskQueue.concurrentPerform(iterations: -1): choose 0 or more")
-    }
-
-    @Test("of assertOnQueue and assertNotOnQueue: the promise they check")
-    func whereabouts() async {
-        let outside = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            onThreads(1) { _ in TaskQueue.serial(label: "journal").assertOnQueue() }
-        }
-        expect(
-            outside,
-            says: "TaskQueue.assertOnQueue() of \"journal\" was called on a thread that runs no queue's closure")
-        let elsewhere = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let journal = TaskQueue.serial(label: "journal")
-            onThreads(1) { _ in TaskQueue.serial(label: "pages").sync { journal.assertOnQueue() } }
-        }
-        expect(
-            elsewhere,
-            says: "TaskQueue.assertOnQueue() of \"journal\" was called from a closure of \"pages\"")
-        let inside = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let journal = TaskQueue.serial(label: "journal")
-            journal.sync { journal.assertNotOnQueue() }
-        }
-        expect(
-            inside,
-            says: "TaskQueue.assertNotOnQueue() of \"journal\" was called from one of its own closures")
-    }
-
-    @Test("of assertOnQueueAsBarrier: the promise it checks")
-    func barrier() async {
-        let cache = TaskQueue()
-        cache.sync(flags: .barrier) { cache.assertOnQueueAsBarrier() }
-        let reader = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let cache = TaskQueue.concurrent(label: "cache")
-            cache.sync { cache.assertOnQueueAsBarrier() }
-        }
-        expect(
-            reader,
-            says: "TaskQueue.assertOnQueueAsBarrier() of \"cache\" was called from a closure that is no barrier")
     }
 
     @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])

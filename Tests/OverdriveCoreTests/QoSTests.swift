@@ -16,38 +16,6 @@ struct QoSTests {
         onThreads(1) { _ in #expect(TaskQueue.QoS.current == nil) }
     }
 
-    @Test("is the queue's inside of its closures", arguments: TaskQueue.QoS.allCases, [1, TaskQueue.unlimited])
-    func inside(qos: TaskQueue.QoS, width: Int) async throws {
-        let queue = TaskQueue(qos: qos, maxConcurrentTaskCount: width, scheduler: makeScheduler())
-        #expect(try await queue.run { TaskQueue.QoS.current } == qos)
-    }
-
-    @Test("of a closure may be raised above its queue's, not lowered", arguments: [1, TaskQueue.unlimited])
-    func raised(width: Int) {
-        let scheduler = makeScheduler()
-        for own in TaskQueue.QoS.allCases {
-            let queue = TaskQueue(qos: own, maxConcurrentTaskCount: width, scheduler: scheduler)
-            for asked in TaskQueue.QoS.allCases {
-                let seen = Log<TaskQueue.QoS?>()
-                queue.async(qos: asked) { seen.note(.current) }
-                queue.waitUntilAllTasksAreFinished()
-                #expect(seen.all == [max(own, asked)])
-            }
-        }
-    }
-
-    @Test("in a sync is the queue's or the caller's, whichever is higher", arguments: [1, TaskQueue.unlimited])
-    func inSync(width: Int) async throws {
-        let scheduler = makeScheduler()
-        let outer = TaskQueue(qos: .utility, scheduler: scheduler)
-        for qos in TaskQueue.QoS.allCases {
-            let queue = TaskQueue(qos: qos, maxConcurrentTaskCount: width, scheduler: scheduler)
-            onThreads(1) { _ in #expect(queue.sync { TaskQueue.QoS.current } == qos) }
-            let inside = try await outer.run { queue.sync { TaskQueue.QoS.current } }
-            #expect(inside == max(qos, .utility))
-        }
-    }
-
     @Test("of a notification is what was asked for, by the flags of who asked")
     func notification() async throws {
         let scheduler = makeScheduler()

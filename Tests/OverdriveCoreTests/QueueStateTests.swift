@@ -4,18 +4,6 @@ import Testing
 
 @Suite("An inactive queue", .timeLimit(.minutes(10)))
 struct InactiveQueueTests {
-    @Test("runs what it holds, in order, when its last reference goes")
-    func released() {
-        let (scheduler, group, order) = (makeScheduler(), WaitGroup(), Log<Int>())
-        do {
-            let queue = TaskQueue.serial(label: "held", initiallyInactive: true, scheduler: scheduler)
-            for number in 0..<10 { queue.async(group: group) { order.note(number) } }
-            #expect(order.all.isEmpty)
-        }
-        group.wait()
-        #expect(order.all == Array(0..<10))
-    }
-
     @Test("can be made with a label, and everybody's queues are active")
     func factories() {
         #expect(!TaskQueue.concurrent(label: "c", initiallyInactive: true).isActive)
@@ -35,15 +23,6 @@ struct InactiveQueueTests {
         let text = scheduler.dump().description
         #expect(text.contains("queue \"later\" (serial, default, inactive): 1 pending"), "\(text)")
         queue.activate()
-    }
-
-    @Test("cannot be activated by resume()")
-    func resume() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue.serial(label: "later", initiallyInactive: true).resume()
-        }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("TaskQueue.resume() of \"later\" was called more often than suspend()"))
     }
 }
 

@@ -74,20 +74,6 @@ struct SchedulerTests {
 
     // MARK: - Threads
 
-    @Test("starts no thread before its first work")
-    func lazy() {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(scheduler: scheduler)
-        queue.sync {}
-        queue.suspend()
-        #expect(scheduler.metrics.threadsStarted == 0)
-        queue.async {}
-        #expect((1...2).contains(scheduler.metrics.threadsStarted))  // and the first spare
-        queue.resume()
-        queue.waitUntilAllTasksAreFinished()
-        #expect((1...2).contains(scheduler.metrics.threadsStarted))
-    }
-
     @Test("knows its own threads")
     func isCurrent() {
         let (scheduler, other) = (makeScheduler(), makeScheduler())
@@ -97,28 +83,6 @@ struct SchedulerTests {
         queue.async { answers.note([scheduler.isCurrent, other.isCurrent]) }
         queue.waitUntilAllTasksAreFinished()
         #expect(answers.all == [[true, false]])
-    }
-
-    @Test("grows while it runs")
-    func grows() throws {
-        let scheduler = makeScheduler(workers: 1)
-        let queue = TaskQueue(scheduler: scheduler)
-        let inside = Counter()
-        let gate = Gate()
-        for _ in 0..<6 {
-            queue.async {
-                inside.add()
-                gate.pass()
-            }
-        }
-        #expect(eventually { inside.count == 1 })
-        try scheduler.setWorkerCount(3)
-        #expect(scheduler.workerCount == 3)
-        #expect(eventually { inside.count == 3 })
-        try scheduler.setWorkerCount(6)
-        #expect(eventually { inside.count == 6 })
-        gate.open()
-        queue.waitUntilAllTasksAreFinished()
     }
 
     @Test("shrinks while it runs")
@@ -172,24 +136,6 @@ struct SchedulerTests {
         #expect(metrics.injectorClosures >= metrics.injectorBatches)
         #expect(zip(metrics.stolen, metrics.steals).allSatisfy { $0 >= $1 })
         #expect(metrics.stolen.count == 3 && metrics.steals.count == 3)
-    }
-
-    @Test("counts the cancelled exactly", arguments: [1, 2, TaskQueue.unlimited])
-    func cancelledMetrics(width: Int) {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-        var cancelled = 0
-        for _ in 0..<10 {
-            queue.suspend()
-            for _ in 0..<50 { queue.async {} }
-            cancelled += queue.cancelAll()
-            for _ in 0..<50 { queue.async {} }
-            queue.resume()
-            queue.waitUntilAllTasksAreFinished()
-        }
-        #expect(cancelled == 500)
-        #expect(eventually { scheduler.metrics.executed == 500 })
-        #expect(scheduler.metrics.cancelled == 500)
     }
 
     @Test("counts what sync runs on no worker's account")

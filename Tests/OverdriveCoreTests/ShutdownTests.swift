@@ -12,25 +12,6 @@ struct ShutdownTests {
         #expect(report.stuckQueues.isEmpty)
     }
 
-    @Test("runs everything when there is time, and reports how much", arguments: widths)
-    func everything(width: Int) {
-        for _ in 0..<10 {
-            let scheduler = makeScheduler()
-            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-            let runs = Counter()
-            for _ in 0..<300 {
-                queue.async {
-                    queue.async { runs.add() }
-                }
-            }
-            let report: ShutdownReport = scheduler.shutdown(deadline: .seconds(20))
-            #expect(runs.count == 300)
-            #expect(report.ran == 600)
-            #expect(report.cancelled == 0)
-            #expect(report.stuck == 0)
-        }
-    }
-
     @Test("cancels at the deadline what has not started, names what runs, empties the groups", arguments: widths)
     func deadline(width: Int) {
         let scheduler = makeScheduler(workers: 2)
@@ -59,83 +40,6 @@ struct ShutdownTests {
         #expect(census.alive == 0)
         gate.open()
         running.wait()
-    }
-
-    @Test("cancels at the deadline what suspended queues hold", arguments: widths)
-    func suspended(width: Int) {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-        let group = WaitGroup()
-        let census = Census()
-        queue.suspend()
-        for _ in 0..<50 {
-            let tracked = census.newborn()
-            queue.async(group: group) { tracked.touch() }
-        }
-        let report: ShutdownReport = scheduler.shutdown(deadline: .milliseconds(5))
-        #expect(report.ran == 0)
-        #expect(report.cancelled == 50)
-        #expect(group.wait(timeout: .seconds(20)) == .success)
-        #expect(census.alive == 0)
-    }
-
-    @Test("under load accounts for every closure", arguments: widths)
-    func exact(width: Int) {
-        for round in 0..<10 {
-            let scheduler = makeScheduler(workers: 1 + round % 3)
-            let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-            let group = WaitGroup()
-            let census = Census()
-            let runs = Counter()
-            let reports = Log<ShutdownReport>()
-            onThreads(3) { thread in
-                if thread == 0 {
-                    reports.note(scheduler.shutdown(deadline: .microseconds(50 * round)))
-                } else {
-                    for _ in 0..<500 {
-                        let tracked = census.newborn()
-                        queue.async(group: group) {
-                            tracked.touch()
-                            runs.add()
-                        }
-                    }
-                }
-            }
-            #expect(group.wait(timeout: .seconds(20)) == .success)
-            #expect(census.alive == 0)
-            let metrics = scheduler.metrics
-            #expect(metrics.executed == runs.count)
-            #expect(metrics.executed + metrics.cancelled == 1_000)
-        }
-    }
-
-    @Test("a second time returns the first report, from several threads too")
-    func again() {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(scheduler: scheduler)
-        for _ in 0..<50 { queue.async {} }
-        let reports = Log<ShutdownReport>()
-        onThreads(3) { _ in reports.note(scheduler.shutdown(deadline: .seconds(10))) }
-        #expect(reports.all.count == 3)
-        #expect(reports.all.allSatisfy { $0 == reports.all[0] && $0.ran == 50 })
-    }
-
-    @Test("discards later closures, counted, and tells their groups", arguments: widths)
-    func laterClosures(width: Int) {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
-        queue.async {}
-        scheduler.shutdown(deadline: .seconds(10))
-        let group = WaitGroup()
-        let runs = Counter()
-        for _ in 0..<50 { queue.async(group: group) { runs.add() } }
-        group.wait()
-        #expect(runs.count == 0)
-        #expect(scheduler.metrics.cancelled == 50)
-        #expect(scheduler.metrics.executed == 1)
-        #expect(queue.sync { 1 } == 1)
-        queue.waitUntilAllTasksAreFinished()
-        #expect(queue.pendingTaskCount == 0)
     }
 
     @Test("lets later tasks go on, and cancels run")

@@ -63,17 +63,4 @@ struct SuspensionTests {
             exit(group.wait(timeout: .seconds(20)) == .success ? 0 : 1)
         }
     }
-
-    @Test("holds nothing of what is submitted after a shutdown")
-    func afterShutdown() {
-        let scheduler = makeScheduler()
-        let queue = TaskQueue(scheduler: scheduler)
-        scheduler.shutdown(deadline: .seconds(5))
-        let runs = Counter()
-        queue.isSuspended = true
-        for _ in 0..<3 { queue.async { runs.add() } }
-        #expect(queue.pendingTaskCount == 0)
-        queue.isSuspended = false
-        #expect(runs.count == 0)
-    }
 }

@@ -78,27 +78,6 @@ struct TaskQueueTests {
     }
 
     // MARK: - Many
-
-    @Test("shares its scheduler fairly enough that ten thousand serial queues all finish, in order, without threads of their own")
-    func manySerialQueues() {
-        let scheduler = makeScheduler()
-        let group = WaitGroup()
-        let wrong = Counter()
-        let queues = (0..<10_000).map { _ in TaskQueue.serial(scheduler: scheduler) }
-        let last = queues.map { _ in Holder(-1) }
-        for round in 0..<3 {
-            for (queue, last) in zip(queues, last) {
-                queue.async(group: group) {
-                    if last.value != round - 1 { wrong.add() }
-                    last.value = round
-                }
-            }
-        }
-        group.wait()
-        #expect(wrong.count == 0)
-        #expect(last.allSatisfy { $0.value == 2 })
-        #expect(scheduler.metrics.threadsStarted <= 2)
-    }
     // MARK: - Counting and waiting
 
     @Test("drained() returns after everything ran, for many tasks at once")
@@ -120,21 +99,6 @@ struct TaskQueueTests {
     }
 
     // MARK: - Its life
-
-    @Test("that goes away while it is suspended runs what was submitted")
-    func releasedSuspended() {
-        let scheduler = makeScheduler()
-        let group = WaitGroup()
-        let runs = Counter()
-        for _ in 0..<100 {
-            let queue = TaskQueue.serial(scheduler: scheduler)
-            queue.suspend()
-            queue.isSuspended = true
-            for _ in 0..<10 { queue.async(group: group) { runs.add() } }
-        }
-        group.wait()
-        #expect(runs.count == 1_000)
-    }
 
     @Test("that only its own closures hold goes away after the last of them")
     func heldByItsClosures() {

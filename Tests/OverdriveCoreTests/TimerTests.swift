@@ -109,13 +109,6 @@ struct TimerTests {
         #expect(late.isCancelled)
     }
 
-    @Test("An armed timer keeps its queue and scheduler")
-    func keepsItsQueue() {
-        let runs = Counter()
-        TaskQueue(scheduler: makeScheduler()).asyncAfter(.milliseconds(10)) { runs.add() }
-        #expect(eventually { runs.count == 1 })
-    }
-
     @Test("A cancelled timer never runs and lets go of its captures at once")
     func cancelled() {
         let census = Census()
