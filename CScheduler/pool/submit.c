@@ -61,39 +61,58 @@ ODI_COLD static void take_back(od_pool *pool, odi_worker *worker, uint32_t band,
         odi_pool_discard(pool, job);
 }
 
-/* False: memory is short, and nothing is queued. The same in what follows. */
-ODI_HOT_INLINE bool submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, odi_entry job)
+/* Queues the first jobs, as far as there is memory, publishes once, and discards them where the pool's stop is past
+ * its deadline. Returns how many jobs it has taken so. */
+ODI_HOT_INLINE size_t submit_inside(od_pool *pool, odi_worker *worker, uint32_t band, const odi_entry *jobs,
+                                    size_t count)
 {
     odi_team *team = &pool->team;
+    size_t taken = 0;
 
-    if (ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
-        return discard_if_over(pool, job);
+    while (taken < count && ODI_LIKELY(odi_worker_push(worker, band, jobs[taken])))
+        taken++;
     odi_team_publish(team, worker->site); /* whatever happens, this worker is there */
-    /* relaxed: the publication's fence stands before it (S4): the stop sees the job, or this
+    /* relaxed: the publication's fence stands before it (S4): the stop sees the jobs, or this
      * sees the stop */
     if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
-        take_back(pool, worker, band, 1);
-    return true;
+        take_back(pool, worker, band, taken);
+    while (ODI_UNLIKELY(taken < count) && discard_if_over(pool, jobs[taken]))
+        taken++;
+    return taken;
 }
 
-static bool submit_outside(od_pool *pool, uint32_t band, odi_entry job)
+/* The same on a thread that is none of the pool's workers. */
+ODI_HOT_INLINE size_t submit_outside(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
 {
     odi_team *team = &pool->team;
     odi_site *site = odi_team_site_here(team);
+    size_t taken = 0;
 
-    if (ODI_UNLIKELY(!odi_site_push(site, band, job)))
-        return discard_if_over(pool, job);
-    odi_team_publish_push(team, site);
-    return true;
+    while (taken < count &&
+           (ODI_LIKELY(odi_site_push(site, band, jobs[taken])) || discard_if_over(pool, jobs[taken])))
+        taken++;
+    if (ODI_LIKELY(taken > 0))
+        odi_team_publish_push(team, site);
+    return taken;
 }
 
-bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+ODI_HOT_INLINE bool submit_here(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
 {
     odi_worker *worker = odi_worker_self;
 
     if (worker != NULL && worker->team == &pool->team)
-        return submit_inside(pool, worker, band, job);
-    return submit_outside(pool, band, job);
+        return submit_inside(pool, worker, band, jobs, count) == count;
+    return submit_outside(pool, band, jobs, count) == count;
+}
+
+bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
+{
+    return submit_here(pool, band, &job, 1);
+}
+
+bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
+{
+    return submit_here(pool, band, jobs, count);
 }
 
 ODI_COLD void odi_pool_submit_node(od_pool *pool, uint32_t band, odi_entry job, odi_entry_node *node)
@@ -107,49 +126,6 @@ ODI_COLD void odi_pool_submit_node(od_pool *pool, uint32_t band, odi_entry job, 
     }
     odi_site_mark(site, band);
     odi_team_publish_push(team, site);
-}
-
-static bool submit_several_inside(od_pool *pool, odi_worker *worker, uint32_t band,
-                                  const odi_entry *jobs, size_t count)
-{
-    odi_team *team = &pool->team;
-    size_t kept = 0;
-
-    while (kept < count && ODI_LIKELY(odi_worker_push(worker, band, jobs[kept])))
-        kept++;
-    odi_team_publish(team, worker->site); /* as in submit_inside, all of it */
-    /* relaxed: the publication's fence stands before it (S4) */
-    if (ODI_UNLIKELY(odi_load_relaxed(&team->attention) & ODI_CANCELLING))
-        take_back(pool, worker, band, kept);
-    while (ODI_UNLIKELY(kept < count) && discard_if_over(pool, jobs[kept]))
-        kept++;
-    return kept == count;
-}
-
-static bool submit_several_outside(od_pool *pool, uint32_t band, const odi_entry *jobs,
-                                   size_t count)
-{
-    odi_team *team = &pool->team;
-    odi_site *site = odi_team_site_here(team);
-    size_t kept = 0;
-
-    while (kept < count &&
-           (ODI_LIKELY(odi_site_push(site, band, jobs[kept])) || discard_if_over(pool, jobs[kept])))
-        kept++;
-    if (kept > 0)
-        odi_team_publish_push(team, site);
-    return kept == count;
-}
-
-bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
-{
-    odi_worker *worker = odi_worker_self;
-
-    if (count == 0)
-        return true;
-    if (worker != NULL && worker->team == &pool->team)
-        return submit_several_inside(pool, worker, band, jobs, count);
-    return submit_several_outside(pool, band, jobs, count);
 }
 
 od_status od_pool_submit(od_pool *pool, od_band band, void (*function)(void *), void *context)

@@ -48,50 +48,28 @@ bool odi_assignment_is_own(const odi_team *team, int slot)
     return team->assigned[slot] < places(team);
 }
 
+/* The slot's worker, if it has a thread. */
 static odi_worker *worker_of(const odi_team *team, int slot)
 {
-    return odi_load_relaxed(&team->slots[slot]); /* relaxed: written under the lock */
-}
+    odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: written under the lock */
 
-static bool has_thread(const odi_team *team, int slot)
-{
-    odi_worker *worker = worker_of(team, slot);
-
-    return worker != NULL && worker->present;
+    return worker != NULL && worker->present ? worker : NULL;
 }
 
 static bool works(const odi_team *team, int slot)
 {
-    return has_thread(team, slot) && !worker_of(team, slot)->benched;
+    const odi_worker *worker = worker_of(team, slot);
+
+    return worker != NULL && !worker->benched;
 }
 
-/* Of who sits on the bench the team takes no notice: it moves when it is called back. */
-static void count_moving(odi_team *team, int change)
-{
-    team->moving += change;
-    if (team->moving == (change > 0))
-        odi_team_set_attention(team, ODI_MOVES, change > 0);
-}
-
+/* Also where only its mask is another: it is applied anew. */
 static void has_to_move(odi_team *team, int slot)
 {
     odi_worker *worker = worker_of(team, slot);
 
-    /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
-    if (!has_thread(team, slot) || odi_load_relaxed(&worker->moves))
-        return;
-    odi_store_relaxed(&worker->moves, true);
-    if (!worker->benched)
-        count_moving(team, 1);
-}
-
-static void has_moved(odi_worker *worker)
-{
-    if (!odi_load_relaxed(&worker->moves)) /* relaxed: written under the lock */
-        return;
-    odi_store_relaxed(&worker->moves, false); /* relaxed: as above */
-    if (!worker->benched)
-        count_moving(worker->team, -1);
+    if (worker != NULL) /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
+        odi_store_relaxed(&worker->moves, true);
 }
 
 static void exchange(odi_team *team, int slot, int other)
@@ -120,73 +98,41 @@ void odi_assignment_take(odi_team *team, int slot)
         exchange(team, slot, best);
 }
 
-void odi_assignment_give(odi_team *team, int slot)
+void odi_assignment_give(odi_team *team)
 {
-    if (!assignment_matters(team) || !odi_assignment_is_own(team, slot))
+    for (int slot = 0; slot < team->capacity && assignment_matters(team); slot++) {
+        if (works(team, slot))
+            odi_assignment_take(team, slot);
+    }
+}
+
+/* ---- a new plan: lock held ---- */
+
+/* Whoever is on another node than his place is changes it for one of his node's that nobody is at. */
+static void keep_node(odi_team *team, int slot)
+{
+    const odi_worker *worker = worker_of(team, slot);
+
+    if (worker == NULL || odi_assignment_site(team, slot) == worker->site_index)
         return;
-    for (int other = 0; other < team->capacity; other++) {
-        if (other != slot && works(team, other) && !odi_assignment_is_own(team, other)) {
+    for (int other = 0; other < places(team); other++) {
+        if (worker_of(team, other) == NULL && odi_assignment_is_own(team, other) &&
+            odi_assignment_site(team, other) == worker->site_index) {
             exchange(team, slot, other);
             return;
         }
     }
 }
 
-/* ---- a new plan: lock held ---- */
-
-/* The first free place on the site, or that very CPU's (-1: whichever). */
-static int find_place(const odi_plan *plan, const int *sites, const bool *taken, int site, int cpu)
+void odi_assignment_number(odi_team *team)
 {
-    for (int place = 0; place < plan->worker_count; place++) {
-        if (!taken[place] && sites[place] == site &&
-            (cpu < 0 || odi_plan_place(plan, place).cpu == cpu))
-            return place;
-    }
-    return -1;
-}
-
-/* Whoever is there stays on its node, and on its CPU, as far as there is a place. */
-static void keep_places(odi_team *team, const odi_plan *old, const int *sites, bool *taken)
-{
-    for (int by_cpu = 1; by_cpu >= 0; by_cpu--) {
-        for (int slot = 0; slot < team->capacity; slot++) {
-            odi_worker *worker = worker_of(team, slot);
-
-            if (!has_thread(team, slot) || team->new_assigned[slot] >= 0)
-                continue;
-            int cpu = by_cpu && old != NULL ? odi_plan_place(old, team->assigned[slot]).cpu : -1;
-            if (by_cpu && cpu < 0)
-                continue;
-            int place = find_place(team->plan, sites, taken, worker->site_index, cpu);
-            if (place >= 0) {
-                team->new_assigned[slot] = place;
-                taken[place] = true;
-            }
-        }
-    }
-}
-
-/* The places that are left, to those that are there first; who gets none shares one. */
-static void fill_places(odi_team *team, const bool *taken)
-{
-    int next = 0, shared = team->plan->worker_count;
-
-    for (int there = 1; there >= 0; there--) {
-        for (int slot = 0; slot < team->capacity; slot++) {
-            if (team->new_assigned[slot] >= 0 || has_thread(team, slot) != there)
-                continue;
-            while (next < team->plan->worker_count && taken[next])
-                next++;
-            team->new_assigned[slot] = next < team->plan->worker_count ? next++ : shared++;
-        }
-    }
+    for (int slot = 0; slot < team->capacity; slot++)
+        team->assigned[slot] = slot;
 }
 
 odi_plan *odi_assignment_replan(odi_team *team, odi_plan *plan)
 {
     odi_plan *old = team->plan;
-    int sites[ODI_MOST_WORKERS] = {0};
-    bool taken[ODI_MOST_WORKERS] = {false};
     bool mattered = assignment_matters(team);
 
     if (plan == NULL)
@@ -194,49 +140,21 @@ odi_plan *odi_assignment_replan(odi_team *team, odi_plan *plan)
     team->plan = plan;
     if (!mattered && !assignment_matters(team))
         return old;
-    for (int place = 0; place < plan->worker_count; place++)
-        sites[place] = site_of_place(team, place);
-    for (int slot = 0; slot < team->capacity; slot++)
-        team->new_assigned[slot] = -1;
-    keep_places(team, old, sites, taken);
-    fill_places(team, taken);
-
-    int *assigned = team->assigned;
-    team->assigned = team->new_assigned;
-    team->new_assigned = assigned;
-    for (int slot = 0; slot < team->capacity; slot++)
-        has_to_move(team, slot); /* its mask may be another even where its node is not */
+    odi_assignment_number(team);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        has_to_move(team, slot);
+        keep_node(team, slot);
+    }
+    odi_assignment_give(team);
     return old;
-}
-
-/* ---- life ---- */
-
-static void number(odi_team *team)
-{
-    for (int slot = 0; slot < team->capacity; slot++)
-        team->assigned[slot] = slot;
 }
 
 bool odi_assignment_init(odi_team *team)
 {
     team->assigned = calloc((size_t)team->capacity, sizeof *team->assigned);
-    team->new_assigned = calloc((size_t)team->capacity, sizeof *team->new_assigned);
-    if (team->assigned == NULL || team->new_assigned == NULL)
-        return false;
-    number(team);
-    return true;
-}
-
-void odi_assignment_free(odi_team *team)
-{
-    free(team->assigned);
-    free(team->new_assigned);
-}
-
-void odi_assignment_forked(odi_team *team)
-{
-    team->moving = 0;
-    number(team);
+    if (team->assigned != NULL)
+        odi_assignment_number(team);
+    return team->assigned != NULL;
 }
 
 /* ---- workers ---- */
@@ -253,20 +171,8 @@ static void put(odi_worker *worker, int site)
 
 void odi_assignment_put(odi_worker *worker)
 {
-    has_moved(worker);
+    odi_store_relaxed(&worker->moves, false); /* relaxed: written under the lock */
     put(worker, odi_assignment_site(worker->team, worker->slot));
-}
-
-void odi_assignment_forget(odi_worker *worker)
-{
-    has_moved(worker);
-}
-
-void odi_assignment_bench(odi_worker *worker, bool benched)
-{
-    if (worker->benched != benched && odi_load_relaxed(&worker->moves)) /* relaxed: as above */
-        count_moving(worker->team, benched ? -1 : 1);
-    worker->benched = benched;
 }
 
 bool odi_assignment_move(odi_worker *worker)
@@ -276,7 +182,7 @@ bool odi_assignment_move(odi_worker *worker)
     odi_lock_acquire(&team->lock);
     bool moves = odi_load_relaxed(&worker->moves); /* relaxed: written under the lock */
     int site = odi_assignment_site(team, worker->slot);
-    has_moved(worker);
+    odi_store_relaxed(&worker->moves, false); /* relaxed: as above */
     if (moves && site != worker->site_index) {
         put(worker, site);
         odi_team_list_workers(team);

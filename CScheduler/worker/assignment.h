@@ -19,15 +19,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Every slot at the place with its number. False: memory is short. */
+/* False: memory is short. */
 bool odi_assignment_init(odi_team *team);
-void odi_assignment_free(odi_team *team);
 
-/* In a forked child, which has no workers. */
-void odi_assignment_forked(odi_team *team);
+/* Every slot at the place with its number: at first, and again in a forked child, which has no workers. */
+void odi_assignment_number(odi_team *team);
 
-/* Replaces the plan (NULL: keeps it) for `workers` places: workers that are there keep their
- * node as far as it has places, the others move. Returns what is to be freed. Lock held. */
+/* Replaces the plan (NULL: keeps it), and gives each slot the place with its number again, but for workers that can
+ * stay on their node. Returns what is to be freed. Lock held. */
 odi_plan *odi_assignment_replan(odi_team *team, odi_plan *plan);
 
 /* The site of a slot's assigned place, and whether that is its own. Lock held. */
@@ -37,17 +36,11 @@ bool odi_assignment_is_own(const odi_team *team, int slot);
 /* The slot's worker is about to work: it has an assigned place of its own if one is left. Lock held. */
 void odi_assignment_take(odi_team *team, int slot);
 
-/* The slot's worker goes to the bench: its assigned place goes to one that works without. Lock held. */
-void odi_assignment_give(odi_team *team, int slot);
+/* A worker sits on the bench: its assigned place goes to one that works without. Lock held. */
+void odi_assignment_give(odi_team *team);
 
 /* Puts a worker without a thread at its assigned place. Lock held. */
 void odi_assignment_put(odi_worker *worker);
-
-/* A worker that leaves has nowhere to move to any more. Lock held. */
-void odi_assignment_forget(odi_worker *worker);
-
-/* Marks a worker as on the bench, where it does not move before it is called back, or as off it. Lock held. */
-void odi_assignment_bench(odi_worker *worker, bool benched);
 
 /* Goes to the site of the worker's assigned place, between two jobs, if it has to move. It holds no
  * token. True: the mask is to be applied anew (odi_assignment_settle). */

@@ -44,8 +44,6 @@ void odi_team_move(odi_worker *worker)
 {
     odi_team *team = worker->team;
 
-    if (!odi_load_relaxed(&worker->moves)) /* relaxed: a hint, looked at under the lock */
-        return;
     stop_searching(worker);
     if (odi_assignment_move(worker))
         odi_assignment_settle(worker);
@@ -59,7 +57,7 @@ void odi_team_seat(odi_worker *worker)
     odi_team *team = worker->team;
 
     odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
-    odi_assignment_bench(worker, true);
+    worker->benched = true;
     worker->next_benched = team->bench;
     team->bench = worker;
 }
@@ -71,7 +69,7 @@ void odi_team_unseat(odi_worker *worker)
     while (*link != worker)
         link = &(*link)->next_benched;
     *link = worker->next_benched;
-    odi_assignment_bench(worker, false);
+    worker->benched = false;
 }
 
 /* Whether a worker is one too many and the team does not stop. Lock held. */
@@ -89,8 +87,8 @@ static bool take_a_seat(odi_team *team, odi_worker *worker)
     bool surplus = is_surplus(team);
     if (surplus) {
         team->active--;
-        odi_assignment_give(team, worker->slot);
         odi_team_seat(worker);
+        odi_assignment_give(team);
         odi_team_counts_changed(team);
     }
     odi_lock_release(&team->lock);
@@ -175,7 +173,6 @@ void odi_team_depart(odi_worker *worker, bool from_bench)
     if (!from_bench)
         leave_room(team, worker->site);
     odi_lock_acquire(&team->lock);
-    odi_assignment_forget(worker);
     worker->present = worker->pinned = false;
     (void)odi_team_list_workers(team); /* an absent worker in the table does no harm */
     team->present--;

@@ -22,23 +22,6 @@ static void rouse(odi_team *team, int slot)
         odi_idle_rouse(&site->idle, slot);
 }
 
-void odi_team_mind_timers(odi_team *team)
-{
-    int slot;
-
-    if (ODI_LIKELY(!odi_timer_queue_is_used(&team->timers)))
-        return;
-    switch (odi_timer_queue_watch(&team->timers, &slot)) {
-    case ODI_WATCHED:
-        break;
-    case ODI_LEADER_LATE:
-        rouse(team, slot);
-        break;
-    case ODI_NOBODY_LOOKS:
-        team->stand_by(team);
-    }
-}
-
 /* Wakes a sleeper, which will keep when it finds nothing else, or leaves it to who searches. */
 static bool some_worker_comes(odi_team *team, odi_site *site)
 {
@@ -67,7 +50,7 @@ void odi_team_watch_timers(odi_team *team, odi_site *site)
         rouse(team, slot);
         break;
     case ODI_NOBODY_LOOKS:
-        if (!some_worker_comes(team, site))
+        if (site == NULL || !some_worker_comes(team, site))
             team->stand_by(team);
     }
 }
@@ -151,7 +134,7 @@ void odi_worker_fire_due(odi_worker *worker)
         fired |= fire_wheel(worker, &timers->wheels[(worker->site_index + i) % timers->count], now);
     /* What was armed meanwhile nobody else has looked after. Who is about to sleep will. */
     if (fired && odi_worker_self == worker)
-        odi_team_mind_timers(team);
+        odi_team_watch_timers(team, NULL);
 }
 
 void odi_worker_pass_time(odi_worker *worker)

@@ -2,8 +2,8 @@
  *
  * A worker takes what is due when it looks for work, now and then between two jobs, and when
  * it was the leader and its sleep is over. Whoever stops being a leader, or could have become
- * one, and gets work instead sees to it that somebody else looks: odi_team_mind_timers, in
- * run_loop.c's found(). So does who arms: odi_team_watch_timers. Edge: T1.
+ * one, and gets work instead sees to it that somebody else looks: odi_team_watch_timers, in
+ * run_loop.c's found(). So does who arms. Edge: T1.
  */
 #ifndef ODI_WORKER_DUE_H
 #define ODI_WORKER_DUE_H
@@ -21,11 +21,9 @@ uint32_t odi_team_timer_site(odi_team *team);
 bool odi_team_is_due(odi_team *team);
 
 /* Sees to it that somebody looks at the timer queue in time: rouses the leader, wakes or starts a
- * worker, or has the monitor stand by. Anyone. */
+ * worker near the site, or has the monitor stand by. Where `site` is NULL it wakes nobody: for a worker that has a
+ * job in hand. Anyone. */
 void odi_team_watch_timers(odi_team *team, odi_site *site);
-
-/* The same for a worker that has a job in hand: it wakes no other for it. */
-void odi_team_mind_timers(odi_team *team);
 
 /* Gives what is due to its owners, on this worker. */
 void odi_worker_fire_due(odi_worker *worker);

@@ -8,8 +8,8 @@
 /* A worker that has work of its own looks at its injectors after this many takes. */
 enum { LOOK_OUTSIDE_EVERY = 61 };
 
-/* After so many such looks and claims, one goes farther: to another site's injectors, and to
- * another worker's deque. */
+/* After so many such looks and claims, one goes farther: to another worker's deque, and to another site's
+ * injectors. */
 enum { LOOK_FAR_EVERY = 8 };
 
 /* A lower band that waits is served at the latest after this many jobs of higher ones. */
@@ -32,11 +32,6 @@ enum { SMALL_CATCH = BATCH / 2, STEAL_PAUSE_NS = 1000 };
  * doubles with each theft, and counts from when the thief is out of work again. */
 enum { MOST_PAUSE_NS = 16 * STEAL_PAUSE_NS, LONG_JOB_NS = 2000 };
 
-static uint64_t jobs_run(odi_worker *worker)
-{
-    return odi_worker_executed(worker);
-}
-
 static void plan_pause(odi_worker *worker, size_t count)
 {
     int64_t last = worker->steal_pause_ns;
@@ -46,7 +41,7 @@ static void plan_pause(odi_worker *worker, size_t count)
                              : 2 * last < MOST_PAUSE_NS ? 2 * last
                                                         : MOST_PAUSE_NS;
     worker->caught_ns = worker->steal_pause_ns > 0 ? odi_clock_now() : 0;
-    worker->caught_at = jobs_run(worker);
+    worker->caught_at = odi_worker_executed(worker);
 }
 
 /* Ended by: the clock, and by work from outside. */
@@ -56,7 +51,7 @@ static void pause_before_stealing(odi_worker *worker)
         return;
     int64_t now = odi_clock_now(), until = worker->caught_ns + STEAL_PAUSE_NS;
 
-    if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(jobs_run(worker) - worker->caught_at))
+    if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(odi_worker_executed(worker) - worker->caught_at))
         worker->steal_pause_ns = 0;
     else if (worker->steal_pause_ns > STEAL_PAUSE_NS &&
              odi_load_relaxed(&worker->team->may_spin)) /* relaxed: a hint, and below */
@@ -106,7 +101,7 @@ static void fetch_captures(const odi_entry *batch, size_t count)
         __builtin_prefetch((const void *)(uintptr_t)batch[i].context, 1);
 }
 
-/* Takes jobs from an injector: the first to run, the others into the empty deque. */
+/* Takes up to `most` jobs from an injector: the first to run, the others into the empty deque. */
 static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most,
                   odi_entry *job)
 {
@@ -116,7 +111,7 @@ static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most
     if (odi_injector_size(injector) == 0)
         return false;
     odi_read_begin();
-    size_t count = odi_injector_claim(injector, batch, most);
+    size_t count = odi_injector_claim(injector, batch, most < BATCH ? most : batch_size(worker, band));
     odi_read_end();
     if (count == 0)
         return false;
@@ -132,31 +127,15 @@ static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most
     return true;
 }
 
-/* One job of another site, each time the next one's turn. What waits there has workers of its
- * own as a rule, but they may all be busy for long, or there are none; it must not wait for
- * this site's work to end, which may never do so. */
-ODI_COLD static bool claim_far(odi_worker *worker, odi_entry *job)
-{
-    odi_team *team = worker->team;
-    int rank = 1 + (int)(worker->far_looks++ % (uint32_t)(team->site_count - 1));
-    odi_site *site = &team->sites[team->site_order[worker->site_index][rank]];
-
-    for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        if (claim(worker, site, band, 1, job))
-            return true;
-    }
-    return false;
-}
-
-enum { ALL_BANDS = (1 << ODI_BANDS) - 1 };
-
-static bool steal_one(odi_worker *worker, odi_entry *job);
+static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_t bands, odi_entry *job);
 
 static bool claim_outside(odi_worker *worker, uint32_t band, size_t most, odi_entry *job)
 {
     if (ODI_UNLIKELY(++worker->far_tick >= LOOK_FAR_EVERY)) {
         worker->far_tick = 0;
-        if ((worker->team->site_count > 1 && claim_far(worker, job)) || steal_one(worker, job))
+        /* What waits there has workers of its own as a rule, but they may all be busy for long, or there are none;
+         * it must not wait for this worker's jobs to end, which they may never do. */
+        if (look_around(worker, worker->far_looks++, 1, ODI_ALL_BANDS, job))
             return true;
     }
     return claim(worker, worker->site, band, most, job);
@@ -189,7 +168,7 @@ static bool find_in_band(odi_worker *worker, uint32_t band, odi_entry *job)
         if (ODI_LIKELY(take_own(worker, band, job)))
             return true;
     }
-    return claim_outside(worker, band, batch_size(worker, band), job);
+    return claim_outside(worker, band, BATCH, job);
 }
 
 static bool band_waits(odi_worker *worker, uint32_t band)
@@ -217,16 +196,20 @@ static uint32_t first_of(odi_worker *worker, uint32_t bands, bool alternate)
     return first;
 }
 
-/* Somebody has overridden a lower band: it is served as that, in turns with the one itself. The
- * bound on passing over holds as ever. */
-ODI_COLD static uint32_t choose_among_overridden(odi_worker *worker, uint32_t bands)
+/* Several bands may hold work: the highest, unless a lower one has waited long enough. What somebody has overridden
+ * is served as that, in turns with the band itself. */
+ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
 {
     uint32_t waiting = 0;
 
-    for (uint32_t left = bands; left != 0; left &= left - 1)
-        waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
+    for (uint32_t left = bands; left != 0; left &= left - 1) {
+        if (band_waits(worker, lowest_bit(left)))
+            waiting |= left & -left;
+        else
+            worker->passed_over[lowest_bit(left)] = 0;
+    }
     if (waiting == 0)
-        return lowest_bit(bands);
+        return lowest_bit(bands); /* nobody waits: one of the bands asked for, so that the search ends */
     uint32_t first = first_of(worker, waiting, true);
     for (uint32_t others = waiting & ~(1u << first); others != 0; others &= others - 1) {
         uint32_t band = lowest_bit(others);
@@ -238,32 +221,6 @@ ODI_COLD static uint32_t choose_among_overridden(odi_worker *worker, uint32_t ba
     }
     worker->passed_over[first] = 0;
     return first;
-}
-
-/* Several bands may hold work: the highest, unless a lower one has waited long enough. */
-ODI_COLD static uint32_t choose_band(odi_worker *worker, uint32_t bands)
-{
-    uint32_t highest = lowest_bit(bands);
-
-    /* relaxed: a hint */
-    if (ODI_UNLIKELY(odi_load_relaxed(&worker->team->overridden) != 0))
-        return choose_among_overridden(worker, bands);
-    while (!band_waits(worker, highest) && (bands &= bands - 1) != 0)
-        highest = lowest_bit(bands);
-    if (bands == 0)
-        return highest; /* nobody waits: one of the bands asked for, so that the search ends */
-    for (uint32_t lower = bands & (bands - 1); lower != 0; lower &= lower - 1) {
-        uint32_t band = lowest_bit(lower);
-
-        if (!band_waits(worker, band))
-            worker->passed_over[band] = 0;
-        else if (++worker->passed_over[band] >= MOST_PASSED_OVER) {
-            worker->passed_over[band] = 0;
-            return band;
-        }
-    }
-    worker->passed_over[highest] = 0;
-    return highest;
 }
 
 static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job);
@@ -333,32 +290,23 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
     return false;
 }
 
-/* One job of another worker of the site: it may compute for long, with jobs behind it, while
- * this one never runs out of its own. */
-ODI_COLD static bool steal_one(odi_worker *worker, odi_entry *job)
-{
-    odi_read_begin();
-    const odi_table *table = odi_load_acquire(&worker->team->table, W1);
-    bool found = steal_at(worker, table, worker->site_index, 0, 1, ALL_BANDS, job);
-    odi_read_end();
-    return found;
-}
-
-/* One job of `bands` that lies with another worker or at another site. */
-static bool take_far(odi_worker *worker, uint32_t bands, odi_entry *job)
+/* Up to `most` jobs of `bands` that lie elsewhere: with other workers, and in other sites' injectors. Nearest first,
+ * or from the `first` site on. */
+static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_t bands, odi_entry *job)
 {
     odi_team *team = worker->team;
+    uint32_t sites = (uint32_t)team->site_count;
     bool found = false;
 
     odi_read_begin();
     const odi_table *table = odi_load_acquire(&team->table, W1);
-    for (int rank = 0; rank < team->site_count && !found; rank++) {
+    for (uint32_t i = 0; i < sites && !found; i++) {
+        uint32_t rank = (first + i) % sites;
         int site = team->site_order[worker->site_index][rank];
 
-        found = steal_at(worker, table, site, team->site_classes[worker->site_index][rank], 1,
-                         bands, job);
+        found = steal_at(worker, table, site, team->site_classes[worker->site_index][rank], most, bands, job);
         for (uint32_t left = rank > 0 ? bands : 0; left != 0 && !found; left &= left - 1)
-            found = claim(worker, &team->sites[site], lowest_bit(left), 1, job);
+            found = claim(worker, &team->sites[site], lowest_bit(left), most, job);
     }
     odi_read_end();
     return found;
@@ -387,7 +335,7 @@ ODI_COLD static bool find_overridden(odi_worker *worker, uint32_t bands, odi_ent
 
         wanted |= as < band && as < best ? 1u << band : 0;
     }
-    return wanted != 0 && take_far(worker, wanted, job);
+    return wanted != 0 && look_around(worker, 0, 1, wanted, job);
 }
 
 bool odi_worker_other_bands(odi_worker *worker, uint32_t band)
@@ -401,22 +349,8 @@ bool odi_worker_other_bands(odi_worker *worker, uint32_t band)
 
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
 {
-    odi_team *team = worker->team;
-    bool found = false;
-
     pause_before_stealing(worker);
-    odi_read_begin();
-    const odi_table *table = odi_load_acquire(&team->table, W1);
-    for (int rank = 0; rank < team->site_count && !found; rank++) {
-        int site = team->site_order[worker->site_index][rank];
-
-        found = steal_at(worker, table, site, team->site_classes[worker->site_index][rank],
-                         BATCH, ALL_BANDS, job);
-        for (uint32_t band = 0; rank > 0 && band < ODI_BANDS && !found; band++)
-            found = claim(worker, &team->sites[site], band, batch_size(worker, band), job);
-    }
-    found = found || odi_worker_steal_fork(worker, job);
-    odi_read_end();
+    bool found = look_around(worker, 0, BATCH, ODI_ALL_BANDS, job) || odi_worker_steal_fork(worker, job);
     if (!found)
         odi_count(&worker->counters.failed_steals, 1);
     return found;

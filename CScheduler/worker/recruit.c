@@ -134,7 +134,6 @@ ODI_COLD static void say_failure(odi_team *team, int error)
 ODI_COLD static void start_failed(odi_team *team, odi_worker *worker)
 {
     odi_lock_acquire(&team->lock);
-    odi_assignment_forget(worker);
     if (worker->benched)
         odi_team_unseat(worker);
     else { /* likewise a first spare that was called back meanwhile */

@@ -70,7 +70,7 @@ ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_wa
 static void end_this_run(odi_worker *worker)
 {
     odi_record *record = worker->run_record;
-    bool drained = false;
+    bool drained;
 
     odi_watchers watchers = odi_record_watchers(record);
     worker->run_record = NULL;
@@ -284,37 +284,28 @@ bool odi_run_outside(odi_team *team, odi_entry job)
 
 _Thread_local bool odi_discarding __attribute__((tls_model("initial-exec")));
 
-/* Takes a job that is not run off its record. True: a cancel has counted it; otherwise none
- * will, because the record is no longer told of it. */
-static bool discard_from(odi_record *record)
+/* Takes one job that is not run off its record's count. False: a cancel has counted it, and it is still there. */
+static bool uncount(odi_record *record)
 {
     odi_lock_acquire(&cancel_lock);
     bool counted = is_cancelled(record);
     odi_watchers watchers = odi_record_watchers(record);
-    bool drained = odi_record_subtract(record, 1);
+    bool drained = !counted && odi_record_subtract(record, 1);
     odi_lock_release(&cancel_lock);
     if (drained)
         odi_record_drained(record, watchers);
-    return counted;
+    return !counted;
 }
 
 bool odi_record_withdraw(odi_record *record, odi_entry job)
 {
-    bool drained = false;
+    bool withdrawn = uncount(record);
 
-    odi_lock_acquire(&cancel_lock);
-    bool counted = is_cancelled(record);
-    odi_watchers watchers = odi_record_watchers(record);
-    if (!counted)
-        drained = odi_record_subtract(record, 1);
-    odi_lock_release(&cancel_lock);
-    if (drained)
-        odi_record_drained(record, watchers);
-    if (counted) {
+    if (!withdrawn) {
         odi_job_discard(job); /* first: who waits for the record finds the job gone */
         odi_record_complete(record, 1);
     }
-    return !counted;
+    return withdrawn;
 }
 
 void odi_run_discard(odi_team *team, odi_entry job)
@@ -331,9 +322,9 @@ void odi_run_discard(odi_team *team, odi_entry job)
         return;
     }
     odi_job_discard(job);
-    bool counted = false; /* by the cancel of its record */
-    if (record != NULL)
-        counted = discard_from(record);
+    bool counted = record != NULL && !uncount(record); /* by the cancel of its record */
+    if (counted)
+        odi_record_complete(record, 1);
     odi_add_relaxed(&team->cancelled, !counted); /* relaxed: a counter */
 }
 

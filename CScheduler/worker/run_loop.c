@@ -68,7 +68,7 @@ static void found(odi_worker *worker)
         if (odi_team_seems_to_have_work(worker->team))
             odi_team_publish(worker->team, worker->site);
     }
-    odi_team_mind_timers(worker->team); /* it may have been the leader, or about to be */
+    odi_team_watch_timers(worker->team, NULL); /* it may have been the leader, or about to be */
 }
 
 static bool look_everywhere(odi_worker *worker, odi_entry *job)
@@ -274,11 +274,9 @@ void odi_worker_main(void *raw)
     while (scopes) {
         uint32_t now = attention(worker);
 
-        if (ODI_UNLIKELY(now & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING | ODI_MOVES))) {
+        if (ODI_UNLIKELY(now & (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING))) {
             if (now & ODI_CANCELLING)
                 break;
-            if (now & ODI_MOVES)
-                odi_team_move(worker);
             if (now & ODI_SURPLUS && !(now & ODI_STOPPING)) {
                 odi_bench_result result = odi_team_bench(worker);
 
@@ -288,6 +286,8 @@ void odi_worker_main(void *raw)
                     continue; /* otherwise it has jobs that it could not hand over */
             }
         }
+        if (ODI_UNLIKELY(odi_load_relaxed(&worker->moves))) /* relaxed: a hint, looked at under the lock */
+            odi_team_move(worker);
         if (ODI_UNLIKELY(odi_timer_queue_is_used(&worker->team->timers))) {
             odi_worker_pass_time(worker);
             if (ODI_UNLIKELY(odi_worker_self == NULL))

@@ -148,12 +148,14 @@ bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
     if (it.now < worker->steal_again_ns || !may_steal(worker, false))
         return false;
     uint32_t start = (uint32_t)odi_rng_next(&worker->random);
-    if (!visit_all(team, &worker->forks, start, take_shared, &it)) {
-        if (!visit_all(team, &worker->forks, start, ask, &it))
-            worker->request.asked = NULL; /* whom it had asked may have left */
+    odi_read_begin();
+    bool taken = visit_all(team, &worker->forks, start, take_shared, &it);
+    bool asked = !taken && visit_all(team, &worker->forks, start, ask, &it);
+    odi_read_end();
+    if (!asked)
+        worker->request.asked = NULL; /* whom it had asked may have left */
+    if (!taken)
         return false;
-    }
-    worker->request.asked = NULL;
     /* The request that its owner has met was everybody's: it stands again for those who sleep
      * on. (Without a fence: a fork of this very moment may be missed, the next one is not.) */
     if (odi_externals_excess(team, odi_externals_here(team)) < 0)

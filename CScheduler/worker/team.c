@@ -62,7 +62,6 @@ bool odi_team_init(odi_team *team)
 {
     team->slots = calloc((size_t)team->capacity, sizeof *team->slots);
     if (team->slots == NULL || !odi_assignment_init(team)) {
-        odi_assignment_free(team);
         free(team->slots);
         return false;
     }
@@ -130,7 +129,7 @@ void odi_team_free(odi_team *team)
     odi_externals_free(team);
     odi_timer_queue_free(&team->timers);
     free(odi_load_relaxed(&team->table)); /* relaxed: alone */
-    odi_assignment_free(team);
+    free(team->assigned);
     free(team->slots);
 }
 
@@ -169,10 +168,9 @@ void odi_team_counts_changed(odi_team *team)
 odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan)
 {
     odi_lock_acquire(&team->lock);
-    bool wakes = target < team->target;
+    bool wakes = target < team->target || plan != NULL;
     team->target = target;
     odi_plan *over = odi_assignment_replan(team, plan);
-    wakes |= team->moving > 0;
     odi_team_counts_changed(team);
     odi_lock_release(&team->lock);
 
@@ -216,7 +214,7 @@ void odi_team_forked(odi_team *team)
     team->lock = team->first_lock = (odi_lock){0};
     team->active = team->present = team->blocked = team->allowance = 0;
     team->bench = NULL;
-    odi_assignment_forked(team);
+    odi_assignment_number(team);
     memset(team->overrides, 0, sizeof team->overrides);
     /* relaxed, all: one thread exists */
     odi_store_relaxed(&team->overridden, 0);

@@ -40,6 +40,7 @@
 
 enum {
     ODI_BANDS = 5,
+    ODI_ALL_BANDS = (1 << ODI_BANDS) - 1,
     ODI_MOST_WORKERS = 1024,
     ODI_MOST_SPARES = 1024,
     ODI_MOST_SITES = 64,
@@ -78,8 +79,7 @@ enum {
     ODI_SURPLUS = 4,     /* more workers than the limit */
     ODI_STOPPING = 8,    /* workers leave when they find nothing */
     ODI_CANCELLING = 16, /* workers leave before the next job; what is submitted is discarded */
-    ODI_NO_THREADS = 32, /* it had no thread yet: the first is had before a job is accepted */
-    ODI_MOVES = 64       /* some worker's assigned place has changed (assignment.h) */
+    ODI_NO_THREADS = 32  /* it had no thread yet: the first is had before a job is accepted */
 };
 
 struct odi_team {
@@ -121,9 +121,8 @@ struct odi_team {
     ODI_PAIR_ALIGNED odi_lock lock;
     int64_t next_monitor_ns; /* after a failed start of the monitor: not before this */
     int target, blocked, allowance;
-    odi_plan *plan;               /* where workers live; NULL: anywhere. With assignment.h's like these: */
-    int *assigned, *new_assigned; /* [capacity] each slot's place; room for the next plan's */
-    int moving;                   /* workers off the bench that have to move */
+    odi_plan *plan; /* where workers live; NULL: anywhere */
+    int *assigned;  /* [capacity] each slot's place: assignment.h */
     int active;  /* workers that are not on the bench */
     int present; /* threads of the team that have not left */
     odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */
@@ -257,7 +256,7 @@ odi_bench_result odi_team_sit(odi_worker *worker);
 void odi_team_seat(odi_worker *worker);
 void odi_team_unseat(odi_worker *worker);
 
-/* A worker at a job boundary saw ODI_MOVES: if it is meant, it goes to its new assigned place. */
+/* A worker at a job boundary has to move: it goes to its new assigned place. */
 void odi_team_move(odi_worker *worker);
 
 /* A worker's thread ends: it is taken off the table and its slot is free. */

@@ -80,7 +80,7 @@ struct odi_worker {
     odi_worker *next_benched;                         /* under the team's lock, like these */
     bool present, benched;
     bool begins_benched; /* written before its thread begins */
-    odi_atomic(bool) moves; /* its assigned place has changed; a hint for the owner */
+    odi_atomic(bool) moves; /* its assigned place has changed (assignment.h); a hint for the owner */
     /* The reports' own notes (gate/report.c). */
     uint64_t reported_jobs;
     int64_t reported_ns;
@@ -160,7 +160,7 @@ static inline void odi_worker_toggle_in_fork(odi_worker *worker)
 
 /* ---- steal_fork.c: forks ---- */
 
-/* A fork of somebody else's. Inside a read section. */
+/* A fork of somebody else's. */
 bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job);
 
 /* Before it sleeps: has everybody's next fork announced. The caller's heavy fence follows. */

@@ -54,10 +54,17 @@ static int workers_at(od_pool *pool, int site)
     return count;
 }
 
+/* Workers that work and are not yet where they belong. */
 static int still_to_move(od_pool *pool)
 {
+    int moving = 0;
+
     odi_lock_acquire(&pool->team.lock);
-    int moving = pool->team.moving;
+    for (int slot = 0; slot < pool->team.capacity; slot++) {
+        odi_worker *worker = odi_load_relaxed(&pool->team.slots[slot]);
+
+        moving += worker != NULL && worker->present && !worker->benched && odi_load_relaxed(&worker->moves);
+    }
     odi_lock_release(&pool->team.lock);
     return moving;
 }

@@ -27,10 +27,6 @@ void odi_team_watch_timers(odi_team *team, odi_site *site)
 {
 }
 
-void odi_team_mind_timers(odi_team *team)
-{
-}
-
 void odi_worker_fire_due(odi_worker *worker)
 {
 }

@@ -135,7 +135,7 @@ static void prepare_kept(void)
 static void leader_gets_work(void)
 {
     odi_timer_queue_leave(&team.timers, worker.slot);
-    odi_team_mind_timers(&team);
+    odi_team_watch_timers(&team, NULL);
 }
 static void monitor(void)
 {
