@@ -422,21 +422,6 @@ QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place)
     }
 }
 
-QUEUE_TEST(a_released_queue_still_runs_its_barriers)
-{
-    for (int round = 0; round < 100; round++) {
-        od_queue *queue = queue_of(barrier_widths[round % BARRIER_WIDTHS]);
-        atomic_ullong ran = 0;
-
-        for (int i = 0; i < 10; i++) {
-            add(queue, count_job, &ran);
-            add_barrier(queue, count_job, &ran);
-        }
-        od_queue_release(queue);
-        assert_comes_true(atomic_load(&ran) == 20);
-    }
-}
-
 static struct {
     od_queue *queue;
     gate inside;

@@ -3,8 +3,6 @@
 #include "Support/queues.h"
 #include "Support/watchdog.h"
 
-#include <pthread.h>
-
 #include "job/group.h"
 
 typedef struct {
@@ -110,59 +108,12 @@ QUEUE_TEST(a_cancel_counts_a_batch_that_waits)
     }
 }
 
-static struct {
-    od_queue *queue;
-    atomic_ullong ran, submitted, cancelled;
-    atomic_int submitters;
-} race;
-
-static void *submit_batches(void *unused)
-{
-    storage room;
-    od_batch *batch = od_batch_begin(&room, race.queue, NULL, OD_QUEUE_BAND);
-
-    for (int round = 0; round < UNLESS_SANITIZED(300, 60); round++) {
-        for (int job = 0; job < 30; job++)
-            od_batch_add(batch, count_job, &race.ran);
-        od_batch_submit(batch);
-        atomic_fetch_add(&race.submitted, 30);
-    }
-    atomic_fetch_sub(&race.submitters, 1);
-    return unused;
-}
-
-/* The ledger: what is submitted either runs or is counted by a cancel, while the queue changes
- * between open and diverted. */
-QUEUE_TEST(each_job_of_racing_batches_runs_or_is_cancelled_once)
-{
-    for (size_t i = 0; i < WIDTHS; i++) {
-        pthread_t threads[2];
-
-        race.queue = queue_of(widths[i]);
-        atomic_store(&race.ran, 0);
-        atomic_store(&race.submitted, 0);
-        atomic_store(&race.submitters, 2);
-        uint64_t cancelled = 0;
-        for (int t = 0; t < 2; t++)
-            pthread_create(&threads[t], NULL, submit_batches, NULL);
-        for (int turn = 0; atomic_load(&race.submitters) > 0; turn++) {
-            od_queue_suspend(race.queue);
-            cancelled += od_queue_cancel_all(race.queue);
-            od_queue_resume(race.queue);
-            yield_now_and_then(turn);
-        }
-        for (int t = 0; t < 2; t++)
-            pthread_join(threads[t], NULL);
-        assert_true(od_queue_wait(race.queue, HANG_NS));
-        assert_int_equal(atomic_load(&race.ran) + cancelled, atomic_load(&race.submitted));
-        od_queue_release(race.queue);
-    }
-}
+static od_queue *its_own;
 
 static void submit_a_batch_inside(void *counter)
 {
     storage room;
-    od_batch *batch = od_batch_begin(&room, race.queue, NULL, OD_QUEUE_BAND);
+    od_batch *batch = od_batch_begin(&room, its_own, NULL, OD_QUEUE_BAND);
 
     for (int job = 0; job < 1000; job++)
         od_batch_add(batch, count_job, counter);
@@ -174,12 +125,12 @@ QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue)
     for (size_t i = 0; i < WIDTHS; i++) {
         atomic_ullong ran = 0;
 
-        race.queue = queue_of(widths[i]);
+        its_own = queue_of(widths[i]);
         for (int round = 0; round < 5; round++)
-            add(race.queue, submit_a_batch_inside, &ran);
-        assert_true(od_queue_wait(race.queue, HANG_NS));
+            add(its_own, submit_a_batch_inside, &ran);
+        assert_true(od_queue_wait(its_own, HANG_NS));
         assert_int_equal(atomic_load(&ran), 5000);
-        od_queue_release(race.queue);
+        od_queue_release(its_own);
     }
 }
 

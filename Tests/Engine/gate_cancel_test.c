@@ -6,8 +6,6 @@
 
 QUEUE_TEST(a_cancel_of_what_waits_is_exact)
 {
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         od_group *group = od_group_create();
@@ -33,8 +31,6 @@ QUEUE_TEST(a_cancel_of_what_waits_is_exact)
 
 QUEUE_TEST(a_job_that_runs_is_not_cancelled)
 {
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         gate door = {0};
@@ -98,8 +94,6 @@ static void *race_canceller(void *unused)
 
 QUEUE_TEST(racing_cancels_account_for_every_job)
 {
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
     for (size_t i = 0; i < 6; i++) {
         pthread_t submitters[2], cancellers[2];
 
@@ -134,8 +128,6 @@ QUEUE_TEST(racing_cancels_account_for_every_job)
 
 QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters)
 {
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         uint64_t before = metrics_of(pool).cancelled;

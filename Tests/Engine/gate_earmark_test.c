@@ -1,7 +1,6 @@
 /* gate/earmark.c: closures of a target that wait for a queue on it. Each of these hung, because all
  * places of the target were held by callers that waited for what needs one. */
 #include "Support/crowd.h"
-#include "Support/prng.h"
 #include "Support/queues.h"
 #include "Support/watchdog.h"
 
@@ -322,93 +321,6 @@ QUEUE_TEST(closures_of_a_limited_queue_sync_onto_it)
     assert_true(od_queue_wait(place.target, HANG_NS));
     assert_int_equal(atomic_load(&place.synced), 2);
     od_queue_release(place.target);
-}
-
-/* ---- all at once ---- */
-
-enum { SYNCERS = UNLESS_SANITIZED(3000, 300), WIDTH = 2 };
-
-static od_queue *others[3];
-static atomic_bool changing;
-
-static void sync_onto_one_of_them(void *raw)
-{
-    uintptr_t which = (uintptr_t)raw;
-
-    come();
-    sync_onto(others[which % 3], which % 7 == 0);
-    go();
-}
-
-static void *change_widths(void *unused)
-{
-    prng random = prng_for(7, 7);
-
-    while (atomic_load(&changing)) {
-        od_queue_set_width(place.target, 2 + (int32_t)prng_below(&random, 3));
-        od_queue_suspend(place.target);
-        sched_yield();
-        od_queue_resume(place.target);
-        if (prng_one_in(&random, 16))
-            odi_clock_sleep(100 * ODI_MICROSECOND); /* those that it holds back get through */
-    }
-    return unused;
-}
-
-static void *sync_all_of_them(void *unused)
-{
-    for (int i = 0; i < SYNCERS / 4; i++) {
-        od_scope scope;
-
-        od_queue_sync_begin(others[i % 3], &scope);
-        come();
-        atomic_fetch_add(&place.synced, 1);
-        go();
-        od_queue_sync_end(&scope);
-    }
-    return unused;
-}
-
-/* Each closure of the target syncs onto a queue of its tree, beside sync callers from outside. No more
- * run than the target has places, and each once. */
-static void run_all_at_once(int32_t most, bool changes)
-{
-    pthread_t outside, changer;
-
-    begin_places(most > WIDTH ? 4 : WIDTH);
-    others[0] = queue_on(place.target, 1, "a");
-    others[1] = queue_on(place.target, 2, "b");
-    others[2] = queue_on(others[1], OD_UNLIMITED, "bb");
-    place.on_it = others[0];
-    atomic_store(&changing, true);
-    if (changes)
-        pthread_create(&changer, NULL, change_widths, NULL);
-    pthread_create(&outside, NULL, sync_all_of_them, NULL);
-    for (int i = 0; i < SYNCERS; i++) {
-        add(place.target, sync_onto_one_of_them, (void *)(uintptr_t)i);
-        add(others[i % 3], run_on_it, NULL);
-    }
-    pthread_join(outside, NULL);
-    for (int i = 2; i >= 0; i--)
-        assert_true(od_queue_wait(others[i], HANG_NS));
-    assert_true(od_queue_wait(place.target, HANG_NS));
-    atomic_store(&changing, false);
-    if (changes)
-        pthread_join(changer, NULL);
-    assert_all_ran(SYNCERS + SYNCERS / 4, SYNCERS, most);
-    od_queue_release(others[2]);
-    od_queue_release(others[1]);
-    end_places();
-}
-
-QUEUE_TEST(everybody_syncs_onto_queues_on_the_own_target)
-{
-    run_all_at_once(WIDTH, false);
-}
-
-QUEUE_TEST(everybody_syncs_while_the_width_changes)
-{
-    run_all_at_once(4, true);
 }
 
 GUARDED_PROGRAM

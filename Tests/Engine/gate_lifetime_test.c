@@ -4,7 +4,6 @@
 
 QUEUE_TEST(a_released_queue_still_runs_what_it_was_given)
 {
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
     atomic_ullong ran = 0;
 
     for (int round = 0; round < 300; round++) {

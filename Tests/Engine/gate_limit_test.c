@@ -383,51 +383,7 @@ QUEUE_TEST(try_works_whatever_the_overflow)
     }
 }
 
-/* ---- all at once ---- */
-
-static atomic_ullong accepted, refused;
-
-static void *try_to_produce(void *raw)
-{
-    for (int job = 0; job < UNLESS_SANITIZED(3000, 300); job++) {
-        if (od_queue_try_async(raw, NULL, OD_QUEUE_BAND, 0, count_job, &nest.ran))
-            atomic_fetch_add(&accepted, 1);
-        else
-            atomic_fetch_add(&refused, 1);
-    }
-    return NULL;
-}
-
-/* The ledger: each submission runs once, is cancelled once, or is refused once. */
-QUEUE_TEST(each_submission_ends_once_while_cancels_and_suspensions_race)
-{
-    for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_REFUSED; overflow++) {
-        pthread_t triers[2], producer;
-        uint64_t cancelled = 0;
-
-        begin_flow(1, 3, (od_overflow)overflow, UNLESS_SANITIZED(2000, 200));
-        atomic_store(&nest.ran, 0);
-        atomic_store(&accepted, 0);
-        atomic_store(&refused, 0);
-        pthread_create(&producer, NULL, produce, NULL);
-        for (int t = 0; t < 2; t++)
-            pthread_create(&triers[t], NULL, try_to_produce, flow.queue);
-        for (int turn = 0; atomic_load(&flow.submitted) < flow.jobs; turn++) {
-            od_queue_suspend(flow.queue);
-            cancelled += od_queue_cancel_all(flow.queue);
-            od_queue_resume(flow.queue);
-            yield_now_and_then(turn);
-        }
-        pthread_join(producer, NULL);
-        for (int t = 0; t < 2; t++)
-            pthread_join(triers[t], NULL);
-        assert_true(od_queue_wait(flow.queue, HANG_NS));
-        assert_int_equal(atomic_load(&nest.ran) + atomic_load(&flow.ran) + cancelled +
-                             od_queue_refused(flow.queue),
-                         atomic_load(&accepted) + (unsigned)flow.jobs);
-        od_queue_release(flow.queue);
-    }
-}
+/* ---- at an end ---- */
 
 QUEUE_TEST(a_stop_ends_the_wait_for_room)
 {

@@ -268,42 +268,6 @@ QUEUE_TEST(sync_within_sync_traps_too)
     od_queue_release(queue);
 }
 
-typedef struct {
-    od_queue *other;
-    atomic_ullong *counter;
-} visit;
-
-static void visit_other(void *raw)
-{
-    visit *it = raw;
-    od_scope scope;
-
-    od_queue_sync_begin(it->other, &scope);
-    atomic_fetch_add(it->counter, 1);
-    od_queue_sync_end(&scope);
-}
-
-QUEUE_TEST(jobs_of_one_serial_queue_may_sync_onto_another)
-{
-    od_queue *from[6], *onto = queue_of(1);
-    atomic_ullong counter = 0;
-    visit it = {onto, &counter};
-
-    for (int i = 0; i < 6; i++) { /* more than there are workers: each hands its place over */
-        from[i] = queue_of(1);
-        for (int job = 0; job < 50; job++)
-            add(from[i], visit_other, &it);
-        add(onto, count_job, &counter);
-    }
-    for (int i = 0; i < 6; i++) {
-        assert_true(od_queue_wait(from[i], HANG_NS));
-        od_queue_release(from[i]);
-    }
-    assert_true(od_queue_wait(onto, HANG_NS));
-    assert_int_equal(atomic_load(&counter), 306);
-    od_queue_release(onto);
-}
-
 GUARDED_PROGRAM
 
 CHILDREN_MAY_START_THREADS

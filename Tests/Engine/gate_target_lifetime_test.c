@@ -1,11 +1,8 @@
 /* gate/target.c: how a queue comes onto another, how long that one lives, and how both end. */
 #include "Support/crowd.h"
-#include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/queues.h"
 #include "Support/watchdog.h"
-
-#include <pthread.h>
 
 static crowd visitors;
 
@@ -106,103 +103,6 @@ QUEUE_TEST(a_target_is_over_with_queues_that_never_ran_anything)
         assert_true(serves_again(target));
         od_queue_release(moved);
     }
-}
-
-QUEUE_TEST(a_stop_cancels_what_a_suspended_target_holds)
-{
-    od_pool *mine = pool, *other = pool_of(2);
-    od_stop_report report;
-
-    pool = other;
-    od_queue *target = queue_of(1), *high = queue_on(queue_on(target, 1, "mid"), 1, "high");
-    pool = mine;
-    crowd_begin(&visitors);
-    od_queue_suspend(target);
-    for (int job = 0; job < 5; job++)
-        add(high, crowd_visit, &visitors);
-    assert_int_equal(od_pool_stop(other, HANG_NS, &report), OD_OK);
-    assert_report(&report, 0, 5, 0);
-    od_queue_resume(target);
-    od_queue_release(high);
-    od_queue_release(target);
-    assert_int_equal(od_pool_free(other), OD_OK);
-}
-
-/* ---- everything at once ---- */
-
-static atomic_bool toggling;
-
-static void *toggle(void *raw)
-{
-    prng random = prng_for(5, 5);
-
-    for (int turn = 0; atomic_load(&toggling); turn++) {
-        od_queue *queue = ((od_queue **)raw)[prng_below(&random, 4)];
-
-        od_queue_suspend(queue);
-        if (prng_one_in(&random, 2))
-            sched_yield();
-        od_queue_resume(queue);
-        yield_now_and_then(turn);
-    }
-    return NULL;
-}
-
-static atomic_ullong submitted;
-
-static void *submit_everywhere(void *raw)
-{
-    prng random = prng_for(6, (uint64_t)(uintptr_t)pthread_self());
-    od_scope scope;
-
-    for (int i = 0; i < UNLESS_SANITIZED(4000, 400); i++) {
-        od_queue *queue = ((od_queue **)raw)[prng_below(&random, 4)];
-
-        if (prng_one_in(&random, 20)) {
-            od_queue_sync_begin(queue, &scope);
-            crowd_visit(&visitors);
-            od_queue_sync_end(&scope);
-        } else if (prng_one_in(&random, 20))
-            add_barrier(queue, crowd_visit, &visitors);
-        else
-            add(queue, crowd_visit, &visitors);
-        atomic_fetch_add(&submitted, 1);
-    }
-    return NULL;
-}
-
-/* The ledger of a tree: what is submitted anywhere in it runs once, one at a time, or is counted
- * by a cancel. */
-QUEUE_TEST(everything_at_once_on_a_tree_of_queues)
-{
-    od_queue *queues[4];
-    pthread_t threads[3], toggler;
-    uint64_t cancelled = 0;
-
-    crowd_begin(&visitors);
-    queues[0] = queue_of(1);
-    queues[1] = queue_on(queues[0], OD_UNLIMITED, "a");
-    queues[2] = queue_on(queues[1], 1, "aa");
-    queues[3] = queue_on(queues[1], 2, "ab");
-    atomic_store(&submitted, 0);
-    atomic_store(&toggling, true);
-    pthread_create(&toggler, NULL, toggle, queues);
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, submit_everywhere, queues);
-    for (int i = 0; i < 40; i++) {
-        cancelled += od_queue_cancel_all(queues[i % 4]);
-        sched_yield();
-    }
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    atomic_store(&toggling, false);
-    pthread_join(toggler, NULL);
-    for (int i = 3; i >= 0; i--) {
-        assert_true(od_queue_wait(queues[i], HANG_NS));
-        od_queue_release(queues[i]);
-    }
-    assert_int_equal(atomic_load(&visitors.visits) + cancelled, atomic_load(&submitted));
-    assert_int_equal(atomic_load(&visitors.most), 1);
 }
 
 GUARDED_PROGRAM

@@ -197,8 +197,6 @@ QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards)
 
 QUEUE_TEST(nothing_starts_while_suspended)
 {
-    static const int32_t widths[] = {OD_UNLIMITED, 1, 2};
-
     for (size_t i = 0; i < 3; i++) {
         od_queue *queue = queue_of(widths[i]);
         atomic_ullong ran = 0;

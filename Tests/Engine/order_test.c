@@ -1,9 +1,7 @@
 /* The order in which work from outside starts: exact with one worker; with two, what is
- * overtaken is at most one batch; and prompt under a flood. Counted, never timed. */
+ * overtaken is at most one batch. Counted, never timed. */
 #include "Support/pools.h"
 #include "Support/watchdog.h"
-
-#include <pthread.h>
 
 #include "queue/deque.h"
 
@@ -94,90 +92,6 @@ TEST(with_two_workers_at_most_one_batch_is_overtaken)
         free(journal.order);
         od_pool_free(pool);
     }
-}
-
-/* ---- under a flood ---- */
-
-static struct {
-    od_pool *pool;
-    atomic_ullong flood_jobs;
-    atomic_bool on;
-    atomic_int alive;
-} flood;
-
-static void flood_job(void *unused)
-{
-    atomic_fetch_add_explicit(&flood.flood_jobs, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&flood.on, memory_order_relaxed))
-        od_pool_submit(flood.pool, OD_BAND_DEFAULT, flood_job, NULL);
-    else
-        atomic_fetch_sub(&flood.alive, 1);
-}
-
-/* Every outside submission starts although the workers are never out of work of their own.
- * (How many of the flood's jobs come first is counted exactly in worker_test.c.) */
-TEST(an_outside_submission_starts_in_a_flood)
-{
-    for (int workers = 1; workers <= 3; workers++) {
-        flood.pool = pool_of(workers);
-        atomic_store(&flood.on, true);
-        atomic_store(&flood.alive, 8);
-        for (int i = 0; i < 8; i++)
-            od_pool_submit(flood.pool, OD_BAND_DEFAULT, flood_job, NULL);
-        for (int round = 0; round < 100; round++) {
-            for (int band = 0; band < 5; band++) {
-                atomic_ullong ran = 0;
-
-                od_pool_submit(flood.pool, (od_band)band, count_job, &ran);
-                assert_comes_true(atomic_load(&ran) == 1);
-            }
-        }
-        atomic_store(&flood.on, false);
-        assert_comes_true(atomic_load(&flood.alive) == 0);
-        od_pool_free(flood.pool);
-    }
-}
-
-/* ---- several submitters ---- */
-
-enum { SUBMITTERS = 4 };
-
-static struct {
-    od_pool *pool;
-    uint32_t each;
-    atomic_uint next[SUBMITTERS];
-    atomic_ullong disorder;
-} lines;
-
-static void line_job(void *raw)
-{
-    uint32_t index = (uint32_t)(uintptr_t)raw, line = (uint32_t)((uintptr_t)raw >> 32);
-
-    if (atomic_exchange_explicit(&lines.next[line], index + 1, memory_order_relaxed) != index)
-        atomic_fetch_add(&lines.disorder, 1);
-}
-
-static void *submit_line(void *raw)
-{
-    for (uint32_t i = 0; i < lines.each; i++)
-        od_pool_submit(lines.pool, OD_BAND_DEFAULT, line_job,
-                       (void *)((uintptr_t)raw << 32 | i));
-    return NULL;
-}
-
-TEST(with_one_worker_each_of_four_submitters_keeps_its_order)
-{
-    pthread_t threads[SUBMITTERS];
-
-    lines.pool = without_spares(1);
-    lines.each = UNLESS_SANITIZED(100000, 10000);
-    for (uintptr_t i = 0; i < SUBMITTERS; i++)
-        pthread_create(&threads[i], NULL, submit_line, (void *)i);
-    for (int i = 0; i < SUBMITTERS; i++)
-        pthread_join(threads[i], NULL);
-    assert_comes_true(all_done(lines.pool) == (uint64_t)SUBMITTERS * lines.each);
-    assert_int_equal(atomic_load(&lines.disorder), 0);
-    od_pool_free(lines.pool);
 }
 
 GUARDED_PROGRAM

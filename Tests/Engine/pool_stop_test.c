@@ -200,53 +200,6 @@ TEST(a_serial_queue_discards_after_a_stop)
     end_line_scene(&it);
 }
 
-/* It had jobs, so that submissions to it did not ask the pool any more. */
-TEST(a_queue_that_had_jobs_discards_after_a_stop_in_time)
-{
-    static const int32_t widths[] = {OD_UNLIMITED, 1};
-
-    for (int i = 0; i < 2; i++) {
-        od_pool *pool = pool_of(1);
-        od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "had jobs");
-        od_group *group = od_group_create();
-        atomic_ullong ran = 0;
-
-        for (int job = 0; job < 10; job++)
-            od_queue_async(queue, job % 2 ? group : NULL, OD_QUEUE_BAND, count_job, &ran);
-        assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
-        od_queue_suspend(queue);
-        for (int job = 0; job < 10; job++)
-            assert_int_equal(od_queue_async(queue, job % 2 ? group : NULL, OD_QUEUE_BAND, count_job, &ran),
-                             OD_STOPPED);
-        assert_true(od_group_wait(group, HANG_NS));
-        assert_int_equal(od_queue_pending(queue), 0);
-        assert_int_equal(atomic_load(&ran), 10);
-        assert_int_equal(metrics_of(pool).cancelled, 10);
-        od_queue_release(queue);
-        od_group_release(group);
-        od_pool_free(pool);
-    }
-}
-
-TEST(jobs_that_ran_through_a_line_are_counted_once_each)
-{
-    line_scene it;
-    od_stop_report report;
-
-    begin_line_scene(&it);
-    for (int i = 0; i < 500; i++)
-        od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    od_pool_stop(it.pool, INT64_MAX, &report);
-    assert_report(&report, 500, 0, 0);
-    for (int i = 0; i < 7; i++) /* discarded now */
-        od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    assert_true(od_group_wait(it.group, HANG_NS));
-    assert_int_equal(atomic_load(&it.ran), 500);
-    assert_int_equal(metrics_of(it.pool).executed, 500);
-    assert_int_equal(metrics_of(it.pool).cancelled, 7);
-    end_line_scene(&it);
-}
-
 TEST(what_a_suspended_queue_holds_is_cancelled_by_a_stop)
 {
     line_scene it;

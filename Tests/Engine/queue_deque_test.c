@@ -2,7 +2,6 @@
  * and indices that begin next to the wrap. */
 #include "Support/clock.h"
 #include "Support/frozen_reader.h"
-#include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
@@ -276,96 +275,6 @@ DEQUE_TEST(behind_a_frozen_reader_one_retirement_is_out_and_the_rest_is_bounded)
     assert_null(deque.kept);
     odi_reclaim_drain();
     assert_false(odi_load_relaxed(&deque.retiring));
-}
-
-/* ---- against thieves ---- */
-
-enum { ENTRIES = 200000, ENTRIES_SANITIZED = 30000, THIEVES = 3 };
-
-static struct {
-    uint64_t entries;
-    atomic_uchar *seen;
-    atomic_bool owner_done;
-    atomic_ullong taken, disorder, foreign;
-} chase;
-
-static void note(odi_entry entry)
-{
-    uint64_t number = entry.code - 1;
-
-    if (number >= chase.entries || !is_entry(entry, number))
-        atomic_fetch_add(&chase.foreign, 1);
-    else
-        atomic_fetch_add(&chase.seen[number], 1);
-    atomic_fetch_add(&chase.taken, 1);
-}
-
-static void *thief(void *raw)
-{
-    prng random = prng_for(99, (uint64_t)(uintptr_t)raw);
-    odi_entry entries[4];
-    uint64_t last = 0;
-
-    odi_reader_join();
-    while (!atomic_load(&chase.owner_done)) {
-        size_t count = steal(entries, 1 + prng_below(&random, 4));
-
-        for (size_t i = 0; i < count; i++) {
-            /* What one taker gets comes in order: the old end only moves forward. */
-            if (entries[i].code <= last)
-                atomic_fetch_add(&chase.disorder, 1);
-            last = entries[i].code;
-            note(entries[i]);
-        }
-        if (count == 0)
-            sched_yield();
-    }
-    odi_reader_leave();
-    return NULL;
-}
-
-DEQUE_TEST(owner_and_thieves_get_every_entry_once_and_in_order)
-{
-    pthread_t thieves[THIEVES];
-    prng random = prng_for(1, 1);
-    uint64_t next = 0, last = 0;
-    odi_entry entry;
-
-    chase.entries = UNLESS_SANITIZED(ENTRIES, ENTRIES_SANITIZED);
-    chase.seen = calloc(chase.entries, 1);
-    assert_non_null(chase.seen);
-    for (uintptr_t i = 0; i < THIEVES; i++)
-        pthread_create(&thieves[i], NULL, thief, (void *)i);
-    while (next < chase.entries || odi_deque_size(&deque) > 0) {
-        uint32_t pushes = prng_below(&random, 40), takes = prng_below(&random, 40);
-
-        for (; pushes > 0 && next < chase.entries; pushes--, next++) {
-            if (!odi_deque_push(&deque, entry_of(next)))
-                break; /* at its maximum */
-        }
-        for (uint64_t newest = next - 1; prng_below(&random, 4) == 0 && takes > 0; takes--, newest--) {
-            if (odi_deque_take_wanted(&deque, is_number, &newest, &entry))
-                note(entry);
-        }
-        for (; takes > 0 && odi_deque_take(&deque, &entry); takes--) {
-            if (entry.code <= last)
-                atomic_fetch_add(&chase.disorder, 1);
-            last = entry.code;
-            note(entry);
-        }
-        if (prng_one_in(&random, 8))
-            odi_deque_shrink(&deque);
-    }
-    assert_comes_true(atomic_load(&chase.taken) == chase.entries);
-    atomic_store(&chase.owner_done, true);
-    for (int i = 0; i < THIEVES; i++)
-        pthread_join(thieves[i], NULL);
-    assert_int_equal(atomic_load(&chase.taken), chase.entries);
-    assert_int_equal(atomic_load(&chase.foreign), 0);
-    assert_int_equal(atomic_load(&chase.disorder), 0);
-    for (uint64_t i = 0; i < chase.entries; i++)
-        assert_int_equal(atomic_load(&chase.seen[i]), 1);
-    free(chase.seen);
 }
 
 /* The owner moved to another node, while the reclaimer read from the deque how large an old

@@ -382,11 +382,13 @@ TEST(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted)
         assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
         od_queue_suspend(queue);
         for (int job = 0; job < 10; job++)
-            od_queue_async(queue, job % 2 == 0 ? group : NULL, OD_QUEUE_BAND, count_job, &ran);
+            assert_int_equal(od_queue_async(queue, job % 2 == 0 ? group : NULL, OD_QUEUE_BAND, count_job, &ran),
+                             OD_STOPPED);
+        assert_true(od_group_wait(group, HANG_NS)); /* in time: nobody resumes it */
+        assert_int_equal(od_queue_pending(queue), 0);
         od_queue_resume(queue);
-        assert_int_equal(atomic_load(&ran), had_jobs);
-        assert_true(od_group_wait(group, HANG_NS));
         assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), had_jobs);
         assert_int_equal(metrics_of(pool).cancelled, 10);
         assert_int_equal(metrics_of(pool).executed, had_jobs);
         od_group_release(group);

@@ -209,39 +209,6 @@ TEST(no_wake_up_is_lost)
     od_semaphore_release(race.semaphore);
 }
 
-/* A mutex: plain words that only the holder of the one permit touches. */
-static struct {
-    int inside, entered, overlaps;
-} critical;
-
-static void *enter_critically(void *raw)
-{
-    for (int lap = 0; lap < race.laps; lap++) {
-        if (!od_semaphore_wait(race.semaphore, HANG_NS))
-            break;
-        critical.overlaps += critical.inside++ != 0;
-        critical.entered++;
-        critical.inside--;
-        od_semaphore_signal(race.semaphore);
-    }
-    return NULL;
-}
-
-TEST(one_permit_is_a_lock)
-{
-    pthread_t threads[RACERS];
-
-    start_race(1);
-    memset(&critical, 0, sizeof critical);
-    for (int i = 0; i < RACERS; i++)
-        pthread_create(&threads[i], NULL, enter_critically, NULL);
-    for (int i = 0; i < RACERS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(critical.overlaps, 0);
-    assert_int_equal(critical.entered, RACERS * race.laps);
-    od_semaphore_release(race.semaphore);
-}
-
 /* ---- without a thread ---- */
 
 static struct {
