@@ -332,4 +332,67 @@ TEST(an_owner_sleeps_while_a_thief_does_not_come_to_move_its_split)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- a thief that is one too many ---- */
+
+enum { MORE = 8 };
+
+static struct {
+    odi_worker *owner;
+    atomic_int came, begun, by_thief, forked, may_end, joins;
+} leaving;
+
+static void note_that_it_came(void *unused)
+{
+    atomic_store(&leaving.came, 1);
+}
+
+static void note_who(void *unused)
+{
+    atomic_fetch_add(&leaving.by_thief, odi_worker_self != leaving.owner);
+    if (atomic_fetch_add(&leaving.begun, 1) == 0)
+        compute_until(&leaving.may_end);
+}
+
+/* The thief has gone to sleep once, and so knows that nothing waits outside; then it has the first, and may take each
+ * of the others. */
+static void fork_for_a_thief(void *pool)
+{
+    od_fork_slot *branches[1 + MORE];
+
+    branches[0] = od_fork(note_that_it_came, NULL);
+    compute_until(&leaving.came);
+    od_join(branches[0], note_that_it_came, NULL);
+    (void)COMES_TRUE(idle_ones_sleep(pool, 1));
+    leaving.owner = odi_worker_self;
+    branches[0] = od_fork(note_who, NULL);
+    compute_until(&leaving.begun);
+    for (int i = 1; i <= MORE; i++) {
+        odi_forks_want(&leaving.owner->forks);
+        branches[i] = od_fork(note_who, NULL);
+    }
+    atomic_store(&leaving.forked, 1);
+    compute_until(&leaving.joins);
+    for (int i = MORE; i >= 0; i--)
+        od_join(branches[i], note_who, NULL);
+}
+
+TEST(a_thief_that_is_one_too_many_takes_no_further_fork)
+{
+    od_pool_options options = options_for(2);
+
+    options.spare_workers = 0;
+    od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(1, 2, 1)});
+    memset(&leaving, 0, sizeof leaving);
+    od_pool_submit(pool, OD_BAND_DEFAULT, fork_for_a_thief, pool);
+    assert_comes_true(atomic_load(&leaving.forked) == 1);
+    assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
+    atomic_store(&leaving.may_end, 1);
+    assert_comes_true(metrics_of(pool).active == 1);
+    assert_int_equal(atomic_load(&leaving.by_thief), 1);
+    atomic_store(&leaving.joins, 1);
+    assert_comes_true(all_done(pool) == 1);
+    assert_int_equal(atomic_load(&leaving.begun), 1 + MORE);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 TEST_PROGRAM

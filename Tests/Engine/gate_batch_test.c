@@ -5,6 +5,10 @@
 
 #include "job/group.h"
 
+#define add add_to /* queues.h has one of its own */
+#include "gate/batch.c"
+#undef add
+
 typedef struct {
     _Alignas(16) char bytes[OD_BATCH_BYTES];
 } storage;
@@ -132,6 +136,24 @@ QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue)
         assert_int_equal(atomic_load(&ran), 5000);
         od_queue_release(its_own);
     }
+}
+
+/* It looked at the record without a lock: what the queue has become meanwhile is asked again. */
+QUEUE_TEST(a_batch_goes_into_no_line_that_was_opened_or_cancelled_meanwhile)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    odi_entry job = odi_job_plain(no_job, NULL, 0);
+
+    add(queue, no_job, NULL);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    assert_int_equal(push(queue, record, &job, 1), 0);
+    od_queue_suspend(queue);
+    odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED, L2);
+    assert_int_equal(push(queue, record, &job, 1), 0);
+    odi_and_seqcst(&record->flags, ~(uint32_t)ODI_RECORD_CANCELLED, L2);
+    od_queue_resume(queue);
+    od_queue_release(queue);
 }
 
 /* One locked addition to the ledger counts all of a batch. */

@@ -28,6 +28,18 @@ QUEUE_TEST(a_released_queues_memory_serves_again)
     assert_comes_true(serves_again(first));
 }
 
+QUEUE_TEST(a_queue_that_is_released_within_a_sync_is_over_with_that)
+{
+    od_queue *queue = queue_of(1);
+    od_scope scope;
+
+    od_queue_sync_begin(queue, &scope);
+    od_queue_release(queue);
+    assert_false(serves_again(queue));
+    od_queue_sync_end(&scope);
+    assert_true(serves_again(queue));
+}
+
 QUEUE_TEST(groups_come_and_go_while_their_jobs_run)
 {
     od_queue *queues[] = {queue_of(OD_UNLIMITED), queue_of(1), queue_of(2)};

@@ -14,6 +14,7 @@
 #include "job/job.h"
 #include "job/record.h"
 #include "job/watch.h"
+#include "worker/run.h"
 
 /* ---- the two words ---- */
 
@@ -156,7 +157,7 @@ TEST(a_closure_runs_with_its_captures_and_gives_them_up)
 /* ---- records ---- */
 
 static struct {
-    int diverted, drained, reaped;
+    int diverted, drained, reaped, known;
 } heard;
 
 static void on_divert(odi_record *record, odi_entry job)
@@ -175,7 +176,12 @@ static void on_reap(odi_record *record)
     heard.reaped++;
 }
 
-static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL, NULL};
+static void on_know(odi_record *record)
+{
+    heard.known++;
+}
+
+static const odi_record_owner owner = {on_divert, on_drained, on_reap, NULL, on_know};
 
 static odi_record *new_record(void *queue, odi_group *group)
 {
@@ -220,6 +226,42 @@ TEST(a_closed_record_refuses_and_a_refusal_is_taken_back)
     record = new_record(&heard, NULL); /* its next generation is open */
     assert_true(add_to_counts(record));
     odi_record_complete(record, 1);
+    odi_record_free(record);
+}
+
+/* Its queue is asked to look at it for what counts, and only then: who is refused has no hold on the queue. */
+TEST(an_unknown_record_is_made_known_by_what_counts_on_it)
+{
+    odi_record *record = new_record(&heard, NULL);
+
+    heard.known = 0;
+    odi_and_seqcst(&record->counts, ~(uint64_t)ODI_COUNTS_KNOWN_TO_QUEUE, L1);
+    assert_true(odi_record_count(record, &heard, NULL, 1));
+    assert_int_equal(heard.known, 1);
+    odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
+    assert_false(odi_record_count(record, &heard, NULL, 1));
+    assert_int_equal(heard.known, 1);
+    odi_record_complete(record, 1);
+    assert_int_equal(outstanding(record), 0);
+    odi_record_free(record);
+}
+
+/* It was counted by the cancel, and is not its submitter's any more. */
+TEST(what_is_withdrawn_after_a_cancel_is_discarded)
+{
+    odi_record *record = new_record(&heard, NULL);
+    odi_entry job = odi_job_plain(od_task_run, some(&tasks_run), 0);
+    int before = tasks_discarded;
+
+    add_to_counts(record);
+    assert_true(odi_record_withdraw(record, job));
+    assert_int_equal(tasks_discarded, before);
+    add_to_counts(record);
+    odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED, L2);
+    assert_false(odi_record_withdraw(record, job));
+    assert_int_equal(tasks_discarded, before + 1);
+    assert_int_equal(outstanding(record), 0);
+    odi_and_seqcst(&record->flags, ~(uint32_t)ODI_RECORD_CANCELLED, L2);
     odi_record_free(record);
 }
 

@@ -287,6 +287,17 @@ TEST(pages_are_zeroed_aligned_and_writable_at_every_size)
     odi_pages_free_reserved(NULL, 5);
 }
 
+static void give_back_nothing(void *unused)
+{
+    odi_pages_free(NULL, ((size_t)1 << 47) - (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* It would be what lies at the beginning of memory: here, all of the process. */
+TEST(what_was_not_to_be_had_is_not_given_back)
+{
+    assert_child_succeeds(give_back_nothing, NULL);
+}
+
 TEST(a_size_that_no_machine_has_is_refused)
 {
     assert_null(odi_pages_new((size_t)1 << 60, ODI_ANY_NODE));

@@ -57,6 +57,23 @@ SCENE(a_job_of_a_group_and_a_barrier_raise_too)
     od_group_release(group);
 }
 
+SCENE(a_batch_raises_too)
+{
+    od_queue *queue = background(1);
+    _Alignas(16) char room[OD_BATCH_BYTES];
+    od_batch *batch = od_batch_begin(room, queue, NULL, OD_BAND_USER_INTERACTIVE);
+
+    add(queue, OD_QUEUE_BAND, 'a');
+    flood_the_middle();
+    od_batch_add(batch, note, (void *)(uintptr_t)'B');
+    od_batch_submit(batch); /* the first of its band: job by job */
+    od_batch_add(batch, note, (void *)(uintptr_t)'C');
+    od_batch_add(batch, note, (void *)(uintptr_t)'D');
+    od_batch_submit(batch);
+    add(queue, OD_QUEUE_BAND, 'e');
+    assert_order(queue, "aBCDe", 4);
+}
+
 SCENE(a_suspended_line_is_raised_when_it_goes_on)
 {
     od_queue *queue = background(1);

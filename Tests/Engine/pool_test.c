@@ -341,6 +341,25 @@ TEST(who_leaves_the_bench_takes_no_place_along)
     od_pool_free(pool);
 }
 
+static void ask_for_the_bench(void *result)
+{
+    atomic_store((atomic_int *)result, (int)odi_team_bench(odi_worker_self));
+}
+
+/* Two may have seen that there is one too many. */
+TEST(who_is_not_one_too_many_keeps_its_place)
+{
+    od_pool *pool = lone_worker();
+    atomic_int result = -1;
+
+    pool->team.bench_ns = MILLISECONDS(1);
+    od_pool_submit(pool, OD_BAND_DEFAULT, ask_for_the_bench, &result);
+    assert_comes_true(atomic_load(&result) != -1);
+    assert_int_equal(atomic_load(&result), ODI_BENCH_GOES_ON);
+    assert_int_equal(metrics_of(pool).active, 1);
+    od_pool_free(pool);
+}
+
 /* ---- no threads ---- */
 
 TEST(without_threads_a_submission_is_refused_whole)

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "os/affinity.h"
 #include "topology/topology.h"
 #include "worker/worker.h"
 
@@ -287,6 +288,69 @@ WORKER_TEST(on_four_nodes_everything_runs_and_distances_are_told_apart)
         assert_true(metrics.steals[distance] <= metrics.stolen[distance]);
     assert_true(far > 0);
     assert_int_equal(atomic_load(&theft.ran), round * JOBS);
+    od_pool_free(pool);
+}
+
+static struct {
+    od_pool *pool;
+    atomic_ullong ran;
+    atomic_int seen; /* 1: it ran beside the one that moves; -1: it did not */
+} moving;
+
+static void arm_nothing(odi_team *team)
+{
+}
+
+/* Who submitted the other job relied on this worker's search. */
+static void move_with_the_token(void *unused)
+{
+    odi_worker *self = odi_worker_self;
+
+    (void)COMES_TRUE(idle_ones_sleep(moving.pool, 1));
+    self->searching = odi_idle_try_search(&self->site->idle);
+    (void)odi_site_push(self->site, OD_BAND_DEFAULT, odi_job_plain(count_job, &moving.ran, 0));
+    odi_store_relaxed(&self->moves, true); /* relaxed: its own look */
+    odi_team_move(self);
+    atomic_store(&moving.seen, COMES_TRUE(atomic_load(&moving.ran) == 1) ? 1 : -1);
+}
+
+WORKER_TEST(a_worker_that_moves_leaves_its_search_to_another)
+{
+    gate doors[2] = {{0}};
+
+    memset(&moving, 0, sizeof moving);
+    moving.pool = pool_with(options_for(2), (odi_pool_world){.topology = machine_of(1, 2, 1)});
+    moving.pool->team.arm_monitor = arm_nothing; /* which would see to it later */
+    for (int i = 0; i < 2; i++) {
+        od_pool_submit(moving.pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    }
+    for (int i = 0; i < 2; i++)
+        gate_open(&doors[i]);
+    od_pool_submit(moving.pool, OD_BAND_DEFAULT, move_with_the_token, NULL);
+    assert_comes_true(atomic_load(&moving.seen) != 0);
+    assert_int_equal(atomic_load(&moving.seen), 1);
+    od_pool_free(moving.pool);
+}
+
+/* As if this thread's node were the second one's. */
+WORKER_TEST(who_is_no_worker_submits_to_the_site_of_its_node)
+{
+    od_pool *pool = pool_with(options_for(2), (odi_pool_world){.topology = machine_of(2, 1, 1)});
+    odi_site *sites = pool->team.sites;
+    int here, nodes[] = {sites[0].node, sites[1].node};
+    atomic_ullong ran = 0;
+
+    assert_int_equal(odi_affinity_here(NULL, &here), 0);
+    sites[0].node = here + 1;
+    sites[1].node = here;
+    for (int ask = 0; ask < 64; ask++) /* whatever it remembers of a pool that was here before */
+        (void)odi_team_nearest_site(&pool->team);
+    assert_ptr_equal(odi_team_nearest_site(&pool->team), &sites[1]);
+    sites[0].node = nodes[0];
+    sites[1].node = nodes[1];
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    assert_comes_true(atomic_load(&ran) == 1);
     od_pool_free(pool);
 }
 

@@ -182,6 +182,19 @@ static void want_and_steal(void)
 MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1,
                want_and_steal)
 
+/* An owner that is elsewhere answers no request: who has asked long enough helps itself to what is private. */
+static void ask_for_long(void)
+{
+    odi_steal_request request = {0};
+
+    be(1);
+    odi_forks_ask(&forks[0], &request, 0);
+    odi_forks_ask(&forks[0], &request, PATIENCE_NS);
+    steal_and_run(1);
+    steal_and_run(1);
+}
+MODEL_SCENARIO(forks_ask_in_vain, prepare_private, verify_2, ask_for_long)
+
 /* ---- several branches of one closure: each is told its number, and leaves its result ---- */
 
 static __attribute__((swiftcall)) void
@@ -264,12 +277,22 @@ static void fork_at_work(void)
     branch[0] = od_fork(body_at_work, &number[0]);
     od_join(branch[0], body_at_work, &number[0]);
 }
+/* The thief waits for a root of its own, which somebody has: what it forks above inherits that work while it lasts. */
+static void prepare_waiting_thief(void)
+{
+    prepare_empty();
+    be(1);
+    fork_branch(1);
+    model_check(odi_forks_steal(&forks[1]) == branch[1]);
+}
 static void migrate_and_steal(void)
 {
+    be(1);
     migrate(&forks[0]);
     steal_and_run(1);
+    model_check(odi_load_relaxed(&forks[1].note_count) == 0);
 }
-MODEL_SCENARIO(forks_root_at_work, prepare_empty, verify_1, fork_at_work, migrate_and_steal)
+MODEL_SCENARIO(forks_root_at_work, prepare_waiting_thief, verify_1, fork_at_work, migrate_and_steal)
 
 /* What is forked above a root inherits what the owner had begun by then, though notes come and go above
  * it; and the root what there was below. */
