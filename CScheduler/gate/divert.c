@@ -49,7 +49,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
     if (ODI_UNLIKELY(queue->gate.earmarks > 0))
         odi_earmark_settle(queue);
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
-        odi_limit_admit(queue);
+        odi_limit_admit(queue, queue->pending_limit / 2);
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
     uint64_t inside = queue->line.count + queue->early.count + queue->back;
     uint64_t waiting = inside + odi_load_acquire(&queue->inbox.waiting, Q2); /* so many at least */
@@ -278,7 +278,8 @@ static void sift(od_queue *queue, odi_fifo_sieve *sieve)
     /* relaxed: locked */
     odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
     odi_lock_release(&queue->inbox.lock);
-    odi_limit_sift(queue, sieve);
+    if (odi_limit_is_awaited(queue))
+        odi_limit_admit(queue, queue->pending_limit);
     for (uint32_t each = 0; each < sieve->count; each++)
         queue->gate.barriers -= odi_entry_is_barrier(sieve->entries[each]);
 }
@@ -298,9 +299,7 @@ void odi_queue_purge(od_queue *queue)
         odi_lock_release(&queue->watch.lock);
 
         odi_queue_carry_out(queue, settlement);
-        for (uint32_t each = 0; each < sieve.count; each++) {
-            odi_queue_unfold(&sieve.entries[each]);
+        for (uint32_t each = 0; each < sieve.count; each++)
             (void)odi_run_outside(team, sieve.entries[each]); /* discards it, which may run a deinit */
-        }
     } while (sieve.count == ODI_SIEVE_MOST);
 }

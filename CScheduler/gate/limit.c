@@ -20,48 +20,24 @@ static bool is_full(const od_queue *queue)
 
 /* ---- submitters who wait ---- */
 
-/* So what the line holds is never nothing while submitters wait. Where memory is short the job goes in
- * with its submitter, who waits until it is taken. */
-ODI_COLD void odi_limit_admit(od_queue *queue)
+ODI_COLD void odi_limit_admit(od_queue *queue, uint32_t most)
 {
-    if (waiting(queue) > queue->pending_limit / 2)
+    uint64_t entries = waiting(queue), submitting = queue->more->submitting;
+    uint64_t others = entries > submitting ? entries - submitting : 0;
+
+    if (others > most)
         return;
-    while (odi_limit_is_awaited(queue) && waiting(queue) < queue->pending_limit) {
-        odi_wait_node *first = odi_wait_list_take(&queue->more->submitters);
-
-        if (ODI_LIKELY(odi_inbox_add(&queue->inbox, first->job, NULL)))
-            odi_wait_node_grant(first);
-        else
-            (void)odi_inbox_add(&queue->inbox, odi_wait_node_entry(first), &first->node);
+    for (; odi_limit_is_awaited(queue) && others < queue->pending_limit; others++) {
+        queue->more->submitting--;
+        odi_wait_node_grant(odi_wait_list_take(&queue->more->submitters));
     }
-}
-
-ODI_COLD void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve)
-{
-    if (!odi_limit_is_awaited(queue))
-        return;
-    odi_wait_node **link = &queue->more->submitters.first, *last = NULL;
-
-    while (*link != NULL) {
-        odi_wait_node *each = *link;
-
-        if (sieve->count == ODI_SIEVE_MOST || !sieve->takes(sieve->of, each->job)) {
-            last = each;
-            link = &each->next;
-            continue;
-        }
-        *link = each->next;
-        sieve->entries[sieve->count++] = each->job;
-        odi_wait_node_grant(each);
-    }
-    queue->more->submitters.last = last;
 }
 
 /* ---- submitting ---- */
 
 typedef enum {
     FITS,   /* into the line */
-    WAITS,  /* in its submitter's frame, until it moves into the line */
+    WAITS,  /* in the line, and its submitter until that is shorter */
     RUNS,   /* by its submitter, in its turn */
     NESTED, /* by its submitter, who runs one of the queue's jobs: at once */
     REFUSED
@@ -121,7 +97,6 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
                      od_overflow overflow, verdict *decided, od_status *status)
 {
     bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
-    bool pushed = false;
     uint32_t band = odi_record_band(record);
     bool urgent = band < queue->band; /* asked before the push, after which both may be over */
     where submitter = place_of_submitter(queue);
@@ -140,7 +115,8 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
             *decided = FITS;
         return true;
     }
-    if (*decided == FITS && !(pushed = odi_inbox_add(&queue->inbox, labelled, NULL))) {
+    bool pushes = *decided == FITS || *decided == WAITS;
+    if (pushes && !odi_inbox_add(&queue->inbox, labelled, NULL)) {
         odi_lock_release(&queue->watch.lock);
         if (take_back(record, labelled)) {
             *decided = REFUSED;
@@ -149,15 +125,16 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
         return true;
     }
     if (*decided == WAITS) {
-        mine = (odi_wait_node){.job = labelled};
+        mine = (odi_wait_node){0};
         odi_wait_list_append(&queue->more->submitters, &mine);
+        queue->more->submitting++;
     }
-    queue->gate.barriers += barrier && (pushed || *decided == WAITS);
+    queue->gate.barriers += barrier && pushes;
     settlement = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
 
     odi_queue_carry_out(queue, settlement);
-    if (ODI_UNLIKELY((pushed || *decided == WAITS) && urgent))
+    if (ODI_UNLIKELY(pushes && urgent))
         odi_queue_raise_all(queue, band);
     if (*decided == WAITS)
         odi_queue_await_grant(queue, &mine, "for room in");

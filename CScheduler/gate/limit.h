@@ -1,11 +1,10 @@
 /* limit.h — how many jobs may wait in a queue, and what becomes of those beyond.
  *
  * A queue with a limit keeps its line, so what waits is what the line holds, known under the
- * queue's lock. A submitter who has to wait keeps its job in its own frame, behind the line:
- * nothing hangs on the submitter's waking up. When half of the line has run, such jobs move into it.
+ * queue's lock. The job of a submitter who has to wait is in the line already, beyond the limit: nothing hangs on the
+ * submitter's waking up. It goes on when half of the line has run, so that many jobs cost one wake-up.
  *
- * How a submitter's wait ends: by who takes from the line, and moves the job into it; where memory is short
- * the frame goes in, and its wait ends when the job is taken; or by a cancel.
+ * How a submitter's wait ends: by who takes from the line, or by a cancel.
  */
 #ifndef ODI_GATE_LIMIT_H
 #define ODI_GATE_LIMIT_H
@@ -23,11 +22,8 @@ static inline bool odi_limit_is_awaited(const od_queue *queue)
     return queue->pending_limit > 0 && queue->more != NULL && queue->more->submitters.first != NULL;
 }
 
-/* Moves submitters' jobs from their frames into the line, if it has become short. Held. */
-void odi_limit_admit(od_queue *queue);
-
-/* Takes out the cancelled ones among them. Held. */
-void odi_limit_sift(od_queue *queue, odi_fifo_sieve *sieve);
+/* Lets submitters go on who have room, if without their jobs no more than `most` wait. Held. */
+void odi_limit_admit(od_queue *queue, uint32_t most);
 
 #pragma GCC visibility pop
 

@@ -15,20 +15,10 @@ bool odi_queue_is_clear(const od_queue *queue)
 
 bool odi_entry_is_cancelled(odi_entry entry)
 {
-    odi_record *record = odi_queue_record(entry);
+    odi_record *record = odi_record_of_job(entry);
 
     /* relaxed: set under the lock that the caller holds */
     return record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED;
-}
-
-void odi_queue_unfold(odi_entry *entry)
-{
-    odi_wait_node *submitter = odi_is_wait_node(*entry) ? odi_wait_node_of(*entry) : NULL;
-
-    if (submitter == NULL || submitter->job.code == 0)
-        return;
-    *entry = submitter->job;
-    odi_wait_node_grant(submitter);
 }
 
 /* ---- the front ---- */
@@ -53,7 +43,7 @@ static bool caller_is_next(od_queue *queue)
     odi_entry next;
 
     return queue->early.count == 0 && queue->back == 0 && odi_queue_peek(queue, &next) &&
-           odi_is_wait_node(next) && odi_wait_node_of(next)->job.code == 0;
+           odi_is_wait_node(next);
 }
 
 /* False: the line is empty. */
@@ -76,10 +66,9 @@ bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers)
     if (ODI_UNLIKELY(queue->raised != 0))
         odi_queue_pass_raised(queue, -1);
     queue->child_passes -= ODI_UNLIKELY(queue->child_passes > 0) && odi_is_pass(*entry);
-    odi_queue_unfold(entry);
     if (odi_is_wait_node(*entry) && ODI_UNLIKELY(odi_wait_node_of(*entry)->through != NULL))
         odi_wait_node_of(*entry)->through->more->callers_in_line--;
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
-        odi_limit_admit(queue);
+        odi_limit_admit(queue, queue->pending_limit / 2);
     return true;
 }

@@ -63,13 +63,12 @@
 /* So many drainers of one line take several jobs at a time; further ones take one. */
 enum { ODI_DRAIN_BATCHES = 2 };
 
-/* A sync caller in the line; or a submitter who waits for room in it (limit.h). */
+/* A sync caller in the line; or a submitter who waits until it is shorter (limit.h). */
 typedef struct odi_wait_node {
-    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the submitter's job is in the line */
+    odi_atomic(uint32_t) granted; /* the place is the sync caller's; the line is shorter */
     bool exclusive;               /* a sync caller's barrier */
     od_queue *through;   /* the queue on this one whose place it holds already, or for which its
                           * thread earmarks a place of this one, or NULL */
-    odi_entry job;         /* the submitter's; code 0: a sync caller */
     odi_entry_node node;         /* for the line */
     struct odi_wait_node *next; /* in a list of its queue */
 } odi_wait_node;
@@ -97,7 +96,8 @@ static inline odi_wait_node *odi_wait_list_take(odi_wait_list *list) /* it is no
  * the queue is over. */
 typedef struct {
     /* See limit.c. */
-    odi_wait_list submitters; /* who wait for room; then the line is not empty */
+    odi_wait_list submitters; /* who wait for room, so many: */
+    uint32_t submitting;
     uint64_t refused;
     /* See earmark.h. Under the lock of the target, or its own if it has none. */
     odi_wait_list back;      /* holders that want it back */
@@ -328,18 +328,9 @@ static inline odi_entry odi_wait_node_entry(odi_wait_node *node)
     return odi_job_plain(odi_wait_node_mark, node, ODI_TAG_INTERNAL);
 }
 
-/* The record of a job, which may be in the line with its submitter; or NULL. */
-static inline odi_record *odi_queue_record(odi_entry entry)
-{
-    return odi_record_of_job(odi_is_wait_node(entry) ? odi_wait_node_of(entry)->job : entry);
-}
-
-/* Makes of a submitter, who goes on, the job. */
-void odi_queue_unfold(odi_entry *entry);
-
 static inline bool odi_entry_is_barrier(odi_entry entry)
 {
-    odi_record *record = odi_queue_record(entry);
+    odi_record *record = odi_record_of_job(entry);
 
     if (record != NULL)
         return (odi_record_key(record) & ODI_KEY_BARRIER) != 0;

@@ -15,10 +15,10 @@ static od_queue *limited(int32_t width, uint32_t limit, od_overflow overflow)
         .width = width, .label = "limited", .pending_limit = limit, .overflow = overflow});
 }
 
-/* What the limit is about. */
+/* What the limit is about: beyond it there is but the one job that each producer waits with. */
 static uint64_t waiting(od_queue *queue)
 {
-    return LOOK(queue, queue->line.count + odi_load_relaxed(&queue->inbox.waiting));
+    return LOOK(queue, queue->line.count + odi_load_relaxed(&queue->inbox.waiting) - queue->more->submitting);
 }
 
 /* ---- waiting ---- */
@@ -71,7 +71,7 @@ QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
     begin_flow(1, 10, OD_OVERFLOW_WAITS, 100);
     od_queue_suspend(flow.queue);
     pthread_create(&producer, NULL, produce, NULL);
-    assert_comes_true(od_queue_pending(flow.queue) == 11); /* with the one that its producer holds */
+    assert_comes_true(od_queue_pending(flow.queue) == 11); /* with the one that its producer waits with */
     assert_comes_true(LOOK(flow.queue, flow.queue->more->submitters.first != NULL));
     assert_comes_true(odi_thread_sleeps(atomic_load(&flow.producer)) != 0);
     assert_int_equal(atomic_load(&flow.submitted), 10);

@@ -50,7 +50,8 @@ extension TaskQueue {
     /// - Ordering: As of every queue: what waits for room comes in the order in which it came.
     /// - Threading: Any thread.
     /// - Cost: Each submission and each start takes the queue's lock, also where the queue is concurrent. What waits
-    ///   takes 16 bytes for each closure beside its captures, and `pendingLimit` of them at most.
+    ///   takes 16 bytes for each closure beside its captures: `pendingLimit` of them at most, and one for each producer who
+    ///   waits.
     public convenience init(
         pendingLimit: Int, policy: BackPressure = .wait, label: String = "", qos: QoS = .default,
         maxConcurrentTaskCount: Int = TaskQueue.unlimited, initiallyInactive: Bool = false,
