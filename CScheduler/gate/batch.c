@@ -63,15 +63,14 @@ static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t ke
     }
 }
 
-/* Into the line, as far as it is one and has memory. Returns how many. */
+/* Into the line, as far as it has memory. Returns how many. */
 static uint32_t push(od_queue *queue, odi_record *record, const odi_entry *jobs, uint32_t many)
 {
     uint32_t pushed = 0;
 
     odi_lock_acquire(&queue->inbox.lock);
-    /* relaxed, both: written under the lock, or asked again for what is not pushed */
-    if (odi_load_relaxed(&queue->inbox.diverted) &&
-        !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))) {
+    /* relaxed: written under the lock, or asked again for what is not pushed */
+    if (!(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))) {
         while (pushed < many && odi_inbox_push(&queue->inbox, jobs[pushed], NULL))
             pushed++;
     }
@@ -88,24 +87,21 @@ static void expect(od_pool *pool, bool kept)
     odi_pool_expect(pool, kept ? OD_OK : OD_NO_MEMORY);
 }
 
-/* False: there is no line. */
-static bool push_one(od_queue *queue, odi_entry labelled)
+static void push_one(od_queue *queue, odi_entry labelled)
 {
     od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
-    odi_pushed pushed = odi_queue_push(queue, labelled, NULL);
 
-    if (ODI_UNLIKELY(pushed == ODI_NO_ROOM)) {
+    if (ODI_UNLIKELY(!odi_queue_push(queue, labelled, NULL))) {
         odi_record *record = odi_record_unlabel(&labelled);
 
         expect(pool, !odi_record_withdraw(record, labelled));
     }
-    return pushed != ODI_NO_LINE;
 }
 
 void od_batch_submit(od_batch *batch)
 {
     od_queue *queue = batch->queue;
-    uint32_t jobs = batch->count, pushed = 0;
+    uint32_t jobs = batch->count, pushed;
     bool together = queue->pending_limit == 0 && jobs > 0;
     bool urgent = batch->key < queue->band; /* asked first, both: the last job may be the queue's last */
     od_pool *pool = queue->pool;
@@ -122,11 +118,10 @@ void od_batch_submit(od_batch *batch)
         expect(pool, odi_record_label(record, batch->jobs[i], &batch->jobs[i]));
     /* relaxed: L2's fence stands before it */
     if (odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
-        pushed = push(queue, record, batch->jobs, jobs);
-        while (pushed < jobs && push_one(queue, batch->jobs[pushed]))
-            pushed++;
+        for (pushed = push(queue, record, batch->jobs, jobs); pushed < jobs; pushed++)
+            push_one(queue, batch->jobs[pushed]);
         if (urgent)
             odi_queue_raise_all(queue, batch->key);
-    }
-    expect(pool, odi_pool_submit_several(pool, odi_record_band(record), batch->jobs + pushed, jobs - pushed));
+    } else
+        expect(pool, odi_pool_submit_several(pool, odi_record_band(record), batch->jobs, jobs));
 }

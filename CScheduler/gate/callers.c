@@ -94,8 +94,6 @@ ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
     }
     if (holds)
         odi_gate_leave(&queue->gate);
-    if (queue->records != NULL) /* who has had no jobs stays closed: see barrier.c */
-        odi_queue_open_if_clear(queue);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it.
      * relaxed: written under the lock */
     if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue) || ODI_UNLIKELY(queue->gate.earmarks > 0))

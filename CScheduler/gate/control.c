@@ -17,20 +17,12 @@ enum { WAIT_SPINS = 600 };
 
 /* ---- suspension and width ---- */
 
-/* After a change for which drainers may be missing. Lock held; releases it. */
-static void settle(od_queue *queue)
-{
-    odi_queue_open_if_clear(queue);
-    odi_queue_settle_and_release(queue);
-}
-
 void od_queue_suspend(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.suspensions++;
     odi_queue_take_back(queue);
-    if (!odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
-        odi_queue_set_diverted(queue, true);
+    odi_queue_close_if_open(queue);
     odi_lock_release(&queue->watch.lock);
 }
 
@@ -41,7 +33,7 @@ void od_queue_resume(od_queue *queue)
         odi_trap("TaskQueue.resume() of \"%s\" was called more often than suspend()",
                  queue->label);
     queue->gate.suspensions--;
-    settle(queue);
+    odi_queue_settle_and_release(queue);
 }
 
 bool od_queue_is_suspended(od_queue *queue)
@@ -57,7 +49,7 @@ void od_queue_activate(od_queue *queue)
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.suspensions -= queue->gate.inactive;
     queue->gate.inactive = false;
-    settle(queue);
+    odi_queue_settle_and_release(queue);
 }
 
 bool od_queue_is_active(od_queue *queue)
@@ -75,9 +67,9 @@ void od_queue_set_width(od_queue *queue, int32_t width)
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED;
     odi_queue_take_back(queue); /* others may run it now, if the drainer blocks */
-    if (width != OD_UNLIMITED && !odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: locked */
-        odi_queue_set_diverted(queue, true);
-    settle(queue);
+    if (width != OD_UNLIMITED)
+        odi_queue_close_if_open(queue);
+    odi_queue_settle_and_release(queue);
 }
 
 int32_t od_queue_width(od_queue *queue)
@@ -101,9 +93,8 @@ bool od_queue_is_current(od_queue *queue)
     return false;
 }
 
-/* Takes a place without waiting: when nobody is before us. A queue that has been opened since
- * we looked has places too: whoever is inside without a visit or a place, a barrier would not
- * wait for. */
+/* Takes a place without waiting: when nobody is before us. An open queue has places too: for whoever is inside
+ * without one a barrier would not wait. */
 static bool enter_at_once(od_queue *queue, bool exclusive)
 {
     odi_lock_acquire(&queue->watch.lock);
@@ -145,18 +136,14 @@ static bool is_inside(od_queue *queue)
 
 void od_queue_sync_begin(od_queue *queue, od_scope *scope)
 {
-    *scope = (od_scope){.queue = queue, .outer = odi_scopes};
-    /* relaxed: a visit looks again, and so does who takes the lock */
-    if (odi_load_relaxed(&queue->inbox.diverted) || !(scope->visits = odi_queue_visit(queue))) {
-        bool inside = is_inside(queue);
-
-        if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
+    *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = !is_inside(queue)};
+    if (scope->holds_place) {
+        if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_check(queue);
-        scope->holds_place = !inside;
-        if (!inside && !enter_at_once(queue, false))
+        if (!enter_at_once(queue, false))
             odi_queue_wait_for_permit(queue, false, NULL);
         /* Asked again: the queue may have been inactive, and without a target. */
-        if (!inside && ODI_UNLIKELY(odi_target_next(queue) != NULL))
+        if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
             odi_target_enter(scope);
     }
     odi_scopes = scope;
@@ -183,8 +170,6 @@ void od_queue_sync_end(od_scope *scope)
         odi_target_leave(scope);
     else if (scope->holds_place)
         odi_queue_give_permit(scope->queue, scope->exclusive);
-    else if (scope->visits)
-        odi_queue_end_visit(scope->queue);
 }
 
 /* ---- places that outlast their jobs ---- */
@@ -198,7 +183,7 @@ static bool hold(od_queue *queue)
         odi_gate_hold(&queue->gate);
         odi_queue_take_back(queue); /* the drainer that is here goes on no further */
     }
-    settle(queue);
+    odi_queue_settle_and_release(queue);
     return limited;
 }
 

@@ -9,39 +9,6 @@ enum { RESERVED = 64 };
 
 /* ---- state: lock held ---- */
 
-void odi_queue_set_diverted(od_queue *queue, bool diverted)
-{
-    odi_lock_acquire(&queue->inbox.lock);
-    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed: rechecked under a lock */
-    odi_lock_release(&queue->inbox.lock);
-    /* relaxed: set under the lock. What a cancel has closed is discarded, wherever it is. */
-    for (odi_record *record = queue->records;
-         record != NULL && !(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED);
-         record = record->next_of_queue) {
-        if (diverted)
-            odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
-        else
-            odi_and_seqcst(&record->flags, ~(uint32_t)ODI_RECORD_DIVERTED, L2);
-    }
-}
-
-void odi_queue_open_if_clear(od_queue *queue)
-{
-    /* relaxed: written under the lock */
-    if (!odi_load_relaxed(&queue->inbox.diverted) || !odi_gate_may_open(&queue->gate) ||
-        !odi_queue_is_clear(queue))
-        return;
-    odi_lock_acquire(&queue->inbox.lock);
-    bool clear = queue->inbox.fifo.count == 0;
-    if (clear) {
-        odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: both locks are held */
-        queue->gate.complete = false;
-    }
-    odi_lock_release(&queue->inbox.lock);
-    if (clear)
-        odi_queue_set_diverted(queue, false);
-}
-
 odi_settlement odi_queue_settle(od_queue *queue)
 {
     odi_settlement settlement = {0};
@@ -143,12 +110,11 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
     if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
         return false;
     odi_lock_acquire(&inbox->lock);
-    /* relaxed, both: written under this lock; `wants` turns true under it */
-    if (ODI_LIKELY(odi_load_relaxed(&queue->inbox.diverted) && have_reserved(inbox, record, &before))) {
+    if (ODI_LIKELY(have_reserved(inbox, record, &before))) {
         pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag), NULL);
         if (ODI_LIKELY(pushed)) {
             inbox->reserved--;
-            wants = odi_load_relaxed(&inbox->wants);
+            wants = odi_load_relaxed(&inbox->wants); /* relaxed: it turns true under this lock */
         }
     }
     if (ODI_UNLIKELY(!pushed))
@@ -162,21 +128,17 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
     return pushed;
 }
 
-/* Puts a job in front of the line. Not held. */
-static odi_pushed push_early(od_queue *queue, odi_entry labelled, odi_entry_node *node)
+/* Puts a job in front of the line. False: as odi_queue_push. Not held. */
+static bool push_early(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool diverted = odi_load_relaxed(&queue->inbox.diverted); /* relaxed: written under the lock */
-    bool kept = diverted && !odi_entry_is_cancelled(labelled) &&
-                odi_fifo_push(&queue->early, labelled, node);
+    bool kept = !odi_entry_is_cancelled(labelled) && odi_fifo_push(&queue->early, labelled, node);
     if (ODI_UNLIKELY(kept && queue->raised != 0))
         odi_queue_pass_raised(queue, 1);
     if (kept)
         odi_queue_raise(queue, odi_record_band(odi_record_of_job(labelled)), queue->early.count);
     odi_queue_settle_and_release(queue);
-    if (!diverted)
-        return ODI_NO_LINE;
-    return kept ? ODI_PUSHED : ODI_NO_ROOM;
+    return kept;
 }
 
 /* Puts a job into a line in which nothing waits, and which has no drainer, and calls one. False: it has one by now, or
@@ -186,7 +148,7 @@ static bool push_to_idle(od_queue *queue, odi_record *record, odi_entry labelled
     odi_lock_acquire(&queue->watch.lock);
     /* relaxed, all: written under the lock. What others push to the inbox meanwhile comes behind. */
     bool pushed = odi_load_relaxed(&queue->inbox.wants) && queue->gate.suspensions == 0 &&
-                  odi_load_relaxed(&queue->inbox.diverted) && queue->line.count == 0 &&
+                  queue->line.count == 0 &&
                   !(odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE)) &&
                   odi_fifo_push(&queue->line, labelled, &queue->idle);
     if (ODI_LIKELY(pushed))
@@ -196,33 +158,29 @@ static bool push_to_idle(od_queue *queue, odi_record *record, odi_entry labelled
     return pushed;
 }
 
-odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
+bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
     odi_record *record = odi_record_of_job(labelled);
 
     if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER))
-        return odi_queue_push_barrier(queue, labelled, node) ? ODI_PUSHED : ODI_NO_ROOM;
+        return odi_queue_push_barrier(queue, labelled, node);
     /* relaxed: a hint, the queue's lock decides */
     if (odi_load_relaxed(&queue->inbox.wants) && push_to_idle(queue, record, labelled))
-        return ODI_PUSHED;
+        return true;
     odi_lock_acquire(&queue->inbox.lock);
-    /* relaxed, all: written under the lock; `wants` turns true under it */
-    bool diverted = odi_load_relaxed(&queue->inbox.diverted);
-    bool stale = (odi_load_relaxed(&record->flags) & ODI_RECORD_STALE) != 0;
-    if (ODI_UNLIKELY(!diverted || stale)) {
+    /* relaxed: written under the lock */
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_STALE)) {
         odi_lock_release(&queue->inbox.lock);
-        return diverted ? push_early(queue, labelled, node) : ODI_NO_LINE; /* a barrier may wait for it */
+        return push_early(queue, labelled, node); /* a barrier may wait for it */
     }
     /* A cancel that has counted the job has turned the line over already. */
     bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled, node);
-    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: as above */
+    bool wants = odi_load_relaxed(&queue->inbox.wants); /* relaxed: it turns true under the lock */
     odi_lock_release(&queue->inbox.lock);
 
-    if (ODI_UNLIKELY(!kept))
-        return ODI_NO_ROOM;
-    if (wants)
+    if (wants && kept)
         odi_queue_see_to_drainers(queue);
-    return ODI_PUSHED;
+    return kept;
 }
 
 /* What had been given to the pool before the queue was diverted counts as begun where memory is short. */
@@ -235,9 +193,7 @@ void odi_queue_divert(odi_record *record, odi_entry job)
         (void)odi_run_outside_of(record, job);
         return;
     }
-    odi_pushed pushed = push_early(queue, labelled, NULL);
-    if (pushed == ODI_NO_ROOM ||
-        (pushed == ODI_NO_LINE && !odi_pool_submit(queue->pool, odi_record_band(record), labelled)))
+    if (!push_early(queue, labelled, NULL))
         (void)odi_run_outside(&queue->pool->team, labelled); /* or discards it */
 }
 
@@ -294,7 +250,6 @@ void odi_queue_purge(od_queue *queue)
         sieve.count = 0;
         odi_lock_acquire(&queue->watch.lock);
         sift(queue, &sieve);
-        odi_queue_open_if_clear(queue);
         odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
         odi_lock_release(&queue->watch.lock);
 

@@ -42,7 +42,6 @@ static step take(od_queue *queue, const od_scope *drainer)
 
     while (!take_next(queue, &entry)) {
         odi_gate_leave(&queue->gate);
-        odi_queue_open_if_clear(queue);
         next.settlement = odi_queue_settle(queue);
         if (next.settlement.passes != 1)
             return next;

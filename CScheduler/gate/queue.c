@@ -155,7 +155,11 @@ static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, 
 {
     if (is_past_deadline(queue))
         return NULL;
-    odi_queue_open_if_clear(queue); /* its first job */
+    if (!queue->gate.closed && odi_gate_opens(&queue->gate)) {
+        odi_lock_acquire(&queue->inbox.lock);
+        odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: nobody pushes before he has a record */
+        odi_lock_release(&queue->inbox.lock);
+    }
     odi_record *record =
         odi_record_new(&queue->pool->team, queue, group, key, &odi_queue_owner, reserve);
 
@@ -268,7 +272,7 @@ ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
     return odi_record_withdraw(record, job) ? OD_NO_MEMORY : OD_OK;
 }
 
-/* Puts a job that its record has counted where it waits. False: nothing can keep it, or it is cancelled. */
+/* Puts a job that its record has counted where it waits. False: as odi_queue_push. */
 ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi_entry labelled,
                           odi_entry_node *node)
 {
@@ -276,12 +280,11 @@ ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
         /* asked first: the job may be the queue's last */
         bool urgent = (key & ODI_KEY_BAND) < queue->band;
-        odi_pushed pushed = odi_queue_push(queue, labelled, node);
+        bool pushed = odi_queue_push(queue, labelled, node);
 
-        if (ODI_UNLIKELY(pushed == ODI_PUSHED && urgent))
+        if (ODI_UNLIKELY(pushed && urgent))
             odi_queue_raise_all(queue, key & ODI_KEY_BAND);
-        if (pushed != ODI_NO_LINE)
-            return pushed == ODI_PUSHED;
+        return pushed;
     }
     if (ODI_LIKELY(odi_pool_submit(queue->pool, key & ODI_KEY_BAND, labelled)))
         return true;
@@ -542,7 +545,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
         .suspensions = options->inactive,
         .inactive = options->inactive,
         .complete = diverted, /* nothing is given to the pool directly */
-        .never_reopens = limited,
+        .closed = limited,
     };
     odi_queue_forget_drainers(queue);
     queue->released = false;
@@ -562,7 +565,6 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->children = 0;
     odi_pass_forget(queue);
     queue->before = NULL;
-    odi_store_relaxed(&queue->visitors, 0); /* relaxed: not shared */
     odi_lock_release(&queue->watch.lock);
     if (options->target != NULL)
         odi_target_adopt(queue, options->target);
@@ -637,7 +639,6 @@ void od_queue_release(od_queue *queue)
     queue->released = true;
     queue->gate.inactive = false;
     queue->gate.suspensions = 0;
-    odi_queue_open_if_clear(queue);
     odi_queue_settle_and_release(queue);
     odi_queue_reap(queue);
 }
@@ -666,7 +667,6 @@ static void forget_what_waits(void *object)
     odi_queue_forget_drainers(queue);
     odi_pass_forget(queue);
     queue->before = NULL;
-    odi_store_relaxed(&queue->visitors, 0); /* relaxed: one thread exists */
 }
 
 static void hold_again(const od_scope *scope)
@@ -679,7 +679,6 @@ static void hold_again(const od_scope *scope)
             each = odi_target_gate(each);
         } while (each != NULL && each != scope->beyond);
         scope->queue->gate.exclusive |= scope->exclusive;
-        odi_add_relaxed(&scope->queue->visitors, scope->visits); /* relaxed: one thread exists */
     }
 }
 

@@ -1,15 +1,16 @@
 /* queue.h — a queue's order and limits, between its submitters and the pool.
  *
- * An *open* queue (unlimited, not suspended) has no line: its jobs go straight to the pool.
- * A *diverted* one keeps them in its line and gives the pool drainers instead: plain jobs
+ * An *open* queue (unlimited) has no line: its jobs go straight to the pool.
+ * A *closed* one keeps them in its line and gives the pool drainers instead: plain jobs
  * that take the line's jobs one after the other. Each drainer, and each sync caller whose
  * turn has come, holds one of the permits of the queue's gate (job/gate.h), which decides who may.
  *
- * States   (new)    -> diverted   but for a shared one; so it stays while it has had no job
- *          open     -> diverted   suspend, set_width: the records' flag, then under the lock
- *          diverted -> open       unlimited, not suspended, line empty: under the lock
+ * States   (new) -> open     the first job finds it unlimited and not suspended: under the lock
+ *          (new) -> closed   it does not; or a barrier, a target or a limit came before it
+ *          open  -> closed   a barrier, suspend, set_width, a target: barrier.c
+ *          A closed one stays closed. A new one has a line too, for its sync callers (`diverted`).
  *
- * What a worker meets of a queue that was diverted after the push comes back to the line
+ * What a worker meets of a queue that was closed after the push comes back to the line
  * (`early`, which is served first). A sync caller waits in the line like a job, as a *wait node*:
  * the drainer that meets it passes its place on. How that wait ends: by that drainer.
  *
@@ -22,7 +23,7 @@
  *          Sync callers, timers' calls and drainers' passes are never refused: each has a node
  *          (queue/entry_node.h) for the line, or for the pool. Of passes a queue has one node; while it is out
  *          further ones are kept back, and follow when it comes up. What the pool was given before its
- *          queue was diverted, and the line has no memory for, counts as begun.
+ *          queue was closed, and the line has no memory for, counts as begun.
  *          Where nothing waits, the next job lies in a node of the queue's (`idle`), and a line whose last drainer
  *          leaves keeps no memory: a queue that is used now and then is its handle and its record. (A busy one keeps
  *          its block: queue/fifo.h.)
@@ -31,7 +32,7 @@
  *          as anything else.
  * Locks    watch.lock guards everything below it; order: group, queue, inbox, cancel.
  *
- * Edges    L2  submit <-> divert   light/heavy fence   as in job/record.h
+ * Edges    L2  submit <-> close    light/heavy fence   as in job/record.h
  *          Q1  grant -> sync caller       release/acquire     what ran before in the line
  *          Q3  claim <-> take back   see drain_batch.h
  *          Q5  adopt -> context      acq_rel/acquire   what the queue's user keeps with it
@@ -145,7 +146,6 @@ struct od_queue {
     uint32_t overridden[ODI_BANDS - 1]; /* so many of the next entries are served in that band */
     /* Under the lock of its target, or its own if it has none. See target.h. */
     uint32_t kept_back[ODI_BANDS]; /* passes */
-    odi_atomic(uint32_t) visitors; /* sync callers that entered while it was open */
     odi_entry_node idle;           /* for the line's first, where nothing waits; the lock of the queue */
     odi_entry_node pass;           /* see target.h, as the rest */
     uint32_t children;     /* queues that have this one as their target */
@@ -216,12 +216,9 @@ uint64_t odi_queue_cancel(od_queue *queue);
 void odi_queues_visit(void (*visit)(void *queue, void *context), void *context);
 
 /* divert.c, drain.c. The lock is held where it says so. */
-/* ODI_NO_ROOM: the job is cancelled; or memory is short, and it has no node (NULL). Not held. */
-typedef enum { ODI_PUSHED, ODI_NO_LINE, ODI_NO_ROOM } odi_pushed;
-odi_pushed odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node);
+/* False: the job is cancelled; or memory is short, and it has no node (NULL). Not held. */
+bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node);
 void odi_queue_divert(odi_record *record, odi_entry job);
-void odi_queue_set_diverted(od_queue *queue, bool diverted); /* held */
-void odi_queue_open_if_clear(od_queue *queue);               /* held */
 odi_settlement odi_queue_settle(od_queue *queue);            /* held: see below */
 void odi_queue_carry_out(od_queue *queue, odi_settlement settlement); /* not held */
 void odi_queue_settle_and_release(od_queue *queue); /* held; releases it, and does what follows */
@@ -231,8 +228,8 @@ bool odi_queue_is_clear(const od_queue *queue);              /* held */
 bool odi_queue_has_more(od_queue *queue); /* held: `more` is there from here on; false: memory is short */
 void odi_queue_purge(od_queue *queue);                       /* not held */
 
-/* Counts and queues a job of a record without a group in one critical section. False: it has
- * to be counted and pushed as usual (not diverted any more, cancelled, memory is short). */
+/* Counts and queues a job of a diverted record without a group in one critical section. False: it has
+ * to be counted and pushed as usual (cancelled, memory is short). */
 bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job);
 
 /* Sees to a drainer after a push, where the inbox wants one. Not held. */
@@ -244,14 +241,10 @@ void odi_queue_return_reserved(od_queue *queue);
 /* barrier.c. From here on the queue keeps its line, so that a barrier can be pushed: it waits
  * for what is outside. Not held. */
 void odi_queue_keep_line(od_queue *queue);
+void odi_queue_close_if_open(od_queue *queue); /* held: a new one may still open */
 bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled, odi_entry_node *node); /* not held; false: not kept */
 void odi_queue_end_barrier(od_queue *queue); /* not held: the place is kept */
 void odi_queue_before_drained(od_queue *queue);
-
-/* A sync caller on an open queue is counted, because a barrier waits for it. False: the queue
- * is diverted. Not held. */
-bool odi_queue_visit(od_queue *queue);
-void odi_queue_end_visit(od_queue *queue);
 
 /* drain_batches.c. The lock is held. */
 static inline int odi_queue_drain_batches(const od_queue *queue) /* so many there are */

@@ -70,7 +70,7 @@ static void adopt(od_queue *queue, od_queue *target)
         odi_trap("TaskQueue \"%s\" cannot be on \"%s\", which is another scheduler's",
                  queue->label, target->label);
     count_child(target);
-    queue->gate.never_reopens = true;
+    queue->gate.closed = true;
     odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_gate */
 }
 

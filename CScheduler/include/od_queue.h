@@ -96,7 +96,7 @@ enum {
     OD_FLAGS = OD_BARRIER | OD_ENFORCE_BAND
 };
 
-/* The same with flags. On a queue that has seen a barrier every job passes a line. */
+/* The same with flags. On a queue that has seen a barrier, was suspended or had a width, every job passes a line. */
 od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                               void (*function)(void *), void *context);
 
@@ -136,7 +136,6 @@ typedef struct od_scope {
     od_queue *beyond; /* the first of the queue's targets whose place it does not hold */
     bool holds_place;
     bool exclusive;
-    bool visits;
     bool drains; /* the engine's own, around a line's jobs */
 } od_scope;
 

@@ -43,7 +43,7 @@ typedef struct {
     uint32_t barriers;    /* in the line */
     bool exclusive, complete;
     bool inactive;
-    bool never_reopens; /* unlimited, and never open again: it has seen a barrier, a limit, a target */
+    bool closed; /* it keeps its line for good */
 } odi_gate;
 
 /* What stands at the front of the line for who holds permits itself. */
@@ -58,10 +58,12 @@ static inline int32_t odi_gate_permits(const odi_gate *gate)
     return gate->width == ODI_GATE_UNLIMITED ? gate->most : gate->width;
 }
 
-/* An open queue's jobs go to the pool, past the gate. */
-static inline bool odi_gate_may_open(const odi_gate *gate)
+/* Its first job comes: it is open from here on, so that its jobs go to the pool, past the gate; or never. */
+static inline bool odi_gate_opens(odi_gate *gate)
 {
-    return gate->width == ODI_GATE_UNLIMITED && !gate->never_reopens && gate->suspensions == 0;
+    gate->closed |= gate->width != ODI_GATE_UNLIMITED || gate->suspensions > 0;
+    gate->complete &= gate->closed;
+    return !gate->closed;
 }
 
 /* ---- the line ---- */
@@ -198,8 +200,8 @@ static inline void odi_gate_forked(odi_gate *gate)
         .most = gate->most,
         .suspensions = gate->suspensions,
         .inactive = gate->inactive,
-        .complete = gate->complete || gate->never_reopens,
-        .never_reopens = gate->never_reopens,
+        .complete = gate->complete || gate->closed,
+        .closed = gate->closed,
     };
 }
 

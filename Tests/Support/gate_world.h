@@ -507,7 +507,7 @@ static inline void world_begin(world *now)
             plan->width[gate] != 0 ? plan->width[gate] : ODI_GATE_UNLIMITED;
         now->owners[gate].gate.most = 2;
         now->owners[gate].gate.complete = gate < ROOT || !plan->outside;
-        now->owners[gate].gate.never_reopens = true;
+        now->owners[gate].gate.closed = true;
     }
     now->outside = plan->outside;
     for (int each = 0; each < DRAINERS; each++)

@@ -6,7 +6,8 @@ extension TaskQueue {
     ///
     /// - Ordering: What is submitted from here on waits. A closure that begins meanwhile may still run.
     /// - Threading: Any thread. Traps on ``main``, ``background`` and ``global(qos:)``, which are everybody's.
-    /// - Cost: One short critical section.
+    /// - Cost: One short critical section. On a queue that had no limit until then the first one takes a fence on every CPU too, and
+    ///   from then on each closure a short critical section, as after a barrier.
     public func suspend() {
         unsafe od_queue_suspend(ownQueue("suspend()"))
     }

@@ -71,12 +71,7 @@ bool odi_pool_submit(od_pool *whose, uint32_t band, odi_entry job)
     return true;
 }
 
-/* The queue is closed until its first job, whose record this opens it for. */
-void odi_queue_open_if_clear(od_queue *whose)
-{
-    odi_store_relaxed(&whose->inbox.diverted, false); /* relaxed: the lock is held */
-}
-
+/* The queue opens with its first job. */
 static void prepare(void)
 {
     odi_store_relaxed(&queue.inbox.diverted, true); /* relaxed: nobody else is there */
