@@ -31,7 +31,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
         waiting = (uint64_t)odi_queue_offered(queue);
     bool lets_through = front != ODI_FRONT_HELD || odi_queue_offered(queue) > 0;
     queue->drainers_waiting += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
-                                                     queue->gate.earmarks > 0 && queue->more->awaited_passes > 0);
+                                                     queue->gate.earmarks > 0 && odi_earmark_has_pass(queue));
     bool wants = odi_gate_wants_drainer(&queue->gate, front);
     odi_invariant(!wants || seems_clear); /* the inbox's lock is held where it turns true */
     odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: the locks */

@@ -43,9 +43,8 @@ static step take(od_queue *queue, const od_scope *drainer)
     while (!take_next(queue, &entry)) {
         odi_gate_leave(&queue->gate);
         next.settlement = odi_queue_settle(queue);
-        if (next.settlement.passes != 1)
+        if (!odi_queue_keep_drainer(queue, &next.settlement)) /* else somebody has pushed meanwhile */
             return next;
-        odi_queue_keep_drainer(queue, &next.settlement); /* somebody has pushed meanwhile */
     }
     next.barrier = queue->gate.exclusive;
     if (odi_is_wait_node(entry))
@@ -166,55 +165,24 @@ _Static_assert(_Alignof(od_queue) > PASS_BITS, "a queue's address leaves room fo
 
 static void drain(void *pass);
 
-odi_entry odi_queue_pass(od_queue *queue, uint32_t band)
+odi_entry odi_queue_pass(od_queue *queue, odi_pass pass)
 {
-    return odi_job_plain(drain, (void *)((uintptr_t)queue | band), ODI_TAG_INTERNAL);
+    return odi_job_plain(drain, (void *)((uintptr_t)queue | pass.band | (pass.of_node ? PASS_OF_NODE : 0)), ODI_TAG_INTERNAL);
 }
 
-odi_entry odi_queue_pass_of_node(od_queue *queue, uint32_t band)
-{
-    return odi_queue_pass(queue, band | PASS_OF_NODE);
-}
-
-/* Memory is short for a pass in the pool, of a queue without a target. */
+/* Memory is short for a pass in the pool: it lies in the queue's node, or follows when that comes up. */
 ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
 {
     odi_lock_acquire(&queue->watch.lock);
-    bool goes = odi_pass_goes_out(queue, band);
+    bool goes = !queue->pass_is_out;
+
+    queue->passes[band]--;
+    if (goes)
+        queue->pass_band = (uint8_t)band;
+    queue->pass_is_out = true;
     odi_lock_release(&queue->watch.lock);
     if (goes)
-        odi_pool_submit_node(queue->pool, band, odi_queue_pass_of_node(queue, band), &queue->pass);
-}
-
-/* False: by the queue's node, or kept back until that comes up. */
-static bool submit_pass(od_queue *queue, uint32_t band)
-{
-    bool kept = odi_pool_submit(queue->pool, band, odi_queue_pass(queue, band));
-
-    if (!kept)
-        submit_by_node(queue, band);
-    return kept;
-}
-
-/* The pass of the queue's node has come up. Those that were kept back follow, one by the node or, where there is
- * memory again, all of them: a pass without a node says to nobody that it has come up. */
-ODI_COLD static void came_up(od_queue *queue)
-{
-    uint32_t band;
-
-    if (odi_target_gate(queue) != NULL) {
-        odi_target_came_up(queue);
-        return;
-    }
-    odi_lock_acquire(&queue->watch.lock);
-    queue->pass_is_out = false;
-    odi_lock_release(&queue->watch.lock);
-    bool follows;
-    do {
-        odi_lock_acquire(&queue->watch.lock);
-        follows = !queue->pass_is_out && odi_pass_follows(queue, &band);
-        odi_lock_release(&queue->watch.lock);
-    } while (follows && submit_pass(queue, band));
+        odi_pool_submit_node(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, true}), &queue->pass);
 }
 
 /* Nothing follows from a drainer that has begun: no other one may, and what is reserved is given back when it
@@ -227,17 +195,18 @@ static bool is_full(const od_queue *queue)
 
 /* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. The band
  * is the one that its pass lay in. */
-static void serve_line(od_queue *queue, uint32_t band)
+static void serve_line(od_queue *queue, odi_pass pass)
 {
     od_queue *target = odi_target_gate(queue); /* its place is held around this */
     od_scope scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true,
                       .drains = true};
     size_t done = 0, most;
     bool over, waits_for_before = false, seems_empty = false, free_worker = on_free_worker(queue);
-    bool begins = false, up = false, held_up = false, wide = false, none_left = false;
+    bool begins = false, up = false, follow = pass.of_node || target != NULL, held_up = false, wide = false, none_left = false;
     int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
     step next = {0};
     uint64_t ticks = UINT64_MAX;
+    uint32_t band = pass.band;
 
     odi_scopes = &scope;
     do {
@@ -252,10 +221,7 @@ static void serve_line(od_queue *queue, uint32_t band)
         if (wide && ticks != UINT64_MAX)
             odi_queue_measure(queue, ticks);
         wide = queue->gate.width != 1;
-        /* In a target's line a pass is in the target's band, and keeps its place there. */
-        if (!up && !(up = odi_queue_begin_drainer(queue, band, &begins,
-                                                  most != SIZE_MAX && target == NULL ? &next.settlement
-                                                                              : NULL))) {
+        if (!up && !(up = odi_queue_begin_drainer(queue, pass, &begins, most != SIZE_MAX ? &next.settlement : NULL))) {
             over = queue->released;
             odi_lock_release(&queue->watch.lock);
             break;
@@ -267,10 +233,10 @@ static void serve_line(od_queue *queue, uint32_t band)
             next = (step){0};
         if (ODI_UNLIKELY(target != NULL))
             odi_target_unlock(queue);
-        if (begins && !is_full(queue) &&
+        if ((begins || (ODI_UNLIKELY(follow) && queue->drainers_waiting > 0)) && !is_full(queue) &&
             (held_up || next.taken.first.code != 0 || next.granted.code != 0))
             next.settlement = odi_queue_settle(queue); /* another one may come */
-        begins = false;
+        begins = follow = false;
         over = queue->released;
         lingers = -1;
         none_left = queue->line.count + queue->early.count == 0;
@@ -327,9 +293,7 @@ static void drain(void *pass)
     uintptr_t word = (uintptr_t)pass;
     od_queue *queue = (od_queue *)(word & ~(uintptr_t)PASS_BITS);
 
-    if (ODI_UNLIKELY(word & PASS_OF_NODE))
-        came_up(queue);
-    serve_line(queue, (uint32_t)(word & PASS_BAND));
+    serve_line(queue, (odi_pass){(uint32_t)(word & PASS_BAND), (word & PASS_OF_NODE) != 0});
 }
 
 od_queue *odi_queue_of_pass(odi_entry pass)
@@ -347,7 +311,7 @@ void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
     for (; passes > 0; passes--) {
         if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
             odi_target_send(queue, band);
-        else
-            (void)submit_pass(queue, band);
+        else if (!odi_pool_submit(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, false})))
+            submit_by_node(queue, band);
     }
 }

@@ -45,23 +45,41 @@ ODI_COLD void odi_earmark_settle(od_queue *queue)
         let_callers_in(queue, each);
 }
 
-ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
+/* What points to the next queue of which a pass is ahead, if there is one. */
+static od_queue **next_ahead(od_queue *queue)
 {
-    od_queue **link = &queue->more->first_awaited, *awaited;
-    uint32_t band;
+    od_queue **link = &queue->more->first_awaited;
 
-    if (queue->more->awaited_passes == 0 || !odi_gate_may_take_earmarked(&queue->gate))
-        return false;
-    while (!odi_pass_follows(*link, &band))
+    while (*link != NULL && !(*link)->more->pass_is_ahead)
         link = &(*link)->more->next_awaited;
-    awaited = *link;
-    queue->more->awaited_passes--;
-    *pass = odi_queue_pass(awaited, band);
-    *link = awaited->more->next_awaited; /* to the end: each of them in turn */
-    awaited->more->next_awaited = NULL;
+    return link;
+}
+
+bool odi_earmark_has_pass(od_queue *queue)
+{
+    return *next_ahead(queue) != NULL;
+}
+
+static void put_last(od_queue *queue, od_queue *awaited)
+{
+    od_queue **link = &queue->more->first_awaited;
+
     while (*link != NULL)
         link = &(*link)->more->next_awaited;
     *link = awaited;
+    awaited->more->next_awaited = NULL;
+}
+
+ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
+{
+    od_queue **link = next_ahead(queue), *awaited = *link;
+
+    if (awaited == NULL || !odi_gate_may_take_earmarked(&queue->gate))
+        return false;
+    awaited->more->pass_is_ahead = false;
+    *pass = odi_queue_pass(awaited, (odi_pass){awaited->band, false});
+    *link = awaited->more->next_awaited;
+    put_last(queue, awaited); /* each of them in turn */
     return true;
 }
 
@@ -93,19 +111,9 @@ static void take_out(od_queue *awaited, odi_fifo *line)
 
 static void begin_waiting(od_queue *queue, od_queue *awaited)
 {
-    od_queue **link = &queue->more->first_awaited;
-
     if (awaited->more->awaited++ > 0)
         return;
-    while (*link != NULL)
-        link = &(*link)->more->next_awaited;
-    *link = awaited;
-    awaited->more->next_awaited = NULL;
-    for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        queue->more->awaited_passes += awaited->kept_back[band];
-        awaited->more->passed_over[band] = awaited->passes[band] - awaited->kept_back[band];
-        awaited->passes[band] = awaited->kept_back[band];
-    }
+    put_last(queue, awaited);
     if (awaited->more->callers_in_line > 0) {
         take_out(awaited, &queue->line);
         odi_lock_acquire(&queue->inbox.lock);
@@ -116,7 +124,7 @@ static void begin_waiting(od_queue *queue, od_queue *awaited)
     }
 }
 
-/* What is left of it goes into the target's line. Returns whether callers do. */
+/* What is left of its callers goes into the target's line. Returns whether there are such. */
 static bool end_waiting(od_queue *queue, od_queue *awaited)
 {
     od_queue **link = &queue->more->first_awaited;
@@ -126,12 +134,8 @@ static bool end_waiting(od_queue *queue, od_queue *awaited)
     while (*link != awaited)
         link = &(*link)->more->next_awaited;
     *link = awaited->more->next_awaited;
-    for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        queue->more->awaited_passes -= awaited->kept_back[band];
-        awaited->passes[band] += awaited->more->passed_over[band];
-        awaited->more->passed_over[band] = 0;
-    }
-    odi_target_line_up_kept(awaited, queue);
+    if (awaited->more->pass_is_ahead) /* its drainer has one in the line, or gets it */
+        awaited->more->pass_is_ahead = awaited->more->pass_ahead_is_out = false;
     bool has_callers = awaited->more->callers.first != NULL;
     while (awaited->more->callers.first != NULL)
         odi_queue_line_up_caller(queue, odi_wait_list_take(&awaited->more->callers));
@@ -153,7 +157,7 @@ static void settle_both(od_queue *awaited, od_queue *queue)
     odi_reserved_give_back(settlement.reserved);
 }
 
-/* What lies in the target's line for it counts no more: its drainers get further passes, and one that
+/* What lies in the target's line for it counts no more: its drainers get another pass, and the one that
  * comes up late finds nobody. */
 static void give(od_queue *awaited, od_queue *queue)
 {

@@ -16,7 +16,7 @@
  * activation inside of its target waits for whoever activates it, and from then on without earmarks: for ever
  * where the target's other places are held too, or a barrier is next (od_queue_set_target).
  *
- * Locks    the target's, all of it; where passes are counted anew the queue's too.
+ * Locks    the target's, all of it; where that changes which passes are wanted the queue's too.
  */
 #ifndef ODI_GATE_EARMARK_H
 #define ODI_GATE_EARMARK_H
@@ -44,8 +44,9 @@ bool odi_scopes_hold(const od_scope *scope, const od_queue *queue);
 /* Lets holders and callers go on that can. */
 void odi_earmark_settle(od_queue *queue);
 
-/* The next pass of what they wait for, for a drainer that holds a place. */
+/* The next pass of what they wait for, for a drainer that holds a place; whether there is one. */
 bool odi_earmark_pop(od_queue *queue, odi_entry *pass);
+bool odi_earmark_has_pass(od_queue *queue);
 
 /* A sync caller through a queue that is waited for. */
 void odi_earmark_list(odi_wait_node *caller);

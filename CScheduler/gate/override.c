@@ -15,6 +15,7 @@
  */
 #include "gate/earmark.h"
 #include "gate/queue.h"
+#include "gate/target.h"
 
 static uint32_t line_band(const od_queue *queue)
 {
@@ -82,11 +83,18 @@ ODI_COLD void odi_queue_limit_raised(od_queue *queue, uint64_t waiting)
 
 void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement)
 {
-    uint32_t passes = 0, band = line_band(queue);
+    uint32_t band = line_band(queue), passes = queue->pass_is_out && queue->pass_band <= band;
 
+    settlement->band = band;
+    if (ODI_UNLIKELY(odi_target_gate(queue) != NULL)) {
+        if (queue->more->awaited > 0)
+            passes = queue->more->pass_ahead_is_out;
+        settlement->passes = passes == 0 && !queue->sends;
+        queue->sends |= settlement->passes > 0;
+        return;
+    }
     for (uint32_t each = 0; each <= band; each++)
         passes += queue->passes[each];
-    settlement->band = band;
     if (passes < queue->drainers_waiting) {
         settlement->passes = queue->drainers_waiting - passes;
         queue->passes[band] += settlement->passes;
@@ -102,44 +110,59 @@ bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken
     queue->drainers_waiting++;
     if (ODI_UNLIKELY(queue->gate.returning > 0))
         odi_earmark_settle(queue); /* whoever wants its place back takes this one */
-    odi_queue_give_passes(queue, &settlement); /* one at most: those before it have theirs */
+    if (queue->drainers_waiting > 0)
+        odi_queue_give_passes(queue, &settlement); /* one at most: those before it have theirs */
     odi_lock_release(&queue->watch.lock);
     *band = settlement.band;
     return settlement.passes > 0;
 }
 
-bool odi_queue_begin_drainer(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement)
+static void take_up(od_queue *queue, bool *begins)
 {
-    if (ODI_LIKELY(queue->passes[band] > 0))
-        queue->passes[band]--;
-    else
-        queue->more->passed_over[band]--;
-    if (queue->drainers_waiting == 0)
-        return false;
-    if (settlement != NULL && band < line_band(queue)) {
-        odi_queue_give_passes(queue, settlement);
-        return false;
-    }
     queue->drainers_waiting--;
     *begins = queue->gate.coming > 0;
     queue->gate.coming -= *begins;
+}
+
+bool odi_queue_begin_drainer(od_queue *queue, odi_pass pass, bool *begins, odi_settlement *settlement)
+{
+    if (ODI_UNLIKELY(pass.of_node))
+        queue->pass_is_out = false;
+    else if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
+        queue->more->pass_ahead_is_out = false;
+    else
+        queue->passes[pass.band]--;
+    if (queue->drainers_waiting == 0)
+        return false;
+    if (settlement != NULL && pass.band < line_band(queue)) {
+        odi_queue_give_passes(queue, settlement);
+        return false;
+    }
+    take_up(queue, begins);
     return true;
 }
 
-void odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement)
+bool odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement)
 {
-    settlement->passes--;
-    queue->passes[settlement->band]--;
-    queue->drainers_waiting--;
-    queue->gate.coming--;
+    bool in_line = odi_target_gate(queue) != NULL, begins;
+
+    if (settlement->passes != 1 || (in_line && queue->drainers_waiting > 1))
+        return false;
+    settlement->passes = 0;
+    if (in_line)
+        queue->sends = false;
+    else
+        queue->passes[settlement->band]--;
+    take_up(queue, &begins);
+    return true;
 }
 
 bool odi_queue_has_passes(const od_queue *queue)
 {
-    uint32_t passes = 0;
+    uint32_t passes = queue->pass_is_out || queue->sends || (queue->more != NULL && queue->more->pass_ahead_is_out);
 
     for (uint32_t band = 0; band < ODI_BANDS; band++)
-        passes |= queue->passes[band] | (queue->more != NULL ? queue->more->passed_over[band] : 0);
+        passes |= queue->passes[band];
     return passes != 0;
 }
 
@@ -150,6 +173,7 @@ void odi_queue_forget_drainers(od_queue *queue)
     for (uint32_t band = 0; band < ODI_BANDS - 1; band++)
         queue->overridden[band] = 0;
     queue->drainers_waiting = queue->raised = 0;
+    queue->pass_is_out = queue->sends = false;
 }
 
 /* ---- who waits ---- */

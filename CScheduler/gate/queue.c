@@ -563,7 +563,6 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->shared = options->shared;
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
-    odi_pass_forget(queue);
     queue->before = NULL;
     odi_lock_release(&queue->watch.lock);
     if (options->target != NULL)
@@ -665,7 +664,6 @@ static void forget_what_waits(void *object)
         *queue->more = (odi_queue_more){.refused = queue->more->refused};
     odi_gate_forked(&queue->gate);
     odi_queue_forget_drainers(queue);
-    odi_pass_forget(queue);
     queue->before = NULL;
 }
 
@@ -720,7 +718,7 @@ static bool is_owed(od_queue *queue)
 
     if (owed && target != NULL) {
         odi_lock_acquire(&target->watch.lock);
-        owed = target->child_passes == 0 && !odi_pass_is_kept_back(queue);
+        owed = target->child_passes == 0 && !queue->more->pass_is_ahead;
         odi_lock_release(&target->watch.lock);
     }
     return owed;

@@ -21,8 +21,8 @@
  * Memory   A job is accepted when it is counted on its record and lies where it waits; where there is no
  *          memory for either, the count is withdrawn and the job is still its submitter's (OD_NO_MEMORY).
  *          Sync callers, timers' calls and drainers' passes are never refused: each has a node
- *          (queue/entry_node.h) for the line, or for the pool. Of passes a queue has one node; while it is out
- *          further ones are kept back, and follow when it comes up. What the pool was given before its
+ *          (queue/entry_node.h) for the line, or for the pool. For passes a queue has one node; while it is out
+ *          further ones wait, and follow when it comes up. What the pool was given before its
  *          queue was closed, and the line has no memory for, counts as begun.
  *          Where nothing waits, the next job lies in a node of the queue's (`idle`), and a line whose last drainer
  *          leaves keeps no memory: a queue that is used now and then is its handle and its record. (A busy one keeps
@@ -103,12 +103,12 @@ typedef struct {
     /* See earmark.h. Under the lock of the target, or its own if it has none. */
     odi_wait_list back;      /* holders that want it back */
     od_queue *first_awaited; /* the queues whose permit they wait for */
-    uint32_t awaited_passes;               /* those that these keep back */
     uint32_t awaited; /* so many wait for a permit in this queue; written under both locks */
     od_queue *next_awaited; /* the rest under the target's lock */
     odi_wait_list callers;    /* sync callers through this one, while it is awaited */
     uint32_t callers_in_line; /* the same in the target's line */
-    uint32_t passed_over[ODI_BANDS]; /* passes in the target's line since before it was awaited */
+    bool pass_ahead_is_out; /* of the queue's own lock, as pass_is_out: one for those who earmark is on its way */
+    bool pass_is_ahead;     /* and waits, for a drainer of the target's */
 } odi_queue_more;
 
 struct od_queue {
@@ -135,7 +135,9 @@ struct od_queue {
     int8_t reach;   /* a drainer takes so many jobs more than one */
     uint8_t back;   /* what drain batches hold that was taken back */
     bool released;
-    bool pass_is_out;   /* it waits in the target's line, or in the pool; see target.h */
+    bool pass_is_out;   /* that of its node is on its way, in the target's line or in the pool; see target.h */
+    bool sends;         /* somebody is about to put it there */
+    uint8_t pass_band;  /* what it is served in */
     uint8_t lingers_in; /* see drain.c: times that a drainer finds the line empty before it lingers */
     uint8_t raised;     /* the bands of which some are overridden: see override.c */
 
@@ -145,7 +147,6 @@ struct od_queue {
     uint32_t passes[ODI_BANDS];         /* what waits there for drainers' sake, by band */
     uint32_t overridden[ODI_BANDS - 1]; /* so many of the next entries are served in that band */
     /* Under the lock of its target, or its own if it has none. See target.h. */
-    uint32_t kept_back[ODI_BANDS]; /* passes */
     odi_entry_node idle;           /* for the line's first, where nothing waits; the lock of the queue */
     odi_entry_node pass;           /* see target.h, as the rest */
     uint32_t children;     /* queues that have this one as their target */
@@ -275,14 +276,18 @@ void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement);
 /* The drainer's slice of its worker is over: it waits in the pool. True: it needs a pass of this
  * band; false: one lies there already. Not held. */
 bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken);
-/* A pass of this band has come up. False: nobody waits for it; or the line is not in so
+/* What a pass says of itself: the band that it was given in, and whether it lies in the queue's node. */
+typedef struct {
+    uint32_t band;
+    bool of_node;
+} odi_pass;
+/* One has come up. False: nobody waits for it; or the line is not in so
  * high a band any more, and the settlement (may be NULL: then it serves) says what follows. */
-bool odi_queue_begin_drainer(od_queue *queue, uint32_t band, bool *begins, odi_settlement *settlement);
-/* The drainer takes the place that the settlement gives to another one. */
-void odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement);
-/* A pass for the queue's drainers, of this band; that of the queue's node. */
-odi_entry odi_queue_pass(od_queue *queue, uint32_t band);
-odi_entry odi_queue_pass_of_node(od_queue *queue, uint32_t band);
+bool odi_queue_begin_drainer(od_queue *queue, odi_pass pass, bool *begins, odi_settlement *settlement);
+/* The drainer takes the place that the settlement gives to another one. False: it gives none, or several wait. */
+bool odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement);
+/* A pass for the queue's drainers. */
+odi_entry odi_queue_pass(od_queue *queue, odi_pass pass);
 bool odi_is_pass(odi_entry entry);
 od_queue *odi_queue_of_pass(odi_entry pass);
 bool odi_queue_has_passes(const od_queue *queue);

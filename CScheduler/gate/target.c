@@ -108,100 +108,41 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
 
 /* ---- drainers ---- */
 
-/* The lock of the target is held, all, or of a queue without one its own. */
-
-bool odi_pass_goes_out(od_queue *queue, uint32_t band)
-{
-    bool goes = !queue->pass_is_out;
-
-    queue->kept_back[band] += !goes;
-    queue->pass_is_out = true;
-    return goes;
-}
-
-bool odi_pass_is_kept_back(const od_queue *queue)
-{
-    uint32_t passes = 0;
-
-    for (uint32_t band = 0; band < ODI_BANDS; band++)
-        passes |= queue->kept_back[band];
-    return passes != 0;
-}
-
-bool odi_pass_follows(od_queue *queue, uint32_t *band)
-{
-    for (*band = 0; *band < ODI_BANDS; ++*band) {
-        if (queue->kept_back[*band] > 0) {
-            queue->kept_back[*band]--;
-            return true;
-        }
-    }
-    return false;
-}
-
+/* Both locks held. A pass keeps its place in the target's line, also when the raise is over that it was sent for. */
 static void line_up(od_queue *queue, od_queue *target, uint32_t band)
 {
-    if (odi_pass_goes_out(queue, band)) {
-        (void)odi_inbox_add(&target->inbox, odi_queue_pass_of_node(queue, band), &queue->pass);
+    if (ODI_UNLIKELY(queue->more->awaited > 0)) {
+        if (!queue->more->pass_ahead_is_out)
+            queue->more->pass_ahead_is_out = queue->more->pass_is_ahead = true;
+        return;
+    }
+    if (!queue->pass_is_out) {
+        (void)odi_inbox_add(&target->inbox, odi_queue_pass(queue, (odi_pass){queue->band, true}), &queue->pass);
         target->child_passes++;
     }
+    queue->pass_is_out = true;
+    queue->pass_band = (uint8_t)band;
     odi_queue_raise_waiting(target, band); /* what is before it is waited for */
 }
 
 /* The target is settled in one critical section with the push, because whoever runs the pass may
  * end the queue's life, and with it the target's. */
-static odi_settlement send(od_queue *queue, od_queue *target, uint32_t band)
-{
-    if (ODI_UNLIKELY(queue->more->awaited > 0)) {
-        queue->kept_back[band]++;
-        target->more->awaited_passes++;
-    } else
-        line_up(queue, target, band);
-    return odi_queue_settle(target);
-}
-
-void odi_target_line_up_kept(od_queue *queue, od_queue *target)
-{
-    uint32_t band;
-
-    if (!queue->pass_is_out && odi_pass_follows(queue, &band))
-        line_up(queue, target, band);
-}
-
 void odi_target_send(od_queue *queue, uint32_t band)
 {
     od_queue *target = odi_target_gate(queue);
 
+    odi_lock_acquire(&queue->watch.lock);
     odi_lock_acquire(&target->watch.lock);
-    odi_settlement settlement = send(queue, target, band);
+    queue->sends = false;
+    bool over = queue->released && queue->drainers_waiting == 0; /* another pass has brought one meanwhile */
+    if (queue->drainers_waiting > 0)
+        line_up(queue, target, band);
+    odi_settlement settlement = odi_queue_settle(target);
     odi_lock_release(&target->watch.lock);
+    odi_lock_release(&queue->watch.lock);
     odi_queue_carry_out(target, settlement);
-}
-
-/* One at a time: the next follows when this one comes up. */
-void odi_target_came_up(od_queue *queue)
-{
-    od_queue *target = odi_target_gate(queue);
-    odi_settlement settlement = {0};
-
-    odi_lock_acquire(&target->watch.lock);
-    queue->pass_is_out = false;
-    if (ODI_LIKELY(queue->more->awaited == 0)) {
-        uint32_t waiting = target->child_passes;
-
-        odi_target_line_up_kept(queue, target);
-        if (target->child_passes != waiting)
-            settlement = odi_queue_settle(target);
-    }
-    odi_lock_release(&target->watch.lock);
-    odi_queue_carry_out(target, settlement);
-}
-
-void odi_pass_forget(od_queue *queue)
-{
-    queue->pass_is_out = false;
-    for (uint32_t band = 0; band < ODI_BANDS; band++)
-        queue->kept_back[band] = 0;
+    if (ODI_UNLIKELY(over))
+        odi_queue_reap(queue);
 }
 
 bool odi_target_wants_back(od_queue *queue)

@@ -9,9 +9,8 @@
  * A sync caller takes a place of the queue, then one of each target, outwards. Who holds a
  * target's place and waits for one of a queue on it earmarks it meanwhile: see earmark.h.
  *
- * One pass of a queue stands in the target's line at a time, with the queue's own node. Further ones are
- * kept back, as are those of a queue without a target that the pool has no memory for while the node is
- * there. How that wait ends: the one that is out comes up.
+ * One pass of a queue stands in the target's line at a time, with the queue's own node; in that node lies also
+ * one that the pool has no memory for. Further drainers have none. How that wait ends: the one that is out comes up.
  *
  * How long a target lives: until no queue has it as its target (`children`).
  *
@@ -49,21 +48,8 @@ void odi_target_adopt(od_queue *queue, od_queue *target);
 /* The queue that had it as its target is over. Without locks. */
 void odi_target_forget(od_queue *target);
 
-/* Puts a pass for the queue's drainers, of this band, into its target's line. Not held. */
+/* Puts a pass for the queue's drainers, of this band, where it waits for one of the target's. Not held. */
 void odi_target_send(od_queue *queue, uint32_t band);
-
-/* The one of the queue's node has come up: one that was kept back may follow. Not held. */
-void odi_target_came_up(od_queue *queue);
-
-/* Those that were kept back while holders of the target's places waited for the queue, see earmark.h: one
- * goes into the target's line. The target's lock is held. */
-void odi_target_line_up_kept(od_queue *queue, od_queue *target);
-
-/* Passes where a queue has its one node for them. The lock of the target is held, or of a queue without one its own. */
-bool odi_pass_goes_out(od_queue *queue, uint32_t band);    /* it takes the node; false: it is kept back, the node is out */
-bool odi_pass_follows(od_queue *queue, uint32_t *band);    /* takes the next that was kept back; false: there is none */
-bool odi_pass_is_kept_back(const od_queue *queue);         /* one is */
-void odi_pass_forget(od_queue *queue); /* none is out or kept back: the queue is new, or its passes are a parent's */
 
 /* Around the taking of a job, which is held: what is submitted after a target's suspension waits.
  * False: one of them is suspended. odi_target_unlock follows in any case. */
