@@ -283,6 +283,34 @@ QUEUE_TEST(what_blocked_drainers_took_is_lent_to_with_the_rest)
     }
 }
 
+/* One has jobs in hand, which are taken back; another one comes then, and its hands are empty. */
+QUEUE_TEST(what_another_drainer_had_in_hand_comes_before_what_is_newer)
+{
+    od_queue *queue = wide_queue(2);
+    odi_taken first = {0}, second = {0};
+    od_scope drainers[2] = {{0}};
+    atomic_ullong ran = 0;
+    odi_entry next;
+
+    for (int job = 0; job < 40; job++)
+        add(queue, count_job, &ran);
+    odi_lock_acquire(&queue->watch.lock);
+    bool waits = odi_queue_peek(queue, &next); /* all of it comes into the line */
+    odi_queue_fill_batch(queue, &first, &drainers[0]);
+    odi_queue_take_back(queue);
+    int back = queue->back;
+    odi_queue_fill_batch(queue, &second, &drainers[1]);
+    bool takes_newer = second.batch != NULL;
+    odi_queue_put_down(&first);
+    odi_queue_put_down(&second);
+    odi_lock_release(&queue->watch.lock);
+    od_queue_resume(queue);
+    end_wide_queue(queue);
+    assert_true(waits && back > 0);
+    assert_false(takes_newer);
+    assert_int_equal(atomic_load(&ran), 40);
+}
+
 /* ---- sync callers beside a blocked drainer ---- */
 
 enum { CALLERS = 40 };
