@@ -313,19 +313,6 @@ ON_ONE(a_timer_that_never_comes_is_not_armed_for_the_clocks_end)
     od_timer_release(others.timer);
 }
 
-ON_ONE(a_timer_that_has_run_was_not_cancelled)
-{
-    probe it = {0};
-
-    start(&it, 0, 0);
-    assert_comes_true(atomic_load(&it.overs) == 1);
-    assert_int_equal(atomic_load(&it.calls), 1);
-    assert_false(od_timer_is_cancelled(it.timer));
-    assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_WAS_OVER);
-    assert_false(od_timer_is_cancelled(it.timer));
-    od_timer_release(it.timer);
-}
-
 ON_ONE(timers_that_are_not_due_are_counted)
 {
     probe far[2] = {0};

@@ -18,6 +18,7 @@ ON_TWO(a_timer_starts_the_first_worker_and_is_never_early)
     assert_int_equal(atomic_load(&it.early), 0);
     assert_false(od_timer_is_cancelled(it.timer));
     assert_int_equal(od_timer_cancel(it.timer), OD_TIMER_WAS_OVER);
+    assert_false(od_timer_is_cancelled(it.timer));
     od_timer_release(it.timer);
     assert_int_equal(metrics_of(pool).threads_started, 2); /* and the first spare */
 }
