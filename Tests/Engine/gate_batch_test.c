@@ -138,8 +138,8 @@ QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue)
     }
 }
 
-/* It looked at the record without a lock: whether it is cancelled by now is asked again. */
-QUEUE_TEST(a_batch_that_was_cancelled_meanwhile_goes_into_no_line)
+/* It looked at the record without a lock: what that has become meanwhile is asked again. */
+QUEUE_TEST(a_batch_goes_into_no_line_by_a_record_that_was_closed_or_cancelled_meanwhile)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     odi_entry job = odi_job_plain(no_job, NULL, 0);
@@ -148,6 +148,8 @@ QUEUE_TEST(a_batch_that_was_cancelled_meanwhile_goes_into_no_line)
     assert_true(od_queue_wait(queue, HANG_NS));
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
     od_queue_suspend(queue);
+    assert_int_equal(push(queue, record, &job, 1), 0); /* it belongs in front */
+    record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
     odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED, L2);
     assert_int_equal(push(queue, record, &job, 1), 0);
     odi_and_seqcst(&record->flags, ~(uint32_t)ODI_RECORD_CANCELLED, L2);
