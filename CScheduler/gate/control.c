@@ -167,7 +167,7 @@ void od_queue_sync_end(od_scope *scope)
 {
     odi_scopes = scope->outer;
     if (scope->holds_place && odi_target_gate(scope->queue) != scope->beyond)
-        odi_target_leave(scope);
+        odi_places_leave(scope->queue, (odi_places){true, scope->exclusive, -1, scope->beyond});
     else if (scope->holds_place)
         odi_queue_give_permit(scope->queue, scope->exclusive);
 }
@@ -200,32 +200,9 @@ uint32_t od_queue_hold(od_queue *queue)
     return places;
 }
 
-/* The targets' places, `rest`, before the queue's own: it is what keeps its target. All of them
- * before anything follows from it. */
-static void leave_behind(od_queue *each, uint32_t rest, od_queue *queue, bool own,
-                         const odi_left_place *before)
-{
-    if (rest == 0 && !own) {
-        odi_queue_follow_up(before);
-        return;
-    }
-    bool last = rest == 0;
-    odi_left_place here = {.queue = last ? queue : each, .before = before};
-    od_queue *next = rest > 1 ? odi_target_gate(each) : NULL;
-
-    if (last || (rest & 1)) {
-        here.left = odi_queue_leave(here.queue, false);
-        before = &here;
-    }
-    if (last)
-        odi_queue_follow_up(before);
-    else
-        leave_behind(next, rest >> 1, queue, own, before);
-}
-
 void od_queue_unhold(od_queue *queue, uint32_t places)
 {
-    leave_behind(places > 1 ? odi_target_gate(queue) : NULL, places >> 1, queue, places & 1, NULL);
+    odi_places_leave(queue, (odi_places){.own = places & 1, .targets = places >> 1});
 }
 
 /* ---- cancelling and waiting ---- */

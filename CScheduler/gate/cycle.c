@@ -57,11 +57,8 @@ ODI_COLD static void report(odi_sync_wait *mine)
 
 void odi_cycle_enter(odi_sync_wait *wait, od_queue *wanted)
 {
-    *wait = (odi_sync_wait){wanted, odi_scopes, NULL, NULL};
     odi_lock_acquire(&waits_lock);
-    wait->after = waits;
-    if (waits != NULL)
-        waits->before = wait;
+    *wait = (odi_sync_wait){wanted, odi_scopes, waits};
     waits = wait;
     if (is_cycle(wait))
         report(wait);
@@ -71,12 +68,10 @@ void odi_cycle_enter(odi_sync_wait *wait, od_queue *wanted)
 void odi_cycle_leave(odi_sync_wait *wait)
 {
     odi_lock_acquire(&waits_lock);
-    if (wait->before != NULL)
-        wait->before->after = wait->after;
-    else
-        waits = wait->after;
-    if (wait->after != NULL)
-        wait->after->before = wait->before;
+    odi_sync_wait **link = &waits;
+    while (*link != wait)
+        link = &(*link)->after;
+    *link = wait->after;
     odi_lock_release(&waits_lock);
 }
 

@@ -26,7 +26,7 @@
 typedef struct odi_sync_wait {
     od_queue *wanted;
     od_scope *scopes;
-    struct odi_sync_wait *before, *after;
+    struct odi_sync_wait *after;
 } odi_sync_wait;
 
 /* The calling thread is about to wait for the queue. Traps when that would never end. */

@@ -206,12 +206,20 @@ void odi_queue_close_current(od_queue *queue)
         (void)odi_or_acqrel(&queue->current[each], NONE, L5);
 }
 
-/* relaxed: nobody else knows the queue, or one thread exists */
-static void forget_current(od_queue *queue)
+/* It has had no job yet, in this process. relaxed, all: nobody else knows the queue, or one thread exists */
+static void begin_empty(od_queue *queue)
 {
     for (uint32_t each = 0; each < ODI_KEYS; each++)
         odi_store_relaxed(&queue->current[each], NONE);
-    queue->records = NULL;
+    queue->records = queue->before = NULL;
+    queue->line = queue->early = queue->inbox.fifo = (odi_fifo){0}; /* a parent's memory stays */
+    odi_store_relaxed(&queue->inbox.waiting, 0);
+    queue->inbox.reserved_for = NULL;
+    queue->inbox.reserved = 0;
+    odi_store_relaxed(&queue->inbox.wants, true);
+    odi_queue_drop_batches(queue);
+    odi_queue_forget_drainers(queue);
+    queue->child_passes = 0;
 }
 
 /* NULL: the pool is not open, or memory is short. A pool that has admitted a job does so until its stop, or a
@@ -266,6 +274,21 @@ ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *grou
     return odi_pool_refuse(queue->pool, status == OD_OK ? OD_NO_MEMORY : status, job);
 }
 
+/* Into the line by a count that its inbox has reserved. False: the job is to be counted. Without a drainer it goes
+ * another way. */
+ODI_HOT_INLINE bool submit_to_line(od_queue *queue, odi_record *record, uint32_t key, odi_entry job)
+{
+    bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
+
+    /* relaxed, both: hints, the inbox's lock decides */
+    if (key & ODI_KEY_BARRIER || !(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) ||
+        odi_load_relaxed(&queue->inbox.wants) || !odi_queue_submit_to_line(queue, record, job))
+        return false;
+    if (ODI_UNLIKELY(urgent))
+        odi_queue_raise_all(queue, key);
+    return true;
+}
+
 /* The record has counted the job, and nothing can keep it. */
 ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
 {
@@ -305,18 +328,8 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
             return submit_without_record(queue, group, key, job);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
             break;
-        /* relaxed, both: hints, the inbox's lock decides. Without a drainer the job goes to the line. */
-        if (group == NULL && !(key & ODI_KEY_BARRIER) &&
-            odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
-            !odi_load_relaxed(&queue->inbox.wants)) {
-            bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
-
-            if (odi_queue_submit_to_line(queue, record, job)) {
-                if (ODI_UNLIKELY(urgent))
-                    odi_queue_raise_all(queue, key);
-                return OD_OK;
-            }
-        }
+        if (group == NULL && submit_to_line(queue, record, key, job))
+            return OD_OK;
         if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
             break;
     }
@@ -350,14 +363,8 @@ void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_ent
                 return;
             }
         }
-        bool urgent = key < queue->band; /* as in submit, all of it */
-        /* relaxed, both: hints, the inbox's lock decides */
-        if (!(key & ODI_KEY_BARRIER) && odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED &&
-            !odi_load_relaxed(&queue->inbox.wants) && odi_queue_submit_to_line(queue, record, job)) {
-            if (ODI_UNLIKELY(urgent))
-                odi_queue_raise_all(queue, key);
+        if (submit_to_line(queue, record, key, job))
             return;
-        }
     } while (ODI_UNLIKELY(!odi_record_count(record, queue, NULL, 1)));
     (void)odi_record_label(record, job, &labelled); /* an owned job takes every tag */
     if (ODI_UNLIKELY(!place(queue, record, key, labelled, node))) {
@@ -536,9 +543,7 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->band = (uint8_t)options->band;
     snprintf(queue->label, sizeof queue->label, "%s", label);
     odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
-    forget_current(queue);
-    queue->line = queue->early = (odi_fifo){0};
-    queue->child_passes = 0;
+    begin_empty(queue);
     queue->gate = (odi_gate){
         .width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED,
         .most = (int32_t)pool->team.capacity,
@@ -547,23 +552,15 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
         .complete = diverted, /* nothing is given to the pool directly */
         .closed = limited,
     };
-    odi_queue_forget_drainers(queue);
     queue->released = false;
-    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed, all: not shared */
-    odi_queue_drop_batches(queue);
+    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed: not shared */
     queue->takes = 0;
     queue->reach = 0;
-    queue->inbox.fifo = (odi_fifo){0};
-    odi_store_relaxed(&queue->inbox.waiting, 0);
-    queue->inbox.reserved_for = NULL;
-    queue->inbox.reserved = 0;
-    odi_store_relaxed(&queue->inbox.wants, true); /* relaxed: not shared */
     queue->pending_limit = options->pending_limit;
     queue->overflow = (uint8_t)options->overflow;
     queue->shared = options->shared;
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
-    queue->before = NULL;
     odi_lock_release(&queue->watch.lock);
     if (options->target != NULL)
         odi_target_adopt(queue, options->target);
@@ -651,20 +648,10 @@ static void forget_what_waits(void *object)
     queue->watch.waiters = NULL;       /* and wakes these */
     odi_store_relaxed(&queue->watch.interested, 0); /* relaxed: one thread exists */
     queue->inbox.lock = (odi_lock){0};
-    queue->inbox.fifo = (odi_fifo){0}; /* the parent's fifos; their memory stays */
-    odi_store_relaxed(&queue->inbox.waiting, 0); /* relaxed: one thread exists */
-    queue->inbox.reserved_for = NULL;
-    queue->inbox.reserved = 0;
-    odi_store_relaxed(&queue->inbox.wants, true); /* relaxed: one thread exists */
-    forget_current(queue);
-    queue->line = queue->early = (odi_fifo){0};
-    odi_queue_drop_batches(queue);
-    queue->child_passes = 0;
+    begin_empty(queue);
     if (queue->more != NULL)
         *queue->more = (odi_queue_more){.refused = queue->more->refused};
     odi_gate_forked(&queue->gate);
-    odi_queue_forget_drainers(queue);
-    queue->before = NULL;
 }
 
 static void hold_again(const od_scope *scope)

@@ -346,13 +346,6 @@ typedef struct {
     bool over;
 } odi_left;
 odi_left odi_queue_leave(od_queue *queue, bool exclusive);
-/* A place that was given up, and those that were before it. */
-typedef struct odi_left_place {
-    od_queue *queue;
-    odi_left left;
-    const struct odi_left_place *before;
-} odi_left_place;
-void odi_queue_follow_up(const odi_left_place *last);
 /* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
 void odi_wait_node_grant(odi_wait_node *waiting);
 /* A sync caller goes into the line, from the list of its own queue. Held. */

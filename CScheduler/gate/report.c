@@ -165,27 +165,13 @@ enum { WAITS_NAMED = 4 };
 /* Adds one worker's wait. */
 static int describe(odi_worker *worker, char *text, size_t size)
 {
-    char own[OD_LABEL_BYTES] = "", other[OD_LABEL_BYTES] = "";
-    /* relaxed, all: for reports. A queue's memory stays one. */
-    od_queue *queue = odi_load_relaxed(&worker->queue_running);
-    od_queue *at = odi_load_relaxed(&worker->waits_at);
-    const char *what = odi_load_relaxed(&worker->waits_for);
-    bool says = odi_load_relaxed(&worker->says_blocking);
+    od_worker_report it = {0};
 
-    if (queue != NULL)
-        copy_label(queue, own);
-    if (at != NULL && says)
-        copy_label(at, other);
-    int length = own[0] != 0 ? snprintf(text, size, "a closure of \"%s\"", own)
-                             : snprintf(text, size, "a closure");
-    if (length < 0 || (size_t)length >= size)
-        return length;
-    if (!says || what == NULL)
-        return length + snprintf(text + length, size - (size_t)length, " blocks");
-    length += snprintf(text + length, size - (size_t)length, " waits %s", what);
-    if (at == NULL || (size_t)length >= size)
-        return length;
-    return length + snprintf(text + length, size - (size_t)length, " \"%s\"", other);
+    look_at(worker, &it);
+    bool named = it.queue[0] != 0, says = it.waits_for != NULL, at = it.waits_at_id != 0;
+    return snprintf(text, size, "a closure%s%s%s %s%s%s%s%s", named ? " of \"" : "", it.queue, named ? "\"" : "",
+                    says ? "waits " : "blocks", says ? it.waits_for : "", at ? " \"" : "", it.waits_at,
+                    at ? "\"" : "");
 }
 
 static void describe_waits(od_pool *pool, char *text, size_t size)

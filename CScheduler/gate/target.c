@@ -192,23 +192,13 @@ bool odi_target_is_held(od_queue *queue)
 
 /* ---- sync callers ---- */
 
-/* The calling thread runs a barrier of the queue's. */
-static bool is_in_barrier(const od_queue *queue)
-{
-    const od_scope *scope = odi_scopes;
-
-    while (scope != NULL && !(scope->queue == queue && scope->exclusive))
-        scope = scope->outer;
-    return scope != NULL;
-}
-
 od_queue *od_queue_blocked_target(od_queue *queue)
 {
-    for (od_queue *each = odi_target_gate(queue); each != NULL; each = odi_target_gate(each)) {
-        if ((od_queue_width(each) == 1 && od_queue_is_current(each)) || is_in_barrier(each))
-            return each;
-    }
-    return NULL;
+    od_queue *each = odi_target_gate(queue);
+
+    while (each != NULL && !od_queue_is_alone(each))
+        each = odi_target_gate(each);
+    return each;
 }
 
 void odi_target_check(od_queue *queue)
@@ -218,7 +208,7 @@ void odi_target_check(od_queue *queue)
     if (blocked != NULL && !od_queue_is_current(queue))
         odi_trap("TaskQueue.sync on \"%s\" from a %s of \"%s\", the queue that it is on, would wait "
                  "for itself: call the function directly instead",
-                 queue->label, is_in_barrier(blocked) ? "barrier" : "closure", blocked->label);
+                 queue->label, od_queue_width(blocked) == 1 ? "closure" : "barrier", blocked->label);
 }
 
 void odi_target_enter(od_scope *scope)
@@ -236,9 +226,16 @@ void odi_target_enter(od_scope *scope)
     }
 }
 
+/* A place that was given up, and those that were before it. */
+typedef struct odi_left_place {
+    od_queue *queue;
+    odi_left left;
+    const struct odi_left_place *before;
+} odi_left_place;
+
 /* First the drainers of all: a notification that stops the pool waits for each that has been called.
  * A queue that is over by now, or in another generation, has nothing to be done for it. */
-void odi_queue_follow_up(const odi_left_place *last)
+static void follow_up(const odi_left_place *last)
 {
     for (const odi_left_place *each = last; each != NULL; each = each->before)
         odi_queue_start_drainers(each->queue, each->left.settlement.passes, each->left.settlement.band);
@@ -254,22 +251,26 @@ void odi_queue_follow_up(const odi_left_place *last)
 
 /* All of them before anything follows from it. The queue's own place last: it is what keeps its
  * target. */
-static void leave(const od_scope *scope, od_queue *each, const odi_left_place *before)
+static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_left_place *before)
 {
-    bool own = each == scope->beyond;
-    odi_left_place here = {.queue = own ? scope->queue : each, .before = before};
-    od_queue *next = own ? NULL : odi_target_gate(each);
+    bool last = each == places.beyond || places.targets == 0;
+    odi_left_place here = {.queue = last ? queue : each, .before = before};
+    od_queue *next = last ? NULL : odi_target_gate(each);
 
-    here.left = odi_queue_leave(here.queue, own && scope->exclusive);
-    if (own)
-        odi_queue_follow_up(&here);
+    if (last ? places.own : places.targets & 1) {
+        here.left = odi_queue_leave(here.queue, last && places.exclusive);
+        before = &here;
+    }
+    places.targets >>= 1;
+    if (last)
+        follow_up(before);
     else
-        leave(scope, next, &here);
+        leave(queue, next, places, before);
 }
 
-void odi_target_leave(od_scope *scope)
+void odi_places_leave(od_queue *queue, odi_places places)
 {
-    leave(scope, odi_target_gate(scope->queue), NULL);
+    leave(queue, odi_target_gate(queue), places, NULL);
 }
 
 void odi_targets_forked(void)

@@ -63,11 +63,19 @@ bool odi_target_wants_back(od_queue *queue);
  * the queue's jobs may need. */
 bool odi_target_is_held(od_queue *queue);
 
-/* For a sync caller: traps where its wait would be for itself; takes the places of the
- * targets; gives them back, and the queue's own. Not held. */
+/* For a sync caller: traps where its wait would be for itself; takes the places of the targets. Not held. */
 void odi_target_check(od_queue *queue);
 void odi_target_enter(od_scope *scope);
-void odi_target_leave(od_scope *scope);
+
+/* Places of a queue and of what it is on: its own, and a bit for each target, outwards, up to `beyond`. */
+typedef struct {
+    bool own, exclusive; /* that of a barrier */
+    int64_t targets;     /* -1: all of them */
+    od_queue *beyond;
+} odi_places;
+
+/* Gives them up. Not held. */
+void odi_places_leave(od_queue *queue, odi_places places);
 
 /* In a forked child. */
 void odi_targets_forked(void);
