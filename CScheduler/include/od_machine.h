@@ -17,12 +17,10 @@
 extern "C" {
 #endif
 
-typedef struct od_machine od_machine;
-
 /* One CPU that this process may use. */
 typedef struct od_machine_cpu {
     int32_t id;      /* the kernel's number                                     */
-    int32_t node;    /* index of its node, for od_machine_get_node              */
+    int32_t node;    /* index of its node                                       */
     int32_t core;    /* physical core, dense from 0                             */
     int32_t thread;  /* 0 for the first usable hardware thread of its core      */
     int32_t package; /* socket as the kernel numbers it, -1 when unknown        */
@@ -32,6 +30,7 @@ typedef struct od_machine_cpu {
 /* One NUMA node. */
 typedef struct od_machine_node {
     int32_t id;            /* the kernel's number                                */
+    int32_t cpu_first;     /* index of its first CPU; the others follow          */
     int32_t cpu_count;     /* usable CPUs; 0: memory only, or none for us        */
     int32_t core_count;    /* physical cores among them                          */
     bool whole;            /* every online CPU of the node is usable             */
@@ -51,55 +50,35 @@ typedef struct od_machine_limits {
     const char *note;         /* first thing that was odd, "" when nothing was    */
 } od_machine_limits;
 
+/* A snapshot. What it points to lives as long as it does. */
+typedef struct od_machine {
+    bool live;                      /* of the machine that this process runs on              */
+    bool may_spin;                  /* idle workers may spin for a moment: not with less than
+                                       two CPUs                                              */
+    int32_t cpu_count;              /* usable CPUs, at least 1                               */
+    int32_t core_count;             /* physical cores that have a usable CPU, at least 1     */
+    int32_t node_count;             /* NUMA nodes, memory-only ones included, at least 1     */
+    const od_machine_cpu *cpus;     /* ordered by node, cache, core and thread               */
+    const od_machine_node *nodes;   /* ordered by id                                         */
+    const uint8_t *distances;       /* [from * node_count + to], by index: 10 is local, larger
+                                       is farther                                            */
+    od_machine_limits limits;
+} od_machine;
+
 /* Takes a snapshot of the machine behind `root`.
  *
- * `root` is NULL or "" for this machine, a directory that holds a /proc and a /sys, or a
- * file with such a tree recorded in it (the format is described in the repository, under
- * Tests/Fixtures/machines). On failure returns NULL, and `problem` (if not NULL) holds one
- * sentence of less than `capacity` bytes. A readable root always succeeds: what it does not
- * tell is assumed to be plain. Free the result with od_machine_free. */
-od_machine *od_machine_discover(const char *root, char *problem, size_t capacity);
+ * `root` is NULL or "" for this machine, or a directory that holds a /proc and a /sys. On failure
+ * returns NULL, and `problem` (if not NULL) holds one sentence of less than `capacity` bytes. A
+ * readable root always succeeds: what it does not tell is assumed to be plain. Free the result
+ * with od_machine_free. */
+const od_machine *od_machine_discover(const char *root, char *problem, size_t capacity);
 
-/* Frees a snapshot and every string that came from it. NULL is allowed. */
-void od_machine_free(od_machine *machine);
-
-/* Whether the snapshot is of the machine that this process runs on. */
-bool od_machine_is_live(const od_machine *machine);
-
-/* Number of usable CPUs, at least 1. */
-int32_t od_machine_cpu_count(const od_machine *machine);
-
-/* Number of physical cores that have a usable CPU, at least 1. */
-int32_t od_machine_core_count(const od_machine *machine);
-
-/* Number of nodes, memory-only ones included, at least 1. */
-int32_t od_machine_node_count(const od_machine *machine);
-
-/* Fills in the CPU at `index`, 0 .. od_machine_cpu_count - 1, ordered by node, cache, core
- * and thread. False, with `*cpu` untouched, when the index is out of range. */
-bool od_machine_get_cpu(const od_machine *machine, int32_t index, od_machine_cpu *cpu);
-
-/* Fills in the node at `index`, 0 .. od_machine_node_count - 1, ordered by id. False, with
- * `*node` untouched, when the index is out of range. */
-bool od_machine_get_node(const od_machine *machine, int32_t index, od_machine_node *node);
-
-/* Distance between two nodes, given by index: 10 is local, larger is farther, 0 when an
- * index is out of range. */
-int32_t od_machine_distance(const od_machine *machine, int32_t from, int32_t to);
-
-/* Index of the `rank`-th nearest other node, rank 0 .. od_machine_node_count - 2; -1 when
- * out of range. */
-int32_t od_machine_neighbour(const od_machine *machine, int32_t node, int32_t rank);
-
-/* The limits. Strings live as long as the machine. */
-od_machine_limits od_machine_get_limits(const od_machine *machine);
+/* Frees a snapshot and all that it points to. NULL is allowed. */
+void od_machine_free(const od_machine *machine);
 
 /* How many workers suit the limits, at least 1. A quota that is no whole number of CPUs is
  * rounded up, or down with `round_down`. */
 int32_t od_machine_worker_count(const od_machine *machine, bool round_down);
-
-/* Whether idle workers may spin for a moment: not with less than two CPUs. */
-bool od_machine_may_spin(const od_machine *machine);
 
 /* Writes why it is that many workers, in one line without a full stop, such as
  * "affinity 8, quota 2.5 of /system.slice/x.slice -> 3 workers". `requested` > 0 explains a

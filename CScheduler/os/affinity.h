@@ -14,11 +14,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #pragma GCC visibility push(hidden)
 
-/* 8192 is the most CPUs that any Linux port can be configured for. Ids beyond are not
- * representable: readers leave them out and say so. */
+/* 8192 is the most CPUs that any Linux port can be configured for. */
 enum { ODI_CPU_LIMIT = 8192, ODI_CPU_WORDS = ODI_CPU_LIMIT / 64 };
 
 typedef struct odi_cpu_mask {
@@ -28,8 +28,7 @@ typedef struct odi_cpu_mask {
 /* Makes the set empty. */
 static inline void odi_cpu_mask_clear(odi_cpu_mask *mask)
 {
-    for (int i = 0; i < ODI_CPU_WORDS; i++)
-        mask->words[i] = 0;
+    *mask = (odi_cpu_mask){{0}};
 }
 
 /* Adds one CPU; false when the id is negative or not representable. */
@@ -83,52 +82,36 @@ static inline void odi_cpu_mask_intersect(odi_cpu_mask *mask, const odi_cpu_mask
         mask->words[i] &= other->words[i];
 }
 
-/* Whether every CPU of `part` is in `mask`. */
-static inline bool odi_cpu_mask_covers(const odi_cpu_mask *mask, const odi_cpu_mask *part)
-{
-    uint64_t missing = 0;
-
-    for (int i = 0; i < ODI_CPU_WORDS; i++)
-        missing |= part->words[i] & ~mask->words[i];
-    return missing == 0;
-}
-
 /* Whether both sets have the same CPUs. */
 static inline bool odi_cpu_mask_equal(const odi_cpu_mask *a, const odi_cpu_mask *b)
 {
-    uint64_t differ = 0;
-
-    for (int i = 0; i < ODI_CPU_WORDS; i++)
-        differ |= a->words[i] ^ b->words[i];
-    return differ == 0;
+    return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Whose mask odi_affinity_get reads. */
-typedef enum odi_affinity_of {
-    ODI_AFFINITY_CALLER,  /* the calling thread                                        */
-    ODI_AFFINITY_PROCESS, /* the process's first thread. Workers narrow their own mask,
-                             so a worker that re-reads the limits must not ask itself;
-                             it is also the one that `taskset -p` changes.             */
-} odi_affinity_of;
+/* Whether every CPU of `part` is in `mask`. */
+static inline bool odi_cpu_mask_covers(const odi_cpu_mask *mask, const odi_cpu_mask *part)
+{
+    odi_cpu_mask both = *part;
 
-/* Reads a mask, whatever width the kernel uses. Offline CPUs are not in it. ERANGE when
- * ids over ODI_CPU_LIMIT had to be left out: the mask is right as far as it goes. */
-int odi_affinity_get(odi_affinity_of whom, odi_cpu_mask *mask);
+    odi_cpu_mask_intersect(&both, mask);
+    return odi_cpu_mask_equal(&both, part);
+}
+
+/* Reads a list as Linux writes them: "0-3,8,16-31", blanks around it allowed, possibly empty. Ids
+ * that are not representable are left out. False for what is no list: the set is empty. */
+bool odi_cpu_mask_parse(const char *text, odi_cpu_mask *mask);
+
+/* Reads the mask of a thread by the kernel's number, 0 for the caller. The process's number is
+ * that of its first thread: workers narrow their own mask, so a worker that re-reads the limits
+ * must not ask itself; it is also the one that `taskset -p` changes. Offline CPUs are not in it. */
+int odi_affinity_get(int thread, odi_cpu_mask *mask);
 
 /* Lets the calling thread run on the CPUs of `mask` only. EINVAL when none of them is
  * online and allowed: the thread then keeps what it had. */
 int odi_affinity_set(const odi_cpu_mask *mask);
 
-/* The CPU and node (kernel numbers) that the caller ran on a moment ago. Either may be
- * NULL. On failure the integers are -1. */
-int odi_affinity_here(int *cpu, int *node);
-
-/* The syscall's shape: fills at most `bytes` and returns how many it wrote, or -errno.
- * The kernel refuses (EINVAL) a buffer narrower than its own mask. */
-typedef long (*odi_affinity_call)(void *context, size_t bytes, unsigned long *words);
-
-/* odi_affinity_get with the syscall injected: tests play kernels of other widths. */
-int odi_affinity_read(odi_affinity_call call, void *context, odi_cpu_mask *mask);
+/* The node (kernel's number) that the caller ran on a moment ago, or -1. */
+int odi_affinity_node(void);
 
 #pragma GCC visibility pop
 

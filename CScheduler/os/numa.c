@@ -29,45 +29,6 @@ bool odi_numa_available(void)
     return numa_available() >= 0;
 }
 
-int odi_numa_highest_node(void)
-{
-    int highest = odi_numa_available() ? numa_max_node() : 0;
-
-    if (highest < 0)
-        return 0;
-    return highest < ODI_NODE_LIMIT ? highest : ODI_NODE_LIMIT - 1;
-}
-
-int odi_numa_node_cpus(int node, odi_cpu_mask *cpus)
-{
-    odi_cpu_mask_clear(cpus);
-    if (!odi_numa_available())
-        return ENOSYS;
-    if (!is_node(node) || node > numa_max_node() ||
-        !numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node))
-        return ENOENT;
-
-    struct bitmask *read = numa_allocate_cpumask();
-    if (read == NULL)
-        return ENOMEM;
-
-    /* The call's own errno is not kept by every version; a failed read leaves no CPU. */
-    int status = numa_node_to_cpus(node, read) == 0 ? 0 : EIO;
-    for (unsigned cpu = 0; status == 0 && cpu < read->size && cpu < ODI_CPU_LIMIT; cpu++) {
-        if (numa_bitmask_isbitset(read, cpu))
-            odi_cpu_mask_add(cpus, (int)cpu);
-    }
-    numa_free_cpumask(read);
-    return status;
-}
-
-int odi_numa_distance(int from, int to)
-{
-    if (!odi_numa_available() || !is_node(from) || !is_node(to))
-        return 0;
-    return numa_distance(from, to);
-}
-
 int odi_numa_bind(void *address, size_t bytes, int node)
 {
     if (!is_node(node))

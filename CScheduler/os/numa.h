@@ -5,7 +5,7 @@
  *          sandbox refuses the calls) each function says so and changes nothing.
  * Threads  any thread may call everything here.
  *
- * Nodes are kernel numbers (odi_node.id, not an index into odi_topology.nodes).
+ * Nodes are kernel numbers (od_machine_node.id, not an index).
  * Calls return 0 or an errno value, ENOSYS where this machine has no NUMA.
  */
 #ifndef ODI_OS_NUMA_H
@@ -15,8 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "os/affinity.h"
-
 #pragma GCC visibility push(hidden)
 
 /* 1024 is the most nodes that Linux can be configured for. */
@@ -24,16 +22,6 @@ enum { ODI_NODE_LIMIT = 1024 };
 
 /* Whether the kernel and libnuma answer for memory policies here. */
 bool odi_numa_available(void);
-
-/* The highest node number that exists, or 0. */
-int odi_numa_highest_node(void);
-
-/* The CPUs of one node: ENOENT for a node that does not exist; a memory-only node has an
- * empty set. */
-int odi_numa_node_cpus(int node, odi_cpu_mask *cpus);
-
-/* The kernel's distance between two nodes (10 is local), or 0 when unknown. */
-int odi_numa_distance(int from, int to);
 
 /* Asks that the pages of [address, address + bytes) come from `node`, and from others when it is full. Pages that already
  * exist stay where they are, so call it before the first touch. `address` must be

@@ -1,123 +1,63 @@
 #include "os/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static odi_read_status status_of(int error)
+static FILE *open_file(const odi_source *source, const char *path)
 {
-    switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-    case ENAMETOOLONG:
-    case ELOOP:
-        return ODI_READ_ABSENT;
-    case EACCES:
-    case EPERM:
-        return ODI_READ_DENIED;
-    default:
-        return ODI_READ_FAILED;
-    }
-}
+    char whole[ODI_PATH_LIMIT];
 
-/* Puts the root in front. Returns `path` itself when there is none, NULL when the whole is
- * too long. */
-static const char *full_path(const odi_source *source, const char *path, char *buffer)
-{
-    size_t root = strlen(source->root);
-    size_t rest = strlen(path);
-
-    if (root == 0)
-        return path;
-    if (root + rest >= ODI_PATH_LIMIT)
+    if (snprintf(whole, sizeof whole, "%s%s", source->root, path) >= ODI_PATH_LIMIT) {
+        errno = ENOENT; /* a path that no file can have */
         return NULL;
-    memcpy(buffer, source->root, root);
-    memcpy(buffer + root, path, rest + 1);
-    return buffer;
-}
-
-/* Fills the buffer, however small the pieces are that the kernel hands out. */
-static odi_read_status fill(int file, char *buffer, size_t capacity, size_t *length)
-{
-    while (*length < capacity) {
-        ssize_t got = read(file, buffer + *length, capacity - *length);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return status_of(errno);
-        if (got == 0)
-            return ODI_READ_OK;
-        *length += (size_t)got;
     }
-
-    /* Exactly full: is there more? */
-    char extra;
-    ssize_t got;
-    do
-        got = read(file, &extra, 1);
-    while (got < 0 && errno == EINTR);
-    return got == 0 ? ODI_READ_OK : ODI_READ_TRUNCATED;
-}
-
-static odi_read_status read_file(const odi_source *source, const char *path, char *buffer,
-                                 size_t capacity, size_t *length)
-{
-    char joined[ODI_PATH_LIMIT];
-    const char *full = full_path(source, path, joined);
-
-    *length = 0;
-    if (full == NULL)
-        return ODI_READ_ABSENT;
-
     /* O_NONBLOCK: a tree that someone else made may hold a pipe with no writer. */
-    int file = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (file < 0)
-        return status_of(errno);
+    int number = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    FILE *file = number >= 0 ? fdopen(number, "r") : NULL;
 
-    odi_read_status status = fill(file, buffer, capacity, length);
-    close(file);
-    return status;
+    if (number >= 0 && file == NULL)
+        close(number);
+    return file;
 }
 
-static odi_read_status list_directory(const odi_source *source, const char *path,
-                                      odi_source_visit visit, void *context)
+int odi_source_read(const odi_source *source, const char *path, char *text, size_t capacity)
 {
-    char joined[ODI_PATH_LIMIT];
-    const char *full = full_path(source, path, joined);
+    FILE *file = source->open(source, path);
+    int status = 0;
 
-    if (full == NULL)
-        return ODI_READ_ABSENT;
-
-    DIR *directory = opendir(full);
-    if (directory == NULL)
-        return status_of(errno);
-
-    const struct dirent *entry;
-    bool more = true;
-    errno = 0;
-    while (more && (entry = readdir(directory)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            more = visit(context, entry->d_name);
-        errno = 0;
-    }
-    odi_read_status status = errno == 0 ? ODI_READ_OK : status_of(errno);
-    closedir(directory);
+    text[0] = '\0';
+    if (file == NULL)
+        return errno;
+    (void)setvbuf(file, NULL, _IONBF, 0); /* read where it is wanted */
+    size_t length = fread(text, 1, capacity, file);
+    if (ferror(file))
+        status = EIO;
+    else if (length == capacity)
+        status = EFBIG;
+    text[length < capacity ? length : capacity - 1] = '\0';
+    fclose(file);
     return status;
 }
 
-static odi_read_status ask_affinity(const odi_source *source, odi_cpu_mask *mask)
+int odi_source_read_list(const odi_source *source, const char *path, odi_cpu_mask *mask)
+{
+    enum { PAGE = 4096 }; /* the most that the kernel shows of a list */
+    char text[PAGE];
+    int status = odi_source_read(source, path, text, sizeof text);
+
+    odi_cpu_mask_clear(mask);
+    if (status == 0 && !odi_cpu_mask_parse(text, mask))
+        status = EINVAL;
+    return status;
+}
+
+static int ask_affinity(const odi_source *source, odi_cpu_mask *mask)
 {
     (void)source;
-
-    int error = odi_affinity_get(ODI_AFFINITY_PROCESS, mask);
-    if (error == ERANGE)
-        return ODI_READ_TRUNCATED;
-    return error == 0 ? ODI_READ_OK : status_of(error);
+    return odi_affinity_get(getpid(), mask);
 }
 
 /* Slurm binds a job to its CPUs only where the site has set that up; it always says how many. */
@@ -142,19 +82,11 @@ static int granted_by_slurm(void)
 
 odi_source odi_source_live(void)
 {
-    odi_source source = {
-        .granted = granted_by_slurm(),
-        .read = read_file, .list = list_directory, .affinity = ask_affinity,
-        .root = "",        .context = NULL,        .live = true,
-    };
-    return source;
+    return (odi_source){.open = open_file, .affinity = ask_affinity, .granted = granted_by_slurm(),
+                        .root = "", .live = true};
 }
 
 odi_source odi_source_at(const char *root)
 {
-    odi_source source = {
-        .read = read_file, .list = list_directory, .affinity = NULL,
-        .root = root,      .context = NULL,        .live = false,
-    };
-    return source;
+    return (odi_source){.open = open_file, .root = root};
 }

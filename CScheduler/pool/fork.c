@@ -54,7 +54,9 @@ static void after_in_child(void)
         pool->plan_lock = (odi_lock){0};
         odi_store_relaxed(&pool->stop_state, 0); /* relaxed, both: one thread exists */
         odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
-        odi_store_relaxed(&pool->refreshing, false); /* relaxed: one thread exists */
+        if (odi_load_relaxed(&pool->refreshing)) /* relaxed, both: one thread exists */
+            pool->cgroups = NULL; /* half written */
+        odi_store_relaxed(&pool->refreshing, false);
         pool->still_since = 0;
         pool->still_said = false;
         odi_team_forked(&pool->team);

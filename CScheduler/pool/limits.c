@@ -13,7 +13,8 @@ static void replan(od_pool *pool, int workers, const odi_limits *limits)
     bool other_cpus = !odi_cpu_mask_equal(&limits->cpus, &pool->limits.cpus);
 
     if (other_cpus && !pool->made_up)
-        topology = odi_topology_discover(pool->source, limits);
+        topology = odi_topology_discover(pool->source, limits,
+                                         pool->placement == OD_PLACEMENT_CORE);
     odi_plan *plan = topology != NULL
                          ? odi_plan_make(topology, limits, workers, pool->placement)
                          : NULL;
@@ -69,7 +70,7 @@ void odi_pool_refresh(odi_team *team)
         return;
 
     odi_limits limits;
-    odi_limits_read(pool->source, &limits);
+    odi_limits_read(pool->source, &pool->cgroups, &limits);
     odi_lock_acquire(&pool->plan_lock);
     bool follows = follow(pool, &limits);
     odi_lock_release(&pool->plan_lock);

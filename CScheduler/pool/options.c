@@ -1,7 +1,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "os/thread.h"
 #include "pool/options.h"
@@ -55,29 +54,16 @@ od_status od_pool_options_from_environment(od_pool_options *options, char *messa
     const char *workers = secure_getenv("OVERDRIVE_WORKERS");
     const char *placement = secure_getenv("OVERDRIVE_PLACEMENT");
     const char *spares = secure_getenv("OVERDRIVE_SPARES");
-    odi_placement policy;
-    int64_t number;
     od_status status = OD_OK;
 
-    if (workers != NULL) {
-        if (odi_setting_integer("OVERDRIVE_WORKERS", workers, strlen(workers), 1,
-                                ODI_MOST_WORKERS, &number, message, capacity))
-            options->workers = (int)number;
-        else
-            status = OD_INVALID;
-    }
-    if (spares != NULL) {
-        if (odi_setting_integer("OVERDRIVE_SPARES", spares, strlen(spares), 0, ODI_MOST_SPARES,
-                                &number, message, capacity))
-            options->spare_workers = (int)number;
-        else
-            status = OD_INVALID;
-    }
-    if (placement != NULL) {
-        if (odi_placement_parse("OVERDRIVE_PLACEMENT", placement, &policy, message, capacity))
-            options->placement = (od_placement)policy;
-        else
-            status = OD_INVALID;
-    }
+    if (workers != NULL && !odi_setting_integer("OVERDRIVE_WORKERS", workers, 1, ODI_MOST_WORKERS,
+                                                &options->workers, message, capacity))
+        status = OD_INVALID;
+    if (spares != NULL && !odi_setting_integer("OVERDRIVE_SPARES", spares, 0, ODI_MOST_SPARES,
+                                               &options->spare_workers, message, capacity))
+        status = OD_INVALID;
+    if (placement != NULL && !odi_placement_parse("OVERDRIVE_PLACEMENT", placement,
+                                                  &options->placement, message, capacity))
+        status = OD_INVALID;
     return status;
 }

@@ -10,9 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 /* The public numbers are the internal ones. */
-_Static_assert((int)OD_PLACEMENT_AUTOMATIC == (int)ODI_PLACEMENT_AUTOMATIC &&
-                   (int)OD_PLACEMENT_NODE == (int)ODI_PLACEMENT_NODE,
-               "one list of placements");
+
 _Static_assert((int)OD_BAND_BACKGROUND == ODI_BANDS - 1, "one list of bands");
 
 /* OD_OK, or OD_INVALID and one sentence in `message` (may be NULL). */

@@ -24,33 +24,22 @@ static od_status out_of_memory(char *message, size_t capacity)
     return OD_NO_MEMORY;
 }
 
-/* The distance of the nearest other node with CPUs for us. */
-static int nearest_distance(const odi_topology *topology, int node)
-{
-    int nearest = INT_MAX;
-
-    for (int other = 0; other < topology->node_count; other++) {
-        int distance = odi_topology_distance(topology, node, other);
-
-        if (other != node && topology->nodes[other].cpu_count > 0 && distance < nearest)
-            nearest = distance;
-    }
-    return nearest;
-}
-
-/* The others by distance. */
+/* The others by distance; those as near as the nearest that has CPUs for us are of class 1. */
 static void rank_sites(const odi_topology *topology, int site, int count,
                        int order[ODI_MOST_SITES], uint8_t classes[ODI_MOST_SITES])
 {
-    int rank = 0, nearest = nearest_distance(topology, site);
+    bool taken[ODI_NODE_LIMIT] = {false};
+    int rank = 0, nearest = INT_MAX;
 
-    order[rank++] = site;
-    for (int near = 0; near < topology->node_count - 1; near++) {
-        int other = odi_topology_neighbour(topology, site, near);
+    for (int at = site; at >= 0; at = odi_topology_nearest(topology, site, taken)) {
+        int distance = odi_topology_distance(topology, site, at);
 
-        if (other < count) {
-            classes[rank] = odi_topology_distance(topology, site, other) <= nearest ? 1 : 2;
-            order[rank++] = other;
+        taken[at] = true;
+        if (at != site && topology->nodes[at].cpu_count > 0 && nearest == INT_MAX)
+            nearest = distance;
+        if (at < count) {
+            classes[rank] = at == site ? 0 : distance <= nearest ? 1 : 2;
+            order[rank++] = at;
         }
     }
 }
@@ -94,6 +83,7 @@ static void free_parts(od_pool *pool)
     odi_pages_free(team->sites, (size_t)team->site_count * sizeof(odi_site));
     odi_plan_free(team->plan);
     odi_topology_free(pool->topology);
+    free(pool->cgroups);
     odi_pages_free(pool, sizeof *pool);
 }
 
@@ -147,19 +137,20 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     odi_membarrier_prepare();
 
     odi_limits limits;
-    pool->placement = (odi_placement)options->placement;
+    pool->placement = options->placement;
     pool->made_up = world != NULL && world->topology != NULL;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();
     pool->rounding = options->round_quota_down ? ODI_ROUND_DOWN : ODI_ROUND_UP;
     odi_store_relaxed(&pool->follows_limits, options->workers == 0); /* relaxed: new */
-    odi_limits_read(pool->source, &limits);
+    odi_limits_read(pool->source, &pool->cgroups, &limits);
     odi_worker_advice advice = odi_limits_workers(&limits, pool->rounding, options->workers);
     int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
 
     pool->limits = limits;
     pool->topology = world != NULL && world->topology != NULL
                          ? world->topology
-                         : odi_topology_discover(pool->source, &limits);
+                         : odi_topology_discover(pool->source, &limits,
+                                                 pool->placement == OD_PLACEMENT_CORE);
     if (pool->topology != NULL)
         pool->team.plan = odi_plan_make(pool->topology, &limits, workers, pool->placement);
     /* relaxed: nobody else knows the pool yet */

@@ -34,9 +34,10 @@ struct od_pool {
     odi_team team;
     odi_topology *topology;   /* with the plan's borrower: replaced under plan_lock */
     const odi_source *source; /* where limits are read */
-    odi_placement placement;  /* as asked for */
+    od_placement placement;  /* as asked for */
     bool made_up;             /* the topology is a test's, and stays */
     odi_lock plan_lock;       /* around a change of limits, plan and number of workers */
+    odi_cgroups *cgroups;      /* with the one reader of limits */
     odi_limits limits;        /* what the plan was made for; under plan_lock */
     odi_atomic(bool) follows_limits;
     odi_atomic(bool) pins;    /* so it follows at least the CPUs */

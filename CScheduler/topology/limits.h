@@ -2,11 +2,9 @@
  *
  * Owns     the arithmetic of affinity, cpuset and cgroup quotas (v1, v2 and both at once,
  *          over every ancestor that is visible), and the sentence that explains it.
- * Never    caches, traps, or believes a file: what cannot be read or understood is left out
- *          and noted.
- * Threads  any thread; one call works on its own memory only. At most one allocation (two
- *          with more than 48 KiB of mounts), given back before it returns. Without memory
- *          it still answers, from the affinity mask alone.
+ * Never    traps or believes a file: what cannot be read or understood is left out and noted.
+ * Threads  any thread; one call works on its caller's memory only. Without memory it still
+ *          answers, from the affinity mask alone.
  *
  * Shares and weights (cpu.shares, cpu.weight) are no limits: an idle machine gives more.
  */
@@ -22,20 +20,6 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What was odd while reading; bits of odi_limits.notes. */
-enum {
-    ODI_NOTE_NO_AFFINITY = 1 << 0,    /* nobody could tell the affinity mask            */
-    ODI_NOTE_NO_CGROUP = 1 << 1,      /* no cgroup is visible: nothing limits us there  */
-    ODI_NOTE_MALFORMED = 1 << 2,      /* a file made no sense and was ignored           */
-    ODI_NOTE_UNREADABLE = 1 << 3,     /* a file is there and could not be read          */
-    ODI_NOTE_GROUP_OUTSIDE = 1 << 4,  /* our group lies above or beside what is mounted:
-                                         the mounted group's own limits were used       */
-    ODI_NOTE_CPUSET_FOREIGN = 1 << 5, /* cpuset and affinity have no CPU in common:
-                                         affinity won                                   */
-    ODI_NOTE_CPU_BEYOND = 1 << 6,     /* CPU ids over ODI_CPU_LIMIT were left out       */
-    ODI_NOTE_NO_MEMORY = 1 << 7,      /* cgroups were not read for want of memory       */
-};
-
 enum { ODI_GROUP_TEXT = 192 };
 
 typedef struct odi_limits {
@@ -49,8 +33,7 @@ typedef struct odi_limits {
     int64_t period_us;          /* its period; 0 when there is no quota                  */
     char quota_group[ODI_GROUP_TEXT];  /* whose quota that is: "/system.slice/x.slice"   */
     char cpuset_group[ODI_GROUP_TEXT]; /* whose cpuset that is                           */
-    unsigned notes;             /* ODI_NOTE_*                                            */
-    char note[ODI_GROUP_TEXT];  /* the first note, as text; empty when there is none     */
+    char note[ODI_GROUP_TEXT];  /* what was odd first; empty when nothing was            */
 } odi_limits;
 
 /* What a quota that is no whole number of CPUs becomes. */
@@ -59,26 +42,28 @@ typedef enum odi_rounding {
     ODI_ROUND_DOWN, /* 2.5 CPUs -> 2 workers: work in lock step is not throttled together */
 } odi_rounding;
 
-/* Which limit decided the number of workers. */
-typedef enum odi_decider {
-    ODI_DECIDED_BY_REQUEST,  /* the caller named a number                       */
-    ODI_DECIDED_BY_AFFINITY, /* the affinity mask (or all CPUs: there is none)  */
-    ODI_DECIDED_BY_CPUSET,   /* the cpuset is narrower than the mask            */
-    ODI_DECIDED_BY_QUOTA,    /* the quota is less than the CPUs                 */
-    ODI_DECIDED_BY_GRANT,    /* a batch system gave less than the CPUs          */
-    ODI_DECIDED_BY_NOTHING,  /* nothing could be read: one worker               */
-} odi_decider;
-
 typedef struct odi_worker_advice {
     int workers;         /* at least 1                                                  */
     bool may_spin;       /* false with less than two CPUs: spinning would burn the only
                             CPU (or the quota, or another job's CPU) that the awaited thread needs            */
-    odi_decider decider;
 } odi_worker_advice;
 
-/* Reads everything anew into `*limits`, whose old contents do not matter. Meant to be
- * called at most once a second, from a slow path. Never fails: see `notes`. */
-void odi_limits_read(const odi_source *source, odi_limits *limits);
+/* Where our control groups are seen, so that mounts are looked at once. */
+typedef struct odi_cgroups odi_cgroups;
+
+/* Reads the limits into `*limits`, whose old contents do not matter. Never fails: see `note`.
+ * With NULL for a report. Who follows them, at most once a second and from a slow path, keeps a
+ * pointer (at first NULL, to be freed with free), and is spared what nothing follows from: how
+ * many CPUs are online, and cpusets, where the kernel gave the affinity mask, which it keeps
+ * within them itself. */
+void odi_limits_read(const odi_source *source, odi_cgroups **kept, odi_limits *limits);
+
+/* Remembers what was odd, if nothing was before. printf-style, for texts that are fit to print. */
+void odi_limits_note(odi_limits *limits, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+/* Narrows what may be used to the cpuset of `group`, unless that would leave nothing. */
+void odi_limits_apply_cpuset(odi_limits *limits, const odi_cpu_mask *cpuset, const char *group);
 
 /* Whether two readings give the same CPUs and the same quota: nothing to follow. */
 bool odi_limits_equal(const odi_limits *a, const odi_limits *b);

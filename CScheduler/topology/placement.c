@@ -3,13 +3,12 @@
 #include "topology/setting.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const words[] = {
-    [ODI_PLACEMENT_NONE] = "none",
-    [ODI_PLACEMENT_NODE] = "node",
-    [ODI_PLACEMENT_CORE] = "core",
-    [ODI_PLACEMENT_AUTOMATIC] = "automatic",
+    [OD_PLACEMENT_NONE] = "none",
+    [OD_PLACEMENT_NODE] = "node",
+    [OD_PLACEMENT_CORE] = "core",
+    [OD_PLACEMENT_AUTOMATIC] = "automatic",
 };
 
 enum { WORDS = sizeof words / sizeof words[0] };
@@ -26,52 +25,29 @@ static int line_up(const odi_topology *topology, share *line)
     bool taken[ODI_NODE_LIMIT] = {false};
     int count = 0, at = 0;
 
-    while (topology->nodes[at].cpu_count == 0)
+    for (int i = 0; i < topology->node_count; i++)
+        taken[i] = topology->nodes[i].cpu_count == 0;
+    while (taken[at])
         at++;
-    for (;;) {
+    for (; at >= 0; at = odi_topology_nearest(topology, at, taken)) {
         taken[at] = true;
         line[count++] = (share){.node = at};
-        if (count == topology->compute_nodes)
-            return count;
-
-        int from = at;
-        for (int rank = 0; rank < topology->node_count - 1; rank++) {
-            at = odi_topology_neighbour(topology, from, rank);
-            if (!taken[at] && topology->nodes[at].cpu_count > 0)
-                break;
-        }
     }
+    return count;
 }
 
-typedef int64_t (*weigh)(const odi_node *node);
-
-static int64_t cores_of(const odi_node *node)
-{
-    return node->core_count;
-}
-
-static int64_t cpus_of(const odi_node *node)
-{
-    return node->cpu_count;
-}
-
-static int64_t second_threads_of(const odi_node *node)
-{
-    return node->cpu_count - node->core_count;
-}
-
-/* Deals out `amount` in proportion to weight. Rounding at the running total (not node by
- * node) makes the parts add up exactly; and while the amount is at most the total weight,
- * no part exceeds its weight. */
+/* Deals out `amount` in proportion to weight, so much for each core and each CPU of a node,
+ * `total` of all. Rounding at the running total (not node by node) makes the parts add up exactly;
+ * and while the amount is at most the total weight, no part exceeds its weight. */
 static void deal(const odi_topology *topology, share *line, int count, int64_t amount,
-                 weigh weight)
+                 int64_t total, int a_core, int a_cpu)
 {
-    int64_t total = 0, sum = 0, dealt = 0;
+    int64_t sum = 0, dealt = 0;
 
-    for (int i = 0; i < count; i++)
-        total += weight(&topology->nodes[line[i].node]);
-    for (int i = 0; i < count && total > 0; i++) {
-        sum += weight(&topology->nodes[line[i].node]);
+    for (int i = 0; i < count; i++) {
+        const od_machine_node *node = &topology->nodes[line[i].node];
+
+        sum += a_core * node->core_count + a_cpu * node->cpu_count;
         int64_t upto = (amount * sum + total - 1) / total;
         line[i].workers += upto - dealt;
         dealt = upto;
@@ -82,25 +58,24 @@ static void deal(const odi_topology *topology, share *line, int count, int64_t a
  * threads; then several workers for each CPU. */
 static void share_out(const odi_topology *topology, share *line, int count, int workers)
 {
-    int64_t cores = 0;
+    int cores = 0, cpus = topology->cpu_count;
 
     for (int used = 0; used < count; used++) {
         cores += topology->nodes[line[used].node].core_count;
         if (cores >= workers) {
-            deal(topology, line, used + 1, workers, cores_of);
+            deal(topology, line, used + 1, workers, cores, 1, 0);
             return;
         }
     }
-    if (workers <= topology->cpu_count) {
-        deal(topology, line, count, cores, cores_of);
-        deal(topology, line, count, workers - cores, second_threads_of);
-        return;
-    }
-    deal(topology, line, count, workers, cpus_of);
+    if (workers <= cpus) {
+        deal(topology, line, count, cores, cores, 1, 0);
+        deal(topology, line, count, workers - cores, cpus - cores, -1, 1);
+    } else
+        deal(topology, line, count, workers, cpus, 0, 1);
 }
 
 /* The `nth` CPU of a node, all first threads before all second ones. */
-static int nth_cpu(const odi_topology *topology, const odi_node *node, int64_t nth)
+static int nth_cpu(const odi_topology *topology, const od_machine_node *node, int64_t nth)
 {
     for (int thread = 0, seen = 0; seen < node->cpu_count; thread++) {
         for (int i = node->cpu_first; i < node->cpu_first + node->cpu_count; i++) {
@@ -114,38 +89,42 @@ static int nth_cpu(const odi_topology *topology, const odi_node *node, int64_t n
     return -1; /* more workers than CPUs: this one shares the node */
 }
 
-static odi_placement decide(const odi_topology *topology, const odi_limits *limits,
-                            int workers, odi_placement wanted, const char **reason)
+/* Why the kernel is left to decide, or NULL: workers stay on their nodes. */
+static const char *against_pinning(const odi_topology *topology, const odi_limits *limits,
+                                   int workers)
 {
-    if (wanted != ODI_PLACEMENT_AUTOMATIC) {
-        *reason = "placement was requested";
-        return wanted;
-    }
-    if (topology->compute_nodes < 2) {
-        *reason = "all usable CPUs are on one node, so pinning would gain nothing";
-        return ODI_PLACEMENT_NONE;
-    }
-    if (limits->quota_us > 0) {
-        *reason = "a quota means that others use these CPUs too, so the kernel decides";
-        return ODI_PLACEMENT_NONE;
-    }
+    if (topology->compute_nodes < 2)
+        return "all usable CPUs are on one node, so pinning would gain nothing";
+    if (limits->quota_us > 0)
+        return "a quota means that others use these CPUs too, so the kernel decides";
     for (int i = 0; i < topology->node_count; i++) {
-        if (topology->nodes[i].cpu_count > 0 && !topology->nodes[i].whole) {
-            *reason = "some node is only partly for this process, so the kernel decides";
-            return ODI_PLACEMENT_NONE;
-        }
+        if (topology->nodes[i].cpu_count > 0 && !topology->nodes[i].whole)
+            return "some node is only partly for this process, so the kernel decides";
     }
     /* Several such processes would all crowd on the first node. */
-    if (workers < topology->core_count) {
-        *reason = "fewer workers than cores share the machine, so the kernel decides";
-        return ODI_PLACEMENT_NONE;
+    if (workers < topology->core_count)
+        return "fewer workers than cores share the machine, so the kernel decides";
+    return NULL;
+}
+
+static void decide(odi_plan *plan, const odi_limits *limits, od_placement wanted)
+{
+    const char *against = against_pinning(plan->topology, limits, plan->worker_count);
+
+    plan->policy = wanted;
+    plan->reason = "placement was requested";
+    if (wanted == OD_PLACEMENT_AUTOMATIC) {
+        plan->policy = against != NULL ? OD_PLACEMENT_NONE : OD_PLACEMENT_NODE;
+        plan->reason = against != NULL
+                           ? against
+                           : "this process owns whole nodes, so each worker stays on its node";
     }
-    *reason = "this process owns whole nodes, so each worker stays on its node";
-    return ODI_PLACEMENT_NODE;
+    plan->pins = plan->policy != OD_PLACEMENT_NONE && plan->topology->live &&
+                 plan->topology->cpus_known;
 }
 
 odi_plan *odi_plan_make(const odi_topology *topology, const odi_limits *limits, int workers,
-                        odi_placement policy)
+                        od_placement policy)
 {
     if (workers < 1)
         workers = 1;
@@ -163,18 +142,16 @@ odi_plan *odi_plan_make(const odi_topology *topology, const odi_limits *limits, 
 
     share_out(topology, line, count, workers);
     plan->worker_count = workers;
-    plan->policy = decide(topology, limits, workers, policy, &plan->reason);
-    plan->pins =
-        plan->policy != ODI_PLACEMENT_NONE && topology->live && topology->cpus_known;
     plan->places = places;
     plan->topology = topology;
+    decide(plan, limits, policy);
     for (int i = 0; i < count; i++) {
-        const odi_node *node = &topology->nodes[line[i].node];
+        const od_machine_node *node = &topology->nodes[line[i].node];
 
         for (int64_t nth = 0; nth < line[i].workers; nth++) {
             places[next].node = line[i].node;
             places[next].cpu =
-                plan->policy == ODI_PLACEMENT_CORE ? nth_cpu(topology, node, nth) : -1;
+                plan->policy == OD_PLACEMENT_CORE ? nth_cpu(topology, node, nth) : -1;
             next++;
         }
     }
@@ -206,23 +183,22 @@ bool odi_plan_mask(const odi_plan *plan, int worker, odi_cpu_mask *mask)
     if (place.cpu >= 0)
         odi_cpu_mask_add(mask, place.cpu);
     else
-        *mask = plan->topology->nodes[place.node].cpus;
+        odi_topology_node_cpus(plan->topology, place.node, mask);
     return true;
 }
 
-bool odi_placement_parse(const char *setting, const char *text, odi_placement *policy,
+bool odi_placement_parse(const char *setting, const char *text, od_placement *policy,
                          char *problem, size_t capacity)
 {
     int choice;
 
-    if (!odi_setting_choice(setting, text, strlen(text), words, WORDS, &choice, problem,
-                            capacity))
+    if (!odi_setting_choice(setting, text, words, WORDS, &choice, problem, capacity))
         return false;
-    *policy = (odi_placement)choice;
+    *policy = (od_placement)choice;
     return true;
 }
 
-const char *odi_placement_name(odi_placement policy)
+const char *odi_placement_name(od_placement policy)
 {
     return (unsigned)policy < WORDS ? words[policy] : "unknown";
 }

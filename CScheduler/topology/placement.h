@@ -15,21 +15,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "include/od_pool.h"
 #include "os/affinity.h"
 #include "topology/limits.h"
 #include "topology/topology.h"
 
 #pragma GCC visibility push(hidden)
-
-typedef enum odi_placement {
-    ODI_PLACEMENT_NONE,      /* the kernel decides; the preferred node is only a hint         */
-    ODI_PLACEMENT_NODE,      /* a worker stays on the usable CPUs of its preferred node       */
-    ODI_PLACEMENT_CORE,      /* a worker stays on one CPU. Threads and processes that a
-                                job starts inherit that mask: by request only            */
-    ODI_PLACEMENT_AUTOMATIC, /* node, where there is more than one and the process owns
-                                its CPUs (whole nodes, no quota, a worker for each core);
-                                otherwise none                                           */
-} odi_placement;
 
 typedef struct odi_place {
     int node; /* index into the topology's nodes: the worker's preferred node           */
@@ -38,7 +29,7 @@ typedef struct odi_place {
 
 typedef struct odi_plan {
     int worker_count;
-    odi_placement policy;    /* what was decided: never AUTOMATIC                        */
+    od_placement policy;     /* what was decided: never AUTOMATIC                        */
     bool pins;               /* whether masks are to be applied at all                   */
     const char *reason;      /* one sentence without a full stop; never NULL             */
     const odi_place *places; /* [worker_count]                                           */
@@ -46,10 +37,12 @@ typedef struct odi_plan {
 } odi_plan;
 
 /* Plans for `workers` workers (at least 1). More workers than CPUs share them evenly, and
- * those beyond the CPUs get a node but no CPU of their own. NULL only when memory is
- * short: callers then run unpinned. */
+ * those beyond the CPUs get a node but no CPU of their own. AUTOMATIC is NODE where there are
+ * several and the process owns its CPUs (whole nodes, no quota, a worker for each core), otherwise
+ * NONE, and never CORE, whose mask threads and processes that a job starts inherit. NULL only when
+ * memory is short: callers then run unpinned. */
 odi_plan *odi_plan_make(const odi_topology *topology, const odi_limits *limits, int workers,
-                        odi_placement policy);
+                        od_placement policy);
 
 /* NULL is allowed. */
 void odi_plan_free(odi_plan *plan);
@@ -64,11 +57,11 @@ bool odi_plan_mask(const odi_plan *plan, int worker, odi_cpu_mask *mask);
 
 /* Reads "none", "node", "core" or "automatic". On false, `*policy` is untouched and
  * `problem` (may be NULL) holds one sentence that names `setting`. */
-bool odi_placement_parse(const char *setting, const char *text, odi_placement *policy,
+bool odi_placement_parse(const char *setting, const char *text, od_placement *policy,
                          char *problem, size_t capacity);
 
 /* The word that odi_placement_parse reads; "unknown" for no policy. */
-const char *odi_placement_name(odi_placement policy);
+const char *odi_placement_name(od_placement policy);
 
 #pragma GCC visibility pop
 

@@ -7,21 +7,23 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #pragma GCC visibility push(hidden)
 
 /* Reads a whole decimal number from `lowest` to `highest`, nothing around it. On false,
  * `*value` is untouched and `problem` (may be NULL) holds one sentence, such as
  * `OVERDRIVE_WORKERS is "many", but must be a whole number from 1 to 1024`. */
-bool odi_setting_integer(const char *name, const char *text, size_t length, int64_t lowest,
-                         int64_t highest, int64_t *value, char *problem, size_t capacity);
+bool odi_setting_integer(const char *name, const char *text, int lowest, int highest, int *value,
+                         char *problem, size_t capacity);
 
 /* Reads one of `count` words, exactly. On false as above:
  * `OVERDRIVE_PLACEMENT is "cores", but must be none, node, core or automatic`. */
-bool odi_setting_choice(const char *name, const char *text, size_t length,
-                        const char *const *words, int count, int *choice, char *problem,
-                        size_t capacity);
+bool odi_setting_choice(const char *name, const char *text, const char *const *words, int count,
+                        int *choice, char *problem, size_t capacity);
+
+/* Copies foreign text made fit for a terminal (control bytes become '?'). One that is too long
+ * keeps its end, which is what tells groups apart, and says so with "..." in front. */
+void odi_setting_show(const char *text, char *buffer, size_t capacity);
 
 #pragma GCC visibility pop
 

@@ -10,15 +10,13 @@ enum { SITE_CHECK_EVERY = 64, SITES_REMEMBERED = 8 };
 
 static int site_here(const odi_team *team)
 {
-    int node;
+    int node = odi_affinity_node();
 
-    if (odi_affinity_here(NULL, &node) != 0)
-        return 0;
     for (int site = 0; site < team->site_count; site++) {
         if (team->sites[site].node == node)
             return site;
     }
-    return 0; /* a node that is not among ours */
+    return 0; /* a node that is not among ours, or unknown */
 }
 
 static bool all_claimed(odi_site *site)

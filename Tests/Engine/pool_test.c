@@ -6,6 +6,8 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
+#include <errno.h>
+
 #include "os/source.h"
 
 static int no_workers; /* threads of the process while no pool has any */
@@ -241,30 +243,21 @@ TEST(a_smaller_pool_sends_threads_home)
 
 static atomic_int cpus_allowed;
 
-static odi_read_status read_nothing(const odi_source *source, const char *path, char *buffer,
-                                    size_t capacity, size_t *length)
+static FILE *open_nothing(const odi_source *source, const char *path)
 {
-    (void)source, (void)path, (void)buffer, (void)capacity;
-    *length = 0;
-    return ODI_READ_ABSENT;
+    errno = ENOENT;
+    return NULL;
 }
 
-static odi_read_status list_nothing(const odi_source *source, const char *path,
-                                    odi_source_visit visit, void *context)
-{
-    (void)source, (void)path, (void)visit, (void)context;
-    return ODI_READ_ABSENT;
-}
-
-static odi_read_status allow(const odi_source *source, odi_cpu_mask *mask)
+static int allow(const odi_source *source, odi_cpu_mask *mask)
 {
     odi_cpu_mask_clear(mask);
     for (int cpu = 0; cpu < atomic_load(&cpus_allowed); cpu++)
         odi_cpu_mask_add(mask, cpu);
-    return ODI_READ_OK;
+    return 0;
 }
 
-static odi_source source = {.read = read_nothing, .list = list_nothing, .affinity = allow, .root = ""};
+static odi_source source = {.open = open_nothing, .affinity = allow, .root = ""};
 
 TEST(a_pool_without_a_number_follows_the_limits)
 {

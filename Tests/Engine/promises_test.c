@@ -347,7 +347,7 @@ ON_ONE(an_interval_below_zero_traps)
 TEST(a_description_that_does_not_fit_is_cut)
 {
     char whole[256], cut[8];
-    od_machine *machine = od_machine_discover(NULL, NULL, 0);
+    const od_machine *machine = od_machine_discover(NULL, NULL, 0);
 
     assert_non_null(machine);
     size_t length = od_machine_describe(machine, false, 0, whole, sizeof whole);

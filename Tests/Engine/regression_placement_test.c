@@ -157,12 +157,12 @@ TEST(a_first_spare_moves_when_it_is_called_back)
 static odi_cpu_mask allowed; /* read and written with pools at rest, or by the lock below */
 static odi_lock allowed_lock;
 
-static odi_read_status ask_allowed(const odi_source *source, odi_cpu_mask *mask)
+static int ask_allowed(const odi_source *source, odi_cpu_mask *mask)
 {
     odi_lock_acquire(&allowed_lock);
     *mask = allowed;
     odi_lock_release(&allowed_lock);
-    return ODI_READ_OK;
+    return 0;
 }
 
 static void allow_only(int first, int second)
@@ -182,7 +182,7 @@ static int own_cpu(void)
 {
     odi_cpu_mask mask;
 
-    if (odi_affinity_get(ODI_AFFINITY_CALLER, &mask) != 0 || odi_cpu_mask_count(&mask) != 1)
+    if (odi_affinity_get(0, &mask) != 0 || odi_cpu_mask_count(&mask) != 1)
         return -1;
     return odi_cpu_mask_next(&mask, 0);
 }
@@ -215,7 +215,7 @@ static bool two_cpus(int *first, int *second)
 {
     odi_cpu_mask mask;
 
-    if (odi_affinity_get(ODI_AFFINITY_PROCESS, &mask) != 0)
+    if (odi_affinity_get(getpid(), &mask) != 0)
         return false;
     *first = odi_cpu_mask_next(&mask, 0);
     *second = *first >= 0 ? odi_cpu_mask_next(&mask, *first + 1) : -1;

@@ -1,18 +1,19 @@
 /* What recorded machines look like, and machines that a test makes up. */
 #include "Engine/topology_fixtures.h"
 #include "Support/machines.h"
+#include "Support/node_of.h"
 
 #include "topology/topology.h"
 
 static odi_topology *look_at(const char *machine)
 {
-    odi_recording *recording = fixture_load(machine);
-    odi_source source = odi_recording_source(recording);
+    char *recording = fixture_load(machine);
+    odi_source source = source_of(recording);
     odi_limits limits;
 
-    odi_limits_read(&source, &limits);
-    odi_topology *topology = odi_topology_discover(&source, &limits);
-    odi_recording_free(recording);
+    odi_limits_read(&source, NULL, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, true);
+    free(recording);
     assert_non_null(topology);
     assert_int_equal(topology->cpu_count, limits.cpu_count);
     return topology;
@@ -25,38 +26,61 @@ static void check_promises(const odi_topology *topology)
 
     assert_true(topology->cpu_count >= 1 && topology->node_count >= 1);
     for (int n = 0; n < topology->node_count; n++) {
-        const odi_node *node = &topology->nodes[n];
+        const od_machine_node *node = &topology->nodes[n];
         bool met[ODI_NODE_LIMIT] = {false};
+        odi_cpu_mask cpus;
 
         assert_int_equal(node->cpu_first, seen);
-        assert_int_equal(odi_cpu_mask_count(&node->cpus), node->cpu_count);
+        odi_topology_node_cpus(topology, n, &cpus);
+        assert_int_equal(odi_cpu_mask_count(&cpus), node->cpu_count);
         if (n > 0)
             assert_true(node->id > topology->nodes[n - 1].id);
         for (int i = node->cpu_first; i < node->cpu_first + node->cpu_count; i++) {
             assert_int_equal(topology->cpus[i].node, n);
-            assert_true(odi_cpu_mask_has(&node->cpus, topology->cpus[i].id));
+            assert_true(odi_cpu_mask_has(&cpus, topology->cpus[i].id));
             assert_in_range(topology->cpus[i].core, 0, topology->core_count - 1);
-            assert_true(topology->cpus[i].l3 < topology->l3_count);
         }
         seen += node->cpu_count;
         cores += node->core_count;
         compute += node->cpu_count > 0;
         assert_true(odi_topology_distance(topology, n, n) > 0);
 
-        for (int rank = 0; rank < topology->node_count - 1; rank++) {
-            int other = odi_topology_neighbour(topology, n, rank);
+        met[n] = true;
+        for (int rank = 0, before = 0; n < 8 && rank < topology->node_count - 1; rank++) {
+            int other = odi_topology_nearest(topology, n, met);
 
-            assert_true(other != n && !met[other]);
+            assert_true(other >= 0 && !met[other]);
             met[other] = true;
-            if (rank > 0)
-                assert_true(odi_topology_distance(topology, n, other) >=
-                            odi_topology_distance(topology, n, odi_topology_neighbour(
-                                                                   topology, n, rank - 1)));
+            assert_true(odi_topology_distance(topology, n, other) >= before);
+            before = odi_topology_distance(topology, n, other);
         }
+        assert_true(n >= 8 || odi_topology_nearest(topology, n, met) == -1);
     }
     assert_int_equal(seen, topology->cpu_count);
     assert_int_equal(cores, topology->core_count);
     assert_int_equal(compute, topology->compute_nodes);
+}
+
+static int caches_of(const odi_topology *topology)
+{
+    int most = -1;
+
+    for (int i = 0; i < topology->cpu_count; i++)
+        most = topology->cpus[i].l3 > most ? topology->cpus[i].l3 : most;
+    return most + 1;
+}
+
+/* The `rank`-th nearest other node. */
+static int neighbour(const odi_topology *topology, int node, int rank)
+{
+    bool taken[ODI_NODE_LIMIT] = {false};
+    int at = node;
+
+    for (; rank >= 0; rank--) {
+        taken[at] = true;
+        at = odi_topology_nearest(topology, node, taken);
+    }
+    return at;
 }
 
 TEST(recorded_machines_have_the_shape_that_the_table_says)
@@ -90,7 +114,7 @@ TEST(recorded_machines_have_the_shape_that_the_table_says)
         {"high-cpu-ids", 2, 2, 12, 12, 2, "8 4"},
         {"cpu-ids-beyond", 1, 1, 2, 2, 1, "2"},
         {"distances-malformed", 3, 3, 6, 6, 3, "2 2 2"},
-        {"nodes-unlisted", 2, 2, 4, 4, 2, "2 2"},
+        {"nodes-unlisted", 1, 1, 4, 4, 2, "4"},
         {"contradictions", 2, 2, 8, 8, 2, "6 2"},
     };
 
@@ -106,10 +130,10 @@ TEST(recorded_machines_have_the_shape_that_the_table_says)
         if (topology->node_count != shapes[i].nodes ||
             topology->compute_nodes != shapes[i].compute ||
             topology->cpu_count != shapes[i].cpus || topology->core_count != shapes[i].cores ||
-            topology->l3_count != shapes[i].caches || strcmp(sizes, shapes[i].node_sizes) != 0)
+            caches_of(topology) != shapes[i].caches || strcmp(sizes, shapes[i].node_sizes) != 0)
             fail_msg("%s: %d nodes (%d with CPUs), %d CPUs, %d cores, %d caches, sizes %s",
                      shapes[i].machine, topology->node_count, topology->compute_nodes,
-                     topology->cpu_count, topology->core_count, topology->l3_count, sizes);
+                     topology->cpu_count, topology->core_count, caches_of(topology), sizes);
         check_promises(topology);
         odi_topology_free(topology);
     }
@@ -122,10 +146,10 @@ TEST(a_ring_orders_its_nodes_by_distance)
 
     for (int node = 0; node < 4; node++) {
         for (int rank = 0; rank < 3; rank++)
-            assert_int_equal(odi_topology_neighbour(topology, node, rank), want[node][rank]);
+            assert_int_equal(neighbour(topology, node, rank), want[node][rank]);
     }
     assert_int_equal(odi_topology_distance(topology, 0, 2), 22);
-    assert_int_equal(topology->nodes[3].bytes, UINT64_C(16) << 30);
+    assert_int_equal(topology->nodes[3].memory_bytes, UINT64_C(16) << 30);
     odi_topology_free(topology);
 }
 
@@ -135,8 +159,8 @@ TEST(memory_only_nodes_are_there_and_have_no_cpus)
 
     assert_int_equal(topology->nodes[2].id, 4);
     assert_int_equal(topology->nodes[3].id, 7);
-    assert_int_equal(odi_topology_neighbour(topology, 0, 0), 2);
-    assert_int_equal(odi_topology_neighbour(topology, 1, 0), 3);
+    assert_int_equal(neighbour(topology, 0, 0), 2);
+    assert_int_equal(neighbour(topology, 1, 0), 3);
     assert_true(topology->nodes[2].whole);
     odi_topology_free(topology);
 }
@@ -157,7 +181,7 @@ TEST(siblings_share_a_core_and_stand_together)
     odi_topology *topology = look_at("smt-pairs");
 
     for (int i = 0; i < 8; i++) {
-        const odi_cpu *cpu = &topology->cpus[i];
+        const od_machine_cpu *cpu = &topology->cpus[i];
 
         assert_int_equal(cpu->core, i / 2);
         assert_int_equal(cpu->thread, i % 2);
@@ -204,8 +228,8 @@ TEST(made_up_machines_have_the_shape_asked_for)
     assert_int_equal(topology->cpus[0].id, 0);
     assert_int_equal(topology->cpus[1].id, 64);
     assert_false(topology->live);
-    assert_int_equal(odi_topology_neighbour(topology, 2, 0), 3);
-    assert_int_equal(odi_topology_neighbour(topology, 3, 0), 0);
+    assert_int_equal(neighbour(topology, 2, 0), 3);
+    assert_int_equal(neighbour(topology, 3, 0), 0);
     odi_topology_free(topology);
 
     topology = machine_of(1024, 8, 1);
@@ -214,64 +238,39 @@ TEST(made_up_machines_have_the_shape_asked_for)
     odi_topology_free(NULL);
 }
 
-TEST(descriptions_that_contradict_themselves_are_refused)
+TEST(only_what_is_wanted_is_read_of_one_node)
 {
-    odi_cpu cpus[2] = {{.id = 0}, {.id = 1, .core = 1}};
-    int ids[2] = {3, 3};
-    odi_topology_spec spec = {.cpu_count = 2, .cpus = cpus, .node_count = 1};
-    odi_topology *topology = odi_topology_build(&spec);
+    char *recording = fixture_load("smt-pairs");
+    odi_source source = source_of(recording);
+    odi_limits limits;
 
+    odi_limits_read(&source, NULL, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, false);
+    free(recording);
     assert_non_null(topology);
     check_promises(topology);
+    assert_int_equal(topology->cpu_count, 8);
+    assert_int_equal(topology->core_count, 8);
+    assert_int_equal(topology->nodes[0].memory_bytes, 0);
+    assert_true(topology->nodes[0].whole && topology->cpus_known);
     odi_topology_free(topology);
-
-    cpus[1].id = 0;
-    assert_null(odi_topology_build(&spec));
-    cpus[1].id = ODI_CPU_LIMIT;
-    assert_null(odi_topology_build(&spec));
-    cpus[1].id = -1;
-    assert_null(odi_topology_build(&spec));
-    cpus[1].id = 1;
-    cpus[1].node = 1;
-    assert_null(odi_topology_build(&spec));
-    spec.node_count = 2;
-    spec.node_ids = ids;
-    assert_null(odi_topology_build(&spec));
-    spec.node_count = ODI_NODE_LIMIT + 1;
-    assert_null(odi_topology_build(&spec));
-    spec.node_count = 0;
-    assert_null(odi_topology_build(&spec));
-    spec.node_count = 1;
-    spec.cpu_count = 0;
-    assert_null(odi_topology_build(&spec));
 }
 
 /* Every list names every node and every CPU: the worst that a tree of files can do. */
-static odi_read_status read_everything(const odi_source *source, const char *path,
-                                       char *buffer, size_t capacity, size_t *length)
+static FILE *open_everything(const odi_source *source, const char *path)
 {
-    static const char all[] = "0-8191";
-
-    *length = capacity < sizeof all - 1 ? capacity : sizeof all - 1;
-    memcpy(buffer, all, *length);
-    return ODI_READ_OK;
-}
-
-static odi_read_status list_nothing(const odi_source *source, const char *path,
-                                    odi_source_visit visit, void *context)
-{
-    return ODI_READ_FAILED;
+    return fmemopen("0-8191", 6, "r");
 }
 
 TEST(the_largest_machine_that_files_can_claim_is_bounded)
 {
-    odi_source source = {.read = read_everything, .list = list_nothing, .root = ""};
+    odi_source source = {.open = open_everything, .root = ""};
     odi_limits limits;
     odi_cpu_mask all;
 
     memset(&all, 0xff, sizeof all);
     limits_of(&all, &limits);
-    odi_topology *topology = odi_topology_discover(&source, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, true);
     assert_non_null(topology);
     assert_int_equal(topology->node_count, ODI_NODE_LIMIT);
     assert_int_equal(topology->cpu_count, ODI_CPU_LIMIT);
@@ -284,17 +283,21 @@ TEST(this_machine_is_what_libnuma_says)
     odi_source source = odi_source_live();
     odi_limits limits;
 
-    odi_limits_read(&source, &limits);
-    odi_topology *topology = odi_topology_discover(&source, &limits);
+    odi_limits_read(&source, NULL, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, true);
     assert_non_null(topology);
     check_promises(topology);
     assert_true(topology->live);
     assert_true(topology->cpus_known);
     for (int n = 0; n < topology->node_count && odi_numa_available(); n++) {
-        odi_cpu_mask cpus;
+        odi_cpu_mask cpus, seen;
 
-        assert_int_equal(odi_numa_node_cpus(topology->nodes[n].id, &cpus), 0);
-        assert_true(odi_cpu_mask_covers(&cpus, &topology->nodes[n].cpus));
+        assert_true(cpus_on_node(topology->nodes[n].id, &cpus));
+        odi_topology_node_cpus(topology, n, &seen);
+        assert_true(odi_cpu_mask_covers(&cpus, &seen));
+        for (int to = 0; to < topology->node_count; to++)
+            assert_int_equal(odi_topology_distance(topology, n, to),
+                             numa_distance(topology->nodes[n].id, topology->nodes[to].id));
     }
     odi_topology_free(topology);
 }

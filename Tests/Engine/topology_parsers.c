@@ -1,24 +1,22 @@
-/* The small texts of /proc and /sys, one parser at a time, each from a buffer that ends
- * where the text ends. */
+/* The small texts of /proc and /sys, and what a person typed, one parser at a time. */
 #include "Engine/topology_fixtures.h"
 
-#include "topology/cgroup_files.h"
-#include "topology/cpu_list.h"
-#include "topology/mounts.h"
-#include "topology/node_files.h"
+#include "topology/limits.h"
 #include "topology/setting.h"
+#include "topology/topology.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- lists of CPUs --------------------------------------------------------------------- */
 
-static odi_list_status parse_list(const char *text, odi_cpu_mask *mask)
+/* From memory that ends where the text ends. */
+static bool parse_list(const char *text, odi_cpu_mask *mask)
 {
-    char *copy = exact_copy(text, strlen(text));
-    odi_list_status status = odi_cpu_list_parse(copy, strlen(text), mask);
+    char *copy = strdup(text);
+    bool valid = odi_cpu_mask_parse(copy, mask);
 
     free(copy);
-    return status;
+    return valid;
 }
 
 TEST(lists_of_cpus_are_understood)
@@ -33,30 +31,26 @@ TEST(lists_of_cpus_are_understood)
         {"0-3,8,10-11", 7, 0, 11},
         {" 5 \n", 1, 5, 5},
         {"8,0-3,2", 5, 0, 8},
-        {"0-31:2/8", 8, 0, 25},
-        {"10-11:2/4", 2, 10, 11},
-        {"0-9:1/3", 4, 0, 9},
-        {"0-10:2", 6, 0, 10},
-        {"4-9:3/3", 6, 4, 9},
         {"0-8191", 8192, 0, 8191},
-        {"0-8191:1/8192", 1, 0, 0},
         {"63-64,127-128", 4, 63, 128},
-        {"1-1:1/1", 1, 1, 1},
         {"007", 1, 7, 7},
-        {"2-70:9999999/9999999", 69, 2, 70},
-        {"2-70:1/18446744073709551615", 1, 2, 2},
+        /* What no mask can hold is left out; a number past 64 bits must not come back small. */
+        {"1,8192", 1, 1, 1},
+        {"8190-18446744073709551616", 2, 8190, 8191},
+        {"99999999999999999999999999", 0, -1, -1},
+        {"18446744073709551617", 0, -1, -1},
     };
 
     for (size_t i = 0; i < COUNT(lists); i++) {
         odi_cpu_mask mask;
-        odi_list_status status = parse_list(lists[i].text, &mask);
+        bool valid = parse_list(lists[i].text, &mask);
         int last = -1;
 
         for (int c = odi_cpu_mask_next(&mask, 0); c >= 0; c = odi_cpu_mask_next(&mask, c + 1))
             last = c;
-        if (status != ODI_LIST_OK || odi_cpu_mask_count(&mask) != lists[i].count ||
+        if (!valid || odi_cpu_mask_count(&mask) != lists[i].count ||
             odi_cpu_mask_next(&mask, 0) != lists[i].first || last != lists[i].last)
-            fail_msg("\"%s\": status %d, %d CPUs from %d to %d", lists[i].text, status,
+            fail_msg("\"%s\": valid %d, %d CPUs from %d to %d", lists[i].text, valid,
                      odi_cpu_mask_count(&mask), odi_cpu_mask_next(&mask, 0), last);
     }
 }
@@ -64,112 +58,121 @@ TEST(lists_of_cpus_are_understood)
 TEST(what_is_no_list_is_refused_whole)
 {
     static const char *const wrong[] = {
-        ",", "0,", ",0", "0,,1", "-1", "1-", "3-1", "a", "0-3a", "0 1", "1-2-3", "0-3:",
-        "0-3:2/", "0-3:/2", "0-3:0/2", "0-3:3/2", "0-3:1/0", "0-3:0", "5:1/2", "0x3", "+1",
-        "1.5", "0-3:1/2/3", "\x01", "0-3,banana", "0;1",
+        ",", "0,", ",0", "0,,1", "-1", "1-", "3-1", "a", "0-3a", "0 1", "1-2-3", "0-3:1/2", "0x3",
+        "+1", "1.5", "\x01", "0-3,banana", "0;1", "0, 1", "1- 2",
     };
 
     for (size_t i = 0; i < COUNT(wrong); i++) {
         odi_cpu_mask mask;
 
-        if (parse_list(wrong[i], &mask) != ODI_LIST_MALFORMED ||
-            odi_cpu_mask_count(&mask) != 0)
+        if (parse_list(wrong[i], &mask) || odi_cpu_mask_count(&mask) != 0)
             fail_msg("\"%s\" was taken for a list", wrong[i]);
     }
 }
 
-TEST(ids_that_no_mask_can_hold_are_left_out_and_said)
-{
-    odi_cpu_mask mask;
-
-    assert_int_equal(parse_list("1,8192", &mask), ODI_LIST_BEYOND);
-    assert_int_equal(odi_cpu_mask_count(&mask), 1);
-    assert_int_equal(parse_list("8190-18446744073709551616", &mask), ODI_LIST_BEYOND);
-    assert_int_equal(odi_cpu_mask_count(&mask), 2);
-    assert_int_equal(parse_list("99999999999999999999999999", &mask), ODI_LIST_BEYOND);
-    assert_int_equal(odi_cpu_mask_count(&mask), 0);
-    assert_int_equal(parse_list("0-99999999:2/4", &mask), ODI_LIST_BEYOND);
-    assert_int_equal(odi_cpu_mask_count(&mask), 4096);
-    /* A number one digit past 64 bits must not come back small. */
-    assert_int_equal(parse_list("18446744073709551617", &mask), ODI_LIST_BEYOND);
-    assert_int_equal(odi_cpu_mask_count(&mask), 0);
-}
-
 /* ---- quotas ---------------------------------------------------------------------------- */
 
-static odi_quota_status parse_max(const char *text, odi_quota *quota)
+/* The limits of a machine with these files. */
+static odi_limits limits_with(const char *format, const char *first, const char *second)
 {
-    char *copy = exact_copy(text, strlen(text));
-    odi_quota_status status = odi_quota_parse_max(copy, strlen(text), quota);
+    static char text[8 * ODI_PATH_LIMIT];
+    odi_source source = source_of(text);
+    odi_limits limits;
 
-    free(copy);
-    return status;
+    snprintf(text, sizeof text, format, first, second);
+    strcat(text, "\n== /proc/self/status\nCpus_allowed_list: 0-3\n");
+    odi_limits_read(&source, NULL, &limits);
+    return limits;
+}
+
+#define V2 "== /proc/self/cgroup\n0::/a\n== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup2 c rw\n"
+#define V1 "== /proc/self/cgroup\n1:cpu:/a\n== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup c cpu\n"
+
+static void check_quota(odi_limits limits, const char *text, int64_t quota, int64_t period)
+{
+    if (limits.quota_us != quota || limits.period_us != period)
+        fail_msg("\"%s\": %lld of %lld", text, (long long)limits.quota_us, (long long)limits.period_us);
+    if ((limits.note[0] != '\0') != (quota < 0))
+        fail_msg("\"%s\": odd: %s", text, limits.note);
 }
 
 TEST(v2_quotas_are_understood)
 {
+    static const char *const none[] = {"max 100000\n", "max"};
     static const char *const wrong[] = {
-        "", "\n", "200000", "0 100000", "-1 100000", "100000 0", "100000 -1", "x 100000",
-        "max100000 1", "1.5 100000", "100000 x", "100000 100000 100000", "0x10 100000",
-        "99999999999999999999 100000", "9223372036854775808 1", "100000 99999999999999999999",
+        "", "\n", "200000", "0 100000", "100000 0", "100000 -1", "x 100000", "1.5 100000",
+        "100000 x", "0x10 100000", "99999999999999999999 100000", "9223372036854775808 1",
+        "100000 99999999999999999999",
     };
-    odi_quota quota = {0, 0};
+    const char *const file = V2 "=- /g/a/cpu.max\n%s\n";
 
-    assert_int_equal(parse_max("max 100000\n", &quota), ODI_QUOTA_NONE);
-    assert_int_equal(parse_max("max", &quota), ODI_QUOTA_NONE);
-    assert_int_equal(parse_max("250000 100000\n", &quota), ODI_QUOTA_SET);
-    assert_int_equal(quota.quota_us, 250000);
-    assert_int_equal(quota.period_us, 100000);
-    assert_int_equal(parse_max("9223372036854775807 1", &quota), ODI_QUOTA_SET);
+    for (size_t i = 0; i < COUNT(none); i++)
+        check_quota(limits_with(file, none[i], ""), none[i], 0, 0);
+    check_quota(limits_with(file, "250000 100000\n", ""), "250000 100000", 250000, 100000);
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        odi_quota untouched = {7, 7};
+        odi_limits limits = limits_with(file, wrong[i], "");
 
-        if (parse_max(wrong[i], &untouched) != ODI_QUOTA_MALFORMED ||
-            untouched.quota_us != 7 || untouched.period_us != 7)
+        if (limits.quota_us != 0 || strcmp(limits.note, "ignored a malformed cpu.max of /a") != 0)
             fail_msg("\"%s\" was taken for a quota", wrong[i]);
     }
 }
 
 TEST(v1_quotas_are_understood)
 {
-    odi_quota quota = {0, 0};
+    static const struct {
+        const char *quota, *period;
+        int64_t want;
+        bool odd;
+    } cases[] = {
+        {"-1\n", "100000\n", 0, false}, {"-200", "100000", 0, false}, {"0", "100000", 0, true},
+        {"", "100000", 0, true},        {"--1", "100000", 0, false},  {"150000\n", "100000\n", 150000, false},
+        {"150000", "0\n", 0, true},     {"150000", "-5", 0, true},    {"150000", "", 0, true},
+    };
 
-    assert_int_equal(odi_quota_parse_cfs("-1\n", 3, &quota), ODI_QUOTA_NONE);
-    assert_int_equal(odi_quota_parse_cfs("-200", 4, &quota), ODI_QUOTA_NONE);
-    assert_int_equal(odi_quota_parse_cfs("0", 1, &quota), ODI_QUOTA_MALFORMED);
-    assert_int_equal(odi_quota_parse_cfs("", 0, &quota), ODI_QUOTA_MALFORMED);
-    assert_int_equal(odi_quota_parse_cfs("--1", 3, &quota), ODI_QUOTA_MALFORMED);
-    assert_int_equal(odi_quota_parse_cfs("150000\n", 7, &quota), ODI_QUOTA_SET);
-    assert_int_equal(quota.quota_us, 150000);
-    assert_int_equal(odi_quota_parse_period("0\n", 2, &quota), ODI_QUOTA_MALFORMED);
-    assert_int_equal(odi_quota_parse_period("-5", 2, &quota), ODI_QUOTA_MALFORMED);
-    assert_int_equal(odi_quota_parse_period("100000\n", 7, &quota), ODI_QUOTA_SET);
-    assert_int_equal(quota.period_us, 100000);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        odi_limits limits = limits_with(V1 "== /g/a/cpu.cfs_quota_us\n%s\n== /g/a/cpu.cfs_period_us\n%s\n",
+                                        cases[i].quota, cases[i].period);
+
+        if (limits.quota_us != cases[i].want || (limits.note[0] != '\0') != cases[i].odd)
+            fail_msg("\"%s\" per \"%s\": %lld, odd: %s", cases[i].quota, cases[i].period,
+                     (long long)limits.quota_us, limits.note);
+    }
 }
 
-TEST(quotas_are_compared_exactly)
+TEST(the_tightest_quota_counts)
 {
-    odi_quota huge = {INT64_MAX, INT64_MAX - 1}, one = {1, 1}, third = {1, 3};
-    odi_quota third_too = {33333, 99999}, more = {33334, 99999};
+    static const struct {
+        const char *child, *parent;
+        int64_t quota;
+    } cases[] = {
+        {"100000 300000", "33333 99999", 100000}, /* the same */
+        {"33334 99999", "100000 300000", 100000},
+        {"100000 300000", "33334 99999", 100000},
+        {"999999999999 999999999998", "1 1", 1},
+        {"1 1", "999999999999 999999999998", 1},
+    };
 
-    assert_true(odi_quota_is_tighter(one, huge));
-    assert_false(odi_quota_is_tighter(huge, one));
-    assert_false(odi_quota_is_tighter(third, third_too));
-    assert_false(odi_quota_is_tighter(third_too, third));
-    assert_true(odi_quota_is_tighter(third, more));
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(limits_with(V2 "== /g/a/cpu.max\n%s\n== /g/cpu.max\n%s\n", cases[i].child,
+                                     cases[i].parent).quota_us, cases[i].quota);
 }
 
-/* ---- our group ------------------------------------------------------------------------- */
+/* ---- our group, and the mounts through which it is seen -------------------------------- */
 
-static void check_group(const char *text, const char *controller, const char *want)
+/* Each group of these hierarchies has a quota of its own, so that it tells which was found. */
+static void check_group(const char *cgroup, const char *controller, const char *want)
 {
-    char *copy = exact_copy(text, strlen(text));
-    odi_text path = {NULL, NULL};
-    bool found = odi_cgroup_find(copy, strlen(text), controller, &path);
+    char mounts[64];
+    odi_limits limits;
 
-    if (found != (want != NULL) || (found && !odi_text_equals(path, want)))
-        fail_msg("\"%s\": expected %s", text, want != NULL ? want : "nothing");
-    free(copy);
+    snprintf(mounts, sizeof mounts, "1 1 0:1 / /g rw - cgroup%s c %s", controller[0] != '\0' ? "" : "2",
+             controller);
+    limits = limits_with("== /proc/self/cgroup\n%s\n== /proc/self/mountinfo\n%s\n"
+                         "== /g/one/cpu.cfs_quota_us\n1\n== /g/one/cpu.cfs_period_us\n1\n"
+                         "== /g/three/cpu.max\n3 1\n== /g/a:b:c/cpu.max\n4 1\n== /g/cpu.max\n5 1\n",
+                         cgroup, mounts);
+    if (strcmp(limits.quota_group, want) != 0)
+        fail_msg("\"%s\": \"%s\", expected \"%s\"", cgroup, limits.quota_group, want);
 }
 
 TEST(our_group_is_found_in_each_hierarchy)
@@ -177,59 +180,47 @@ TEST(our_group_is_found_in_each_hierarchy)
     static const char both[] = "4:cpu,cpuacct:/one\n3:cpuset:/two\n1:name=systemd:/n\n0::/three\n";
 
     check_group(both, "cpu", "/one");
-    check_group(both, "cpuacct", "/one");
-    check_group(both, "cpuset", "/two");
-    check_group(both, NULL, "/three");
-    check_group(both, "memory", NULL);
-    check_group("0::/a:b:c", NULL, "/a:b:c");
-    check_group("0::/a (deleted)\n", NULL, "/a");
-    check_group("0::/", NULL, "/");
-    check_group("0:: /", NULL, NULL);
-    check_group("0::", NULL, NULL);
-    check_group("0:", NULL, NULL);
-    check_group("0", NULL, NULL);
-    check_group("", NULL, NULL);
-    check_group("1::/x\n", NULL, NULL);
-    check_group("4:cpuset:/x\n", "cpu", NULL);
-    check_group("\n\n:\n::\n0::/late", NULL, "/late");
+    check_group("4:cpuacct,cpu:/one\n", "rw,cpuacct,cpu", "/one");
+    check_group(both, "", "/three");
+    check_group("0::/a:b:c", "", "/a:b:c");
+    check_group("0::/three (deleted)\n", "", "/three");
+    check_group("0::/", "", "/");
+    check_group("0:: /", "", "");
+    check_group("0::", "", "");
+    check_group("0:", "", "");
+    check_group("0", "", "");
+    check_group("", "", "");
+    check_group("1::/three\n", "", "");
+    check_group("4:cpuset:/one\n", "cpu", "");
+    check_group("4:xcpu,cpux:/one\n", "cpu", "");
+    check_group("\n\n:\n::\n0::/three", "", "/three");
 }
 
-/* ---- mounts ---------------------------------------------------------------------------- */
-
-static bool find_mount(const char *text, const char *controller, const char *group,
-                       odi_cgroup_mount *mount)
+/* Which directory is read for a group; NULL: none. The mount's point is a line of the kernel's. */
+static void check_mount(const char *group, const char *mounts, const char *directory, const char *want)
 {
-    char *copy = exact_copy(text, strlen(text));
-    bool found = odi_cgroup_mount_find(copy, strlen(text), controller,
-                                       odi_text_of(group, strlen(group)), mount);
+    char files[2 * ODI_PATH_LIMIT];
 
-    free(copy);
-    return found;
+    snprintf(files, sizeof files, "%s\n== %s/cpu.max\n7 1\n== %s/cpu.cfs_quota_us\n7\n== %s/cpu.cfs_period_us\n1",
+             mounts, directory, directory, directory);
+    odi_limits limits = limits_with("== /proc/self/cgroup\n0::%1$s\n1:cpu:%1$s\n== /proc/self/mountinfo\n%2$s\n",
+                                    group, files);
+    if (strcmp(limits.quota_group, want) != 0)
+        fail_msg("%s of \"%s\": \"%s\", expected \"%s\" (%s)", directory, mounts, limits.quota_group, want,
+                 limits.note);
 }
 
 TEST(mounts_of_control_groups_are_found)
 {
-    odi_cgroup_mount mount;
-
-    assert_true(find_mount("29 23 0:26 / /g rw shared:4 master:2 - cgroup2 cgroup2 rw", NULL,
-                           "/a", &mount));
-    assert_string_equal(mount.point, "/g");
-    assert_string_equal(mount.root, "");
-    assert_true(mount.above);
-
-    assert_true(find_mount("29 23 0:26 /a /g\\040h\\134\\011/ rw - cgroup c rw,cpuacct,cpu",
-                           "cpu", "/a/b", &mount));
-    assert_string_equal(mount.point, "/g h\\\t");
-    assert_string_equal(mount.root, "/a");
-    assert_true(mount.above);
-
+    check_mount("/a", "29 23 0:26 / /g rw shared:4 master:2 - cgroup2 cgroup2 rw", "/g/a", "/a");
+    check_mount("/a/b", "29 23 0:26 /a /g\\040h\\134\\011/ rw - cgroup c rw,cpuacct,cpu", "/g h\\\t/b", "/a/b");
+    check_mount("/a/b", "29 23 0:26 /a /g rw - cgroup c rw,cpuacct", "/g/b", "");
     /* Escapes that are none stay as they are. */
-    assert_true(find_mount("1 1 0:1 / /g\\9\\18x\\477\\ rw - cgroup2 c rw", NULL, "/", &mount));
-    assert_string_equal(mount.point, "/g\\9\\18x\\477\\");
-
-    /* "/ab" is not below "/a". */
-    assert_true(find_mount("29 23 0:26 /a /g rw - cgroup2 c rw", NULL, "/ab", &mount));
-    assert_false(mount.above);
+    check_mount("/", "1 1 0:1 / /g\\9\\x\\4\\ rw - cgroup2 c rw", "/g\\9\\x\\4\\", "/");
+    /* "/ab" is not below "/a": what is mounted counts, but not as if it were ours. */
+    check_mount("/ab", "29 23 0:26 /a /g rw - cgroup2 c rw", "/g", "/a");
+    check_mount("/ab", "29 23 0:26 /a /g rw - cgroup2 c rw", "/gb", "");
+    check_mount("/ab", "29 23 0:26 /a /g rw - cgroup2 c rw", "/g/b", "");
 }
 
 TEST(the_mount_that_shows_most_ancestors_wins)
@@ -240,98 +231,111 @@ TEST(the_mount_that_shows_most_ancestors_wins)
                                 "4 1 0:1 /a /wide-later rw - cgroup2 c rw\n"
                                 "5 1 0:1 /a/b/c /narrowest rw - cgroup2 c rw\n"
                                 "6 1 0:1 /other /beside-later rw - cgroup2 c rw\n";
-    odi_cgroup_mount mount;
 
-    assert_true(find_mount(three, NULL, "/a/b/c/d", &mount));
-    assert_string_equal(mount.point, "/wide-later");
-    assert_true(find_mount(three, NULL, "/nowhere", &mount));
-    assert_string_equal(mount.point, "/beside-later");
-    assert_false(mount.above);
+    check_mount("/a/b/c/d", three, "/wide-later/b/c", "/a/b/c");
+    check_mount("/a/b/c/d", three, "/wide", "");
+    check_mount("/a/b/c/d", three, "/narrow/c", "");
+    check_mount("/nowhere", three, "/beside-later", "/other");
+    check_mount("/nowhere", three, "/beside", "");
 }
 
 TEST(broken_mount_lines_are_passed_over)
 {
     static const char *const wrong[] = {
         "", "\n", "29", "29 23 0:26", "29 23 0:26 /", "29 23 0:26 / /g", "29 23 0:26 / /g rw",
-        "29 23 0:26 / /g rw -", "29 23 0:26 / /g rw - cgroup2", "29 23 0:26 x /g rw - cgroup2 c rw",
-        "29 23 0:26 / g rw - cgroup2 c rw", "29 23 0:26 / /g\\000h rw - cgroup2 c rw",
-        "29 23 0:26 / /g rw - cgroup c rw,cpu", "29 23 0:26 / /g rw cgroup2 c rw",
-        "29 23 0:26  /g rw - cgroup2 c rw",
+        "29 23 0:26 / /g rw -", "29 23 0:26 x /g rw - cgroup2 c rw", "29 23 0:26 / g rw - cgroup2 c rw",
+        "29 23 0:26 / /g\\000h rw - cgroup c rw,cpuset", "29 23 0:26 / /g rw - cgroup c rw,cpuset",
+        "29 23 0:26 / /g rw cgroup2 c rw", "29 23 0:26  /g rw - cgroup2 c rw",
+        "29 23 0:26 / /g rw - cgroup3 c rw",
     };
-    odi_cgroup_mount mount;
+
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        check_mount("/", wrong[i], "/g", "");
+
     char long_line[2 * ODI_PATH_LIMIT];
-
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        if (find_mount(wrong[i], NULL, "/", &mount))
-            fail_msg("\"%s\" was taken for a mount", wrong[i]);
-    }
-    assert_false(find_mount("29 23 0:26 / /g rw - cgroup c rw,cpuset", "cpu", "/", &mount));
-
     memset(long_line, 'p', sizeof long_line);
     memcpy(long_line, "29 23 0:26 / /", 14);
-    strcpy(long_line + sizeof long_line - 21, " rw - cgroup2 c rw\n");
-    assert_false(find_mount(long_line, NULL, "/", &mount));
+    strcpy(long_line + sizeof long_line - 21, " rw - cgroup2 c rw");
+    odi_limits limits = limits_with("== /proc/self/cgroup\n0::/\n== /proc/self/mountinfo\n%s\n%s", long_line, "");
+    assert_int_equal(limits.quota_us, 0);
 }
 
 TEST(paths_below_a_root_never_climb)
 {
-    odi_text rest;
-
-    assert_true(odi_cgroup_below(odi_text_of("/a/b/", 5), "/a", &rest));
-    assert_true(odi_text_equals(rest, "/b"));
-    assert_true(odi_cgroup_below(odi_text_of("/", 1), "", &rest));
-    assert_true(odi_text_equals(rest, ""));
-    assert_true(odi_cgroup_below(odi_text_of("/../x", 5), "/..", &rest));
-    assert_true(odi_text_equals(rest, "/x"));
-    assert_false(odi_cgroup_below(odi_text_of("/../x", 5), "", &rest));
-    assert_false(odi_cgroup_below(odi_text_of("/a/..", 5), "/a", &rest));
-    assert_true(odi_cgroup_below(odi_text_of("/a/..b", 6), "/a", &rest));
+    check_mount("/a/b/", "1 1 0:1 /a /g rw - cgroup2 c rw", "/g/b", "/a/b");
+    check_mount("/", "1 1 0:1 / /g rw - cgroup2 c rw", "/g", "/");
+    check_mount("/../x", "1 1 0:1 /.. /g rw - cgroup2 c rw", "/g/x", "/x");
+    check_mount("/../x", "1 1 0:1 / /g rw - cgroup2 c rw", "/g/../x", "");
+    check_mount("/a/..", "1 1 0:1 /a /g rw - cgroup2 c rw", "/g/..", "");
 }
 
-/* ---- nodes, threads, settings ---------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+static odi_topology *node_with(const char *distances, const char *meminfo)
+{
+    static char text[1024];
+    odi_source source = source_of(text);
+    odi_limits limits;
+
+    snprintf(text, sizeof text, "== /proc/self/status\nCpus_allowed_list: 0-3\n"
+             "== /sys/devices/system/node/online\n0-1\n"
+             "=- /sys/devices/system/node/node0/distance\n%s\n"
+             "=- /sys/devices/system/node/node0/meminfo\n%s\n", distances, meminfo);
+    odi_limits_read(&source, NULL, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, false);
+    assert_non_null(topology);
+    return topology;
+}
+
+static void check_distance(const char *row, int local, int remote)
+{
+    odi_topology *topology = node_with(row, "");
+
+    if (odi_topology_distance(topology, 0, 0) != local || odi_topology_distance(topology, 0, 1) != remote)
+        fail_msg("\"%s\": %d %d", row, odi_topology_distance(topology, 0, 0), odi_topology_distance(topology, 0, 1));
+    odi_topology_free(topology);
+}
 
 TEST(distance_rows_are_understood)
 {
-    static const char *const wrong[] = {"", "\n", "x", "10 -1", "10,20", "10 x", "0", "10 0"};
-    uint8_t row[4] = {0};
+    static const char *const wrong[] = {"", "\n", "x", "11 -1", "11,22", "11 x", "0", "11 0", "11 22 33", "11"};
 
-    assert_int_equal(odi_distance_row_parse("10 21\n", 6, row, 4), 2);
-    assert_int_equal(row[1], 21);
-    assert_int_equal(odi_distance_row_parse("10  300 20 30 40", 16, row, 4), 5);
-    assert_int_equal(row[1], 255);
+    check_distance("11 22\n", 11, 22);
+    check_distance("11  300 ", 11, 255);
     for (size_t i = 0; i < COUNT(wrong); i++)
-        assert_int_equal(odi_distance_row_parse(wrong[i], strlen(wrong[i]), row, 4), -1);
+        check_distance(wrong[i], 10, 20);
 }
 
-static uint64_t parse_memory(const char *text)
+static void check_memory(const char *meminfo, uint64_t want)
 {
-    return odi_node_memory_parse(text, strlen(text));
+    odi_topology *topology = node_with("", meminfo);
+
+    assert_int_equal(topology->nodes[0].memory_bytes, want);
+    odi_topology_free(topology);
 }
 
 TEST(node_memory_is_understood)
 {
-    assert_int_equal(parse_memory("Node 0 MemTotal:       16384 kB\nNode 0 MemFree: 1 kB\n"),
-                     16384 * 1024);
-    assert_int_equal(parse_memory("\nNode 12 MemTotal: 1 kB"), 1024);
-    assert_int_equal(parse_memory("Node 0 MemFree: 1 kB\n"), 0);
-    assert_int_equal(parse_memory("Node 0 MemTotal: 1 MB\n"), 0);
-    assert_int_equal(parse_memory("Node 0 MemTotal: 18446744073709551615 kB\n"), 0);
-    assert_int_equal(parse_memory("MemTotal:"), 0);
-    assert_int_equal(parse_memory(""), 0);
+    check_memory("Node 0 MemTotal:       16384 kB\nNode 0 MemFree: 1 kB\n", 16384 * 1024);
+    check_memory("\nNode 12 MemTotal: 1 kB", 1024);
+    check_memory("Node 0 MemFree: 1 kB\n", 0);
+    check_memory("MemTotal:", 0);
+    check_memory("", 0);
 }
 
-static bool parse_integer(const char *text, int64_t *value, char *problem, size_t capacity)
+/* ---- settings -------------------------------------------------------------------------- */
+
+static bool parse_integer(const char *text, int *value, char *problem, size_t capacity)
 {
-    return odi_setting_integer("OVERDRIVE_WORKERS", text, strlen(text), 1, 1024, value,
-                               problem, capacity);
+    return odi_setting_integer("OVERDRIVE_WORKERS", text, 1, 1024, value, problem, capacity);
 }
 
 TEST(settings_are_whole_numbers_in_range)
 {
-    static const char *const wrong[] = {"", " 4", "4 ", "+4", "0", "1025", "-4", "4.0", "four",
-                                        "0x4", "18446744073709551617", "-", "4\n"};
+    static const char *const wrong[] = {"", " 4", "4 ", "+4", "0", "1025", "-4", "4.0", "four", "- 4",
+                                        "0x4", "18446744073709551617", "-", "4\n", "--4", "-+4"};
     char problem[256], small[10];
-    int64_t value = 0;
+    int value = 0;
 
     assert_true(parse_integer("1", &value, problem, sizeof problem));
     assert_int_equal(value, 1);
@@ -342,9 +346,10 @@ TEST(settings_are_whole_numbers_in_range)
         if (parse_integer(wrong[i], &value, problem, sizeof problem) || value != 77)
             fail_msg("\"%s\" was taken for a number of workers", wrong[i]);
     }
-    assert_true(odi_setting_integer("X", "-9223372036854775807", 20, INT64_MIN, 0, &value,
-                                    NULL, 0));
-    assert_true(value == -INT64_MAX);
+    assert_true(odi_setting_integer("X", "-5", -5, 0, &value, NULL, 0));
+    assert_int_equal(value, -5);
+    assert_false(odi_setting_integer("X", "-", -5, 5, &value, NULL, 0));
+    assert_false(odi_setting_integer("X", "", -5, 5, &value, NULL, 0));
 
     assert_false(parse_integer("many\x1b[2J", &value, problem, sizeof problem));
     assert_string_equal(problem, "OVERDRIVE_WORKERS is \"many?[2J\", but must be a whole "
@@ -360,32 +365,28 @@ TEST(settings_are_one_of_some_words)
     char problem[256], many[4096];
     int choice = -1;
 
-    assert_true(odi_setting_choice("P", "core", 4, words, 3, &choice, problem, sizeof problem));
+    assert_true(odi_setting_choice("P", "core", words, 3, &choice, problem, sizeof problem));
     assert_int_equal(choice, 2);
-    assert_false(odi_setting_choice("P", "cores", 5, words, 3, &choice, problem,
-                                    sizeof problem));
+    assert_false(odi_setting_choice("P", "cores", words, 3, &choice, problem, sizeof problem));
     assert_string_equal(problem, "P is \"cores\", but must be none, node or core");
     assert_int_equal(choice, 2);
     memset(many, 'a', sizeof many);
-    assert_false(odi_setting_choice("P", many, sizeof many, words, 3, &choice, problem,
-                                    sizeof problem));
+    many[sizeof many - 1] = '\0';
+    assert_false(odi_setting_choice("P", many, words, 3, &choice, problem, sizeof problem));
     assert_non_null(strstr(problem, "\"...aaa"));
-    assert_false(odi_setting_choice("P", "", 0, words, 3, &choice, NULL, 0));
+    assert_false(odi_setting_choice("P", "", words, 3, &choice, NULL, 0));
 }
 
-TEST(printing_cuts_between_characters)
+TEST(foreign_text_is_shown_by_its_end)
 {
-    char text[8];
+    char text[9];
 
-    odi_text_print(odi_text_of("ab\tc\x7f", 5), text, sizeof text);
+    odi_setting_show("ab\tc\x7f", text, sizeof text);
     assert_string_equal(text, "ab?c?");
-    odi_text_print(odi_text_of("aaaaaaa\xc3\xa9z", 10), text, 6);
-    assert_string_equal(text, "...z");
-    odi_text_print(odi_text_of("abcdef", 6), text, 3);
-    assert_string_equal(text, "ab");
-    odi_text_print(odi_text_of("abcdef", 6), text, 1);
-    assert_string_equal(text, "");
-    odi_text_print(odi_text_of("abcdef", 6), text, 0);
+    odi_setting_show("12345678", text, sizeof text);
+    assert_string_equal(text, "12345678");
+    odi_setting_show("123456789", text, sizeof text);
+    assert_string_equal(text, "...56789");
 }
 
 TEST_PROGRAM

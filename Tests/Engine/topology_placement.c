@@ -10,12 +10,16 @@ typedef struct scene {
     odi_limits limits;
 } scene;
 
-static scene scene_from(const odi_cpu *cpus, int count, int nodes, const uint8_t *distances,
+static scene scene_from(const od_machine_cpu *cpus, int count, int nodes, const uint8_t *distances,
                         const bool *partial)
 {
+    od_machine_node described[ODI_NODE_LIMIT];
     odi_topology_spec spec = {.cpu_count = count, .cpus = cpus, .node_count = nodes,
-                              .distances = distances, .node_partial = partial, .live = true,
+                              .nodes = described, .distances = distances, .live = true,
                               .cpus_known = true};
+
+    for (int i = 0; i < nodes; i++)
+        described[i] = (od_machine_node){.id = i, .whole = partial == NULL || !partial[i]};
     odi_cpu_mask all;
     scene made = {.topology = odi_topology_build(&spec)};
 
@@ -37,13 +41,13 @@ static scene scene_of(int nodes, int cores, int threads)
     return made;
 }
 
-static odi_plan *plan_for(const scene *scene, int workers, odi_placement policy)
+static odi_plan *plan_for(const scene *scene, int workers, od_placement policy)
 {
     odi_plan *plan = odi_plan_make(scene->topology, &scene->limits, workers, policy);
 
     assert_non_null(plan);
     assert_int_equal(plan->worker_count, workers);
-    assert_int_not_equal(plan->policy, ODI_PLACEMENT_AUTOMATIC);
+    assert_int_not_equal(plan->policy, OD_PLACEMENT_AUTOMATIC);
     assert_non_null(plan->reason);
     return plan;
 }
@@ -72,7 +76,7 @@ static const char *spread(const odi_plan *plan)
 
 static void check_spread(const scene *scene, int workers, const char *want)
 {
-    odi_plan *plan = plan_for(scene, workers, ODI_PLACEMENT_CORE);
+    odi_plan *plan = plan_for(scene, workers, OD_PLACEMENT_CORE);
     const char *got = spread(plan);
     odi_cpu_mask used;
     int own = 0;
@@ -121,10 +125,10 @@ TEST(workers_fill_cores_of_few_nodes_then_threads_then_share)
 
 TEST(uneven_nodes_get_workers_in_proportion)
 {
-    odi_cpu cpus[8] = {{0}};
+    od_machine_cpu cpus[8] = {{0}};
 
     for (int i = 0; i < 8; i++)
-        cpus[i] = (odi_cpu){.id = i, .core = i, .node = i < 6 ? 0 : 2, .l3 = -1};
+        cpus[i] = (od_machine_cpu){.id = i, .core = i, .node = i < 6 ? 0 : 2, .l3 = -1};
     scene scene = scene_from(cpus, 8, 3, NULL, NULL);
 
     check_spread(&scene, 6, "6 0 0");
@@ -139,13 +143,13 @@ TEST(nodes_follow_each_other_by_distance)
     /* 0 is near 2, 2 is near 3, and 1 is far from all. */
     static const uint8_t distances[16] = {10, 40, 12, 30, 40, 10, 40, 40,
                                           12, 40, 10, 12, 30, 40, 12, 10};
-    odi_cpu cpus[4];
+    od_machine_cpu cpus[4];
     static const int want[4] = {0, 2, 3, 1};
 
     for (int i = 0; i < 4; i++)
-        cpus[i] = (odi_cpu){.id = i, .core = i, .node = i, .l3 = -1};
+        cpus[i] = (od_machine_cpu){.id = i, .core = i, .node = i, .l3 = -1};
     scene scene = scene_from(cpus, 4, 4, distances, NULL);
-    odi_plan *plan = plan_for(&scene, 4, ODI_PLACEMENT_NODE);
+    odi_plan *plan = plan_for(&scene, 4, OD_PLACEMENT_NODE);
 
     for (int i = 0; i < 4; i++)
         assert_int_equal(plan->places[i].node, want[i]);
@@ -156,21 +160,22 @@ TEST(nodes_follow_each_other_by_distance)
 TEST(masks_follow_the_policy)
 {
     scene scene = scene_of(2, 2, 2);
-    odi_cpu_mask mask;
+    odi_cpu_mask mask, node;
 
-    odi_plan *plan = plan_for(&scene, 4, ODI_PLACEMENT_NONE);
+    odi_plan *plan = plan_for(&scene, 4, OD_PLACEMENT_NONE);
     assert_false(plan->pins);
     assert_false(odi_plan_mask(plan, 0, &mask));
     assert_int_equal(odi_cpu_mask_count(&mask), 0);
     odi_plan_free(plan);
 
-    plan = plan_for(&scene, 4, ODI_PLACEMENT_NODE);
+    plan = plan_for(&scene, 4, OD_PLACEMENT_NODE);
     assert_true(odi_plan_mask(plan, 3, &mask));
-    assert_true(odi_cpu_mask_equal(&mask, &scene.topology->nodes[1].cpus));
+    odi_topology_node_cpus(scene.topology, 1, &node);
+    assert_true(odi_cpu_mask_equal(&mask, &node));
     assert_int_equal(plan->places[3].cpu, -1);
     odi_plan_free(plan);
 
-    plan = plan_for(&scene, 4, ODI_PLACEMENT_CORE);
+    plan = plan_for(&scene, 4, OD_PLACEMENT_CORE);
     for (int i = 0; i < 4; i++) {
         assert_true(odi_plan_mask(plan, i, &mask));
         assert_int_equal(odi_cpu_mask_count(&mask), 1);
@@ -185,14 +190,14 @@ TEST(masks_follow_the_policy)
     odi_topology_free(scene.topology);
 }
 
-static void check_automatic(const scene *scene, int workers, odi_placement want,
+static void check_automatic(const scene *scene, int workers, od_placement want,
                             const char *because)
 {
-    odi_plan *plan = plan_for(scene, workers, ODI_PLACEMENT_AUTOMATIC);
+    odi_plan *plan = plan_for(scene, workers, OD_PLACEMENT_AUTOMATIC);
 
     assert_int_equal(plan->policy, want);
     assert_non_null(strstr(plan->reason, because));
-    assert_int_equal(plan->pins, want == ODI_PLACEMENT_NODE);
+    assert_int_equal(plan->pins, want == OD_PLACEMENT_NODE);
     odi_plan_free(plan);
 }
 
@@ -201,17 +206,17 @@ TEST(automatic_pins_only_where_it_helps_and_harms_nobody)
     bool partial[2] = {false, true};
 
     scene two = scene_of(2, 4, 2);
-    check_automatic(&two, 16, ODI_PLACEMENT_NODE, "owns whole nodes");
-    check_automatic(&two, 8, ODI_PLACEMENT_NODE, "owns whole nodes");
-    check_automatic(&two, 7, ODI_PLACEMENT_NONE, "fewer workers than cores");
+    check_automatic(&two, 16, OD_PLACEMENT_NODE, "owns whole nodes");
+    check_automatic(&two, 8, OD_PLACEMENT_NODE, "owns whole nodes");
+    check_automatic(&two, 7, OD_PLACEMENT_NONE, "fewer workers than cores");
     two.limits.quota_us = two.limits.period_us = 100000;
-    check_automatic(&two, 8, ODI_PLACEMENT_NONE, "quota");
+    check_automatic(&two, 8, OD_PLACEMENT_NONE, "quota");
 
     scene shared = scene_from(two.topology->cpus, 16, 2, NULL, partial);
-    check_automatic(&shared, 16, ODI_PLACEMENT_NONE, "partly");
+    check_automatic(&shared, 16, OD_PLACEMENT_NONE, "partly");
 
     scene one = scene_of(1, 4, 2);
-    check_automatic(&one, 8, ODI_PLACEMENT_NONE, "one node");
+    check_automatic(&one, 8, OD_PLACEMENT_NONE, "one node");
     odi_topology_free(one.topology);
     odi_topology_free(shared.topology);
     odi_topology_free(two.topology);
@@ -223,14 +228,15 @@ TEST(plans_for_other_machines_pin_nothing)
     odi_limits limits;
     odi_cpu_mask mask;
 
-    limits_of(&other->nodes[0].cpus, &limits);
-    odi_plan *plan = odi_plan_make(other, &limits, 8, ODI_PLACEMENT_NODE);
+    odi_topology_node_cpus(other, 0, &mask);
+    limits_of(&mask, &limits);
+    odi_plan *plan = odi_plan_make(other, &limits, 8, OD_PLACEMENT_NODE);
     assert_non_null(plan);
-    assert_int_equal(plan->policy, ODI_PLACEMENT_NODE);
+    assert_int_equal(plan->policy, OD_PLACEMENT_NODE);
     assert_false(plan->pins);
     assert_false(odi_plan_mask(plan, 0, &mask));
     odi_plan_free(plan);
-    plan = odi_plan_make(other, &limits, -3, ODI_PLACEMENT_NODE);
+    plan = odi_plan_make(other, &limits, -3, OD_PLACEMENT_NODE);
     assert_non_null(plan);
     assert_int_equal(plan->worker_count, 1);
     odi_plan_free(plan);
@@ -240,17 +246,17 @@ TEST(plans_for_other_machines_pin_nothing)
 
 TEST(policies_are_read_by_name)
 {
-    odi_placement policy = ODI_PLACEMENT_CORE;
+    od_placement policy = OD_PLACEMENT_CORE;
     char problem[128];
 
-    for (odi_placement each = ODI_PLACEMENT_NONE; each <= ODI_PLACEMENT_AUTOMATIC; each++) {
+    for (od_placement each = OD_PLACEMENT_NONE; each <= OD_PLACEMENT_AUTOMATIC; each++) {
         assert_true(odi_placement_parse("P", odi_placement_name(each), &policy, NULL, 0));
         assert_int_equal(policy, each);
     }
     assert_false(odi_placement_parse("P", "Node", &policy, problem, sizeof problem));
     assert_string_equal(problem,
                         "P is \"Node\", but must be none, node, core or automatic");
-    assert_string_equal(odi_placement_name((odi_placement)99), "unknown");
+    assert_string_equal(odi_placement_name((od_placement)99), "unknown");
 }
 
 /* Sums and bounds for every number of workers on machines of every small shape. */
@@ -262,7 +268,7 @@ TEST(every_small_machine_is_planned_completely)
                 scene scene = scene_of(nodes, cores, threads);
 
                 for (int workers = 1; workers <= 2 * nodes * cores * threads + 1; workers++) {
-                    odi_plan *plan = plan_for(&scene, workers, ODI_PLACEMENT_CORE);
+                    odi_plan *plan = plan_for(&scene, workers, OD_PLACEMENT_CORE);
 
                     spread(plan);
                     odi_plan_free(plan);

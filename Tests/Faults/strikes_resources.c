@@ -306,7 +306,7 @@ void membarrier_gone(run *it)
  * bound: to a node and to CPUs that do not exist. */
 void two_nodes(run *it)
 {
-    static const odi_cpu cpus[] = {
+    static const od_machine_cpu cpus[] = {
         {.id = 0, .node = 0, .core = 0, .package = 0, .l3 = -1},
         {.id = 1, .node = 0, .core = 1, .package = 0, .l3 = -1},
         {.id = 4000, .node = 1, .core = 2, .package = 1, .l3 = -1},

@@ -1,6 +1,7 @@
 /* strikes_time.c — faults that happen beside the work, again and again: signals, freezes,
  * limits that change, forks. */
 #include "Faults/strikes.h"
+#include "Support/recording.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "topology/recording.h"
 
 enum { MOST_THREADS = 256 };
 
@@ -166,41 +166,20 @@ static const char *const recordings[] = {
 
 enum { RECORDINGS = sizeof recordings / sizeof recordings[0] };
 
-static odi_source recorded[RECORDINGS];
-
-static odi_read_status read_any(const odi_source *source, const char *path, char *buffer,
-                                size_t capacity, size_t *length)
+static FILE *open_any(const odi_source *source, const char *path)
 {
     static atomic_uint reads;
     uint64_t random = odi_rng_seed(atomic_fetch_add(&reads, 1));
-    const odi_source *one = &recorded[odi_rng_below(&random, RECORDINGS)];
+    odi_source one = source_of(recordings[odi_rng_below(&random, RECORDINGS)]);
 
     (void)source;
-    return one->read(one, path, buffer, capacity, length);
-}
-
-static odi_read_status list_any(const odi_source *source, const char *path,
-                                odi_source_visit visit, void *context)
-{
-    (void)source;
-    return recorded[0].list(&recorded[0], path, visit, context);
+    return one.open(&one, path);
 }
 
 void hostile_machine(run *it)
 {
-    static odi_source source;
+    static const odi_source source = {.open = open_any, .root = ""};
 
-    for (int i = 0; i < RECORDINGS; i++) {
-        char problem[128];
-        odi_recording *recording =
-            odi_recording_parse(recordings[i], strlen(recordings[i]), problem, sizeof problem);
-
-        run_expects(recording != NULL, "recording %d: %s", i, problem);
-        recorded[i] = odi_recording_source(recording);
-    }
-    source = recorded[0];
-    source.read = read_any;
-    source.list = list_any;
     it->world.source = &source;
     it->options.workers = 0;
 }

@@ -30,6 +30,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         if (chosen->name == NULL)
             abort();
     }
-    chosen->run((const char *)bytes, length);
+    char *text = malloc(length + 1);
+    if (text == NULL)
+        abort();
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    chosen->run(text);
+    free(text);
     return 0;
 }

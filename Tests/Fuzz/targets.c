@@ -1,15 +1,10 @@
 #include "Fuzz/targets.h"
 #include "Support/machines.h"
+#include "Support/recording.h"
 
-#include "topology/cgroup_files.h"
-#include "topology/cpu_list.h"
 #include "topology/limits.h"
-#include "topology/mounts.h"
-#include "topology/node_files.h"
 #include "topology/placement.h"
-#include "topology/recording.h"
 #include "topology/setting.h"
-#include "topology/text.h"
 #include "topology/topology.h"
 
 #include <stdio.h>
@@ -25,20 +20,15 @@ static void broken(const char *condition, const char *file, int line)
     abort();
 }
 
-static bool is_inside(odi_text part, const char *text, size_t length)
-{
-    return part.at >= text && part.at <= part.end && part.end <= text + length;
-}
-
 /* Writes the set as a list again and reads that back. */
-static void cpu_list(const char *text, size_t length)
+static void cpu_list(const char *text)
 {
     static char written[64 * 1024];
     odi_cpu_mask mask, again;
     size_t used = 0;
-    odi_list_status status = odi_cpu_list_parse(text, length, &mask);
 
-    PROMISE(status != ODI_LIST_MALFORMED || odi_cpu_mask_count(&mask) == 0);
+    PROMISE(odi_cpu_mask_parse(text, &mask) || odi_cpu_mask_count(&mask) == 0);
+    written[0] = '\0';
     for (int first = odi_cpu_mask_next(&mask, 0); first >= 0;) {
         int last = first;
 
@@ -48,148 +38,128 @@ static void cpu_list(const char *text, size_t length)
                                  used > 0 ? "," : "", first, last);
         first = odi_cpu_mask_next(&mask, last + 1);
     }
-    PROMISE(odi_cpu_list_parse(written, used, &again) == ODI_LIST_OK);
+    PROMISE(odi_cpu_mask_parse(written, &again));
     PROMISE(odi_cpu_mask_equal(&mask, &again));
 }
 
-static void quota(const char *text, size_t length)
-{
-    odi_quota read = {7, 7}, other = {3, 2};
-
-    if (odi_quota_parse_max(text, length, &read) == ODI_QUOTA_SET) {
-        PROMISE(read.quota_us > 0 && read.period_us > 0);
-        PROMISE(!(odi_quota_is_tighter(read, other) && odi_quota_is_tighter(other, read)));
-        PROMISE(!odi_quota_is_tighter(read, read));
-    } else {
-        PROMISE(read.quota_us == 7 && read.period_us == 7);
-    }
-    read = other;
-    if (odi_quota_parse_cfs(text, length, &read) == ODI_QUOTA_SET)
-        PROMISE(read.quota_us > 0);
-    PROMISE(read.period_us == 2);
-    read = other;
-    odi_quota_status status = odi_quota_parse_period(text, length, &read);
-    PROMISE(status != ODI_QUOTA_NONE && read.period_us > 0 && read.quota_us == 3);
-}
-
-static void group(const char *text, size_t length)
-{
-    static const char *const controllers[] = {NULL, "cpu", "cpuset", "name=systemd", ""};
-
-    for (size_t i = 0; i < sizeof controllers / sizeof controllers[0]; i++) {
-        odi_text path, rest;
-
-        if (!odi_cgroup_find(text, length, controllers[i], &path))
-            continue;
-        PROMISE(is_inside(path, text, length));
-        PROMISE(memchr(path.at, '\n', odi_text_length(path)) == NULL);
-        if (odi_cgroup_below(path, "", &rest))
-            PROMISE(is_inside(rest, text, length));
-    }
-}
-
-/* The first line is our group, the rest is mountinfo. */
-static void mounts(const char *text, size_t length)
-{
-    static odi_cgroup_mount mount;
-    odi_text rest = odi_text_of(text, length);
-    odi_text own = rest, below;
-
-    if (!odi_text_cut(&rest, '\n', &own))
-        return;
-    for (int which = 0; which < 2; which++) {
-        if (!odi_cgroup_mount_find(rest.at, odi_text_length(rest), which ? "cpu" : NULL,
-                                   own, &mount))
-            continue;
-        PROMISE(strlen(mount.point) < ODI_PATH_LIMIT);
-        PROMISE(strlen(mount.root) < ODI_PATH_LIMIT);
-        PROMISE(mount.point[0] == '\0' || mount.point[0] == '/');
-        PROMISE(mount.above == odi_cgroup_below(own, mount.root, &below));
-    }
-}
-
-static void distances(const char *text, size_t length)
-{
-    uint8_t row[8];
-    int count = odi_distance_row_parse(text, length, row, 8);
-
-    PROMISE(count == -1 || count > 0);
-    for (int i = 0; i < count && i < 8; i++)
-        PROMISE(row[i] > 0);
-    odi_node_memory_parse(text, length);
-}
-
-static void setting(const char *text, size_t length)
+static void setting(const char *text)
 {
     static const char *const words[] = {"none", "node", "core", "automatic"};
     char problem[128];
-    int64_t value = 7;
-    int choice = -1;
+    int value = 7, choice = -1;
 
-    if (odi_setting_integer("S", text, length, -5, 1024, &value, problem, sizeof problem))
+    if (odi_setting_integer("S", text, -5, 1024, &value, problem, sizeof problem))
         PROMISE(value >= -5 && value <= 1024);
     else
         PROMISE(value == 7 && strlen(problem) < sizeof problem);
-    if (odi_setting_choice("S", text, length, words, 4, &choice, problem, sizeof problem))
+    if (odi_setting_choice("S", text, words, 4, &choice, problem, sizeof problem))
         PROMISE(choice >= 0 && choice < 4);
 
-    for (size_t capacity = 1; capacity <= sizeof problem; capacity *= 2) {
-        odi_text_print(odi_text_of(text, length), problem, capacity);
+    for (size_t capacity = 8; capacity <= sizeof problem; capacity *= 2) {
+        odi_setting_show(text, problem, capacity);
         PROMISE(strlen(problem) < capacity);
         for (const char *c = problem; *c != '\0'; c++)
             PROMISE((unsigned char)*c >= 0x20 && *c != 0x7f);
     }
 }
 
-/* A whole machine: recorded files, limits, discovery, plans. */
-static void machine(const char *text, size_t length)
+static void check_limits(const odi_source *source, odi_limits *limits)
 {
-    char because[256] = "";
-    odi_recording *recording = odi_recording_parse(text, length, because, sizeof because);
-    odi_limits limits, again;
+    char because[256];
+    odi_limits again;
 
-    PROMISE((recording == NULL) == (because[0] != '\0'));
-    if (recording == NULL)
-        return;
-
-    odi_source source = odi_recording_source(recording);
-    odi_limits_read(&source, &limits);
-    odi_limits_read(&source, &again);
-    PROMISE(odi_limits_equal(&limits, &again));
-    PROMISE(limits.cpu_count >= 1 && limits.cpu_count <= ODI_CPU_LIMIT);
-    PROMISE((limits.quota_us > 0) == (limits.period_us > 0));
+    odi_limits_read(source, NULL, limits);
+    odi_limits_read(source, NULL, &again);
+    PROMISE(odi_limits_equal(limits, &again));
+    PROMISE(limits->cpu_count >= 1 && limits->cpu_count <= ODI_CPU_LIMIT);
+    PROMISE(limits->quota_us >= 0 && (limits->quota_us > 0) == (limits->period_us > 0));
+    for (const char *c = limits->note; *c != '\0'; c++)
+        PROMISE((unsigned char)*c >= 0x20 && *c != 0x7f);
     for (odi_rounding way = ODI_ROUND_UP; way <= ODI_ROUND_DOWN; way++) {
-        odi_worker_advice advice = odi_limits_workers(&limits, way, 0);
+        odi_worker_advice advice = odi_limits_workers(limits, way, 0);
 
-        PROMISE(advice.workers >= 1 && advice.workers <= limits.cpu_count);
-        PROMISE(odi_limits_workers(&limits, way, 7).workers == 7);
+        PROMISE(advice.workers >= 1 && advice.workers <= limits->cpu_count);
+        PROMISE(odi_limits_workers(limits, way, 7).workers == 7);
         for (int requested = 0; requested <= 7; requested += 7) {
-            PROMISE(odi_limits_describe(&limits, way, requested, because, sizeof because) ==
+            PROMISE(odi_limits_describe(limits, way, requested, because, sizeof because) ==
                     strlen(because));
-            PROMISE(odi_limits_describe(&limits, way, requested, because, 8) == strlen(because));
-            PROMISE(odi_limits_describe(&limits, way, requested, because, 0) == 0);
+            PROMISE(odi_limits_describe(limits, way, requested, because, 8) == strlen(because));
+            PROMISE(odi_limits_describe(limits, way, requested, because, 0) == 0);
         }
     }
-    limits_of(&limits.cpus, &again);
-    PROMISE(again.quota_us == 0 && odi_cpu_mask_equal(&again.cpus, &limits.cpus));
+    limits_of(&limits->cpus, &again);
+    PROMISE(again.quota_us == 0 && odi_cpu_mask_equal(&again.cpus, &limits->cpus));
+}
 
+/* A whole machine: recorded files, limits, discovery, plans. */
+static void machine(const char *text)
+{
+    odi_source source = source_of(text);
+    odi_limits limits;
+
+    check_limits(&source, &limits);
     /* Thousands of CPUs only make the fuzzer slow: a unit test has the largest machine. */
-    if (limits.cpu_count > 512) {
-        odi_recording_free(recording);
+    if (limits.cpu_count > 512)
         return;
-    }
 
-    odi_topology *topology = odi_topology_discover(&source, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, true);
     PROMISE(topology != NULL);
     PROMISE(topology->cpu_count == limits.cpu_count);
     int workers = topology->cpu_count < 64 ? 2 * topology->cpu_count : 64;
-    odi_plan *plan = odi_plan_make(topology, &limits, workers, ODI_PLACEMENT_CORE);
+    odi_plan *plan = odi_plan_make(topology, &limits, workers, OD_PLACEMENT_CORE);
     PROMISE(plan != NULL && !plan->pins);
     for (int i = 0; i < workers; i++)
         PROMISE(plan->places[i].node >= 0 && plan->places[i].node < topology->node_count);
     odi_plan_free(plan);
     odi_topology_free(topology);
-    odi_recording_free(recording);
+}
+
+/* A machine where the text stands for some of its files. */
+static void machine_with(const char *files, const char *text)
+{
+    size_t holes = 0, length = strlen(text);
+
+    for (const char *at = files; (at = strchr(at, '%')) != NULL; at++)
+        holes++;
+    char *whole = malloc(strlen(files) + holes * length + 1), *to = whole;
+    PROMISE(whole != NULL);
+    for (; *files != '\0'; files++)
+        to = *files == '%' ? stpcpy(to, text) : (*to = *files, to + 1);
+    *to = '\0';
+    machine(whole);
+    free(whole);
+}
+
+#define MOUNTS "\n== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup2 c rw\n" \
+               "2 1 0:1 / /c rw - cgroup c rw,cpu\n3 1 0:1 / /s rw - cgroup c rw,cpuset\n"
+#define CPUS "== /proc/self/status\nCpus_allowed_list: 0-7\n"
+
+static void quota(const char *text)
+{
+    machine_with("== /proc/self/cgroup\n0::/a\n1:cpu:/a\n" MOUNTS CPUS "== /g/a/cpu.max\n%\n"
+                 "== /c/a/cpu.cfs_quota_us\n50000\n== /c/a/cpu.cfs_period_us\n%\n"
+                 "== /c/cpu.cfs_quota_us\n%\n== /c/cpu.cfs_period_us\n100000\n", text);
+}
+
+static void group(const char *text)
+{
+    machine_with("== /proc/self/cgroup\n%" MOUNTS CPUS, text);
+}
+
+/* The first line is our group, the rest is mountinfo. */
+static void mounts(const char *text)
+{
+    machine_with("== /proc/self/cgroup\n1:cpu,cpuset:%\n" CPUS "== /proc/self/mountinfo\n%\n", text);
+    machine_with("== /proc/self/cgroup\n0::%\n" CPUS "== /proc/self/mountinfo\n%\n", text);
+}
+
+static void distances(const char *text)
+{
+    machine_with(CPUS "== /sys/devices/system/node/online\n0-1\n"
+                 "== /sys/devices/system/node/node0/distance\n%\n"
+                 "== /sys/devices/system/node/node1/distance\n10 20\n"
+                 "== /sys/devices/system/node/node1/cpulist\n%\n"
+                 "== /sys/devices/system/node/node0/meminfo\n%\n", text);
 }
 
 const fuzz_entry fuzz_targets[] = {

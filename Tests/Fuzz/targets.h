@@ -7,9 +7,7 @@
 #ifndef FUZZ_TARGETS_H
 #define FUZZ_TARGETS_H
 
-#include <stddef.h>
-
-typedef void (*fuzz_target)(const char *text, size_t length);
+typedef void (*fuzz_target)(const char *text);
 
 typedef struct fuzz_entry {
     const char *name; /* also of the folder in Tests/Fuzz/corpus */

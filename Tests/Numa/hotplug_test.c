@@ -164,11 +164,11 @@ static bool all_are_in_place(od_pool *pool, const odi_cpu_mask *online)
         working++;
         in_place &= mask_of(worker, &mask);
         home = *online;
-        if (policy != ODI_PLACEMENT_NONE) {
+        if (policy != OD_PLACEMENT_NONE) {
             cpus_of_node(home_of(worker), &home);
             odi_cpu_mask_intersect(&home, online);
         }
-        if (policy == ODI_PLACEMENT_CORE) {
+        if (policy == OD_PLACEMENT_CORE) {
             int cpu = odi_cpu_mask_next(&mask, 0);
 
             in_place &= odi_cpu_mask_count(&mask) == 1 && odi_cpu_mask_has(&home, cpu) &&

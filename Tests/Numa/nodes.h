@@ -41,12 +41,11 @@ static inline void ask_the_kernel(void)
 {
     odi_cpu_mask cpus;
 
-    built.nodes = odi_numa_highest_node() + 1;
+    built.nodes = odi_numa_available() ? numa_max_node() + 1 : 1;
     for (int node = 0; node < built.nodes; node++) {
-        built.cpus_of[node] = odi_numa_node_cpus(node, &cpus) == 0 ? odi_cpu_mask_count(&cpus)
-                                                                   : 0;
+        built.cpus_of[node] = cpus_on_node(node, &cpus) ? odi_cpu_mask_count(&cpus) : 0;
         for (int to = 0; to < built.nodes; to++)
-            built.distance[node][to] = odi_numa_distance(node, to);
+            built.distance[node][to] = numa_distance(node, to);
     }
 }
 
@@ -80,7 +79,7 @@ static inline bool stay_on(int node)
 {
     odi_cpu_mask cpus;
 
-    return odi_numa_node_cpus(node, &cpus) == 0 && odi_affinity_set(&cpus) == 0;
+    return cpus_on_node(node, &cpus) && odi_affinity_set(&cpus) == 0;
 }
 
 typedef struct {

@@ -24,13 +24,16 @@ TEST(the_machine_is_seen_as_it_was_built)
     assert_int_equal(seen->compute_nodes, built.compute_nodes);
     for (int node = 0; node < built.nodes; node++) {
         assert_int_equal(seen->nodes[node].cpu_count, built.cpus_of[node]);
-        assert_true(seen->nodes[node].bytes > 0);
+        assert_true(seen->nodes[node].memory_bytes > 0 || built.nodes == 1);
         for (int to = 0; to < built.nodes; to++)
             assert_int_equal(odi_topology_distance(seen, node, to), built.distance[node][to]);
-        for (int rank = 1; rank < built.nodes - 1; rank++)
-            assert_true(
-                built.distance[node][odi_topology_neighbour(seen, node, rank - 1)] <=
-                built.distance[node][odi_topology_neighbour(seen, node, rank)]);
+        bool taken[MOST_NODES] = {false};
+        for (int near = node, before = 0; near >= 0;
+             near = odi_topology_nearest(seen, node, taken)) {
+            taken[near] = true;
+            assert_true(built.distance[node][near] >= before);
+            before = built.distance[node][near];
+        }
     }
     od_pool_free(pool);
 }
@@ -47,8 +50,9 @@ static void note_whereabouts(hold *it, odi_worker *worker)
     whereabouts *notes = it->argument;
     int slot = worker->slot;
 
-    (void)odi_affinity_get(ODI_AFFINITY_CALLER, &notes->masks[slot]);
-    (void)odi_affinity_here(&notes->cpus[slot], &notes->nodes[slot]);
+    (void)odi_affinity_get(0, &notes->masks[slot]);
+    notes->cpus[slot] = odi_thread_cpu();
+    notes->nodes[slot] = odi_affinity_node();
 }
 
 static void check_whereabouts(od_pool *pool, bool by_core)
@@ -65,7 +69,7 @@ static void check_whereabouts(od_pool *pool, bool by_core)
 
         assert_non_null(worker);
         assert_int_equal(notes.nodes[slot], home_of(worker));
-        assert_int_equal(odi_numa_node_cpus(home_of(worker), &expected), 0);
+        assert_true(cpus_on_node(home_of(worker), &expected));
         assert_true(odi_cpu_mask_has(&expected, notes.cpus[slot]));
         if (by_core) {
             odi_cpu_mask_clear(&expected);
@@ -98,12 +102,12 @@ TEST(automatic_means_node_where_the_nodes_are_ours)
     od_pool *pool = pool_placed(OD_PLACEMENT_AUTOMATIC, 0);
 
     if (built.compute_nodes < 2) {
-        assert_int_equal(pool->team.plan->policy, ODI_PLACEMENT_NONE);
+        assert_int_equal(pool->team.plan->policy, OD_PLACEMENT_NONE);
         assert_false(pool->team.plan->pins);
         od_pool_free(pool);
         return;
     }
-    assert_int_equal(pool->team.plan->policy, ODI_PLACEMENT_NODE);
+    assert_int_equal(pool->team.plan->policy, OD_PLACEMENT_NODE);
     check_whereabouts(pool, false);
 }
 
@@ -115,10 +119,10 @@ TEST(only_what_the_affinity_mask_leaves_is_used)
     odi_cpu_mask before, part, node;
 
     NEEDS_NODES(2);
-    assert_int_equal(odi_affinity_get(ODI_AFFINITY_CALLER, &before), 0);
+    assert_int_equal(odi_affinity_get(0, &before), 0);
     odi_cpu_mask_clear(&part);
     for (int i = 0; i < built.compute_nodes; i++) {
-        assert_int_equal(odi_numa_node_cpus(built.home_nodes[i], &node), 0);
+        assert_true(cpus_on_node(built.home_nodes[i], &node));
         odi_cpu_mask_add(&part, odi_cpu_mask_next(&node, 0));
     }
     assert_int_equal(odi_affinity_set(&part), 0);
@@ -684,12 +688,12 @@ TEST(a_submitter_that_moves_between_nodes_keeps_its_order)
  * submitter is on one of them. */
 TEST(nodes_that_do_not_exist_do_no_harm)
 {
-    static const int ids[] = {40, 41, 42};
-    static const odi_cpu cpus[] = {
+    static const od_machine_node nodes[] = {{.id = 40}, {.id = 41}, {.id = 42}};
+    static const od_machine_cpu cpus[] = {
         {.id = 0, .node = 0, .core = 0, .l3 = -1},
         {.id = 1, .node = 2, .core = 1, .l3 = -1},
     };
-    odi_topology_spec spec = {.cpu_count = 2, .cpus = cpus, .node_count = 3, .node_ids = ids,
+    odi_topology_spec spec = {.cpu_count = 2, .cpus = cpus, .node_count = 3, .nodes = nodes,
                               .live = true, .cpus_known = true};
     od_pool_options options = options_for(4);
     atomic_ullong ran = 0;

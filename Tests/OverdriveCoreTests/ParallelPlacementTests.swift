@@ -1,14 +1,19 @@
 import OverdriveCore
+import TestSupport
 import Testing
 
 @Suite("Parallel loops on several nodes", .timeLimit(.minutes(10)))
 struct ParallelPlacementTests {
-    private static func machine(_ name: String) throws -> Machine {
-        let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
-        return try Machine(root: "\(tests)/Fixtures/machines/\(name).machine")
+    private static let names = ["two-nodes-half", "uneven-nodes", "four-nodes-ring", "memory-only-node"]
+    private static let machines = names.map { name in
+        try? RecordedMachine.unpacked(name) { try Machine(root: $0) }
     }
 
-    @Test("each node gets a part as long as its share of the CPUs", arguments: ["two-nodes-half", "uneven-nodes", "four-nodes-ring", "memory-only-node"], lengths)
+    private static func machine(_ name: String) throws -> Machine {
+        try #require(zip(names, machines).first { $0.0 == name }?.1)
+    }
+
+    @Test("each node gets a part as long as its share of the CPUs", arguments: names, lengths)
     func parts(name: String, count: Int) throws {
         let machine = try Self.machine(name)
         let parts = NodeParts(10..<10 + count, machine).parts
@@ -24,7 +29,7 @@ struct ParallelPlacementTests {
         #expect(next == 10 + count)
     }
 
-    @Test("all parts are done, once, whichever node the workers are on", arguments: ["two-nodes-half", "uneven-nodes", "four-nodes-ring", "memory-only-node"])
+    @Test("all parts are done, once, whichever node the workers are on", arguments: names)
     func once(name: String) throws {
         let machine = try Self.machine(name)
         for count in [0, 1, 2, 1_000, 100_000] {

@@ -14,14 +14,14 @@
 static inline odi_topology *machine_of(int nodes, int cores, int threads)
 {
     int count = nodes * cores * threads;
-    odi_cpu *cpus = malloc((size_t)count * sizeof *cpus);
+    od_machine_cpu *cpus = malloc((size_t)count * sizeof *cpus);
     if (cpus == NULL)
         return NULL;
 
     for (int id = 0; id < count; id++) {
         int core = id % (nodes * cores), node = core / cores;
 
-        cpus[id] = (odi_cpu){.id = id, .core = core, .node = node, .package = node, .l3 = node};
+        cpus[id] = (od_machine_cpu){.id = id, .core = core, .node = node, .package = node, .l3 = node};
     }
 
     odi_topology_spec spec = {
@@ -39,6 +39,5 @@ static inline void limits_of(const odi_cpu_mask *cpus, odi_limits *limits)
     limits->online_count = limits->affinity_count = odi_cpu_mask_count(cpus);
     limits->cpu_count = limits->affinity_count > 0 ? limits->affinity_count : 1;
 }
-
 
 #endif

@@ -46,12 +46,12 @@ public struct Machine: Sendable {
         (try? Machine(root: nil)) ?? Machine(MachineSnapshot.smallest)
     }
 
-    /// Takes a snapshot of the machine whose `/proc` and `/sys` are recorded at `root`.
+    /// Takes a snapshot of the machine whose `/proc` and `/sys` are copied to `root`.
     ///
-    ///     let recorded = try Machine(root: "Tests/Fixtures/machines/two-nodes.machine")
+    ///     let other = try Machine(root: "machines/two-nodes")
     ///
-    /// - Parameter root: A directory that holds a `proc` and a `sys`, or a file with such a tree
-    ///   recorded in it; nil for the machine that this process runs on.
+    /// - Parameter root: A directory that holds a `proc` and a `sys`; nil for the machine that this
+    ///   process runs on.
     /// - Throws: ``Failure`` when there is nothing to read at `root`. What a readable root does not tell
     ///   is assumed to be plain, whatever nonsense it holds.
     /// - Ordering: A snapshot: what changes later is not in it.
@@ -72,7 +72,7 @@ public struct Machine: Sendable {
         explanation = snapshot.explanation(requested: 0, roundingDown: false)
     }
 
-    /// Whether this is a snapshot of the machine that this process runs on, not of a recorded one.
+    /// Whether this is a snapshot of the machine that this process runs on, not of a copied one.
     public var isLive: Bool { snapshot.isLive }
 
     /// How many workers suit the limits when a quota of 2.5 CPUs is to give 2 workers, not 3; at least 1.

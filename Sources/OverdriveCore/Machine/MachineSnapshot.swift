@@ -6,7 +6,7 @@ internal import CScheduler
 /// say that it is `Sendable`; it is freed with the last machine that holds it.
 @safe final class MachineSnapshot: @unchecked Sendable {
     /// nil: the engine had no memory for a snapshot.
-    private let machine: OpaquePointer?
+    private let machine: UnsafePointer<od_machine>?
 
     private static let sentenceCapacity = 512
 
@@ -29,20 +29,18 @@ internal import CScheduler
         unsafe od_machine_free(machine)
     }
 
-    var isLive: Bool { unsafe machine.map { unsafe od_machine_is_live($0) } ?? true }
+    var isLive: Bool { unsafe machine?.pointee.live ?? true }
 
-    var coreCount: Int { unsafe machine.map { unsafe Int(od_machine_core_count($0)) } ?? 1 }
+    var coreCount: Int { unsafe machine.map { unsafe Int($0.pointee.core_count) } ?? 1 }
 
-    var maySpin: Bool { unsafe machine.map { unsafe od_machine_may_spin($0) } ?? false }
+    var maySpin: Bool { unsafe machine?.pointee.may_spin ?? false }
 
     var cpus: [Machine.CPU] {
-        guard let machine = unsafe machine else {
+        guard let machine = unsafe machine?.pointee else {
             return [Machine.CPU(id: 0, node: 0, core: 0, thread: 0, package: nil, cacheGroup: nil)]
         }
-        return unsafe (0..<od_machine_cpu_count(machine)).compactMap { index in
-            var cpu = od_machine_cpu()
-            guard unsafe od_machine_get_cpu(machine, index, &cpu) else { return nil }
-            return Machine.CPU(
+        return unsafe UnsafeBufferPointer(start: machine.cpus, count: Int(machine.cpu_count)).map { cpu in
+            Machine.CPU(
                 id: Int(cpu.id), node: Int(cpu.node), core: Int(cpu.core), thread: Int(cpu.thread),
                 package: cpu.package < 0 ? nil : Int(cpu.package),
                 cacheGroup: cpu.l3 < 0 ? nil : Int(cpu.l3)
@@ -51,33 +49,31 @@ internal import CScheduler
     }
 
     var nodes: [Machine.Node] {
-        guard let machine = unsafe machine else {
+        guard let machine = unsafe machine?.pointee else {
             return [
                 Machine.Node(
                     id: 0, cpuCount: 1, coreCount: 1, isWhole: false, memoryBytes: nil, distances: [10]
                 )
             ]
         }
-        let count = unsafe od_machine_node_count(machine)
-        return (0..<count).compactMap { index in
-            var node = od_machine_node()
-            guard unsafe od_machine_get_node(machine, index, &node) else { return nil }
+        let count = unsafe Int(machine.node_count)
+        return (0..<count).map { index in
+            let node = unsafe machine.nodes[index]
             return Machine.Node(
                 id: Int(node.id), cpuCount: Int(node.cpu_count), coreCount: Int(node.core_count),
                 isWhole: node.whole, memoryBytes: node.memory_bytes == 0 ? nil : node.memory_bytes,
-                distances: (0..<count).map { unsafe Int(od_machine_distance(machine, index, $0)) }
+                distances: (0..<count).map { unsafe Int(machine.distances[index * count + $0]) }
             )
         }
     }
 
     var limits: Machine.Limits {
-        guard let machine = unsafe machine else {
+        guard let limits = unsafe machine?.pointee.limits else {
             return Machine.Limits(
                 onlineCount: nil, affinityCount: nil, cpusetCount: nil, cpuCount: 1, quota: nil,
                 quotaGroup: nil, cpusetGroup: nil, note: "no memory to look at the machine"
             )
         }
-        let limits = unsafe od_machine_get_limits(machine)
         return unsafe Machine.Limits(
             onlineCount: Self.known(limits.online_count),
             affinityCount: Self.known(limits.affinity_count),

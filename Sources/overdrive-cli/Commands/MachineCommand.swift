@@ -10,7 +10,7 @@ struct MachineCommand: ParsableCommand {
         discussion: """
             The number of workers is that of the usable CPUs (affinity mask and cpuset), or the tightest \
             cgroup quota rounded up where that is less. OVERDRIVE_WORKERS and OVERDRIVE_PLACEMENT take part, \
-            except for a recorded machine.
+            except for the copy of another machine.
 
             \(ExitStatus.help)
             """
@@ -21,7 +21,7 @@ struct MachineCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Reads a recorded machine: a directory with a proc and a sys, or one file.", valueName: "path"))
+            "Reads another machine's copy: a directory with a proc and a sys.", valueName: "path"))
     var root: String?
 
     func validate() throws {

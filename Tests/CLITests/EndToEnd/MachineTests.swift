@@ -1,15 +1,13 @@
 #if CLI
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @testable import overdrive_cli
 
 @Suite("overdrive machine")
 struct MachineTests {
-    private static let fixtures =
-        "\(#filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/"))/Fixtures/machines"
-
     private struct Document: Decodable {
         struct Node: Decodable { var id, cpuCount: Int, distances: [Int] }
         struct Limits: Decodable {
@@ -55,10 +53,11 @@ struct MachineTests {
         #expect(document.explanation.contains("requested 7"))
     }
 
-    @Test("reads a recorded machine, whatever the environment says")
-    func recorded() throws {
-        let document = try json(
-            ["--root", "\(Self.fixtures)/two-nodes-half.machine"], environment: ["OVERDRIVE_WORKERS=7"])
+    @Test("reads the copy of another machine, whatever the environment says")
+    func copied() throws {
+        let document = try RecordedMachine.unpacked("two-nodes-half") {
+            try json(["--root", $0], environment: ["OVERDRIVE_WORKERS=7"])
+        }
         #expect(document.workers == 12)
         #expect(document.nodes.map(\.cpuCount) == [4, 8])
         #expect(document.nodes.map(\.distances) == [[10, 21], [21, 10]])
@@ -66,17 +65,19 @@ struct MachineTests {
 
     @Test("reads every recorded machine without a trap, and says why")
     func all() throws {
-        let listing = try Command("ls", [Self.fixtures]).run().lines.filter { $0.hasSuffix(".machine") }
-        #expect(listing.count >= 30)
-        for name in listing {
-            let outcome = try Command.overdrive(["machine", "--root", "\(Self.fixtures)/\(name)"]).run()
-            #expect(outcome.status == 0, "\(name): \(outcome.errors)")
-            #expect(outcome.lines.contains { $0.hasPrefix("why ") && $0.contains("->") }, "\(name)")
-            #expect(try json(["--root", "\(Self.fixtures)/\(name)"]).workers >= 1)
+        let names = try Command("ls", [RecordedMachine.fixtures]).run().lines.filter { $0.hasSuffix(".machine") }
+        #expect(names.count >= 30)
+        for name in names.map({ String($0.dropLast(8)) }) {
+            try RecordedMachine.unpacked(name) { root in
+                let outcome = try Command.overdrive(["machine", "--root", root]).run()
+                #expect(outcome.status == 0, "\(name): \(outcome.errors)")
+                #expect(outcome.lines.contains { $0.hasPrefix("why ") && $0.contains("->") }, "\(name)")
+                #expect(try json(["--root", root]).workers >= 1)
+            }
         }
     }
 
-    @Test("says that there is no such recording")
+    @Test("says that there is no such directory")
     func missing() throws {
         let outcome = try Command.overdrive(["machine", "--root", "/nonexistent"]).run()
         #expect(outcome.output == [])

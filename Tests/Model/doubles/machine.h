@@ -18,7 +18,7 @@ odi_place odi_plan_place(const odi_plan *plan, int worker)
     return (odi_place){0};
 }
 
-int odi_affinity_here(int *cpu, int *node)
+int odi_affinity_node(void)
 {
     return -1;
 }
