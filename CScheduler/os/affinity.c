@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static bool take_number(const char **text, unsigned long *number)
 {
@@ -57,13 +59,13 @@ bool odi_cpu_mask_parse(const char *text, odi_cpu_mask *mask)
 int odi_affinity_get(int thread, odi_cpu_mask *mask)
 {
     odi_cpu_mask_clear(mask);
-    return sched_getaffinity(thread, sizeof *mask, (cpu_set_t *)mask) != 0 ? errno : 0;
+    return syscall(SYS_sched_getaffinity, thread, sizeof mask->words, mask->words) < 0 ? errno : 0;
 }
 
 int odi_affinity_set(const odi_cpu_mask *mask)
 {
     /* A kernel with a narrower mask ignores the rest, one with a wider mask fills up. */
-    return sched_setaffinity(0, sizeof *mask, (const cpu_set_t *)mask) != 0 ? errno : 0;
+    return syscall(SYS_sched_setaffinity, 0, sizeof mask->words, mask->words) < 0 ? errno : 0;
 }
 
 int odi_affinity_node(void)

@@ -155,7 +155,7 @@ static bool all_are_in_place(od_pool *pool, const odi_cpu_mask *online)
 
     odi_cpu_mask_clear(&taken);
     odi_lock_acquire(&team->lock);
-    odi_placement policy = team->plan->policy;
+    od_placement policy = team->plan->policy;
     for (int slot = 0; slot < team->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
 

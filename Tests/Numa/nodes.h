@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "Support/node_of.h"
 #include "Support/pools.h"
 #include "Support/watchdog.h"
 #include "os/affinity.h"

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 
 #include "Numa/nodes.h"
-#include "Support/node_of.h"
 
 #define NEEDS_NODES(n)                                                                    \
     do {                                                                                  \
