@@ -193,97 +193,141 @@ static bool is_full(const od_queue *queue)
            !odi_limit_is_awaited(queue) && queue->raised == 0 && queue->drainers_waiting == 0;
 }
 
-/* A drainer: it holds a place of the line from odi_queue_settle until take says otherwise. The band
+/* A drainer at work: it holds a place of the line from odi_queue_settle until take says otherwise. The band
  * is the one that its pass lay in. */
+typedef struct {
+    od_queue *queue, *target; /* whose place is held around this */
+    odi_pass pass;
+    od_scope scope;
+    step next;
+    size_t done, most;         /* jobs of its slice */
+    uint64_t ticks;            /* what the last take of a wide line took; UINT64_MAX: unknown */
+    bool free_worker, up;      /* its pass has found that it is waited for */
+    bool follow;               /* others may wait for the next pass */
+    bool wide, seems_empty, none_left, held_up, waits_for_before, over;
+} drainer;
+
+static bool has_job(const drainer *it)
+{
+    return it->next.taken.first.code != 0;
+}
+
+/* The lock is held; for the targets' locks see odi_target_lock. */
+static void take_under_targets(drainer *it, bool begins)
+{
+    od_queue *queue = it->queue;
+
+    it->held_up = (ODI_UNLIKELY(it->target != NULL) && !odi_target_lock(queue)) || odi_wait_is_over(queue);
+    if (ODI_LIKELY(!it->held_up))
+        it->next = take(queue, it->most > 1 && it->target == NULL ? &it->scope : NULL);
+    else
+        it->next = (step){0};
+    if (ODI_UNLIKELY(it->target != NULL))
+        odi_target_unlock(queue);
+    if ((begins || (ODI_UNLIKELY(it->follow) && queue->drainers_waiting > 0)) && !is_full(queue) &&
+        (it->held_up || has_job(it) || it->next.granted.code != 0))
+        it->next.settlement = odi_queue_settle(queue); /* another one may come */
+    it->follow = false;
+    it->over = queue->released;
+    it->none_left = queue->line.count + queue->early.count == 0;
+    it->seems_empty = queue->gate.width == 1 && it->none_left;
+    if (it->seems_empty && queue->lingers_in > 0) {
+        queue->lingers_in--;
+        it->seems_empty = false;
+    }
+    it->waits_for_before = queue->gate.barriers > 0 && !queue->gate.complete;
+}
+
+/* Takes what is next. False: nobody waits for the pass with which it came. */
+static bool look(drainer *it)
+{
+    od_queue *queue = it->queue;
+    bool begins = false;
+    int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
+
+    it->most = jobs_per_slice(queue, it->pass.band);
+    /* relaxed, plain: hints; this drainer has just emptied the line */
+    if (it->done > 0 && it->most == JOBS_PER_SLICE && it->seems_empty && it->target == NULL)
+        lingers = linger(queue) ? 0 : NOT_LINGERING;
+    odi_lock_acquire(&queue->watch.lock);
+    if (lingers >= 0)
+        queue->lingers_in = (uint8_t)lingers;
+    odi_queue_put_down(&it->next.taken);
+    if (it->wide && it->ticks != UINT64_MAX)
+        odi_queue_measure(queue, it->ticks);
+    it->wide = queue->gate.width != 1;
+    if (!it->up)
+        it->up = odi_queue_begin_drainer(queue, it->pass, &begins, it->most != SIZE_MAX ? &it->next.settlement : NULL);
+    if (it->up)
+        take_under_targets(it, begins);
+    else
+        it->over = queue->released;
+    odi_lock_release(&queue->watch.lock);
+    return it->up;
+}
+
+static void run_what_it_took(drainer *it)
+{
+    od_queue *queue = it->queue;
+
+    it->scope.exclusive = it->next.barrier;
+    if (it->held_up || has_job(it))
+        odi_queue_carry_out(queue, it->next.settlement);
+    if (ODI_UNLIKELY(odi_is_pass(it->next.taken.first))) /* the queue itself may have nothing left */
+        odi_queue_return_reserved(queue);
+    if (!has_job(it))
+        return;
+    uint64_t began = it->wide ? od_loop_ticks() : 0;
+    it->done += run_taken(queue, &it->next.taken);
+    it->ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
+    if (ODI_UNLIKELY(it->next.barrier))
+        odi_queue_end_barrier(queue);
+}
+
+/* Its slice is over, or it is held up: it waits for its next one with a pass. */
+static void line_up(drainer *it)
+{
+    uint32_t band;
+
+    if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
+        odi_queue_return_reserved(it->queue);
+    if (odi_queue_requeue_drainer(it->queue, &band, &it->next.taken))
+        odi_queue_start_drainers(it->queue, 1, band);
+    /* There it may stay for as long as the target is suspended, or behind what other bands have, with nothing to run. */
+    if ((it->target != NULL || it->none_left) && odi_load_relaxed(&it->queue->inbox.waiting) == 0) /* relaxed: a hint */
+        odi_queue_return_reserved(it->queue);
+}
+
 static void serve_line(od_queue *queue, odi_pass pass)
 {
-    od_queue *target = odi_target_gate(queue); /* its place is held around this */
-    od_scope scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true,
-                      .drains = true};
-    size_t done = 0, most;
-    bool over, waits_for_before = false, seems_empty = false, free_worker = on_free_worker(queue);
-    bool begins = false, up = false, follow = pass.of_node || target != NULL, held_up = false, wide = false, none_left = false;
-    int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
-    step next = {0};
-    uint64_t ticks = UINT64_MAX;
-    uint32_t band = pass.band;
+    od_queue *target = odi_target_gate(queue);
+    drainer it = {.queue = queue, .target = target, .pass = pass,
+                  .scope = {.queue = queue, .outer = odi_scopes, .beyond = target, .holds_place = true, .drains = true},
+                  .ticks = UINT64_MAX, .free_worker = on_free_worker(queue), .follow = pass.of_node || target != NULL};
 
-    odi_scopes = &scope;
-    do {
-        most = jobs_per_slice(queue, band);
-        /* relaxed, plain: hints; this drainer has just emptied the line */
-        if (done > 0 && most == JOBS_PER_SLICE && seems_empty && target == NULL)
-            lingers = linger(queue) ? 0 : NOT_LINGERING;
-        odi_lock_acquire(&queue->watch.lock);
-        if (lingers >= 0)
-            queue->lingers_in = (uint8_t)lingers;
-        odi_queue_put_down(&next.taken);
-        if (wide && ticks != UINT64_MAX)
-            odi_queue_measure(queue, ticks);
-        wide = queue->gate.width != 1;
-        if (!up && !(up = odi_queue_begin_drainer(queue, pass, &begins, most != SIZE_MAX ? &next.settlement : NULL))) {
-            over = queue->released;
-            odi_lock_release(&queue->watch.lock);
+    odi_scopes = &it.scope;
+    while (look(&it)) {
+        run_what_it_took(&it);
+        if (!has_job(&it) || (ODI_UNLIKELY(target != NULL) && odi_target_wants_back(queue)))
             break;
-        }
-        held_up = (ODI_UNLIKELY(target != NULL) && !odi_target_lock(queue)) || odi_wait_is_over(queue);
-        if (ODI_LIKELY(!held_up))
-            next = take(queue, most > 1 && target == NULL ? &scope : NULL);
-        else
-            next = (step){0};
-        if (ODI_UNLIKELY(target != NULL))
-            odi_target_unlock(queue);
-        if ((begins || (ODI_UNLIKELY(follow) && queue->drainers_waiting > 0)) && !is_full(queue) &&
-            (held_up || next.taken.first.code != 0 || next.granted.code != 0))
-            next.settlement = odi_queue_settle(queue); /* another one may come */
-        begins = follow = false;
-        over = queue->released;
-        lingers = -1;
-        none_left = queue->line.count + queue->early.count == 0;
-        seems_empty = queue->gate.width == 1 && none_left;
-        if (seems_empty && queue->lingers_in > 0) {
-            queue->lingers_in--;
-            seems_empty = false;
-        }
-        waits_for_before = queue->gate.barriers > 0 && !queue->gate.complete;
-        odi_lock_release(&queue->watch.lock);
-        scope.exclusive = next.barrier;
-        if (held_up || next.taken.first.code != 0)
-            odi_queue_carry_out(queue, next.settlement);
-        if (ODI_UNLIKELY(odi_is_pass(next.taken.first))) /* the queue itself may have nothing left */
-            odi_queue_return_reserved(queue);
-        if (next.taken.first.code != 0) {
-            uint64_t began = wide ? od_loop_ticks() : 0;
-            done += run_taken(queue, &next.taken);
-            ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
-        }
-        if (ODI_UNLIKELY(next.barrier && next.taken.first.code != 0))
-            odi_queue_end_barrier(queue);
-        if (ODI_UNLIKELY(target != NULL) && next.taken.first.code != 0 && odi_target_wants_back(queue))
+        if (it.done >= it.most && (it.most != JOBS_PER_SLICE || others_wait(queue)))
             break;
-        if (done >= most && most == JOBS_PER_SLICE && !others_wait(queue))
-            done = 0;
-    } while (next.taken.first.code != 0 && done < most);
-    odi_scopes = scope.outer;
-    run_beyond = target != NULL ? done : 0;
+        it.done = it.done < it.most ? it.done : 0;
+    }
+    odi_scopes = it.scope.outer;
+    run_beyond = target != NULL ? it.done : 0;
 
-    if (next.granted.code != 0) {
-        odi_queue_carry_out(queue, next.settlement); /* while the caller's place is held */
-        odi_wait_node_grant(odi_wait_node_of(next.granted)); /* the place passes to it */
-    } else if (held_up || next.taken.first.code != 0) {
-        if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
-            odi_queue_return_reserved(queue);
-        if (odi_queue_requeue_drainer(queue, &band, &next.taken))
-            odi_queue_start_drainers(queue, 1, band);
-        /* There it may stay for as long as the target is suspended, or behind what other bands have, with nothing to run. */
-        if ((target != NULL || none_left) && odi_load_relaxed(&queue->inbox.waiting) == 0) /* relaxed: a hint */
-            odi_queue_return_reserved(queue);
+    if (it.next.granted.code != 0) {
+        odi_queue_carry_out(queue, it.next.settlement); /* while the caller's place is held */
+        odi_wait_node_grant(odi_wait_node_of(it.next.granted)); /* the place passes to it */
+    } else if (it.held_up || has_job(&it)) {
+        line_up(&it);
     } else {
         /* What this worker's run has not told may be all that a barrier waits for. */
-        if (ODI_UNLIKELY(waits_for_before) && free_worker)
+        if (ODI_UNLIKELY(it.waits_for_before) && it.free_worker)
             odi_worker_end_run(odi_worker_self);
-        odi_queue_carry_out(queue, next.settlement);
-        if (over)
+        odi_queue_carry_out(queue, it.next.settlement);
+        if (it.over)
             odi_queue_reap(queue);
     }
 }
