@@ -42,7 +42,7 @@ void odi_pool_resize(od_pool *pool, int workers)
 /* The limits as they are now. False: nothing follows from them. Plan lock held. */
 static bool follow(od_pool *pool, const odi_limits *limits)
 {
-    odi_worker_advice advice = odi_limits_workers(limits, pool->rounding, 0);
+    odi_worker_advice advice = odi_limits_workers(limits, pool->round_down, 0);
     int workers = od_pool_workers(pool);
 
     odi_store_relaxed(&pool->team.may_spin, advice.may_spin); /* relaxed: looked at on its own */

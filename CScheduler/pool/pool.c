@@ -140,10 +140,10 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     pool->placement = options->placement;
     pool->made_up = world != NULL && world->topology != NULL;
     pool->source = world != NULL && world->source != NULL ? world->source : live_source();
-    pool->rounding = options->round_quota_down ? ODI_ROUND_DOWN : ODI_ROUND_UP;
+    pool->round_down = options->round_quota_down;
     odi_store_relaxed(&pool->follows_limits, options->workers == 0); /* relaxed: new */
     odi_limits_read(pool->source, &pool->cgroups, &limits);
-    odi_worker_advice advice = odi_limits_workers(&limits, pool->rounding, options->workers);
+    odi_worker_advice advice = odi_limits_workers(&limits, pool->round_down, options->workers);
     int workers = advice.workers < ODI_MOST_WORKERS ? advice.workers : ODI_MOST_WORKERS;
 
     pool->limits = limits;

@@ -41,7 +41,7 @@ struct od_pool {
     odi_limits limits;        /* what the plan was made for; under plan_lock */
     odi_atomic(bool) follows_limits;
     odi_atomic(bool) pins;    /* so it follows at least the CPUs */
-    odi_rounding rounding;
+    bool round_down;          /* a quota */
     odi_atomic(int64_t) next_refresh_ns;
     odi_atomic(bool) refreshing;
 

@@ -86,14 +86,13 @@ bool odi_limits_equal(const odi_limits *a, const odi_limits *b)
            odi_cpu_mask_equal(&a->cpus, &b->cpus);
 }
 
-odi_worker_advice odi_limits_workers(const odi_limits *limits, odi_rounding rounding,
-                                     int requested)
+odi_worker_advice odi_limits_workers(const odi_limits *limits, bool round_down, int requested)
 {
     int64_t workers = limits->cpu_count, full = workers;
 
     if (limits->quota_us > 0) {
         int64_t whole = limits->quota_us / limits->period_us;
-        int64_t used = whole + (rounding == ODI_ROUND_UP && limits->quota_us % limits->period_us);
+        int64_t used = whole + (!round_down && limits->quota_us % limits->period_us != 0);
 
         full = whole < full ? whole : full;
         workers = used < workers ? used : workers;
@@ -132,10 +131,10 @@ static void print_quota(const odi_limits *limits, char *text, size_t capacity)
         text[--length] = '\0';
 }
 
-size_t odi_limits_describe(const odi_limits *limits, odi_rounding rounding, int requested,
+size_t odi_limits_describe(const odi_limits *limits, bool round_down, int requested,
                            char *text, size_t capacity)
 {
-    int workers = odi_limits_workers(limits, rounding, requested).workers;
+    int workers = odi_limits_workers(limits, round_down, requested).workers;
     char affinity[40] = "affinity unknown", cpuset[ODI_GROUP_TEXT + 40] = "";
     char quota[ODI_GROUP_TEXT + 60] = "", granted[40] = "", asked[40] = "", cpus[32];
 

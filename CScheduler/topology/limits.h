@@ -36,12 +36,6 @@ typedef struct odi_limits {
     char note[ODI_GROUP_TEXT];  /* what was odd first; empty when nothing was            */
 } odi_limits;
 
-/* What a quota that is no whole number of CPUs becomes. */
-typedef enum odi_rounding {
-    ODI_ROUND_UP,   /* 2.5 CPUs -> 3 workers: uses all that was paid for (default)       */
-    ODI_ROUND_DOWN, /* 2.5 CPUs -> 2 workers: work in lock step is not throttled together */
-} odi_rounding;
-
 typedef struct odi_worker_advice {
     int workers;         /* at least 1                                                  */
     bool may_spin;       /* false with less than two CPUs: spinning would burn the only
@@ -68,14 +62,15 @@ void odi_limits_apply_cpuset(odi_limits *limits, const odi_cpu_mask *cpuset, con
 /* Whether two readings give the same CPUs and the same quota: nothing to follow. */
 bool odi_limits_equal(const odi_limits *a, const odi_limits *b);
 
-/* How many workers suit these limits. `requested` > 0 is taken as it is. */
-odi_worker_advice odi_limits_workers(const odi_limits *limits, odi_rounding rounding,
-                                     int requested);
+/* How many workers suit these limits. A quota of 2.5 CPUs gives 3, which use all that was paid for,
+ * or with `round_down` 2, so that work in lock step is not throttled together. `requested` > 0 is
+ * taken as it is. */
+odi_worker_advice odi_limits_workers(const odi_limits *limits, bool round_down, int requested);
 
 /* Writes one line without a full stop, such as
  * "affinity 8, quota 2.5 of /system.slice/x.slice -> 3 workers". Returns its length, which
  * is less than `capacity`. */
-size_t odi_limits_describe(const odi_limits *limits, odi_rounding rounding, int requested,
+size_t odi_limits_describe(const odi_limits *limits, bool round_down, int requested,
                            char *text, size_t capacity);
 
 #pragma GCC visibility pop

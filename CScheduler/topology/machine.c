@@ -28,7 +28,7 @@ static void fill_in(snapshot *it)
 
     it->machine = (od_machine){
         .live = topology->live,
-        .may_spin = odi_limits_workers(limits, ODI_ROUND_UP, 0).may_spin,
+        .may_spin = odi_limits_workers(limits, false, 0).may_spin,
         .cpu_count = topology->cpu_count,
         .core_count = topology->core_count,
         .node_count = topology->node_count,
@@ -95,20 +95,15 @@ void od_machine_free(const od_machine *machine)
     free((void *)(uintptr_t)machine);
 }
 
-static odi_rounding rounding_of(bool round_down)
-{
-    return round_down ? ODI_ROUND_DOWN : ODI_ROUND_UP;
-}
-
 int32_t od_machine_worker_count(const od_machine *machine, bool round_down)
 {
-    return odi_limits_workers(&of(machine)->limits, rounding_of(round_down), 0).workers;
+    return odi_limits_workers(&of(machine)->limits, round_down, 0).workers;
 }
 
 size_t od_machine_describe(const od_machine *machine, bool round_down, int32_t requested,
                            char *text, size_t capacity)
 {
-    return odi_limits_describe(&of(machine)->limits, rounding_of(round_down), requested, text,
+    return odi_limits_describe(&of(machine)->limits, round_down, requested, text,
                                capacity);
 }
 

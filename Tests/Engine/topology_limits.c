@@ -102,10 +102,10 @@ TEST(recorded_machines_give_what_the_table_says)
         char because[512];
 
         odi_limits_read(&source, NULL, &limits);
-        odi_worker_advice up = odi_limits_workers(&limits, ODI_ROUND_UP, 0);
-        odi_worker_advice down = odi_limits_workers(&limits, ODI_ROUND_DOWN, 0);
+        odi_worker_advice up = odi_limits_workers(&limits, false, 0);
+        odi_worker_advice down = odi_limits_workers(&limits, true, 0);
         size_t length =
-            odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+            odi_limits_describe(&limits, false, 0, because, sizeof because);
 
         if (up.workers != want->up || down.workers != want->down ||
             up.may_spin != want->may_spin || !is_noted(&limits, want->note) ||
@@ -137,7 +137,7 @@ TEST(a_directory_gives_the_same_as_a_recording)
 
     odi_source source = odi_source_at(root);
     odi_limits_read(&source, NULL, &limits);
-    odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+    odi_limits_describe(&limits, false, 0, because, sizeof because);
     assert_string_equal(because, "affinity 8, quota 2.5 of /a -> 3 workers");
 
     snprintf(command, sizeof command, "rm -r %s", root);
@@ -152,15 +152,15 @@ TEST(a_request_is_taken_as_it_is_and_explained)
     char because[256], small[12];
 
     odi_limits_read(&source, NULL, &limits);
-    odi_worker_advice advice = odi_limits_workers(&limits, ODI_ROUND_UP, 20);
+    odi_worker_advice advice = odi_limits_workers(&limits, false, 20);
     assert_int_equal(advice.workers, 20);
 
-    odi_limits_describe(&limits, ODI_ROUND_UP, 20, because, sizeof because);
+    odi_limits_describe(&limits, false, 20, because, sizeof because);
     assert_string_equal(
         because, "affinity 8, quota 2.5 of /system.slice/x.slice, requested 20 -> 20 workers");
-    assert_int_equal(odi_limits_describe(&limits, ODI_ROUND_UP, 0, small, sizeof small), 11);
+    assert_int_equal(odi_limits_describe(&limits, false, 0, small, sizeof small), 11);
     assert_string_equal(small, "affinity 8,");
-    assert_int_equal(odi_limits_describe(&limits, ODI_ROUND_UP, 0, small, 0), 0);
+    assert_int_equal(odi_limits_describe(&limits, false, 0, small, 0), 0);
     free(recording);
 }
 
@@ -195,18 +195,18 @@ TEST(what_slurm_gives_is_a_limit)
 
     source.granted = 3;
     odi_limits_read(&source, NULL, &limits);
-    odi_worker_advice advice = odi_limits_workers(&limits, ODI_ROUND_UP, 0);
+    odi_worker_advice advice = odi_limits_workers(&limits, false, 0);
     assert_int_equal(advice.workers, 3);
     assert_true(advice.may_spin);
-    odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+    odi_limits_describe(&limits, false, 0, because, sizeof because);
     assert_non_null(strstr(because, ", Slurm's 3 -> 3 workers"));
     source.granted = 1;
     odi_limits_read(&source, NULL, &limits);
-    assert_false(odi_limits_workers(&limits, ODI_ROUND_UP, 0).may_spin);
+    assert_false(odi_limits_workers(&limits, false, 0).may_spin);
     source.granted = 100; /* more than there is */
     odi_limits_read(&source, NULL, &limits);
-    assert_int_equal(odi_limits_workers(&limits, ODI_ROUND_UP, 0).workers, 4);
-    assert_int_equal(odi_limits_workers(&limits, ODI_ROUND_UP, 9).workers, 9);
+    assert_int_equal(odi_limits_workers(&limits, false, 0).workers, 4);
+    assert_int_equal(odi_limits_workers(&limits, false, 9).workers, 9);
     free(recording);
 }
 
@@ -257,9 +257,9 @@ TEST(megabytes_of_garbage_leave_one_worker_or_what_the_kernel_allows)
 
         odi_limits_read(&source, NULL, &limits);
         assert_in_range(limits.cpu_count, 1, ODI_CPU_LIMIT);
-        assert_in_range(odi_limits_workers(&limits, ODI_ROUND_UP, 0).workers, 1,
+        assert_in_range(odi_limits_workers(&limits, false, 0).workers, 1,
                         ODI_CPU_LIMIT);
-        odi_limits_describe(&limits, ODI_ROUND_UP, 0, because, sizeof because);
+        odi_limits_describe(&limits, false, 0, because, sizeof because);
     }
 }
 

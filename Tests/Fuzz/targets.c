@@ -75,7 +75,7 @@ static void check_limits(const odi_source *source, odi_limits *limits)
     PROMISE(limits->quota_us >= 0 && (limits->quota_us > 0) == (limits->period_us > 0));
     for (const char *c = limits->note; *c != '\0'; c++)
         PROMISE((unsigned char)*c >= 0x20 && *c != 0x7f);
-    for (odi_rounding way = ODI_ROUND_UP; way <= ODI_ROUND_DOWN; way++) {
+    for (int way = 0; way < 2; way++) {
         odi_worker_advice advice = odi_limits_workers(limits, way, 0);
 
         PROMISE(advice.workers >= 1 && advice.workers <= limits->cpu_count);
