@@ -7,6 +7,9 @@
 
 #include "topology/setting.h"
 
+/* A group with a longer path is not looked for. */
+enum { GROUP_PATH = 1024 };
+
 /* The kernel's own bounds are lower. */
 #define MOST_US 1000000000000
 
@@ -16,10 +19,10 @@ static const char *const controllers[HIERARCHIES] = {"", "cpu", "cpuset"};
 
 /* Our group in one hierarchy, and the mount through which most of its ancestors are seen. */
 typedef struct group {
-    char own[ODI_PATH_LIMIT];   /* as /proc/self/cgroup names it; "" is none               */
-    char root[ODI_PATH_LIMIT];  /* group that is visible at the mount, named like that, no
+    char own[GROUP_PATH];   /* as /proc/self/cgroup names it; "" is none               */
+    char root[GROUP_PATH];  /* group that is visible at the mount, named like that, no
                                    slash at its end ("" is the top)                        */
-    char point[ODI_PATH_LIMIT]; /* directory of the mount, no slash at its end ("" is "/") */
+    char point[GROUP_PATH]; /* directory of the mount, no slash at its end ("" is "/") */
     bool mounted;
     bool above;                 /* our group is `root` or below it                         */
 } group;
@@ -32,9 +35,9 @@ struct odi_cgroups {
     bool moved;                    /* we are in another group than before    */
     group mount;                   /* the line at hand, without `own`        */
     const group *here;             /* the hierarchy at hand                  */
-    char path[3 * ODI_PATH_LIMIT]; /* the directory where the walk stands    */
+    char path[3 * GROUP_PATH]; /* the directory where the walk stands    */
     size_t top;                    /* and up to here it is the mount's       */
-    char name[2 * ODI_PATH_LIMIT]; /* the group where it stands              */
+    char name[2 * GROUP_PATH]; /* the group where it stands              */
 };
 
 /* ---- where our groups are ---- */
@@ -57,7 +60,7 @@ static void read_group(char *line, odi_cgroups *walk)
     static const char deleted[] = " (deleted)";
     char *names = strchr(line, ':'), *path = names != NULL ? strchr(names + 1, ':') : NULL;
 
-    if (path == NULL || path[1] != '/' || strlen(path + 1) >= ODI_PATH_LIMIT)
+    if (path == NULL || path[1] != '/' || strlen(path + 1) >= GROUP_PATH)
         return;
     *names++ = *path++ = '\0';
     size_t length = strlen(path), remark = sizeof deleted - 1;
@@ -120,7 +123,7 @@ static void read_mount(char *line, odi_cgroups *walk)
 
     if (rest == NULL || sscanf(rest, " - %15s %*s %255s", type, options) < 1 ||
         strncmp(type, "cgroup", 6) != 0 ||
-        sscanf(line, "%*s %*s %*s %4095s %4095s", mount->root, mount->point) != 2 ||
+        sscanf(line, "%*s %*s %*s %1023s %1023s", mount->root, mount->point) != 2 ||
         !decode(mount->root) || !decode(mount->point))
         return;
     for (hierarchy which = V2_ALL; which < HIERARCHIES; which++) {

@@ -405,7 +405,7 @@ TEST(who_follows_the_limits_reads_no_cpuset_that_the_mask_has_in_it)
 
 TEST(long_group_names_keep_their_end)
 {
-    char text[8192], name[2048];
+    char text[8192], name[1000];
     odi_limits limits;
 
     memset(name, 'n', sizeof name);
@@ -442,7 +442,9 @@ static FILE *open_long_group(const odi_source *source, const char *path)
 
 TEST(a_group_whose_path_does_not_fit_is_none)
 {
-    for (size_t bytes = ODI_PATH_LIMIT - 1; bytes < ODI_PATH_LIMIT + 2; bytes++) {
+    enum { LONGEST = 1024 };
+
+    for (size_t bytes = LONGEST - 1; bytes < LONGEST + 2; bytes++) {
         odi_source source = {.open = open_long_group, .affinity = five_cpus, .root = "",
                              .context = &bytes};
         odi_limits limits;
