@@ -56,25 +56,6 @@ static void bring_forward(od_pool *pool, int64_t deadline)
     }
 }
 
-/* Sleeps until every worker has left. False: the deadline came first, or in the grace after it a
- * look is due. Ended by: odi_team_depart, bring_forward, or the deadline. */
-static bool await_departures(od_pool *pool, bool in_grace)
-{
-    odi_team *team = &pool->team;
-    int64_t look = in_grace ? odi_clock_after(LOOK_NS) : 0;
-
-    for (;;) {
-        uint32_t seen = odi_load_acquire(&team->departures, S3);
-        /* relaxed: as above */
-        int64_t deadline = in_grace ? look : odi_load_relaxed(&pool->stop_deadline);
-
-        if (all_have_left(pool))
-            return true;
-        if (odi_futex_wait(&team->departures, seen, deadline) == ODI_FUTEX_TIMED_OUT)
-            return false;
-    }
-}
-
 /* Whether all workers that are left are inside a job. */
 static bool only_stuck_left(odi_team *team)
 {
@@ -97,20 +78,22 @@ static void discard(odi_team *team, const odi_entry *jobs, size_t count)
         odi_run_discard(team, jobs[i]);
 }
 
-/* True: there was something. The same below. */
+/* Of an injector that is closed: who comes discards his own. How the wait ends: by who has a place in it already, two
+ * stores on, or who has claimed it. True: there was something. The same below. */
 static bool discard_injector(odi_team *team, odi_injector *injector)
 {
     odi_entry batch[ODI_STEAL_BATCH];
     bool found = false;
-    size_t count;
 
-    do {
+    for (int round = 0; !odi_injector_is_used_up(injector); round++) {
         odi_read_begin();
-        count = odi_injector_claim(injector, batch, ODI_STEAL_BATCH);
+        size_t count = odi_injector_claim(injector, batch, ODI_STEAL_BATCH);
         odi_read_end();
         discard(team, batch, count);
         found |= count > 0;
-    } while (count > 0);
+        if (count == 0)
+            odi_thread_give_way(round);
+    }
     return found;
 }
 
@@ -129,22 +112,16 @@ static bool discard_deque(odi_team *team, odi_deque *deque)
     return found;
 }
 
-static bool discard_injectors(odi_team *team)
+/* Stuck workers do not take part: stealing is anyone's. */
+static bool discard_waiting(odi_team *team)
 {
     bool found = false;
 
+    odi_reader_join();
     for (int site = 0; site < team->site_count; site++) {
         for (int band = 0; band < ODI_BANDS; band++)
             found |= discard_injector(team, &team->sites[site].injectors[band]);
     }
-    return found;
-}
-
-/* Stuck workers do not take part: stealing is anyone's. */
-static bool discard_waiting(odi_team *team)
-{
-    odi_reader_join();
-    bool found = discard_injectors(team);
     for (int slot = 0; slot < team->capacity; slot++) {
         odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
 
@@ -226,47 +203,28 @@ ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
     end_to_discard(pool, &mine);
 }
 
-/* Cancels what the queues hold, and discards all that waits. Twice, for deinitialisers and
- * notifications may submit to queues that were cancelled before; what those of the second time submit
- * is in no report. */
+/* What comes too late for the last worker, or finds no thread, its submitter discards. The announcement's heavy fence
+ * stands before it (S4). */
+static void close_injectors(odi_team *team)
+{
+    for (int site = 0; site < team->site_count; site++) {
+        for (int band = 0; band < ODI_BANDS; band++)
+            odi_injector_close(&team->sites[site].injectors[band]);
+    }
+}
+
+/* Cancels what the queues hold, and discards all that waits. What deinitialisers and notifications submit meanwhile
+ * is not admitted, or finds the injectors closed: it is discarded too. */
 static void give_up(od_pool *pool)
 {
     discarded here;
 
     begin_to_discard(pool, &here);
-    for (int times = 0; times < 2; times++) {
-        if (odi_cancel_above != NULL)
-            odi_cancel_above(pool);
-        while (discard_waiting(&pool->team) || discard_late(&pool->team, &here)) {
-        }
+    close_injectors(&pool->team);
+    if (odi_cancel_above != NULL)
+        odi_cancel_above(pool);
+    while (discard_waiting(&pool->team) || discard_late(&pool->team, &here)) {
     }
-    end_to_discard(pool, &here);
-}
-
-/* Nobody adds to it from here on: who comes discards his own. How the wait ends: by who has a place in it already,
- * two stores on, or who has claimed it. */
-static void close_injector(odi_team *team, odi_injector *injector)
-{
-    odi_injector_close(injector);
-    for (int round = 0; !odi_injector_is_used_up(injector); round++) {
-        if (!discard_injector(team, injector))
-            odi_thread_give_way(round);
-    }
-}
-
-/* What came too late for the last worker, or found no thread. The announcement's heavy fence stands before it (S4). */
-static void close_injectors(od_pool *pool)
-{
-    odi_team *team = &pool->team;
-    discarded here;
-
-    begin_to_discard(pool, &here);
-    odi_reader_join();
-    for (int site = 0; site < team->site_count; site++) {
-        for (int band = 0; band < ODI_BANDS; band++)
-            close_injector(team, &team->sites[site].injectors[band]);
-    }
-    odi_reader_leave();
     end_to_discard(pool, &here);
 }
 
@@ -340,44 +298,51 @@ static bool is_held_back(od_pool *pool)
         for (int band = 0; band < ODI_BANDS; band++)
             held |= odi_injector_size(&team->sites[site].injectors[band]) > 0;
     }
-    return held && !odi_team_has_jobs(team) && all_have_left(pool);
+    return held && !odi_team_has_jobs(team);
 }
 
-/* False: the deadline came first. How the wait ends: by that thread's next steps, which bring a worker. */
-static bool await_what_is_held_back(od_pool *pool)
+/* Sleeps until every worker has left, and nothing is held back. False: the deadline came first. Ended by:
+ * odi_team_depart, bring_forward, or the deadline; who holds something back brings a worker by his next steps. */
+static bool await_departures(od_pool *pool, uint32_t *seen)
 {
-    odi_team *team = &pool->team;
+    for (;;) {
+        *seen = odi_load_acquire(&pool->team.departures, S3);
+        /* relaxed: whoever sees the count sees the deadline */
+        int64_t deadline = odi_load_relaxed(&pool->stop_deadline);
+        bool gone = all_have_left(pool);
 
-    while (is_held_back(pool)) {
-        /* relaxed: as in await_departures */
-        if (odi_clock_now() >= odi_load_relaxed(&pool->stop_deadline))
+        if (gone && !is_held_back(pool))
+            return true;
+        if (deadline <= odi_clock_now())
             return false;
-        odi_futex_wait(&team->departures, odi_load_acquire(&team->departures, S3), odi_clock_after(LOOK_NS));
+        int64_t look = odi_clock_after(LOOK_NS);
+        odi_futex_wait(&pool->team.departures, *seen, gone && look < deadline ? look : deadline);
     }
-    return true;
 }
 
 /* Everybody knows that the pool stops. True: every worker has left, all that was accepted has run, and no
  * worker comes any more. False: the deadline came first. */
 static bool await_the_last(od_pool *pool)
 {
-    bool in_time, closed = false;
+    uint32_t seen;
 
-    do {
-        in_time = await_departures(pool, false);
-        uint32_t seen = odi_load_acquire(&pool->team.departures, S3);
-        in_time = in_time && await_what_is_held_back(pool);
-        if (in_time)
-            closed = close_if_empty(pool, seen);
-    } while (in_time && !closed); /* what came meanwhile has started workers */
-    return in_time;
+    while (await_departures(pool, &seen)) {
+        if (close_if_empty(pool, seen))
+            return true;
+    } /* what came meanwhile has started workers */
+    return false;
 }
 
 /* The last has left, or the deadline is over: workers between two jobs leave. What has not started never does. */
 static void cancel_the_rest(od_pool *pool, bool gone, int64_t grace)
 {
-    while (!gone && !only_stuck_left(&pool->team) && odi_clock_now() < grace)
-        gone = await_departures(pool, true);
+    while (!gone && !only_stuck_left(&pool->team) && odi_clock_now() < grace) {
+        uint32_t seen = odi_load_acquire(&pool->team.departures, S3);
+
+        gone = all_have_left(pool);
+        if (!gone)
+            odi_futex_wait(&pool->team.departures, seen, odi_clock_after(LOOK_NS)); /* ended by: odi_team_depart */
+    }
     give_up(pool);
 }
 
@@ -391,7 +356,6 @@ static void stop(od_pool *pool)
 
     int64_t grace = odi_clock_after(GRACE_NS);
     cancel_the_rest(pool, in_time, grace);
-    close_injectors(pool);
 
     /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
      * does not wait for that beyond it: od_pool_free does. */

@@ -93,9 +93,14 @@ static void stop_goes_on(void)
 }
 static void stop_to_its_end(void)
 {
+    discarded here;
+
     stop_goes_on();
     odi_fence_heavy(S4); /* announce's: the flag is there already */
-    close_injectors(&pool);
+    begin_to_discard(&pool, &here); /* what follows is give_up without queues and deques, which are empty */
+    close_injectors(&pool.team);
+    (void)discard_injector(&pool.team, &site.injectors[0]);
+    end_to_discard(&pool, &here);
 }
 static void stop_from_its_flag(void)
 {
@@ -106,7 +111,6 @@ static void stop_at_its_deadline(void)
 {
     announce(&pool.team, ODI_CANCELLING);
     cancel_the_rest(&pool, false, odi_clock_after(GRACE_NS));
-    close_injectors(&pool);
 }
 static void stop_now_from_its_flag(void)
 {
