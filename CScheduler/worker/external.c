@@ -223,19 +223,20 @@ void odi_externals_free(odi_team *team)
 
 void odi_externals_forked(odi_team *team)
 {
+    int kept = 0;
+
     for (int i = 0; i < odi_externals_seen(team); i++) {
         odi_forks *external = odi_external_at(team, i);
 
-        if (odi_load_relaxed(&external->taken) != 0 && /* relaxed: one thread exists */
-            pthread_equal(external->thread, pthread_self()))
-            odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
-        else {
-            odi_forks_drop(external);
-            odi_store_relaxed(&external->taken, 0); /* relaxed: as above */
-        }
-        odi_store_relaxed(&external->seems_blocked, false); /* relaxed: as above */
+        /* relaxed, all: one thread exists */
+        if (odi_load_relaxed(&external->taken) == 0 || !pthread_equal(external->thread, pthread_self()))
+            continue; /* never freed here */
+        odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
+        odi_store_relaxed(&external->seems_blocked, false);
+        odi_store_relaxed(&team->externals[kept++], external);
     }
-    odi_store_relaxed(&team->held_back, false); /* relaxed: as above */
+    odi_store_relaxed(&team->externals_seen, kept); /* relaxed, both: as above */
+    odi_store_relaxed(&team->held_back, false);
 }
 
 void odi_external_forget_thread(void)

@@ -37,8 +37,8 @@ void odi_external_give_up(odi_forks *external);
 /* Frees all places. No external thread is there. */
 void odi_externals_free(odi_team *team);
 
-/* In a forked child: nobody is there but, perhaps, the calling thread, at more than one place
- * where its scopes are nested. */
+/* In a forked child: the places that the calling thread is at stay, more than one where its scopes are nested. Others'
+ * are left to themselves with what lies there. */
 void odi_externals_forked(odi_team *team);
 
 /* In a forked child, whatever pools there are: its thread has another number. */

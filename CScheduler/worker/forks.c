@@ -353,22 +353,6 @@ void odi_forks_lose(odi_forks *forks)
     odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED); /* relaxed: as above */
 }
 
-void odi_forks_drop(odi_forks *forks)
-{
-    /* relaxed, all: one thread exists. The slot at head too: its join may have been under way. */
-    od_fork_slot *head = odi_load_relaxed(&forks->owner.head);
-    for (od_fork_slot *slot = forks->slots; slot <= head; slot++) {
-        odi_store_relaxed(&slot->thief, (odi_forks *)NULL);
-        odi_store_relaxed(&slot->state, 0);
-    }
-    /* relaxed, all: as above */
-    odi_store_relaxed(&forks->word, make_word(0, 0));
-    odi_store_relaxed(&forks->asker, (odi_forks *)NULL);
-    odi_store_relaxed(&forks->note_count, 0);
-    odi_store_relaxed(&forks->owner.head, forks->slots);
-    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_ASKED);
-}
-
 /* ---- loops ---- */
 
 uint64_t od_loop_system_ticks(void)

@@ -161,9 +161,6 @@ bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot);
 /* In a forked child: of the calling thread's forks, those that others were running are lost. */
 void odi_forks_lose(odi_forks *forks);
 
-/* In a forked child: the stack of a thread that is not there is empty. */
-void odi_forks_drop(odi_forks *forks);
-
 /* steal_fork.c: forks were exposed; wakes a sleeper if there is one to spare. */
 void odi_forks_published(odi_forks *forks);
 

@@ -32,10 +32,6 @@ void odi_forks_lose(odi_forks *forks)
 {
 }
 
-void odi_forks_drop(odi_forks *forks)
-{
-}
-
 void *odi_pages_new(size_t bytes, int node)
 {
     return NULL;
