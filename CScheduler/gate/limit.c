@@ -207,6 +207,11 @@ bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t
                odi_job_plain(function, context, 0));
 }
 
+bool od_queue_try_async_executor_job(od_queue *queue, int32_t band, void *job)
+{
+    return od_queue_try_async(queue, NULL, band, 0, od_executor_run, job);
+}
+
 #ifdef ODI_SWIFT_CLOSURES
 /* A closure that is refused is released. */
 __attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,

@@ -106,6 +106,9 @@ od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, ui
 bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
                         void (*function)(void *), void *context);
 
+/* The same for a job as of od_pool_submit_executor_job. */
+bool od_queue_try_async_executor_job(od_queue *queue, int32_t band, void *job);
+
 uint32_t od_queue_pending_limit(od_queue *queue);
 od_overflow od_queue_overflow(od_queue *queue);
 /* Submissions that od_queue_async and its like have discarded, over the queue's life. */
@@ -148,6 +151,18 @@ void od_queue_sync_end(od_scope *scope);
 /* The same as a barrier: waits until nothing of the queue runs, and holds back what comes
  * after until sync_end. Traps when the caller runs on the queue. */
 void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope);
+
+typedef enum od_within {
+    OD_NOT_WITHIN = 0,      /* it has not begun, and is to be submitted */
+    OD_BEGUN_WITHIN = 1,    /* it is what the caller does until od_queue_end_within */
+    OD_CANCELLED_WITHIN = 2 /* a cancel has counted it: it is not to run */
+} od_within;
+
+/* Begins a job of the queue inside of the Swift task that awaits it, *task, where the calling worker, whose
+ * own job the task is, could come to it next: nothing of the queue waits and nothing in other bands, there is a place, and
+ * fewer than 64 have begun so since the task's job did. */
+od_within od_queue_begin_within(od_queue *queue, void **task);
+void od_queue_end_within(void);
 
 /* Suspensions nest. What runs goes on; nothing else starts until the last is taken back. */
 void od_queue_suspend(od_queue *queue);

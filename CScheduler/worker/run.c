@@ -187,25 +187,30 @@ ODI_COLD static void leave_unbegun(odi_worker *worker, odi_entry job)
     odi_lock_release(&team->lock);
 }
 
+/* False: the job is not to run here. */
+ODI_HOT_INLINE bool begin(odi_worker *worker, odi_record *record, odi_entry job, uint32_t heed)
+{
+    uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
+
+    if (ODI_UNLIKELY(worker->run_record != record || held(word) >= LONGEST_RUN)) {
+        if (!begin_run(worker, record))
+            return false; /* the job is the parent's */
+        word = place_of(record);
+    }
+    toggle_in_job(worker);
+    odi_store_release(&worker->run, word + HELD_ONE, L4);
+    odi_fence_light(L3);
+    /* relaxed: the fence stands before it */
+    return ODI_LIKELY((odi_load_relaxed(&record->flags) & heed) == 0) || may_start(worker, record, job);
+}
+
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
 {
     bool counts = odi_job_tag(job) != ODI_TAG_INTERNAL;
     odi_record *record = odi_record_unlabel(&job);
 
     if (record != NULL) {
-        uint64_t word = odi_load_relaxed(&worker->run) & ~COUNTED; /* relaxed, owner's word */
-
-        if (ODI_UNLIKELY(worker->run_record != record || held(word) >= LONGEST_RUN)) {
-            if (!begin_run(worker, record))
-                return; /* the job is the parent's */
-            word = place_of(record);
-        }
-        toggle_in_job(worker);
-        odi_store_release(&worker->run, word + HELD_ONE, L4);
-        odi_fence_light(L3);
-        /* relaxed: the fence stands before it */
-        if (ODI_UNLIKELY((odi_load_relaxed(&record->flags) & heed) != 0) &&
-            !may_start(worker, record, job))
+        if (!begin(worker, record, job, heed))
             return;
     } else if (ODI_UNLIKELY(!counts)) {
         odi_job_run(job);
@@ -221,10 +226,33 @@ void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed)
             leave_unbegun(worker, job);
             return;
         }
+        worker->context = job.context;
+        worker->within = 0;
     }
 
     odi_job_run(job);
     toggle_in_job(worker);
+}
+
+bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
+{
+    static const odi_entry nothing;
+
+    is_in_no_job(worker);
+    if (ODI_LIKELY(begin(worker, record, nothing, ODI_RECORD_CANCELLED)))
+        return true;
+    (void)odi_worker_end_run(worker);
+    toggle_in_job(worker);
+    return false;
+}
+
+void odi_worker_end_within(odi_worker *worker)
+{
+    toggle_in_job(worker);
+    if (odi_worker_end_run(worker)) {
+        odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
+        toggle_in_job(worker);
+    }
 }
 
 /* ---- outside of runs ---- */

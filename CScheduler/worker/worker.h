@@ -36,6 +36,8 @@ struct odi_worker {
 
     /* The owner's, unread by others. */
     ODI_PAIR_ALIGNED odi_record *run_record; /* the record of the present run, or NULL */
+    uint64_t context; /* of the job that runs, where it is of no record */
+    uint32_t within;  /* jobs that this one has gone on as: gate/within.c */
     uint32_t reserved;                       /* submissions that its job count was told of before */
     uint32_t tick;                           /* takes since the last look outside */
     uint32_t far_tick, far_looks;            /* the same for other sites' injectors */
@@ -136,6 +138,12 @@ ODI_HOT_INLINE bool odi_worker_push(odi_worker *worker, uint32_t band, odi_entry
 /* Runs (or discards, or diverts) one job. `heed` are the record's flags that matter: all of
  * them, or CANCELLED alone for a line that runs its own. */
 void odi_worker_run(odi_worker *worker, odi_entry job, uint32_t heed);
+
+/* The job that runs, which is of no record, goes on as one that `record` has counted. False: that has been
+ * cancelled, and is not counted any more. */
+bool odi_worker_begin_within(odi_worker *worker, odi_record *record);
+/* It goes on as itself. */
+void odi_worker_end_within(odi_worker *worker);
 
 /* Jobs that ran on the worker to their end. Anyone. */
 static inline uint64_t odi_worker_executed(odi_worker *worker)

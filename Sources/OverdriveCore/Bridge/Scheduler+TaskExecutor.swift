@@ -29,6 +29,7 @@ extension Scheduler: TaskExecutor {
 /// is. The task that the job belongs to keeps that one alive.
 @_cdecl("od_executor_run")
 func odExecutorRun(_ job: UnsafeMutableRawPointer) {
+    if let closure = unsafe AwaitedClosure.take(from: job) { return closure.run() }
     let swiftJob = unsafe unsafeBitCast(job, to: UnownedJob.self)
     switch unsafe JobWord.take(from: job) {
     case .actors(let executor): return executor.run(swiftJob)
@@ -44,6 +45,7 @@ func odExecutorRun(_ job: UnsafeMutableRawPointer) {
 /// The engine's other door: the scheduler was shut down before the job's turn came.
 @_cdecl("od_executor_discard")
 func odExecutorDiscard(_ job: UnsafeMutableRawPointer) {
+    if let closure = unsafe AwaitedClosure.take(from: job) { return closure.cancel() }
     let swiftJob = unsafe unsafeBitCast(job, to: UnownedJob.self)
     switch unsafe JobWord.take(from: job) {
     case .actors(let executor): executor.runAfterShutdown(swiftJob)

@@ -1,78 +1,136 @@
+internal import CScheduler
 internal import Synchronization
 
-/// A closure of a queue that a task awaits: cancelled with the task before it starts, and told so while it runs.
-@safe final class AwaitedClosure: CurrentWork {
+/// A closure of a queue that a task awaits: where the task goes for it, an executor for one job, which the queue runs in the
+/// closure's turn. A task that is cancelled before that goes on elsewhere at once, and does not call.
+@safe actor AwaitedClosure: SerialExecutor, CurrentWork {
     private enum Stage {
         static let new: UInt8 = 0, waiting: UInt8 = 1, running: UInt8 = 2
         /// It will not run.
-        static let over: UInt8 = 3
+        static let cancelled: UInt8 = 3, refused: UInt8 = 4
     }
 
-    private let stage = Atomic(Stage.new)
-    private let requested = Atomic(false)
-    private let epoch: CancelEpoch?
-    // Written before it waits, used once by whoever takes it out of that.
-    private nonisolated(unsafe) var continuation: UnsafeContinuation<Void, any Error>?
+    private nonisolated let stage = Atomic(Stage.new)
+    private nonisolated let queue: TaskQueue
+    // Whose end is told to the closure, too.
+    private nonisolated let epoch: CancelEpoch?
+    private nonisolated let ticket: ProgressTicket?
+    // As the runtime's job, which it is. Written before it waits, and taken up by whoever takes it out of that; asked while the
+    // closure runs, before whose end the task does not go on: so nobody counts it.
+    private nonisolated(unsafe) var task: UnownedJob?
 
-    /// - Parameter epoch: Whose end is told to the closure, too.
-    init(in epoch: CancelEpoch?) {
-        self.epoch = epoch
+    init(on queue: TaskQueue) {
+        self.queue = queue
+        epoch = queue.currentCancelEpoch
+        ticket = queue.tracker.map { ProgressTicket($0) }
     }
 
-    var isRequested: Bool {
-        requested.load(ordering: .acquiring) || epoch?.hasEnded == true
+    nonisolated var isRequested: Bool {
+        if let task = unsafe task, unsafe unsafeBitCast(task, to: TaskHandle.self).isCancelled { return true }
+        return epoch?.hasEnded == true
     }
 
-    /// It is about to be submitted. False: it is cancelled already, and the task goes on.
-    func begin(_ continuation: UnsafeContinuation<Void, any Error>) -> Bool {
-        unsafe self.continuation = continuation
-        let begins = advance(from: Stage.new, to: Stage.waiting)
-        if !begins { unsafe continuation.resume(throwing: CancellationError()) }
-        return begins
-    }
-
-    func cancel() {
-        requested.store(true, ordering: .releasing)
-        if !advance(from: Stage.new, to: Stage.over) { refuse(CancellationError()) }
-    }
-
-    /// It is not to run, unless it has started.
-    func refuse(_ error: any Error) {
-        if advance(from: Stage.waiting, to: Stage.over) { unsafe continuation?.resume(throwing: error) }
-    }
-
-    private func advance(from present: UInt8, to next: UInt8) -> Bool {
+    private nonisolated func advance(from present: UInt8, to next: UInt8) -> Bool {
         stage.compareExchange(expected: present, desired: next, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// What the queue holds, and nobody else once it is submitted: one that is discarded instead of run takes its closure with it.
-    final class Turn: @unchecked Sendable {
-        private let closure: AwaitedClosure
-        private let tracker: ProgressTracker?
-        private let body: () throws -> Void
+    // MARK: - The task calls
 
-        init(of closure: AwaitedClosure, _ tracker: ProgressTracker?, _ body: @escaping () throws -> Void) {
-            self.closure = closure
-            self.tracker = tracker
-            self.body = body
-        }
+    /// Whether the closure begins on the spot. Not inlined: in an asynchronous function the compiler's optimizer ends where it
+    /// meets the question whether there is an isolation.
+    ///
+    /// - Parameter isolation: The task's, which would be held, while the closure runs, from whoever else it is for.
+    @inline(never)
+    nonisolated func beginsWithin(_ isolation: (any Actor)?) throws(CancellationError) -> Bool {
+        guard isolation == nil, case .engine(let engine, _) = queue.route else { return false }
+        var task: UnsafeMutableRawPointer?
+        let outcome = unsafe od_queue_begin_within(engine, &task)
+        if outcome == OD_CANCELLED_WITHIN { throw CancellationError() }
+        guard outcome == OD_BEGUN_WITHIN, let task = unsafe task else { return false }
+        unsafe self.task = unsafeBitCast(task, to: UnownedJob.self)
+        return true
+    }
 
-        func run() {
-            guard closure.advance(from: Stage.waiting, to: Stage.running) else { return }
-            let outcome: (any Error)?
-            do {
-                try closure.whileCurrent(body)
-                outcome = nil
-            } catch {
-                tracker?.noteFailure()
-                outcome = error
-            }
-            HandOver.sends(by: closure)
-            if let outcome { unsafe closure.continuation?.resume(throwing: outcome) } else { unsafe closure.continuation?.resume() }
-        }
+    /// Calls `body` where it has begun on the spot.
+    nonisolated func callWithin<R>(_ body: () throws -> R) throws -> sending R {
+        defer { od_queue_end_within() }
+        return try perform(body)
+    }
 
-        deinit {
-            if closure.stage.load(ordering: .acquiring) != Stage.running { closure.cancel() }
+    /// Calls `body` in its turn, where the queue lets it.
+    func call<R>(_ body: () throws -> R) throws -> sending R {
+        switch stage.load(ordering: .acquiring) {
+        case Stage.running: break
+        case Stage.refused: throw TaskQueue.PendingLimitReached(label: queue.label, limit: queue.pendingLimit ?? 0)
+        default: throw CancellationError()
         }
+        defer { HandOver.sends(by: self) }
+        return try perform(body)
+    }
+
+    private nonisolated func perform<R>(_ body: () throws -> R) throws -> sending R {
+        do {
+            nonisolated(unsafe) let result = try whileCurrent(body)
+            ticket?.end(.success)
+            return unsafe result
+        } catch {
+            ticket?.end(.failure)
+            throw error
+        }
+    }
+
+    // MARK: - The task comes, and waits
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe asUnownedSerialExecutor() }
+
+    nonisolated func enqueue(_ job: consuming ExecutorJob) {
+        unsafe task = UnownedJob(job)
+        if advance(from: Stage.new, to: Stage.waiting) { submit() } else { goOn() }
+    }
+
+    /// The task may be over before this returns, and nobody else keep this.
+    private nonisolated func submit() {
+        guard case .engine(let engine, _) = queue.route else {
+            if case .dispatch(let route) = queue.route { route.async(group: nil) { self.run() } }
+            return
+        }
+        let word = unsafe Unmanaged.passRetained(self).toOpaque() + Self.mark
+        if unsafe od_queue_overflow(engine) != OD_OVERFLOW_REFUSED {
+            unsafe od_queue_async_executor_job(engine, Int32(OD_QUEUE_BAND), word)
+        } else if unsafe !od_queue_try_async_executor_job(engine, Int32(OD_QUEUE_BAND), word) {
+            refuse()
+            unsafe Unmanaged.passUnretained(self).release()
+        }
+    }
+
+    /// Its turn has come.
+    nonisolated func run() {
+        guard advance(from: Stage.waiting, to: Stage.running) else { return }
+        unsafe task?.runSynchronously(on: asUnownedSerialExecutor())
+    }
+
+    /// It is not to run, unless it has started.
+    nonisolated func cancel() {
+        if !advance(from: Stage.new, to: Stage.cancelled), advance(from: Stage.waiting, to: Stage.cancelled) { goOn() }
+    }
+
+    private nonisolated func refuse() {
+        if advance(from: Stage.waiting, to: Stage.refused) { goOn() }
+    }
+
+    /// Where no worker of the queue's is needed, all of which may be busy.
+    private nonisolated func goOn() {
+        if let task = unsafe task { globalConcurrentExecutor.enqueue(task) }
+    }
+
+    // MARK: - What the engine has instead of a job
+
+    // No address of the runtime's jobs is odd.
+    private static let mark = 1
+
+    /// The closure that the engine was given, once; nil for a job.
+    static func take(from job: UnsafeMutableRawPointer) -> AwaitedClosure? {
+        guard UInt(bitPattern: job) & UInt(mark) != 0 else { return nil }
+        return unsafe Unmanaged.fromOpaque(job - mark).takeRetainedValue()
     }
 }

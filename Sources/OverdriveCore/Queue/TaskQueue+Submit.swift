@@ -62,7 +62,7 @@ extension TaskQueue {
         return (qos?.rawValue ?? -1, terms)
     }
 
-    /// Runs a closure on the queue while the calling task is suspended.
+    /// Calls a closure on the queue, in the calling task.
     ///
     ///     let digest = try await queue.run { checksum(of: bytes) }
     ///
@@ -71,54 +71,39 @@ extension TaskQueue {
     /// waits. A full queue takes the closure all the same, unless it rejects: the task is held back by waiting for it,
     /// and no thread is.
     ///
-    /// - Parameter body: What to run. The worker lets go of what it has captured, maybe a moment after the task has gone on.
+    /// - Parameter body: What to run. It sees the task's priority and task-local values; quality of service and specific values are
+    ///   the queue's.
     /// - Returns: What `body` returns, back in the caller's isolation.
     /// - Throws: What `body` throws; `CancellationError` when it was cancelled before it started;
     ///   ``PendingLimitReached`` when a queue that rejects is full.
     /// - Ordering: As a closure's of ``async(group:qos:flags:execute:)``; what `body` wrote is visible to the caller.
-    /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker.
-    /// - Cost: Four allocations, a submission, and where the caller is not there yet a turn in its executor: half a
-    ///   microsecond to one.
+    /// - Threading: Any task; no thread is held while the closure waits. `body` runs on a worker, in no actor's isolation but that of
+    ///   actors on the queue.
+    /// - Cost: An allocation, and a sixth of a microsecond where a task without an actor is on one of the scheduler's
+    ///   workers and nothing is before it on a serial or limited queue; else two turns, the queue's and the caller's executor's, and half a microsecond to one.
     public nonisolated(nonsending) func run<R>(_ body: sending @escaping () throws -> sending R) async throws -> sending R {
-        // No generic type of R beyond these lines: the runtime would look its metadata up in each call.
+        if Task.isCancelled { throw CancellationError() }
+        let closure = AwaitedClosure(on: self)
+        if try closure.beginsWithin(#isolation) { return try closure.callWithin(body) }
+        defer { HandOver.received(by: closure) }
         // The closure is handed from here to the queue, and its result back, once each.
-        nonisolated(unsafe) let (body, result) = (body, UnsafeMutablePointer<R>.allocate(capacity: 1))
-        defer { unsafe result.deallocate() }
-        let closure = AwaitedClosure(in: currentCancelEpoch)
-        try await end(of: closure) { unsafe result.initialize(to: try body()) }
-        HandOver.received(by: closure)
-        return unsafe result.move()
+        nonisolated(unsafe) let body = body
+        nonisolated(unsafe) let result = try await unsafe goTo(closure, body)
+        return unsafe result
     }
 
-    /// Suspends the task until the closure has run. Its isolation is a parameter, which what follows captures: a closure of no
-    /// isolation would take a turn in the pool on its way in, and one on its way back.
-    private func end(
-        of closure: AwaitedClosure, isolation: isolated (any Actor)? = #isolation, _ body: @escaping () throws -> Void
-    ) async throws {
-        try await withTaskCancellationHandler {
+    /// Goes to the closure, waits there for its turn, and comes back. Its isolation is a parameter, which what follows
+    /// captures: a closure of no isolation would take a turn in the pool on its way in, and one on its way back.
+    private func goTo<R>(
+        _ closure: AwaitedClosure, isolation: isolated (any Actor)? = #isolation, _ body: @escaping () throws -> R
+    ) async throws -> sending R {
+        nonisolated(unsafe) let body = body
+        return try await withTaskCancellationHandler {
             _ = isolation
-            try await unsafe withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
-                guard unsafe closure.begin(continuation) else { return }
-                submit(closure, body)
-            }
+            nonisolated(unsafe) let result = try await unsafe closure.call(body)
+            return unsafe result
         } onCancel: {
             closure.cancel()
-        }
-    }
-
-    private func submit(_ closure: AwaitedClosure, _ body: @escaping () throws -> Void) {
-        let tracker = tracker  // as of now: what was submitted before another one is not counted there
-        let turn = AwaitedClosure.Turn(of: closure, tracker, body)
-        switch backPressure {
-        case nil:
-            async { turn.run() }
-        case .reject:
-            do throws(PendingLimitReached) { try tryAsync { turn.run() } } catch { closure.refuse(error) }
-            withExtendedLifetime(turn) {}  // whose end would say less
-        case .wait, .callerRuns:
-            guard case .engine(let queue, _) = route else { return }
-            nonisolated(unsafe) let submission = { turn.run() }
-            unsafe submitAwaitedClosure(tracker?.counting(submission) ?? submission, queue, nil, Int32(OD_QUEUE_BAND))
         }
     }
 }

@@ -8,6 +8,7 @@ enum Trips {
         switch row {
         case "queue-trips": await report(row) { await queues($0) }
         case "run-trips": await report(row) { await runs($0) }
+        case "run-hops": await report(row) { await hops($0) }
         case "actor-trips": await report(row) { await actors($0) }
         case "pair-trips": await report(row) { await pairs($0) }
         default: return false
@@ -49,6 +50,17 @@ enum Trips {
     private static func runs(_ count: Int) async {
         let queue = TaskQueue.serial(label: "runs")
         await Task.detached { for _ in 0..<count { try? await queue.run {} } }.value
+    }
+
+    private actor Caller {
+        func run(_ count: Int, on queue: TaskQueue) async {
+            for _ in 0..<count { try? await queue.run {} }
+        }
+    }
+
+    /// The same from an actor, which is let go of each time.
+    private static func hops(_ count: Int) async {
+        await Caller().run(count, on: TaskQueue.serial(label: "hops"))
     }
 
     private actor Side {

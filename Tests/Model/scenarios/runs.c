@@ -179,6 +179,41 @@ static void verify_after_the_ends(void)
 MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts,
                cancel)
 
+/* A job of no record goes on as one of the record, or learns that the cancel has counted that; and one whose
+ * count is asked for. */
+static unsigned cancelled_within;
+
+static void prepare_outer(void)
+{
+    prepare();
+    toggle_in_job(&workers[0]);
+}
+static void first_goes_on(void)
+{
+    odi_worker_self = &workers[0];
+    if (!count_one())
+        return;
+    if (odi_worker_begin_within(&workers[0], record)) {
+        body(NULL);
+        odi_worker_end_within(&workers[0]);
+    } else
+        cancelled_within++;
+}
+static void verify_outer(void)
+{
+    verify();
+    model_check(cancelled_within == never);
+    model_check(odi_load_relaxed(&workers[0].jobs) == 2 * (uint64_t)sum(ran) + 1);
+}
+MODEL_SCENARIO(runs_within, prepare_outer, verify_outer, first_goes_on, cancel)
+
+static void ask_for_it(void)
+{
+    if (odi_worker_executed(&workers[0]) == 1)
+        model_check(odi_record_pending(&team, record) <= 1 && written[0] == 1);
+}
+MODEL_SCENARIO(runs_within_are_reported, prepare_outer, verify_outer, first_goes_on, ask_for_it)
+
 /* A job that submits another to its own record, in advance if it may. */
 static bool followed;
 
