@@ -242,6 +242,26 @@ TEST(a_computing_external_thread_has_no_worker_called_for_its_forks)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* Awake for a job of its own it would be one too many beside the external thread, which computes. */
+TEST(a_worker_takes_no_fork_while_an_external_thread_has_its_place)
+{
+    od_pool *pool = pool_without_monitor(1);
+    atomic_ullong ran = 0;
+    od_fork_scope scope;
+
+    memset(&room, 0, sizeof room);
+    od_forks_enter(pool, &scope);
+    od_fork_slot *branch = od_fork(note_room, NULL);
+    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    bool looked = COMES_TRUE(atomic_load(&ran) == 1) && COMES_TRUE(idle_ones_sleep(pool, 1));
+    int taken = atomic_load(&room.started);
+    od_join(branch, note_room, NULL);
+    od_forks_leave(&scope);
+    assert_true(looked);
+    assert_int_equal(taken, 0);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 TEST(an_external_thread_that_says_that_it_blocks_makes_room)
 {
     check_blocked_external(true);
