@@ -22,9 +22,9 @@
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
-/* Waiting awake is worth about what a sleep and a wake cost. It adapts within these: sleeps
- * that were over soon make it longer, long ones shorter. */
-enum { SPIN_LEAST_NS = 2000, SPIN_FIRST_NS = 10000, SPIN_MOST_NS = 40000 };
+/* Waiting awake is worth about what a sleep and a wake cost. Where it was in vain the worker sleeps at
+ * once next time, twice as often after each, up to this many times: until a wait finds work. */
+enum { SPIN_NS = 10000, MOST_SLEEPS_AT_ONCE = 31 };
 enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
 
 /* Jobs found between two notes of the time. */
@@ -47,8 +47,6 @@ static void set_up(odi_worker *worker)
     worker->forks.thread = pthread_self();
     odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: for reports */
     worker->cpu_clock = odi_thread_cpu_clock();
-    worker->spin_ns = SPIN_FIRST_NS;
-    worker->slept_briefly = true;
     worker->woken = false;
     odi_assignment_settle(worker);
 }
@@ -75,10 +73,10 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
     return odi_worker_find_local(worker, job) || odi_worker_find_elsewhere(worker, job);
 }
 
-/* Waits awake, holding the token, for as long as such waits have paid lately. */
+/* Waits awake, holding the token. */
 static bool spin(odi_worker *worker, odi_entry *job)
 {
-    int64_t until = odi_clock_now() + worker->spin_ns;
+    int64_t until = odi_clock_now() + SPIN_NS;
 
     /* Whom the last job woke may be waiting for this very CPU. */
     if (odi_woke_a_sleeper) {
@@ -99,24 +97,22 @@ static bool spin(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-/* A sleep is over. */
-static void adapt(odi_worker *worker, int64_t slept_ns)
-{
-    worker->slept_briefly = slept_ns < SPIN_MOST_NS;
-    if (worker->slept_briefly)
-        worker->spin_ns = SPIN_MOST_NS;
-    else
-        worker->spin_ns = worker->spin_ns / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS
-                                                              : worker->spin_ns / 2;
-}
-
-/* Whether waiting awake is worth a try. Not after a long sleep: work comes rarely then, and
- * the thread that the last job woke may be waiting for this very CPU. */
-static bool may_spin(odi_worker *worker)
+/* Waits awake where that is worth a try, and learns from it. */
+static bool wait_awake(odi_worker *worker, odi_entry *job)
 {
     /* relaxed: it changes when the limits do, and nothing depends on when */
-    return worker->searching && worker->slept_briefly &&
-           odi_load_relaxed(&worker->team->may_spin);
+    if (!worker->searching || !odi_load_relaxed(&worker->team->may_spin))
+        return false;
+    if (worker->sleeps_at_once > 0) {
+        worker->sleeps_at_once--;
+        return false;
+    }
+    bool pays = spin(worker, job);
+    uint32_t more = 2 * worker->spins_in_vain + 1;
+
+    worker->spins_in_vain = pays ? 0 : more < MOST_SLEEPS_AT_ONCE ? more : MOST_SLEEPS_AT_ONCE;
+    worker->sleeps_at_once = worker->spins_in_vain;
+    return pays;
 }
 
 /* Takes the hint off bands whose injectors are empty. The look that follows finds what was
@@ -174,13 +170,8 @@ static void park(odi_worker *worker)
     /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
     if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
         !odi_load_relaxed(&worker->moves)) { /* relaxed: likewise */
-        int64_t before = odi_clock_now();
-
         odi_count(&worker->counters.parks, 1);
         odi_worker_sleep(worker, epoch);
-        int64_t now = odi_clock_now();
-
-        adapt(worker, now - before);
         note_time(worker); /* the next job did not run while this slept */
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
@@ -207,7 +198,7 @@ static bool search(odi_worker *worker, odi_entry *job)
     odi_worker_fire_due(worker);
     if (!odi_worker_end_run(worker)) /* what waits there has begun one, perhaps */
         return false;
-    if (look_everywhere(worker, job) || (may_spin(worker) && spin(worker, job))) {
+    if (look_everywhere(worker, job) || wait_awake(worker, job)) {
         note_time(worker);
         return true;
     }

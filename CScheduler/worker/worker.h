@@ -46,12 +46,12 @@ struct odi_worker {
     uint32_t batch_left;                     /* takes until what came from outside is done */
     uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
     uint32_t yields_seen;                    /* of the team's: it has yielded for these */
+    uint32_t spins_in_vain;                  /* as that many sleeps come without one, */
+    uint32_t sleeps_at_once;                 /* and these of them are left */
     uint64_t random;
-    int64_t spin_ns;
     int64_t caught_ns;      /* when a small catch was made; 0: no pause before the next */
     int64_t steal_pause_ns; /* how long that pause is; 0: the last jobs were long, or many */
     uint64_t caught_at;     /* jobs it had run by then */
-    bool slept_briefly; /* its last sleep was over soon */
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
