@@ -320,6 +320,14 @@ void odi_pool_wake_monitor(od_pool *pool)
     odi_futex_wake(&pool->monitor_word, 1);
 }
 
+/* There is no monitor to be had. A worker that began to block meanwhile has looked for what waits without a fence,
+ * and counts on one (worker/blocking.c): who armed it goes by what it says in this word. */
+ODI_COLD static void do_without_monitor(odi_team *team)
+{
+    if (odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4) & ODI_CAN_START)
+        (void)odi_team_start_one(team, &team->sites[0]);
+}
+
 /* Without a monitor foreign blocking goes unnoticed; a later arming tries again. */
 ODI_COLD static void start_failed(od_pool *pool)
 {
@@ -331,7 +339,7 @@ ODI_COLD static void start_failed(od_pool *pool)
     team->next_monitor_ns = odi_clock_after(RETRY_NS);
     odi_lock_release(&team->lock);
     odi_add_relaxed(&team->start_failures, 1); /* relaxed: a counter */
-    odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
+    do_without_monitor(team);
 }
 
 /* Lock held. */
@@ -381,7 +389,7 @@ void odi_pool_arm_monitor(odi_team *team)
     odi_lock_release(&team->lock);
 
     if (waits_on) {
-        odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
+        do_without_monitor(team);
         return;
     }
     if (!starts) {

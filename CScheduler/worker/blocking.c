@@ -31,10 +31,9 @@ void odi_blocking_begin(const char *what, void *queue)
     odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: for reports */
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_team_block(worker->team);
-    /* What waits now was published when the team was full: it is published again. Heavy,
-     * because who publishes at this moment has a light fence only (S4): without it he may
-     * find the team full, and this look nothing. */
-    odi_fence_heavy(S4);
+    /* What waits now was published when the team was full: it is published again. Who publishes at
+     * this moment may find the team full, and this look nothing: no fence is put for that, because
+     * who finds nobody has the monitor on, and its next tick finds what waits and the place. */
     if (odi_team_has_work(worker->team))
         odi_team_publish(worker->team, worker->site);
 }

@@ -1,6 +1,6 @@
 /* blocking.c — a worker hands its place over while somebody submits (worker/blocking.c and
  * worker/team.c as they are): the job that it waits for finds a worker, whichever comes first,
- * the submission or the blocking (S4).
+ * the submission or the blocking, or where each misses the other, the monitor's next look.
  */
 #include "doubles/small_pool.h"
 #include "doubles/tally.h"
@@ -27,16 +27,6 @@ static void prepare(void)
     waiting_worker = make_present();
 }
 
-/* The worker is in a job that waits for job 0. It goes on with that job afterwards. */
-static void wait_for_it(void)
-{
-    odi_worker_self = waiting_worker;
-    od_blocking_begin();
-    while (odi_load_acquire(&done, none) == 0)
-        odi_futex_wait(&done, 0, ODI_FOREVER);
-    od_blocking_end();
-}
-
 static void submitter(void)
 {
     odi_pool_submit(&pool, 0, job(0));
@@ -61,7 +51,36 @@ static void comes(void)
     model_assume(odi_worker_find_local(odi_worker_self, &found_here));
     odi_worker_run(odi_worker_self, found_here, 0);
 }
-MODEL_SCENARIO(blocking_against_submit, prepare, verify, wait_for_it, submitter, comes)
+
+static odi_atomic(uint32_t) blocks, has_submitted;
+
+/* The worker is in a job that waits for job 0. It goes on with that job afterwards. */
+static void waits_for_it(void)
+{
+    odi_worker_self = waiting_worker;
+    od_blocking_begin();
+    odi_store_release(&blocks, 1, none);
+    while (odi_load_acquire(&done, none) == 0)
+        odi_futex_wait(&done, 0, ODI_FOREVER);
+    od_blocking_end();
+}
+
+static void submits(void)
+{
+    submitter();
+    odi_store_release(&has_submitted, 1, none);
+}
+
+/* The monitor, which is on (pool/monitor.c): its first look after both. That who finds nobody has it on, or arms it,
+ * is monitor.c's. */
+static void watching(void)
+{
+    while (odi_load_acquire(&blocks, none) == 0 || odi_load_acquire(&has_submitted, none) == 0)
+        odi_spin_pause();
+    if (odi_team_has_work(&pool.team))
+        odi_team_publish(&pool.team, &site);
+}
+MODEL_SCENARIO(blocking_against_submit, prepare, verify, waits_for_it, submits, comes, watching)
 
 /* A worker is one too many at first: the number of workers grows instead. */
 static void more_workers(void)

@@ -63,6 +63,13 @@ void odi_team_counts_changed(odi_team *team)
 {
 }
 
+/* As in worker/team.c. */
+void odi_team_set_attention(odi_team *team, uint32_t bits, bool on)
+{
+    model_check(on);
+    odi_or_seqcst(&team->attention, bits, S4);
+}
+
 bool odi_team_is_due(odi_team *team)
 {
     return false;
@@ -93,6 +100,15 @@ void odi_reader_join(void)
 
 void odi_reader_leave(void)
 {
+}
+
+static odi_atomic(bool) has_called;
+
+/* By who cannot have a monitor, and has read that there is a place. */
+bool odi_team_start_one(odi_team *team, odi_site *from)
+{
+    odi_store_relaxed(&has_called, true);
+    return true;
 }
 
 /* ---- threads ---- */
@@ -144,3 +160,24 @@ static void verify_gone(void)
     model_check(pool.team.present == 0 && odi_load_relaxed(&pool.team.departures) == 1);
 }
 MODEL_SCENARIO(monitor_is_stopped, prepare, verify_gone, monitor, stopper)
+
+/* No monitor is to be had for now: a worker hands its place over without a fence (worker/blocking.c), against who
+ * submits and finds nobody. */
+static void prepare_without(void)
+{
+    prepare();
+    pool.monitor_present = false;
+    pool.team.next_monitor_ns = INT64_MAX;
+}
+
+static void gives_place(void)
+{
+    odi_team_set_attention(&pool.team, ODI_CAN_START, true);
+    seen = odi_team_has_work(&pool.team);
+}
+
+static void verify_called(void)
+{
+    model_check(seen || odi_load_relaxed(&has_called));
+}
+MODEL_SCENARIO(monitor_is_not_to_be_had, prepare_without, verify_called, submitter, gives_place)
