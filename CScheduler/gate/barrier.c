@@ -65,17 +65,6 @@ ODI_COLD void odi_queue_before_drained(od_queue *queue)
     odi_queue_carry_out(queue, settlement);
 }
 
-/* ---- submitting and running ---- */
-
-bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled, odi_entry_node *node)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_add(&queue->inbox, labelled, node);
-    queue->gate.barriers += kept;
-    odi_queue_settle_and_release(queue);
-    return kept;
-}
-
 void odi_queue_end_barrier(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);

@@ -41,8 +41,6 @@ void od_batch_add(od_batch *batch, void (*function)(void *), void *context)
 }
 
 #ifdef ODI_SWIFT_CLOSURES
-__attribute__((swiftcall)) void od_batch_add_closure(void *code, void *captures, od_batch *batch);
-
 __attribute__((swiftcall)) void od_batch_add_closure(void *code, void *captures, od_batch *batch)
 {
     add(batch, odi_job_closure(code, captures, 0));
@@ -87,17 +85,6 @@ static void expect(od_pool *pool, bool kept)
     odi_pool_expect(pool, kept ? OD_OK : OD_NO_MEMORY);
 }
 
-static void push_one(od_queue *queue, odi_entry labelled)
-{
-    od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
-
-    if (ODI_UNLIKELY(!odi_queue_push(queue, labelled, NULL))) {
-        odi_record *record = odi_record_unlabel(&labelled);
-
-        expect(pool, !odi_record_withdraw(record, labelled));
-    }
-}
-
 void od_batch_submit(od_batch *batch)
 {
     od_queue *queue = batch->queue;
@@ -118,8 +105,12 @@ void od_batch_submit(od_batch *batch)
         expect(pool, odi_record_label(record, batch->jobs[i], &batch->jobs[i]));
     /* relaxed: L2's fence stands before it */
     if (odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) {
-        for (pushed = push(queue, record, batch->jobs, jobs); pushed < jobs; pushed++)
-            push_one(queue, batch->jobs[pushed]);
+        for (pushed = push(queue, record, batch->jobs, jobs); pushed < jobs; pushed++) {
+            if (ODI_UNLIKELY(!odi_queue_push(queue, batch->jobs[pushed], NULL))) {
+                record = odi_record_unlabel(&batch->jobs[pushed]);
+                expect(pool, !odi_record_withdraw(record, batch->jobs[pushed]));
+            }
+        }
         if (urgent)
             odi_queue_raise_all(queue, batch->key);
     } else

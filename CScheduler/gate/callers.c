@@ -18,37 +18,25 @@ void odi_wait_node_grant(odi_wait_node *waiting)
     odi_futex_wake(&waiting->granted, 1);
 }
 
-/* Lock held. *reserved: what nobody might give back while the caller has its permit; NULL: they stay. */
-static void line_up(od_queue *queue, odi_wait_node *waiting, odi_reserved *reserved)
-{
-    odi_lock_acquire(&queue->inbox.lock);
-    (void)odi_inbox_push(&queue->inbox, odi_wait_node_entry(waiting), &waiting->node);
-    if (reserved != NULL)
-        *reserved = odi_inbox_take_reserved(&queue->inbox);
-    odi_lock_release(&queue->inbox.lock);
-    if (ODI_UNLIKELY(waiting->through != NULL))
-        waiting->through->more->callers_in_line++;
-}
-
 void odi_queue_line_up_caller(od_queue *queue, odi_wait_node *caller)
 {
-    line_up(queue, caller, NULL);
+    (void)odi_inbox_add(&queue->inbox, odi_wait_node_entry(caller), &caller->node);
+    if (ODI_UNLIKELY(caller->through != NULL))
+        caller->through->more->callers_in_line++;
 }
 
 /* Lock held; releases it. */
 static void enter(od_queue *queue, odi_wait_node *waiting)
 {
-    odi_reserved reserved = {0};
-
     queue->gate.barriers += waiting->exclusive;
     if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->more->awaited > 0))
         odi_earmark_list(waiting);
     else
-        line_up(queue, waiting, &reserved);
+        odi_queue_line_up_caller(queue, waiting);
     if (queue->band > OD_BAND_USER_INTERACTIVE)
         odi_queue_raise_waiting(queue, odi_band_of_thread());
     odi_queue_settle_and_release(queue);
-    odi_reserved_give_back(reserved); /* the caller keeps the queue */
+    odi_queue_return_reserved(queue); /* nobody might while the caller has its permit; who keeps the queue */
 }
 
 void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what)

@@ -128,15 +128,20 @@ bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job
     return pushed;
 }
 
-/* Puts a job in front of the line. False: as odi_queue_push. Not held. */
-static bool push_early(od_queue *queue, odi_entry labelled, odi_entry_node *node)
+/* A barrier, which the gate counts, or what belongs in front of the line. False: as odi_queue_push. Not held. */
+static bool push_under_lock(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 {
+    odi_record *record = odi_record_of_job(labelled);
+    bool barrier = (odi_record_key(record) & ODI_KEY_BARRIER) != 0;
+
     odi_lock_acquire(&queue->watch.lock);
-    bool kept = !odi_entry_is_cancelled(labelled) && odi_fifo_push(&queue->early, labelled, node);
-    if (ODI_UNLIKELY(kept && queue->raised != 0))
+    bool kept = !odi_entry_is_cancelled(labelled) && (barrier ? odi_inbox_add(&queue->inbox, labelled, node)
+                                                              : odi_fifo_push(&queue->early, labelled, node));
+    queue->gate.barriers += kept && barrier;
+    if (ODI_UNLIKELY(kept && !barrier && queue->raised != 0))
         odi_queue_pass_raised(queue, 1);
-    if (kept)
-        odi_queue_raise(queue, odi_record_band(odi_record_of_job(labelled)), queue->early.count);
+    if (kept && !barrier)
+        odi_queue_raise(queue, odi_record_band(record), queue->early.count);
     odi_queue_settle_and_release(queue);
     return kept;
 }
@@ -163,7 +168,7 @@ bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
     odi_record *record = odi_record_of_job(labelled);
 
     if (ODI_UNLIKELY(odi_record_key(record) & ODI_KEY_BARRIER))
-        return odi_queue_push_barrier(queue, labelled, node);
+        return push_under_lock(queue, labelled, node);
     /* relaxed: a hint, the queue's lock decides */
     if (odi_load_relaxed(&queue->inbox.wants) && push_to_idle(queue, record, labelled))
         return true;
@@ -171,7 +176,7 @@ bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
     /* relaxed: written under the lock */
     if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_STALE)) {
         odi_lock_release(&queue->inbox.lock);
-        return push_early(queue, labelled, node); /* a barrier may wait for it */
+        return push_under_lock(queue, labelled, node); /* a barrier may wait for it */
     }
     /* A cancel that has counted the job has turned the line over already. */
     bool kept = !odi_entry_is_cancelled(labelled) && odi_inbox_push(&queue->inbox, labelled, node);
@@ -193,7 +198,7 @@ void odi_queue_divert(odi_record *record, odi_entry job)
         (void)odi_run_outside_of(record, job);
         return;
     }
-    if (!push_early(queue, labelled, NULL))
+    if (!push_under_lock(queue, labelled, NULL))
         (void)odi_run_outside(&queue->pool->team, labelled); /* or discards it */
 }
 

@@ -216,10 +216,6 @@ bool od_queue_try_async_executor_job(od_queue *queue, int32_t band, void *job)
 /* A closure that is refused is released. */
 __attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
                                                                od_queue *queue, od_group *group,
-                                                               int32_t band, uint32_t flags);
-
-__attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
-                                                               od_queue *queue, od_group *group,
                                                                int32_t band, uint32_t flags)
 {
     odi_entry job = odi_job_closure(code, captures, 0);

@@ -445,16 +445,6 @@ void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
  * context's reference. See Sources/OverdriveCore/Queue/ClosureDoor.swift for the other side. */
 __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
                                                        od_queue *queue, od_group *group,
-                                                       int32_t band);
-__attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
-                                                           od_queue *queue, od_group *group,
-                                                           int32_t band);
-__attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
-                                                            od_queue *queue, od_group *group,
-                                                            int32_t band, uint32_t flags);
-
-__attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
-                                                       od_queue *queue, od_group *group,
                                                        int32_t band)
 {
     od_pool *pool = queue->pool;
@@ -561,9 +551,9 @@ od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
     queue->shared = options->shared;
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
     queue->children = 0;
-    odi_lock_release(&queue->watch.lock);
     if (options->target != NULL)
         odi_target_adopt(queue, options->target);
+    odi_lock_release(&queue->watch.lock);
     return queue;
 }
 

@@ -243,7 +243,6 @@ void odi_queue_return_reserved(od_queue *queue);
  * for what is outside. Not held. */
 void odi_queue_keep_line(od_queue *queue);
 void odi_queue_close_if_open(od_queue *queue); /* held: a new one may still open */
-bool odi_queue_push_barrier(od_queue *queue, odi_entry labelled, odi_entry_node *node); /* not held; false: not kept */
 void odi_queue_end_barrier(od_queue *queue); /* not held: the place is kept */
 void odi_queue_before_drained(od_queue *queue);
 
@@ -348,7 +347,7 @@ typedef struct {
 odi_left odi_queue_leave(od_queue *queue, bool exclusive);
 /* The caller, which was asleep or about to be, goes on; its frame may be gone on return. */
 void odi_wait_node_grant(odi_wait_node *waiting);
-/* A sync caller goes into the line, from the list of its own queue. Held. */
+/* A sync caller goes into the line. Held. */
 void odi_queue_line_up_caller(od_queue *queue, odi_wait_node *caller);
 
 /* Gives the calling worker's place over and sleeps until it is granted; `what` the wait is, for reports. Not

@@ -62,8 +62,8 @@ bool odi_target_prepare(od_queue *target)
     return has;
 }
 
-/* The queue's lock is held, or nobody else knows it. It is diverted since it was made. */
-static void adopt(od_queue *queue, od_queue *target)
+/* The queue is diverted since it was made. */
+void odi_target_adopt(od_queue *queue, od_queue *target)
 {
     odi_invariant(odi_target_next(queue) == NULL);
     if (target->pool != queue->pool)
@@ -72,13 +72,6 @@ static void adopt(od_queue *queue, od_queue *target)
     count_child(target);
     queue->gate.closed = true;
     odi_store_relaxed(&queue->target, target); /* relaxed: the lock, and see odi_target_gate */
-}
-
-void odi_target_adopt(od_queue *queue, od_queue *target)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    adopt(queue, target);
-    odi_lock_release(&queue->watch.lock);
 }
 
 /* In one critical section with the look at `inactive`: a drainer that has begun without a place of
@@ -99,7 +92,7 @@ void od_queue_set_target(od_queue *queue, od_queue *target)
     odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: as below */
     refuse_circle(queue, target);
     if (target != NULL)
-        adopt(queue, target);
+        odi_target_adopt(queue, target);
     odi_lock_release(&queue->watch.lock);
     odi_lock_release(&targets);
     if (before != NULL)

@@ -42,7 +42,7 @@ static inline od_queue *odi_target_next(od_queue *queue)
 /* From here on all that runs on the target passes its line. False: memory is short. */
 bool odi_target_prepare(od_queue *target);
 
-/* A queue that is made begins with `target`, which is prepared. */
+/* The queue is on `target` from here on, which is prepared. Held. */
 void odi_target_adopt(od_queue *queue, od_queue *target);
 
 /* The queue that had it as its target is over. Without locks. */

@@ -21,7 +21,7 @@ NEVER(odi_queue_settle)
 NEVER(odi_queue_settle_and_release)
 NEVER(odi_queue_take)
 NEVER(odi_queue_reap)
-NEVER(odi_record_drained)
+NEVER(odi_queue_return_reserved)
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
