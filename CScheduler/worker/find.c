@@ -290,11 +290,12 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
     return false;
 }
 
-/* Up to `most` jobs of `bands` that lie elsewhere: with other workers, and in other sites' injectors. Nearest first,
- * or from the `first` site on. */
+/* Up to `most` jobs of `bands` that lie elsewhere: in other sites' injectors, from the `first` on, and with other
+ * workers. Nearest first, but that who begins at another site's injectors looks there before he steals. */
 static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_t bands, odi_entry *job)
 {
     odi_team *team = worker->team;
+    const int *order = team->site_order[worker->site_index];
     uint32_t sites = (uint32_t)team->site_count;
     bool found = false;
 
@@ -302,11 +303,10 @@ static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_
     const odi_table *table = odi_load_acquire(&team->table, W1);
     for (uint32_t i = 0; i < sites && !found; i++) {
         uint32_t rank = (first + i) % sites;
-        int site = team->site_order[worker->site_index][rank];
 
-        found = steal_at(worker, table, site, team->site_classes[worker->site_index][rank], most, bands, job);
         for (uint32_t left = rank > 0 ? bands : 0; left != 0 && !found; left &= left - 1)
-            found = claim(worker, &team->sites[site], lowest_bit(left), most, job);
+            found = claim(worker, &team->sites[order[rank]], lowest_bit(left), most, job);
+        found = found || steal_at(worker, table, order[i], team->site_classes[worker->site_index][i], most, bands, job);
     }
     odi_read_end();
     return found;
