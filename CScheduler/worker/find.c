@@ -27,36 +27,13 @@ enum { BATCH = ODI_STEAL_BATCH };
  * passed when they are done. (The same pause before an injector gained nothing.) */
 enum { SMALL_CATCH = BATCH / 2, STEAL_PAUSE_NS = 1000 };
 
-/* Where single jobs are stolen and what they lead to is a row of short ones, as with two serial
- * queues that hand one closure to and fro, the owner was about to run each itself: the moment
- * doubles with each theft, and counts from when the thief is out of work again. */
-enum { MOST_PAUSE_NS = 16 * STEAL_PAUSE_NS, LONG_JOB_NS = 2000 };
-
-static void plan_pause(odi_worker *worker, size_t count)
-{
-    int64_t last = worker->steal_pause_ns;
-
-    worker->steal_pause_ns = count >= SMALL_CATCH       ? 0
-                             : count > 1 || last == 0   ? STEAL_PAUSE_NS
-                             : 2 * last < MOST_PAUSE_NS ? 2 * last
-                                                        : MOST_PAUSE_NS;
-    worker->caught_ns = worker->steal_pause_ns > 0 ? odi_clock_now() : 0;
-    worker->caught_at = odi_worker_executed(worker);
-}
-
 /* Ended by: the clock, and by work from outside. */
 static void pause_before_stealing(odi_worker *worker)
 {
     if (worker->caught_ns == 0)
         return;
-    int64_t now = odi_clock_now(), until = worker->caught_ns + STEAL_PAUSE_NS;
-
-    if (now - worker->caught_ns > LONG_JOB_NS * (int64_t)(odi_worker_executed(worker) - worker->caught_at))
-        worker->steal_pause_ns = 0;
-    else if (worker->steal_pause_ns > STEAL_PAUSE_NS &&
-             odi_load_relaxed(&worker->team->may_spin)) /* relaxed: a hint, and below */
-        until = now + worker->steal_pause_ns;
-    /* relaxed: as above */
+    int64_t until = worker->caught_ns + STEAL_PAUSE_NS;
+    /* relaxed: a hint */
     while (odi_spins_on(odi_clock_now() < until && odi_load_relaxed(&worker->site->bands) == 0))
         odi_spin_pause();
     worker->caught_ns = 0;
@@ -261,7 +238,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
         if (count == 0)
             continue;
         if (most == BATCH)
-            plan_pause(worker, count);
+            worker->caught_ns = count < SMALL_CATCH ? odi_clock_now() : 0;
         odi_count(&worker->counters.steals[distance], 1);
         odi_count(&worker->counters.stolen[distance], count);
         *job = batch[0];

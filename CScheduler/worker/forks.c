@@ -234,13 +234,6 @@ od_fork_slot *odi_forks_steal(odi_forks *victim)
     return NULL;
 }
 
-bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot)
-{
-    uint64_t word = odi_load_relaxed(&victim->word); /* relaxed: a hint */
-
-    return tail_of(word) == place_of(victim, slot) + 1 && tail_of(word) < split_of(word);
-}
-
 static bool holds_private(odi_forks *victim)
 {
     /* relaxed word: a hint, or the caller's fence (F2) */

@@ -154,10 +154,6 @@ bool odi_forks_hold_work(odi_forks *victim);
 /* Runs a stolen fork on the calling thread, whose forks `here` are. */
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot);
 
-/* Whether nothing has touched the victim's word since this thief took `slot`, and more is
- * shared: the owner is busy elsewhere, and can be taken from without disturbing it. */
-bool odi_forks_untouched(odi_forks *victim, const od_fork_slot *slot);
-
 /* In a forked child: of the calling thread's forks, those that others were running are lost. */
 void odi_forks_lose(odi_forks *forks);
 

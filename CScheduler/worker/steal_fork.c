@@ -1,10 +1,7 @@
 /* steal_fork.c — how idle workers come by forks, and when one is woken for them.
  *
  * A fork thief looks at everybody's shared parts first, which owners rarely write; only then, and
- * at most once in a while, does it ask somebody for more. A worker that has run a short fork
- * leaves forks alone for a moment, longer each time: where trees are small their owners are
- * done sooner alone. It goes on at once where the victim's word is as it left it, because that
- * owner is busy elsewhere.
+ * at most once in a while, does it ask somebody for more.
  *
  * An external thread (a thread that is no worker) counts as one of the team's number while it is there:
  * workers that are then too many leave forks to the others.
@@ -13,9 +10,6 @@
 #include "os/clock.h"
 #include "worker/external.h"
 #include "worker/worker.h"
-
-/* A fork that ran for less than this was hardly worth taking. */
-enum { SHORT_NS = 5000, FIRST_REST_NS = 10000, LONGEST_REST_NS = 80000 };
 
 /* `announced`: the worker is counted among the sleepers already. */
 static bool may_steal(odi_worker *worker, bool announced)
@@ -113,28 +107,10 @@ static bool holds_work(odi_forks *victim, void *unused)
 static void run_stolen(void *raw)
 {
     odi_worker *worker = raw;
-    odi_forks *victim = worker->stolen_from;
-    od_fork_slot *slot = worker->stolen;
-    bool more;
 
-    do {
-        int64_t before = odi_clock_now();
-
-        odi_worker_toggle_in_fork(worker);
-        odi_forks_run(&worker->forks, victim, slot);
-        odi_worker_toggle_in_fork(worker);
-        if (odi_clock_now() - before >= SHORT_NS)
-            worker->rest_ns = 0;
-        else if (worker->rest_ns < LONGEST_REST_NS)
-            worker->rest_ns = worker->rest_ns == 0 ? FIRST_REST_NS : 2 * worker->rest_ns;
-        /* relaxed, both: hints. What else waits, or a change of the team, is looked at first. */
-        more = (odi_load_relaxed(&worker->team->attention) &
-                (ODI_SURPLUS | ODI_STOPPING | ODI_CANCELLING)) == 0 &&
-               odi_load_relaxed(&worker->site->bands) == 0 &&
-               odi_forks_untouched(victim, slot) &&
-               (slot = odi_forks_steal(victim)) != NULL;
-    } while (more);
-    worker->steal_again_ns = worker->rest_ns == 0 ? 0 : odi_clock_after(worker->rest_ns);
+    odi_worker_toggle_in_fork(worker);
+    odi_forks_run(&worker->forks, worker->stolen_from, worker->stolen);
+    odi_worker_toggle_in_fork(worker);
 }
 
 bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
@@ -145,7 +121,7 @@ bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
     if (!odi_load_relaxed(&team->forks_used)) /* relaxed: a hint; asleep it is seen (S1) */
         return false;
     it.now = odi_clock_now();
-    if (it.now < worker->steal_again_ns || !may_steal(worker, false))
+    if (!may_steal(worker, false))
         return false;
     uint32_t start = (uint32_t)odi_rng_next(&worker->random);
     odi_read_begin();

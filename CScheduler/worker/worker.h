@@ -50,15 +50,12 @@ struct odi_worker {
     uint32_t sleeps_at_once;                 /* and these of them are left */
     uint64_t random;
     int64_t caught_ns;      /* when a small catch was made; 0: no pause before the next */
-    int64_t steal_pause_ns; /* how long that pause is; 0: the last jobs were long, or many */
-    uint64_t caught_at;     /* jobs it had run by then */
     bool searching; /* it holds its site's token */
     bool woken;     /* it has just been woken and has found nothing yet */
     uint32_t blocking_depth;
     od_fork_slot *stolen; /* the stolen fork that it runs next, and whose it is */
     odi_forks *stolen_from;
     odi_steal_request request;            /* whom it has asked for forks */
-    int64_t rest_ns, steal_again_ns;      /* no looking for forks before this; 0: at once */
 
     /* Written by the owner, read by others. */
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) bands; /* deques that may hold something */
