@@ -452,15 +452,6 @@ __attribute__((swiftcall)) void od_queue_async_closure(void *code, void *capture
     odi_pool_expect(pool, enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
 }
 
-__attribute__((swiftcall)) void od_queue_async_due_closure(void *code, void *captures,
-                                                           od_queue *queue, od_group *group,
-                                                           int32_t band)
-{
-    od_pool *pool = queue->pool;
-
-    odi_pool_expect(pool, submit(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
-}
-
 __attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
                                                             od_queue *queue, od_group *group,
                                                             int32_t band, uint32_t flags)

@@ -162,10 +162,6 @@ final class ProgressTracker: Sendable {
     /// No more come than were submitted.
     func becomeComplete() { complete.store(true, ordering: .releasing) }
 
-    func noteFailure() {
-        failed.add(1, ordering: .relaxed)
-    }
-
     func look() -> TaskQueue.Progress {
         // The ended ones first: each of them has been submitted by then.
         let ended = ended.load(ordering: .acquiring)
@@ -188,7 +184,7 @@ final class ProgressTracker: Sendable {
     fileprivate func end(_ ending: ProgressTicket.Ending) {
         switch ending {
         case .success: break
-        case .failure: noteFailure()
+        case .failure: failed.add(1, ordering: .relaxed)
         case .cancellation: cancelled.add(1, ordering: .relaxed)
         }
         ended.add(1, ordering: .releasing)

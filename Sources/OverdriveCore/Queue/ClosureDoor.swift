@@ -15,11 +15,6 @@ internal import CScheduler
 func submitClosure(
     _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32)
 
-/// The same for one that a task waits for, which a pending limit lets in: as it waits, it holds itself back.
-@_silgen_name("od_queue_async_due_closure")
-func submitAwaitedClosure(
-    _ body: __owned @escaping () -> Void, _ queue: OpaquePointer, _ group: OpaquePointer?, _ band: Int32)
-
 /// The same with the engine's flags.
 @_silgen_name("od_queue_async_closure_with")
 func submitClosure(
