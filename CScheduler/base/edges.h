@@ -32,6 +32,7 @@
     X(S3, "signal -> leave: what the signaller wrote is readable by the woken")          \
     X(S4, "publish <-> attention: the submitter sees the flag, or its setter the work")   \
     X(K1, "unlock -> lock: what the section before wrote is readable")                    \
+    X(K2, "unlock <-> going to sleep: the mark is seen, or that the lock is free")       \
     /* timer */                                                                           \
     X(T1, "arm <-> keep, stand by: who arms sees the sleep's end, or the sleeper the alarm") \
     /* job */                                                                             \

@@ -13,10 +13,11 @@ static bool call(int command)
     return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-void odi_membarrier_prepare(void)
+/* Registers the process with the kernel, before other constructors can start threads: locks have fences
+ * before there is a pool, and a later registration would wait for an RCU grace period. */
+__attribute__((constructor(101))) static void prepare(void)
 {
-    if (!odi_membarrier_refused && !call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
-        odi_membarrier_refused = true;
+    odi_membarrier_refused = !call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
 void odi_fence_heavy_(void)

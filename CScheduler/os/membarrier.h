@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Set once, before the first thread of a pool starts; by tests too. */
+/* Set once, when the program is loaded; by tests too. */
 extern bool odi_membarrier_refused;
 
 /* Whether light fences are full ones, so that code that has none of its own must go round. */
@@ -26,10 +26,6 @@ static inline bool odi_membarrier_is_refused(void)
 {
     return odi_membarrier_refused;
 }
-
-/* Registers the process with the kernel. Call before starting threads: later registration
- * waits for an RCU grace period. Idempotent; any thread. */
-void odi_membarrier_prepare(void);
 
 ODI_HOT_INLINE void odi_fence_light_(void)
 {

@@ -311,7 +311,7 @@ static void monitor_main(void *raw)
     pool->monitor_present = false;
     odi_add_release(&team->departures, 1, S3);
     odi_futex_wake(&team->departures, 1 << 30);
-    odi_lock_release(&team->lock); /* the last touch of the pool */
+    odi_lock_release_last(&team->lock); /* the pool may be freed from here on */
 }
 
 void odi_pool_wake_monitor(od_pool *pool)

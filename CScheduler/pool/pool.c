@@ -134,7 +134,6 @@ od_status odi_pool_create_in(const od_pool_options *options, const odi_pool_worl
     od_pool *pool = odi_pages_new(sizeof *pool, ODI_ANY_NODE);
     if (pool == NULL)
         return out_of_memory(message, capacity);
-    odi_membarrier_prepare();
 
     odi_limits limits;
     pool->placement = options->placement;

@@ -1,6 +1,7 @@
 #include "sleep/lock.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "os/futex.h"
 
@@ -23,32 +24,45 @@ static void note_sleep(bool sleeps)
         odi_store_relaxed(odi_lock_sleeper, sleeps); /* relaxed: a hint */
 }
 
-/* Takes the lock, or marks it as awaited by one that has slept `slept` times. Returns FREE if the
- * caller has it, otherwise the word that it is to sleep on. A patient one that takes what was handed
- * over for another leaves it to be handed over again: the kernel wakes who sleeps longest, and who
- * starves has only just gone to sleep again. */
-static uint32_t take_or_mark(odi_lock *lock, int slept)
+static bool has_patience(int tries)
 {
-    uint32_t mark = slept < ODI_LOCK_PATIENCE ? ODI_LOCK_AWAITED : ODI_LOCK_STARVED;
-    uint32_t word = slept == 0 ? ODI_LOCK_HELD : ODI_LOCK_FREE; /* a guess: spares a load */
+    return tries < ODI_LOCK_PATIENCE;
+}
 
-    for (;;) { /* ended by: a word that changed says of its new state */
-        bool handed = word == ODI_LOCK_HANDED && slept > 0, takes = word == ODI_LOCK_FREE || handed;
-        uint32_t taken = handed && mark == ODI_LOCK_AWAITED ? ODI_LOCK_STARVED : ODI_LOCK_AWAITED;
-
-        if (!takes && word >= mark)
-            return word;
-        if (odi_cas_acquire(&lock->word, &word, takes ? taken : mark, K1))
-            return takes ? ODI_LOCK_FREE : mark;
+/* False: *word says why not. */
+static bool take(odi_lock *lock, int tries, uint16_t *word)
+{
+    *word = odi_load_relaxed(&lock->word); /* relaxed: the CAS decides, or the kernel */
+    while (*word == ODI_LOCK_FREE || (*word == ODI_LOCK_HANDED && !has_patience(tries))) {
+        if (!odi_cas_acquire(&lock->word, word, ODI_LOCK_HELD, K1))
+            continue;
+        if (tries > 0) /* relaxed: for this thread's release */
+            odi_store_relaxed(&lock->mark, ODI_LOCK_AWAITED);
+        return true;
     }
+    return false;
+}
+
+/* Ended by: a release. */
+static void sleep_while(odi_lock *lock, uint16_t word, int tries)
+{
+    uint16_t mark = has_patience(tries) ? ODI_LOCK_AWAITED : ODI_LOCK_STARVED;
+    uint16_t before = odi_or_relaxed(&lock->mark, mark); /* relaxed: K2's fence follows */
+    uint16_t halves[2] = {word, before | mark};
+    uint32_t both;
+
+    if (halves[1] != before)
+        odi_fence_heavy(K2);
+    memcpy(&both, halves, sizeof both);
+    odi_futex_wait_as(&lock->both, both, ODI_FOREVER, mark);
 }
 
 void odi_lock_acquire_slow(odi_lock *lock)
 {
-    uint32_t word;
+    uint16_t word;
 
     for (int i = 0; odi_spins_on(i < ODI_LOCK_SPINS); i++) {
-        uint32_t is_free = ODI_LOCK_FREE;
+        uint16_t is_free = ODI_LOCK_FREE;
 
         odi_spin_pause();
         /* relaxed: the CAS decides, this only spares it */
@@ -57,17 +71,23 @@ void odi_lock_acquire_slow(odi_lock *lock)
             return;
     }
     note_sleep(true);
-    for (int slept = 0; (word = take_or_mark(lock, slept)) != ODI_LOCK_FREE; slept++)
-        odi_futex_wait(&lock->word, word, ODI_FOREVER); /* ended by: release */
+    for (int tries = 0; !take(lock, tries, &word); tries++)
+        sleep_while(lock, word, tries);
     note_sleep(false);
 }
 
-/* Only the holder takes the word down: it is AWAITED, and may become STARVED meanwhile. */
-void odi_lock_release_slow(odi_lock *lock)
+void odi_lock_wake(odi_lock *lock)
 {
-    uint32_t awaited = ODI_LOCK_AWAITED;
+    uint16_t mark = odi_swap_relaxed(&lock->mark, 0); /* relaxed: one takes it away, and wakes */
 
-    if (!odi_cas_release(&lock->word, &awaited, ODI_LOCK_FREE, K1))
-        odi_store_release(&lock->word, ODI_LOCK_HANDED, K1);
-    odi_futex_wake(&lock->word, 1);
+    if (mark & ODI_LOCK_STARVED) /* the lock may be handed to nobody else */
+        odi_futex_wake_named(&lock->both, 1, ODI_LOCK_STARVED);
+    else if (mark != 0)
+        odi_futex_wake(&lock->both, 1);
+}
+
+void odi_lock_release_last(odi_lock *lock)
+{
+    odi_store_release(&lock->word, ODI_LOCK_FREE, K1);
+    odi_futex_wake(&lock->both, 1); /* it uses the address alone */
 }

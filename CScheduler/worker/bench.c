@@ -178,6 +178,5 @@ void odi_team_depart(odi_worker *worker, bool from_bench)
     team->present--;
     odi_add_release(&team->departures, 1, S3);
     odi_futex_wake(&team->departures, INT_MAX);
-    /* The last touch of the team, which may be freed from here on. */
-    odi_lock_release(&team->lock);
+    odi_lock_release_last(&team->lock); /* the team may be freed from here on */
 }

@@ -48,7 +48,7 @@ static struct {
 
 static bool is_free(odi_lock *lock)
 {
-    uint32_t is_free = ODI_LOCK_FREE;
+    uint16_t is_free = ODI_LOCK_FREE;
 
     if (!odi_cas_acquire(&lock->word, &is_free, ODI_LOCK_HELD, K1))
         return false;

@@ -33,7 +33,7 @@ extension CountGate {
         perClosure("spawn from inside", "spawn-inside", .allocations, 0.01),
         // Batches and wakes differ from run to run: these two have room for it.
         perClosure("spawn from outside", "spawn-outside", .locked, 3.5),
-        perClosure("serial queue", "serial-queue", .locked, 8.6),
+        perClosure("serial queue", "serial-queue", .locked, 7.4),
         perClosure("spawn from inside", "spawn-inside", .locked, 1.5),
         perClosure("spawn from inside", "spawn-inside", .instructions, 485),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
@@ -42,9 +42,10 @@ extension CountGate {
         perClosure("serial queue", "serial-queue", .allocations, 1.06),
     ]
 
-    /// What else has a promise about memory: records serve again, so a unit allocates what its closure captures and no more.
+    /// What else has a promise, most about memory: records serve again, so a unit allocates what its closure captures and no more.
     private static let allocating = [
         perClosure("sync on a free queue", "sync", .allocations, 0.01),
+        perClosure("sync on a free queue", "sync", .locked, 2.1),
         perClosure("sync on a free queue", "sync", .futexes, 0.01),
         perClosure("group entered and left", "group-pairs", .allocations, 0.01),
         perClosure("limited queue", "limited", .allocations, 1.06),

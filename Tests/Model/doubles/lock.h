@@ -14,7 +14,7 @@ _Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initi
 
 static inline void odi_lock_acquire(odi_lock *lock)
 {
-    uint32_t word = ODI_LOCK_FREE;
+    uint16_t word = ODI_LOCK_FREE;
 
     while (!odi_cas_acquire(&lock->word, &word, ODI_LOCK_HELD, K1)) {
         odi_spin_pause();
@@ -24,5 +24,10 @@ static inline void odi_lock_acquire(odi_lock *lock)
 
 static inline void odi_lock_release(odi_lock *lock)
 {
-    (void)odi_swap_release(&lock->word, ODI_LOCK_FREE, K1);
+    odi_store_release(&lock->word, ODI_LOCK_FREE, K1);
+}
+
+void odi_lock_release_last(odi_lock *lock)
+{
+    odi_lock_release(lock);
 }

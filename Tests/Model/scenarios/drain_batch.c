@@ -4,12 +4,10 @@
  * In batch_filled_again the drainer of a wide line comes back under the lock and takes the next
  * ones into the same drain batch, while another drainer takes back and runs what it finds.
  */
-#define ODI_LOCK_SPINS 0
+#include "doubles/lock.h"
 
 #include "gate/drain_batch.h"
-#include "sleep/lock.c"
 
-#include "doubles/futex.h"
 #include "model/scenario.h"
 
 enum { JOBS = 3 };

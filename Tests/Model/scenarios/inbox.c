@@ -1,14 +1,12 @@
 /* inbox.c — who pushes and who leaves an empty line: one of them sees to a drainer.
  *
  * The steps are those of divert.c's odi_queue_push and odi_queue_settle for one place. */
-#define ODI_LOCK_SPINS 0
+#include "doubles/lock.h"
 
 #include "gate/inbox.h"
 
 #include "queue/fifo.c"
-#include "sleep/lock.c"
 
-#include "doubles/futex.h"
 #include "model/scenario.h"
 
 static odi_lock queue_lock;

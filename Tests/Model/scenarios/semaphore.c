@@ -1,9 +1,8 @@
 /* semaphore.c — permits go to exactly one waiter each, and a signal is never lost: not to one
  * on its way into the line, nor to one on its way out.
  */
-#define ODI_LOCK_SPINS 0
+#include "doubles/lock.h"
 
-#include "sleep/lock.c"
 
 #include "job/arena.c"
 #include "job/semaphore.c"

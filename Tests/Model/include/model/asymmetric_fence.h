@@ -11,10 +11,6 @@
 #define odi_fence_light(edge) MODEL_FENCE("fence_light", edge, MODEL_LIGHT, MODEL_NO_FENCE)
 #define odi_fence_heavy(edge) MODEL_FENCE("fence_heavy", edge, MODEL_HEAVY, MODEL_SEQCST)
 
-static inline void odi_membarrier_prepare(void)
-{
-}
-
 static inline bool odi_membarrier_is_refused(void)
 {
     return false;
