@@ -76,10 +76,13 @@ void od_fork_asked(void);
 void od_join_slow(void);
 
 /* The same in two steps, for who would rather run the branch by a call that the compiler sees. True:
- * nobody has it, and the caller runs it. False: it is over. In either case the caller calls od_join_end then, once
- * it has read a numbered branch's result. */
+ * nobody has it, the caller runs it and calls od_join_end. False: it is over. */
 bool od_join_back(void);
 void od_join_end(void);
+
+/* The same for branches with numbers; but the caller calls od_join_end in either case, once it has
+ * read the result. */
+bool od_join_numbered_back(void);
 
 /* The same, read anew. Left to the compiler, its offset among the thread-locals would be kept
  * in a register across the first branch, which costs more than it saves. */
@@ -193,7 +196,7 @@ od_join_numbered(od_fork_slot *branch, void (*function)(void *, uint32_t), void 
         function(context, number);
         return;
     }
-    if (od_join_back())
+    if (od_join_numbered_back())
         function(context, number);
     od_join_end();
 }
@@ -277,11 +280,19 @@ od_fork_numbered_closure(void *code, void *context, uint32_t number, const void 
     return od_fork_push_numbered((uint64_t)(uintptr_t)code, context, number);
 }
 
+void od_fork_give_up(void *captures);
+
 /* The same for a closure that escapes: its captures are the engine's until the join. */
 static inline __attribute__((swiftcall, always_inline, used)) od_fork_slot *
 od_fork_owned(void *code, void *captures)
 {
-    return od_fork_push((uint64_t)(uintptr_t)code, captures);
+    od_fork_slot *slot = od_fork_push((uint64_t)(uintptr_t)code, captures);
+
+    if (OD_FORK_RARE(OD_FORK_LOAD(&od_forks_self->head) == slot)) {
+        od_fork_give_up(captures); /* there was nobody to offer it to: it has run */
+        return NULL;
+    }
+    return slot;
 }
 
 /* Has the compiler emit od_fork_closure wherever this is called. (`used`: because Swift has

@@ -7,14 +7,43 @@
 #include "worker/external.h"
 #include "worker/worker.h"
 
+/* A stack of one slot for threads whose forks nobody may take. They go the slow way, where
+ * they run at once, and loops are not asked to divide. */
+static _Thread_local od_fork_slot only_slot[2];
+
+/* Aligned by hand: a library that is loaded while the program runs may not have thread-local
+ * variables that want more than a cache line. */
+static _Thread_local _Alignas(ODI_CACHE_LINE) char
+    alone_room[sizeof(odi_forks) + ODI_CACHE_PAIR - ODI_CACHE_LINE];
+
+static odi_forks *alone(void)
+{
+    uintptr_t place = (uintptr_t)alone_room + ODI_CACHE_PAIR - 1;
+
+    return (odi_forks *)(place & ~(uintptr_t)(ODI_CACHE_PAIR - 1));
+}
+
+static od_forks *go_alone(void)
+{
+    odi_forks *forks = alone();
+
+    /* relaxed, both: nobody else looks. The slot at head is free wherever this is called. */
+    forks->slots = only_slot;
+    odi_store_relaxed(&forks->owner.limit, ODI_FORKS_OPEN);
+    odi_store_relaxed(&forks->owner.head, only_slot);
+    return &forks->owner;
+}
+
 /* Gives the calling thread forks. */
 static void begin(void)
 {
-    od_pool *pool = od_default_pool();
-    odi_forks *external = odi_external_enter(pool != NULL ? &pool->team : NULL);
+    /* A worker without a stack of forks had no memory for one. */
+    od_pool *pool = odi_worker_self == NULL ? od_default_pool() : NULL;
+    odi_forks *external = pool != NULL ? odi_external_enter(&pool->team) : NULL;
 
-    external->leaves_at_root = true;
-    od_forks_self = &external->owner;
+    if (external != NULL)
+        external->leaves_at_root = true;
+    od_forks_self = external != NULL ? &external->owner : go_alone();
 }
 
 ODI_COLD od_fork_slot *od_fork_first(uint64_t code, void *context)
@@ -38,8 +67,12 @@ void od_forks_enter(od_pool *pool, od_fork_scope *scope)
     if (outer != NULL && outer->team == team)
         return;
     odi_forks *external = odi_external_enter(team);
-    external->leaves_at_root = false;
-    od_forks_self = scope->here = &external->owner;
+    if (external != NULL)
+        external->leaves_at_root = false;
+    else
+        alone()->depth++; /* the scope, which no join ends */
+    scope->here = external != NULL ? &external->owner : go_alone();
+    od_forks_self = scope->here;
 }
 
 void od_forks_leave(od_fork_scope *scope)
@@ -47,7 +80,10 @@ void od_forks_leave(od_fork_scope *scope)
     if (scope->here == NULL)
         return;
     od_forks_self = scope->outer;
-    odi_external_give_up((odi_forks *)scope->here);
+    if (((odi_forks *)scope->here)->team != NULL)
+        odi_external_give_up((odi_forks *)scope->here);
+    else
+        alone()->depth--;
 }
 
 __attribute__((weak)) void *od_fork_root_work(void)

@@ -1,6 +1,5 @@
 #include "worker/external.h"
 
-#include "base/invariant.h"
 #include "os/pages.h"
 #include "os/thread.h"
 #include "worker/worker.h"
@@ -43,69 +42,45 @@ static bool take(odi_forks *external)
     return external != NULL && odi_cas_acquire(&external->taken, &taken, 1, F6);
 }
 
-/* NULL: memory is short. */
-static odi_forks *make(odi_team *team)
-{
-    odi_forks *external = odi_pages_new(sizeof *external, ODI_ANY_NODE);
-
-    if (external != NULL && !odi_forks_make(external, team, NULL, EXTERNAL_STACK)) {
-        odi_pages_free(external, sizeof *external);
-        return NULL;
-    }
-    return external;
-}
-
-static void destroy(odi_forks *external)
-{
-    odi_forks_free(external);
-    odi_pages_free(external, sizeof *external);
-}
-
-/* A new place, taken by the caller. NULL: memory is short, or there are too many. */
+/* A new place, taken by the caller. */
 ODI_COLD static odi_forks *make_place(odi_team *team)
 {
     odi_forks *external = NULL;
 
     odi_lock_acquire(&team->lock);
     int place = odi_load_relaxed(&team->externals_seen); /* relaxed: written under the lock */
-    if (place < ODI_MOST_EXTERNALS && (external = make(team)) != NULL) {
-        odi_store_relaxed(&external->taken, 1); /* relaxed: not shared yet */
-        introduce(external);
-        odi_store_release(&team->externals[place], external, W1);
-        odi_store_release(&team->externals_seen, place + 1, W1);
-        last_place = place;
+    if (place < ODI_MOST_EXTERNALS &&
+        (external = odi_pages_new(sizeof *external, ODI_ANY_NODE)) != NULL) {
+        if (odi_forks_make(external, team, NULL, EXTERNAL_STACK)) {
+            odi_store_relaxed(&external->taken, 1); /* relaxed: not shared yet */
+            introduce(external);
+            odi_store_release(&team->externals[place], external, W1);
+            odi_store_release(&team->externals_seen, place + 1, W1);
+            last_place = place;
+        } else {
+            odi_pages_free(external, sizeof *external);
+            external = NULL;
+        }
     }
     odi_lock_release(&team->lock);
     return external;
 }
 
-/* A stack of forks that no thief knows, for as long as the calling thread's outermost fork or scope. */
-ODI_COLD static odi_forks *go_alone(void)
-{
-    odi_forks *external = make(NULL);
-
-    if (external == NULL)
-        odi_trap("od_fork: memory is too short for a thread's stack of forks");
-    odi_store_relaxed(&external->owner.limit, ODI_FORKS_OPEN); /* relaxed: nobody looks. No loop is divided. */
-    return external;
-}
-
 odi_forks *odi_external_enter(odi_team *team)
 {
-    int places = team != NULL ? odi_externals_seen(team) : 0;
-    odi_forks *external = NULL;
+    int places = odi_externals_seen(team);
 
-    for (int i = 0; i < places && external == NULL; i++) {
+    for (int i = 0; i < places; i++) {
         int place = (last_place + i) % places;
+        odi_forks *external = odi_external_at(team, place);
 
-        if (take(odi_external_at(team, place))) {
+        if (take(external)) {
             last_place = place;
-            external = odi_external_at(team, place);
+            return settle(external);
         }
     }
-    if (external == NULL && team != NULL)
-        external = make_place(team);
-    return settle(external != NULL ? external : go_alone());
+    odi_forks *external = make_place(team);
+    return external != NULL ? settle(external) : NULL;
 }
 
 /* ---- how many may be awake ---- */
@@ -189,10 +164,6 @@ void odi_external_give_up(odi_forks *external)
 {
     odi_team *team = external->team;
 
-    if (ODI_UNLIKELY(team == NULL)) {
-        destroy(external);
-        return;
-    }
     external->thread = (pthread_t)0;
     odi_store_release(&external->taken, 0, F6);
     make_room(team);
@@ -217,8 +188,12 @@ void odi_external_unblock(odi_forks *external)
 
 void odi_externals_free(odi_team *team)
 {
-    for (int i = 0; i < odi_externals_seen(team); i++)
-        destroy(odi_external_at(team, i));
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        odi_forks_free(external);
+        odi_pages_free(external, sizeof *external);
+    }
 }
 
 void odi_externals_forked(odi_team *team)

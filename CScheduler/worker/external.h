@@ -27,8 +27,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Takes a place for the calling thread; where there is none to be had, or no team (NULL), forks of its own that
- * nobody may take. Ends the process where memory is too short for these. */
+/* Takes a place for the calling thread. NULL: memory is short, or all are taken. */
 odi_forks *odi_external_enter(odi_team *team);
 
 /* The external thread goes without being asked to by its root's join. */

@@ -52,7 +52,7 @@ static bool lies_behind_the_slots(uintptr_t address)
 {
     odi_forks *forks = forks_here();
 
-    return forks != NULL && address >= (uintptr_t)forks->slots &&
+    return forks != NULL && forks->team != NULL && address >= (uintptr_t)forks->slots &&
            address - (uintptr_t)forks->slots < forks->bytes;
 }
 
@@ -139,6 +139,17 @@ ODI_COLD void od_fork_asked(void)
 {
     odi_forks *forks = forks_here();
 
+    if (ODI_UNLIKELY(forks->team == NULL)) {
+        /* Nobody may take it: it runs here and now, or when it is joined where it has a number,
+         * because there is one slot for all results. */
+        uint64_t code = forks->slots[0].code;
+
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        forks->depth++;
+        if (!is_numbered(code))
+            call(code, forks->slots[0].context);
+        return;
+    }
     /* relaxed, both: the owner's */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
         odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it */
@@ -151,7 +162,9 @@ ODI_COLD bool od_fork_is_crowded(void)
     odi_forks *forks = forks_here();
 
     /* relaxed: the owner's */
-    return forks != NULL && place_of(forks, odi_load_relaxed(&forks->owner.head)) > forks->bytes / sizeof(od_fork_slot) / 2;
+    return forks != NULL && forks->team != NULL &&
+           place_of(forks, odi_load_relaxed(&forks->owner.head)) >
+               forks->bytes / sizeof(od_fork_slot) / 2;
 }
 
 /* ---- whose work branches are ---- */
@@ -164,7 +177,7 @@ static bool note_work(odi_forks *forks, void *work)
     uint32_t place = place_of(forks, odi_load_relaxed(&forks->owner.head));
     uint32_t count = odi_load_relaxed(&forks->note_count);
 
-    if (place == 0 || count == ODI_FORKS_NOTES || forks->notes == NULL)
+    if (forks->team == NULL || place == 0 || count == ODI_FORKS_NOTES || forks->notes == NULL)
         return false;
     if (count == 0 ? odi_load_relaxed(&forks->work) == work /* relaxed, and below: as above */
                    : odi_load_relaxed(&forks->notes[count - 1].work) == work &&

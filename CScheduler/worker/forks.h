@@ -104,8 +104,9 @@ struct odi_forks {
     od_fork_slot *slots;
     size_t bytes;        /* of the slots */
     odi_atomic(void *) work; /* the root's (od_fork_root_work); the notes have what began above it */
-    uint32_t depth;      /* an external thread's roots that are being joined */
-    odi_team *team;      /* NULL: nobody may take them, as external.h says */
+    uint32_t depth;      /* forks and scopes under way, where nobody may take them; an external thread's
+                            roots that it runs itself */
+    odi_team *team;      /* NULL: nobody may take them */
     odi_worker *worker;  /* NULL: an external thread */
     bool leaves_at_root; /* an external thread that came by forking */
 
@@ -133,7 +134,7 @@ typedef struct {
 } odi_steal_request;
 
 /* Reserves address space for the slots: as much as a stack of `stack_bytes` could fork, or
- * less. False: there is none. `team` may be NULL: nobody may take them. */
+ * less. False: there is none. */
 bool odi_forks_make(odi_forks *forks, odi_team *team, odi_worker *worker, size_t stack_bytes);
 void odi_forks_free(odi_forks *forks);
 

@@ -133,11 +133,38 @@ static bool take_back(odi_forks *forks, od_fork_slot *slot)
 ODI_COLD bool od_join_back(void)
 {
     odi_forks *forks = forks_here();
+
+    if (ODI_UNLIKELY(forks->team == NULL)) {
+        /* It ran when it was forked. */
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        if (--forks->depth == 0)
+            od_forks_self = NULL;
+        return false;
+    }
+    od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
+    bool root = slot == forks->slots && forks->leaves_at_root;
+
+    if (take_back(forks, slot)) {
+        forks->depth += root; /* what forks in it is at the root again, and does not leave */
+        return true;
+    }
+    if (root && forks->depth == 0)
+        odi_external_leave(forks);
+    return false;
+}
+
+ODI_COLD bool od_join_numbered_back(void)
+{
+    odi_forks *forks = forks_here();
+
+    if (ODI_UNLIKELY(forks->team == NULL)) {
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        return true;
+    }
     od_fork_slot *slot = odi_load_relaxed(&forks->owner.head); /* relaxed: the owner's */
     bool ours = take_back(forks, slot);
 
-    /* An external thread stays until its root's branch is over and its result is read: what forks in that branch is
-     * at the root again and does not leave, and the next external thread's forks lie where the result is. */
+    /* An external thread stays until its root's result is read: the next one's forks lie where that is. */
     forks->depth += slot == forks->slots && forks->leaves_at_root;
     return ours;
 }
@@ -146,6 +173,11 @@ ODI_COLD void od_join_end(void)
 {
     odi_forks *forks = forks_here();
 
+    if (ODI_UNLIKELY(forks->team == NULL)) {
+        if (--forks->depth == 0)
+            od_forks_self = NULL;
+        return;
+    }
     /* relaxed: the owner's */
     if (odi_load_relaxed(&forks->owner.head) == forks->slots && forks->leaves_at_root &&
         --forks->depth == 0)
@@ -158,19 +190,30 @@ ODI_COLD void od_join_slow(void)
     uint64_t code = slot->code;
     void *context = slot->context;
 
-    if (od_join_back())
+    if (od_join_back()) {
         call(code, context);
-    od_join_end();
+        od_join_end();
+    }
 }
 
 #ifdef ODI_SWIFT_CLOSURES
 /* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
 __attribute__((swiftcall)) void od_join_closure(void *code, void *context);
 
+void od_fork_give_up(void *captures);
 void od_join_owned(void);
+
+void od_fork_give_up(void *captures)
+{
+    odi_job_discard(odi_job_closure(NULL, captures, 0));
+}
 
 void od_join_owned(void)
 {
+    if (ODI_UNLIKELY(forks_here()->team == NULL)) {
+        od_join_slow();
+        return;
+    }
     od_fork_slot *slot = odi_load_relaxed(&od_forks_self->head) - 1; /* relaxed: the owner's */
     odi_entry job = {slot->code, (uint64_t)(uintptr_t)slot->context};
 
@@ -192,7 +235,7 @@ ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *cod
     (void)code;
     (void)context;
     (void)type;
-    return od_join_back();
+    return od_join_numbered_back();
 }
 
 ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context)

@@ -43,7 +43,8 @@ static void set_up(odi_worker *worker)
     odi_lock_sleeper = &worker->sleeps_for_lock;
     odi_overflow_begin();
     odi_reader_join();
-    od_forks_self = &worker->forks.owner;
+    if (worker->forks.slots != NULL)
+        od_forks_self = &worker->forks.owner;
     worker->forks.thread = pthread_self();
     odi_store_relaxed(&worker->thread_id, odi_thread_id()); /* relaxed: for reports */
     worker->cpu_clock = odi_thread_cpu_clock();

@@ -117,7 +117,7 @@ TEST(an_external_thread_stays_until_its_roots_result_is_read)
     od_fork_slot *branch = od_fork_numbered(note_number, NULL, 0);
     assert_comes_true(atomic_load(&taken.elsewhere) == 1);
     assert_false(od_fork_pop(branch));
-    assert_false(od_join_back());
+    assert_false(od_join_numbered_back());
     assert_non_null(od_forks_self);
     od_join_end();
     assert_null(od_forks_self);

@@ -83,8 +83,10 @@ struct Blocks: Sendable {
         let slot = unsafe forkClosure(later)
         let left = unsafe folded(values, first, middle, combine)
         let isPrivate = unsafe od_fork_pop(slot)
-        if isPrivate || takeBackClosure(later) { later() }
-        if !isPrivate { od_join_end() }
+        if isPrivate || takeBackClosure(later) {
+            later()
+            if !isPrivate { od_join_end() }
+        }
         return left
     }
 
@@ -113,7 +115,8 @@ struct Blocks: Sendable {
         let slot = unsafe forkClosure(later)
         let left = tree(first, middle, leaf, combine)
         let isPrivate = unsafe od_fork_pop(slot)
-        let right = isPrivate || takeBackClosure(later) ? tree(middle, last, leaf, combine) : nil
+        if !isPrivate && !takeBackClosure(later) { return (left, nil) }
+        let right = tree(middle, last, leaf, combine)
         if !isPrivate { od_join_end() }
         return (left, right)
     }

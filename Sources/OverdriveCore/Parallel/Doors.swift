@@ -20,7 +20,7 @@ func forkClosure(_ body: () -> Void) -> UnsafeMutablePointer<od_fork_slot>
 @usableFromInline
 func joinClosure(_ body: () -> Void)
 
-/// The same, but `body` is not run here. True: the caller does. It calls `od_join_end` afterwards in either case.
+/// The same, but `body` is not run here. True: the caller does, and calls `od_join_end` afterwards.
 @_silgen_name("od_join_closure_back")
 @usableFromInline
 func takeBackClosure(_ body: () -> Void) -> Bool
@@ -36,7 +36,7 @@ func forkNumbered<R>(_ body: (Int) -> R, _ number: UInt32) -> UnsafeMutablePoint
 @usableFromInline
 func takeBackNumbered<R>(_ body: (Int) -> R) -> Bool
 
-/// Offers `body`, whose captures go to the engine, to thieves.
+/// Offers `body`, whose captures go to the engine, to thieves. nil: it has run at once.
 @_silgen_name("od_fork_owned")
 @usableFromInline
-func forkOwned(_ body: __owned @escaping () -> Void) -> UnsafeMutablePointer<od_fork_slot>
+func forkOwned(_ body: __owned @escaping () -> Void) -> UnsafeMutablePointer<od_fork_slot>?

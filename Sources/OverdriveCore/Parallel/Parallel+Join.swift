@@ -173,8 +173,10 @@ extension Parallel {
         let slot = unsafe forkClosure(second)
         first()
         let isPrivate = unsafe od_fork_pop(slot)
-        if isPrivate || takeBackClosure(second) { second() }
-        if !isPrivate { od_join_end() }
+        if isPrivate || takeBackClosure(second) {
+            second()
+            if !isPrivate { od_join_end() }
+        }
     }
 
     @usableFromInline

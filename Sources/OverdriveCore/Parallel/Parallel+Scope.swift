@@ -110,7 +110,7 @@ extension Parallel {
             if isFull { return child() }
             od_fork_owned_here()
             let slot = unsafe forkOwned(child)
-            if unsafe slot != (first ?? slot) + children { Parallel.trapScope() }
+            if let slot = unsafe slot, unsafe slot != (first ?? slot) + children { Parallel.trapScope() }
             if children == 0 { unsafe first = slot }
             children += 1
             if children & 1023 == 0 { isFull = od_fork_is_crowded() }

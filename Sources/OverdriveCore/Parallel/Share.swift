@@ -81,10 +81,7 @@ struct Share: ~Copyable {
         od_fork_closure_here()
         let slot = unsafe forkClosure(helper)
         take(body)
-        if unsafe !od_fork_pop(slot) {
-            _ = takeBackClosure(helper)
-            od_join_end()
-        }
+        if unsafe !od_fork_pop(slot) && takeBackClosure(helper) { od_join_end() }
     }
 
     /// A part is to take between one and four units of time, so that nobody is waited for long, and eight times as

@@ -218,7 +218,7 @@ static void join_numbered(uint32_t which)
     if (od_fork_pop(branch[which]))
         tell(&result, which, number);
     else {
-        if (od_join_back())
+        if (od_join_numbered_back())
             tell(&result, which, number);
         else
             result = branch[which]->code;

@@ -7,7 +7,7 @@
  * last is a matter of time, and is not transcribed: each part is one number.
  *
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:work fd47612e
- * transcribes: Sources/OverdriveCore/Parallel/Share.swift:offer 90a91a9b
+ * transcribes: Sources/OverdriveCore/Parallel/Share.swift:offer 2c38869a
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:help 7913ea8c
  * transcribes: Sources/OverdriveCore/Parallel/Share.swift:take b520e5bd
  */
@@ -60,10 +60,8 @@ static void offer(share *it, int others)
     od_fork_slot *slot = od_fork(help, &next);
 
     take(it);
-    if (!od_fork_pop(slot)) {
-        (void)od_join_back();
+    if (!od_fork_pop(slot) && od_join_back())
         od_join_end();
-    }
 }
 
 static void help(void *raw)
