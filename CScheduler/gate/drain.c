@@ -291,8 +291,8 @@ static void line_up(drainer *it)
 
     if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
         odi_queue_return_reserved(it->queue);
-    if (odi_queue_requeue_drainer(it->queue, &band, &it->next.taken))
-        odi_queue_start_drainers(it->queue, 1, band);
+    uint32_t passes = odi_queue_requeue_drainer(it->queue, &band, &it->next.taken);
+    odi_queue_start_drainers(it->queue, passes, band);
     /* There it may stay for as long as the target is suspended, or behind what other bands have, with nothing to run. */
     if ((it->target != NULL || it->none_left) && odi_load_relaxed(&it->queue->inbox.waiting) == 0) /* relaxed: a hint */
         odi_queue_return_reserved(it->queue);

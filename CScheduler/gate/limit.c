@@ -4,7 +4,7 @@
 #include "job/group.h"
 
 /* What waits to begin, without the passes of queues on this one: these have limits of their own. Held;
- * under it nobody but the timers adds. */
+ * under it none adds whom the limit holds for. */
 static uint64_t waiting(const od_queue *queue)
 {
     uint64_t entries = (uint64_t)queue->line.count + queue->early.count + queue->back +
@@ -22,12 +22,12 @@ static bool is_full(const od_queue *queue)
 
 ODI_COLD void odi_limit_admit(od_queue *queue, uint32_t most)
 {
-    uint64_t entries = waiting(queue), submitting = queue->more->submitting;
-    uint64_t others = entries > submitting ? entries - submitting : 0;
+    /* Below 0 where a cancel has taken jobs whose submitters wait. */
+    int64_t others = (int64_t)waiting(queue) - queue->more->submitting;
 
-    if (others > most)
+    if (others > (int64_t)most)
         return;
-    for (; odi_limit_is_awaited(queue) && others < queue->pending_limit; others++) {
+    for (; odi_limit_is_awaited(queue) && others < (int64_t)queue->pending_limit; others++) {
         queue->more->submitting--;
         odi_wait_node_grant(odi_wait_list_take(&queue->more->submitters));
     }

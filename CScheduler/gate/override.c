@@ -101,7 +101,7 @@ void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement)
     }
 }
 
-bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken)
+uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken)
 {
     odi_settlement settlement = {0};
 
@@ -111,10 +111,10 @@ bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken
     if (ODI_UNLIKELY(queue->gate.returning > 0))
         odi_earmark_settle(queue); /* whoever wants its place back takes this one */
     if (queue->drainers_waiting > 0)
-        odi_queue_give_passes(queue, &settlement); /* one at most: those before it have theirs */
+        odi_queue_give_passes(queue, &settlement); /* and those that one before it wants, whose node was out */
     odi_lock_release(&queue->watch.lock);
     *band = settlement.band;
-    return settlement.passes > 0;
+    return settlement.passes;
 }
 
 static void take_up(od_queue *queue, bool *begins)

@@ -272,9 +272,9 @@ void odi_queue_raise_all(od_queue *queue, uint32_t band); /* the same; not held 
 void odi_queue_pass_raised(od_queue *queue, int32_t entries);
 void odi_queue_limit_raised(od_queue *queue, uint64_t waiting);
 void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement);
-/* The drainer's slice of its worker is over: it waits in the pool. True: it needs a pass of this
- * band; false: one lies there already. Not held. */
-bool odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken);
+/* The drainer's slice of its worker is over: it waits in the pool. Returns how many passes of this
+ * band are wanted there; those that lie there already may do. Not held. */
+uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken);
 /* What a pass says of itself: the band that it was given in, and whether it lies in the queue's node. */
 typedef struct {
     uint32_t band;

@@ -252,8 +252,8 @@ void *od_work_enter(void *work);
 void od_work_leave(void *outer);
 
 /* Makes the calling thread an external thread of `pool` until the matching od_forks_leave, also where it
- * is a worker of another. Returns what od_forks_leave needs, or NULL when it is a worker of
- * the pool already (nothing to leave) or there is no room (its forks run where they are). */
+ * is a worker of another. Nothing changes when it is a worker of
+ * the pool already, or there is no room (its forks run where they are). */
 typedef struct od_fork_scope od_fork_scope;
 struct od_fork_scope {
     od_forks *outer, *here;

@@ -321,10 +321,14 @@ void odi_pool_wake_monitor(od_pool *pool)
 }
 
 /* There is no monitor to be had. A worker that began to block meanwhile has looked for what waits without a fence,
- * and counts on one (worker/blocking.c): who armed it goes by what it says in this word. */
+ * and counts on one (worker/blocking.c): who armed it looks for both. Who has submitted meanwhile took the monitor
+ * for armed; the fence shows what that was. The place is asked for under the team's lock, where a worker that has
+ * handed one over comes before, or has seen the same. */
 ODI_COLD static void do_without_monitor(odi_team *team)
 {
-    if (odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4) & ODI_CAN_START)
+    odi_or_seqcst(&team->attention, ODI_MONITOR_OFF, S4);
+    odi_fence_heavy(S4);
+    if (odi_team_has_work(team))
         (void)odi_team_start_one(team, &team->sites[0]);
 }
 

@@ -33,6 +33,7 @@ struct odi_cgroups {
     odi_limits *limits;
     group groups[HIERARCHIES];
     bool moved;                    /* we are in another group than before    */
+    bool in_sight;                 /* the last reading found one mounted     */
     group mount;                   /* the line at hand, without `own`        */
     const group *here;             /* the hierarchy at hand                  */
     char path[3 * GROUP_PATH]; /* the directory where the walk stands    */
@@ -278,7 +279,7 @@ void odi_cgroups_read(const odi_source *source, odi_cgroups **kept, odi_limits *
         *kept = walk;
     walk->source = source;
     walk->limits = limits;
-    walk->moved = anew;
+    walk->moved = anew || !walk->in_sight;
     for (hierarchy which = V2_ALL; which < HIERARCHIES && anew; which++)
         walk->groups[which].own[0] = '\0';
     read_lines(walk, "/proc/self/cgroup", read_group);
@@ -292,6 +293,7 @@ void odi_cgroups_read(const odi_source *source, odi_cgroups **kept, odi_limits *
             any = true;
         }
     }
+    walk->in_sight = any;
     if (!any)
         odi_limits_note(limits, "no control group is in sight");
     if (kept == NULL)

@@ -32,8 +32,9 @@ void odi_blocking_begin(const char *what, void *queue)
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
     odi_team_block(worker->team);
     /* What waits now was published when the team was full: it is published again. Who publishes at
-     * this moment may find the team full, and this look nothing: no fence is put for that, because
-     * who finds nobody has the monitor on, and its next tick finds what waits and the place. */
+     * this moment may find the team full, and this look nothing: no heavy fence is put for that, because
+     * who finds nobody has the monitor on, and its next tick finds what waits and the place. Where there is no
+     * monitor to be had, who armed it has the heavy one. */
     if (odi_team_has_work(worker->team))
         odi_team_publish(worker->team, worker->site);
 }

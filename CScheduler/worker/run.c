@@ -242,6 +242,7 @@ bool odi_worker_begin_within(odi_worker *worker, odi_record *record)
     if (ODI_LIKELY(begin(worker, record, nothing, ODI_RECORD_CANCELLED)))
         return true;
     (void)odi_worker_end_run(worker);
+    odi_store_relaxed(&worker->queue_running, NULL); /* relaxed: for reports */
     toggle_in_job(worker);
     return false;
 }

@@ -77,13 +77,13 @@ static bool look_everywhere(odi_worker *worker, odi_entry *job)
 /* Waits awake, holding the token. */
 static bool spin(odi_worker *worker, odi_entry *job)
 {
-    int64_t until = odi_clock_now() + SPIN_NS;
-
     /* Whom the last job woke may be waiting for this very CPU. */
     if (odi_woke_a_sleeper) {
         odi_woke_a_sleeper = false;
         odi_thread_yield();
     }
+    int64_t until = odi_clock_now() + SPIN_NS;
+
     for (bool again = true; odi_spins_on(again);) {
         /* relaxed: a hint for who thinks of waiting awake on the same CPU */
         odi_store_relaxed(&worker->site->searcher_cpu, odi_thread_cpu());

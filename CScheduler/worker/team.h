@@ -16,7 +16,7 @@
  * Threads  publish, attention's readers: anyone. Everything with the lock: anyone, cold.
  *
  * Edges    S4  publish <-> attention   light/heavy fence   the submitter sees the flag, or who
- *                                                          set it sees the work
+ *                                                          set it sees the work (but who blocks: blocking.c)
  *          W1  table change -> steal   release/acquire     the table and its workers
  */
 #ifndef ODI_WORKER_TEAM_H

@@ -219,6 +219,49 @@ QUEUE_TEST(a_cancel_lets_waiting_producers_go_on)
     od_queue_release(flow.queue);
 }
 
+/* More than the limit lets in at a time. */
+enum { SLEEPERS = 8 };
+
+static void begin_to_sleep(pthread_t *producers, uint64_t pending)
+{
+    od_queue_suspend(flow.queue);
+    for (uintptr_t t = 0; t < SLEEPERS; t++)
+        pthread_create(&producers[t], NULL, produce, (void *)t);
+    assert_comes_true(od_queue_pending(flow.queue) == pending);
+}
+
+QUEUE_TEST(a_cancel_lets_more_producers_go_on_than_there_is_room_for)
+{
+    pthread_t producers[SLEEPERS];
+
+    begin_flow(1, 1, OD_OVERFLOW_WAITS, 1);
+    begin_to_sleep(producers, SLEEPERS);
+    assert_int_equal(od_queue_cancel_all(flow.queue), SLEEPERS);
+    for (int t = 0; t < SLEEPERS; t++)
+        pthread_join(producers[t], NULL);
+    od_queue_resume(flow.queue);
+    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    od_queue_release(flow.queue);
+}
+
+QUEUE_TEST(a_stop_lets_more_producers_go_on_than_there_is_room_for)
+{
+    od_pool *other = pool_of(2);
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
+    pthread_t producers[SLEEPERS];
+
+    begin_flow(1, 1, OD_OVERFLOW_WAITS, 20);
+    od_queue_release(flow.queue);
+    flow.queue = od_queue_create_with(other, &options);
+    begin_to_sleep(producers, SLEEPERS + 1); /* and the one that fits */
+    assert_int_equal(od_pool_stop(other, HANG_NS, NULL), OD_OK);
+    for (int t = 0; t < SLEEPERS; t++)
+        pthread_join(producers[t], NULL);
+    assert_int_equal(atomic_load(&flow.ran), 0);
+    od_queue_release(flow.queue);
+    assert_int_equal(od_pool_free(other), OD_OK);
+}
+
 static void *produce_barriers(void *raw)
 {
     for (int job = 0; job < 50; job++)

@@ -148,6 +148,21 @@ struct RunWithinTests {
         #expect(runs.count == 0)
     }
 
+    @Test("cancelled while it waits does not keep the queue, which begins what it holds when it is let go")
+    func queueLetGo() async {
+        let (scheduler, ran) = (makeScheduler(), Counter())
+        await {
+            let queue = TaskQueue.serial(scheduler: scheduler)
+            queue.suspend()
+            queue.async { ran.add() }
+            let task = Task { try await queue.run {} }
+            while queue.pendingTaskCount < 2 { await Task.yield() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }()
+        while ran.count == 0 { await Task.yield() }
+    }
+
     @Test("cancelled while it waits is counted as cancelled by the queue's progress")
     func progress() async {
         let queue = TaskQueue.serial(scheduler: makeScheduler())
@@ -186,10 +201,12 @@ struct RunWithinTests {
     }
 
     /// Awaits closures one after the other, each cancelled or not, and enters what became of it.
-    @Sendable private static func awaitSome(_ count: Int, on queue: TaskQueue, seed: Int, in ledger: Ledger) async {
+    @Sendable private static func awaitSome(
+        _ count: Int, on queue: TaskQueue, seed: Int, by executor: (any TaskExecutor)?, in ledger: Ledger
+    ) async {
         for number in 0..<count {
             let ends = Counter()
-            let task = Task {
+            let task = Task(executorPreference: executor) {
                 do {
                     try await queue.run {
                         ends.add()
@@ -220,10 +237,11 @@ struct RunWithinTests {
         let queue = TaskQueue(maxConcurrentTaskCount: width, scheduler: scheduler)
         let ledger = Ledger()
         let (tasks, count) = (6, 400)
+        let executor = onWorkers ? scheduler : nil
         await withTaskGroup(of: Void.self) { group in
             for seed in 0..<tasks {
-                group.addTask(executorPreference: onWorkers ? scheduler : nil) {
-                    await Self.awaitSome(count, on: queue, seed: seed, in: ledger)
+                group.addTask(executorPreference: executor) {
+                    await Self.awaitSome(count, on: queue, seed: seed, by: executor, in: ledger)
                 }
             }
         }

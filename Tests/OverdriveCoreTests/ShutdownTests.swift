@@ -42,6 +42,20 @@ struct ShutdownTests {
         running.wait()
     }
 
+    @Test("counts what ran, and a second time says the same as the first")
+    func ranToTheEnd() async {
+        let scheduler = makeScheduler(workers: 2)
+        let (queue, held, ran) = (TaskQueue(scheduler: scheduler), TaskQueue.serial(scheduler: scheduler), Counter())
+        held.suspend()
+        for _ in 0..<7 { held.async { ran.add(100) } }
+        for _ in 0..<50 { queue.async { ran.add() } }
+        await queue.drained()
+        let first = await scheduler.shutdown(deadline: .milliseconds(5))
+        #expect(ran.count == 50)
+        #expect(first.ran == 50 && first.cancelled == 7 && first.stuck == 0)
+        #expect(await scheduler.shutdown(deadline: .seconds(10)) == first)
+    }
+
     @Test("lets later tasks go on, and cancels run")
     func laterTasks() async throws {
         let scheduler = makeScheduler()

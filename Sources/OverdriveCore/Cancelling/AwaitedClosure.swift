@@ -11,7 +11,9 @@ internal import Synchronization
     }
 
     private nonisolated let stage = Atomic(Stage.new)
-    private nonisolated let queue: TaskQueue
+    // Kept by the frame of the task that awaits it, and not by the closure: what is cancelled may stand in the queue's line for
+    // longer, and keep a suspended queue that everybody has let go.
+    private nonisolated(unsafe) let queue: Unmanaged<TaskQueue>
     // Whose end is told to the closure, too.
     private nonisolated let epoch: CancelEpoch?
     private nonisolated let ticket: ProgressTicket?
@@ -20,7 +22,7 @@ internal import Synchronization
     private nonisolated(unsafe) var task: UnownedJob?
 
     init(on queue: TaskQueue) {
-        self.queue = queue
+        unsafe self.queue = .passUnretained(queue)
         epoch = queue.currentCancelEpoch
         ticket = queue.tracker.map { ProgressTicket($0) }
     }
@@ -42,7 +44,7 @@ internal import Synchronization
     /// - Parameter isolation: The task's, which would be held, while the closure runs, from whoever else it is for.
     @inline(never)
     nonisolated func beginsWithin(_ isolation: (any Actor)?) throws(CancellationError) -> Bool {
-        guard isolation == nil, case .engine(let engine, _) = queue.route else { return false }
+        guard isolation == nil, case .engine(let engine, _) = unsafe queue.takeUnretainedValue().route else { return false }
         var task: UnsafeMutableRawPointer?
         let outcome = unsafe od_queue_begin_within(engine, &task)
         if outcome == OD_CANCELLED_WITHIN { throw CancellationError() }
@@ -61,7 +63,9 @@ internal import Synchronization
     func call<R>(_ body: () throws -> R) throws -> sending R {
         switch stage.load(ordering: .acquiring) {
         case Stage.running: break
-        case Stage.refused: throw TaskQueue.PendingLimitReached(label: queue.label, limit: queue.pendingLimit ?? 0)
+        case Stage.refused:
+            let queue = unsafe queue.takeUnretainedValue()
+            throw TaskQueue.PendingLimitReached(label: queue.label, limit: queue.pendingLimit ?? 0)
         default: throw CancellationError()
         }
         defer { HandOver.sends(by: self) }
@@ -85,11 +89,14 @@ internal import Synchronization
 
     nonisolated func enqueue(_ job: consuming ExecutorJob) {
         unsafe task = UnownedJob(job)
-        if advance(from: Stage.new, to: Stage.waiting) { submit() } else { goOn() }
+        // From here on the task may go on and be over before this returns, and nobody else keep these two.
+        let (closure, queue) = unsafe (Unmanaged.passRetained(self), queue.retain())
+        if advance(from: Stage.new, to: Stage.waiting) { unsafe submit(to: queue.takeUnretainedValue()) } else { goOn() }
+        unsafe queue.release()
+        unsafe closure.release()
     }
 
-    /// The task may be over before this returns, and nobody else keep this.
-    private nonisolated func submit() {
+    private nonisolated func submit(to queue: TaskQueue) {
         guard case .engine(let engine, _) = queue.route else {
             if case .dispatch(let route) = queue.route { route.async(group: nil) { self.run() } }
             return

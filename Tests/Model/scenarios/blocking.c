@@ -82,6 +82,14 @@ static void watching(void)
 }
 MODEL_SCENARIO(blocking_against_submit, prepare, verify, waits_for_it, submits, comes, watching)
 
+/* What waits already is looked for by who blocks: no monitor is on. */
+static void prepare_submitted(void)
+{
+    prepare();
+    submitter();
+}
+MODEL_SCENARIO(blocking_after_submit, prepare_submitted, verify, waits_for_it, comes)
+
 /* A worker is one too many at first: the number of workers grows instead. */
 static void more_workers(void)
 {

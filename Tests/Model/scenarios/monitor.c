@@ -104,11 +104,15 @@ void odi_reader_leave(void)
 
 static odi_atomic(bool) has_called;
 
-/* By who cannot have a monitor, and has read that there is a place. */
+/* By who cannot have a monitor: if there is a place. */
 bool odi_team_start_one(odi_team *team, odi_site *from)
 {
-    odi_store_relaxed(&has_called, true);
-    return true;
+    odi_lock_acquire(&team->lock);
+    bool starts = odi_load_relaxed(&team->attention) & ODI_CAN_START;
+    odi_lock_release(&team->lock);
+    if (starts)
+        odi_store_relaxed(&has_called, true);
+    return starts;
 }
 
 /* ---- threads ---- */
@@ -172,7 +176,9 @@ static void prepare_without(void)
 
 static void gives_place(void)
 {
+    odi_lock_acquire(&pool.team.lock);
     odi_team_set_attention(&pool.team, ODI_CAN_START, true);
+    odi_lock_release(&pool.team.lock);
     seen = odi_team_has_work(&pool.team);
 }
 
@@ -181,3 +187,10 @@ static void verify_called(void)
     model_check(seen || odi_load_relaxed(&has_called));
 }
 MODEL_SCENARIO(monitor_is_not_to_be_had, prepare_without, verify_called, submitter, gives_place)
+
+/* Whose job was taken by then. */
+static void arms(void)
+{
+    odi_pool_arm_monitor(&pool.team);
+}
+MODEL_SCENARIO(monitor_is_not_to_be_had_by_another, prepare_without, verify_called, arms, submitter, gives_place)
