@@ -68,9 +68,13 @@ static void submit_from_inside(void *unused)
 {
     malloc_trim(0);
     inside.before = resident_kib();
-    for (long i = 0; i < inside.jobs; i++)
+    /* Rings that are out of use go soon, but for those that a deque outgrows while the one before is on its way: where
+     * the reclaimer has no CPU that may be all of them. What is pending is what stays. */
+    for (long i = 0; i < inside.jobs; i++) {
         od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
-    /* Rings that are out of use go soon: what is pending is what stays. */
+        if (i % 32768 == 0)
+            odi_reclaim_drain();
+    }
     odi_reclaim_drain();
     inside.pending = resident_kib() - inside.before;
 }

@@ -13,7 +13,7 @@ internal import Synchronization
     private nonisolated let stage = Atomic(Stage.new)
     // Kept by the frame of the task that awaits it, and not by the closure: what is cancelled may stand in the queue's line for
     // longer, and keep a suspended queue that everybody has let go.
-    private nonisolated(unsafe) let queue: Unmanaged<TaskQueue>
+    private nonisolated let queue: Unmanaged<TaskQueue>
     // Whose end is told to the closure, too.
     private nonisolated let epoch: CancelEpoch?
     private nonisolated let ticket: ProgressTicket?
