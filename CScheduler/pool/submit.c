@@ -105,9 +105,20 @@ ODI_HOT_INLINE bool submit_here(od_pool *pool, uint32_t band, const odi_entry *j
     return submit_outside(pool, band, jobs, count) == count;
 }
 
+/* The same of one job, which stays in registers on its way into a worker's deque. */
 bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 {
-    return submit_here(pool, band, &job, 1);
+    odi_worker *worker = odi_worker_self;
+
+    if (ODI_UNLIKELY(worker == NULL || worker->team != &pool->team))
+        return submit_outside(pool, band, &job, 1) == 1;
+    if (ODI_UNLIKELY(!odi_worker_push(worker, band, job)))
+        return discard_if_over(pool, job);
+    odi_team_publish(&pool->team, worker->site);
+    /* relaxed: as in submit_inside */
+    if (ODI_UNLIKELY(odi_load_relaxed(&pool->team.attention) & ODI_CANCELLING))
+        take_back(pool, worker, band, 1);
+    return true;
 }
 
 bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
