@@ -1,4 +1,5 @@
 /* Overdrive's engine from C: forks of functions and frames, jobs on queues. */
+#include <od_external.h>
 #include <od_fork.h>
 #include <od_pool.h>
 #include <od_queue.h>

@@ -5,6 +5,7 @@
 #include "gate/target.h"
 #include "gate/wait.h"
 
+#include "include/od_loop.h"
 #include "worker/worker.h"
 
 /* How many jobs a drainer runs before it goes back in line behind the pool's other work, if

@@ -12,6 +12,7 @@
  */
 #include "gate/queue.h"
 #include "gate/wait.h"
+#include "include/od_loop.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -69,12 +69,11 @@
 #include "os/futex.h"
 #include "os/membarrier.h"
 
-#define OD_FORK_ENGINE
 #define OD_FORK_ATOMIC(type) odi_atomic(type)
 #define OD_FORK_LOAD(place) odi_load_relaxed(place) /* relaxed: owner's, or F2's fence before */
 #define OD_FORK_PUBLISH(place, value) odi_store_release((place), (value), F1)
 #define OD_FORK_BARRIER() odi_fence_light(F2)
-#include "include/od_fork.h"
+#include "include/od_external.h"
 
 #pragma GCC visibility push(hidden)
 

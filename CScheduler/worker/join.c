@@ -3,6 +3,7 @@
 #include "worker/fork_parts.h"
 
 #include "base/invariant.h"
+#include "include/od_loop.h"
 #include "include/od_pool.h"
 #include "os/clock.h"
 #include "worker/worker.h"

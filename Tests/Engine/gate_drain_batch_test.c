@@ -2,6 +2,7 @@
 #include "Support/prng.h"
 #include "Support/queues.h"
 #include "Support/watchdog.h"
+#include "include/od_loop.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -5,7 +5,7 @@
 #include "Support/check.h"
 
 #define OD_LOOP_SYSTEM_CLOCK
-#include "od_fork.h"
+#include "od_loop.h"
 
 /* A loop of many numbers runs alone until half a unit has passed: once the ticks stood still here,
  * and it ran alone to its end. */

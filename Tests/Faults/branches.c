@@ -1,7 +1,7 @@
 /* branches.c — fork and join: a tree of two branches a node, and one of three with numbers. */
 #include "Faults/branches.h"
 
-#include "include/od_fork.h"
+#include "include/od_external.h"
 
 /* ---- whose external threads ---- */
 

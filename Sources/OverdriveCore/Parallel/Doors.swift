@@ -3,7 +3,7 @@ public import CScheduler
 // The doors through which closures that do not escape are forked.
 //
 // What they rest on, beside the first two points of ClosureDoor.swift:
-//  1. The engine's half, `od_fork_closure` (CScheduler/include/od_fork.h), is a static inline function in Swift's
+//  1. The engine's half, `od_fork_closure` (CScheduler/include/od_fork_closure.h), is a static inline function in Swift's
 //     calling convention. It is declared here under the same symbol, and emitted wherever the imported
 //     `od_fork_closure_here` is called: then the optimiser inlines it. Were it not emitted, the program would
 //     not link.

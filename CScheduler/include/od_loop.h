@@ -1,0 +1,46 @@
+/* od_loop.h — a clock that costs a few cycles, by which loops size their parts. */
+#ifndef OD_LOOP_H
+#define OD_LOOP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The processor's own clock, in ticks of its own, for parts of loops; where it has none that user
+ * programs may read, the system's, in nanoseconds. */
+uint64_t od_loop_system_ticks(void);
+
+static inline __attribute__((always_inline)) uint64_t od_loop_ticks(void)
+{
+#if defined(__x86_64__) && !defined(OD_LOOP_SYSTEM_CLOCK)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__) && !defined(OD_LOOP_SYSTEM_CLOCK)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return od_loop_system_ticks();
+#endif
+}
+
+/* About two microseconds of them. (arm64 says how fast its clock is: 24 MHz to 1 GHz. On x86-64 it is
+ * taken for one of 2.5 GHz.) */
+static inline __attribute__((always_inline)) uint64_t od_loop_unit(void)
+{
+#if defined(__x86_64__) && !defined(OD_LOOP_SYSTEM_CLOCK)
+    return 5000;
+#elif defined(__aarch64__) && !defined(OD_LOOP_SYSTEM_CLOCK)
+    uint64_t ticks_per_second;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(ticks_per_second));
+    return ticks_per_second / 500000;
+#else
+    return 2000;
+#endif
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
