@@ -19,8 +19,10 @@
 /* Whether nothing of the queue is left outside of its line. Lock held. */
 static void look_outside(od_queue *queue)
 {
-    if (!queue->gate.complete &&
-        odi_records_empty_or_watched(queue->before, odi_record_next_of_queue)) {
+    odi_set before = odi_queue_set(queue);
+
+    before.first = &queue->before;
+    if (!queue->gate.complete && odi_set_is_empty(&before, true)) {
         queue->before = NULL;
         queue->gate.complete = true;
     }

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "job/record.h"
+#include "job/count.h"
 #include "queue/fifo.h"
 #include "sleep/lock.h"
 

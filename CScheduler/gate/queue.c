@@ -555,7 +555,9 @@ static bool is_over(od_queue *queue)
         odi_queue_has_passes(queue) || !odi_queue_is_clear(queue) ||
         queue->watch.notifications != NULL) /* who owes these comes here again */
         return false;
-    return odi_records_empty_or_watched(queue->records, odi_record_next_of_queue);
+    odi_set set = odi_queue_set(queue);
+
+    return odi_set_is_empty(&set, true);
 }
 
 /* Takes the records of a queue that is over off the chain. Lock held. */

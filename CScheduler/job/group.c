@@ -4,6 +4,7 @@
 
 #include "base/invariant.h"
 #include "job/arena.h"
+#include "job/count.h"
 
 static odi_arena groups = ODI_ARENA_FOR(odi_group);
 
@@ -230,7 +231,10 @@ void od_group_leave(odi_group *group)
     /* relaxed: only the caller's own enter must be in it */
     if (ODI_UNLIKELY(odi_counts_outstanding(odi_load_relaxed(&group->own.counts)) == 0))
         odi_trap("WaitGroup.leave() was called more often than enter()");
-    odi_record_complete(&group->own, 1);
+    if (ODI_UNLIKELY(odi_record_subtract(&group->own, 1))) {
+        odi_record_end_watch(&group->own);
+        odi_group_drained(group);
+    }
 }
 
 bool odi_group_seems_empty(odi_group *group)

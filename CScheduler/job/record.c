@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "job/group.h"
 #include "os/pages.h"
 #include "sleep/lock.h"
 
@@ -197,32 +196,6 @@ odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record 
 
 /* ---- waiting ---- */
 
-static void tell(odi_record *record, odi_watchers watchers)
-{
-    if (watchers.group != NULL)
-        odi_group_drained(watchers.group);
-    if (watchers.queue != NULL)
-        watchers.owner->drained(watchers.queue, record);
-}
-
-/* The last outstanding job of a watched record is done. The watch ends first, so that the
- * watchers, who look again, decide whether to watch on: but only if nothing is outstanding,
- * because the record may have been reaped and have jobs and watchers of its next generation. A
- * count that a late submitter takes back (odi_record_count's false) may hide that generation's last
- * job from its watchers, so these are told too. Queues and groups that are gone do not mind. */
-ODI_COLD void odi_record_drained(odi_record *record, odi_watchers watchers)
-{
-    uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
-    odi_watchers now;
-
-    if (odi_counts_outstanding(counts) == 0)
-        (void)odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_WATCHED, L1);
-    now = odi_record_watchers(record);
-    tell(record, watchers);
-    if (now.queue != watchers.queue || now.group != watchers.group)
-        tell(record, now);
-}
-
 odi_record *odi_record_next_of_queue(odi_record *record)
 {
     return record->next_of_queue;
@@ -233,22 +206,21 @@ odi_record *odi_record_next_of_group(odi_record *record)
     return record->next_of_group;
 }
 
-/* The job count; of one with jobs outstanding, whoever ends the last of them tells. */
-static uint64_t watched_counts(odi_record *record)
+bool odi_record_is_empty(odi_record *record, bool watching)
 {
     uint64_t counts = odi_load_acquire(&record->counts, L1);
 
-    if (odi_counts_outstanding(counts) > 0)
+    if (watching && odi_counts_outstanding(counts) > 0)
         counts = odi_or_seqcst(&record->counts, ODI_COUNTS_WATCHED, L1);
-    return counts;
+    return odi_counts_outstanding(counts) == 0;
 }
 
-bool odi_record_is_empty(odi_record *record, bool watching)
+void odi_record_end_watch(odi_record *record)
 {
-    uint64_t counts =
-        watching ? watched_counts(record) : odi_load_acquire(&record->counts, L1);
+    uint64_t counts = odi_load_relaxed(&record->counts); /* relaxed, rechecked by the CAS */
 
-    return odi_counts_outstanding(counts) == 0;
+    if (odi_counts_outstanding(counts) == 0)
+        (void)odi_cas_acqrel(&record->counts, &counts, counts & ~ODI_COUNTS_WATCHED, L1);
 }
 
 bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
@@ -262,53 +234,6 @@ bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching)
         }
     } while (watching && odi_record_is_empty(record, true));
     return false;
-}
-
-ODI_COLD bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,
-                                      odi_group *group, uint64_t jobs)
-{
-    bool counts = !(before & ODI_COUNTS_CLOSED) && odi_record_is(record, queue, group);
-
-    if (!counts)
-        odi_record_complete(record, jobs); /* it was cancelled or changed hands meanwhile */
-    if (counts && !(before & ODI_COUNTS_KNOWN_TO_QUEUE))
-        record->owner->know(record);
-    if (counts && !(before & ODI_COUNTS_KNOWN_TO_GROUP) && group != NULL)
-        odi_group_know(group, record);
-    return counts;
-}
-
-/* The sum of the submissions, or false if anything is outstanding. */
-static bool nothing_outstanding(odi_record *first, odi_record_walk *next, uint64_t *submitted)
-{
-    *submitted = 0;
-    for (odi_record *record = first; record != NULL; record = next(record)) {
-        uint64_t counts = watched_counts(record);
-
-        if (odi_counts_outstanding(counts) > 0)
-            return false;
-        *submitted += counts >> ODI_COUNTS_SUBMITTED_SHIFT;
-    }
-    return true;
-}
-
-/* A job of a record looked at late may have submitted to one looked at early. If nothing was
- * submitted between two looks, all were empty at once in between. Until two looks agree, so that "no"
- * always leaves one that is watched. */
-bool odi_records_empty_or_watched(odi_record *first, odi_record_walk *next)
-{
-    uint64_t before, after;
-
-    if (!nothing_outstanding(first, next, &after))
-        return false;
-    if (first == NULL || next(first) == NULL)
-        return true;
-    do {
-        before = after;
-        if (!nothing_outstanding(first, next, &after))
-            return false;
-    } while (after != before);
-    return true;
 }
 
 uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next)

@@ -1,5 +1,5 @@
 /* record.h — whose a job is: the submission record {queue, group, band} behind its tag, and
- * the record's job count of how many jobs are outstanding.
+ * the record's job count of how many jobs are outstanding, which job/count.h changes.
  *
  * cancelAll, suspension and waiting act on records, never on queued jobs. A record's memory
  * is never unmapped or reused as anything else, so whoever looks at it late sees a stale
@@ -7,13 +7,13 @@
  *
  * Owns     the table of records and their tags.
  * Never    knows queues or groups beyond their addresses.
- * Threads  add, complete, the queries: anyone. new, free: anyone, under the lock of the
- *          queue that the record is of.
+ * Threads  the queries: anyone. new, free: anyone, under the lock of the queue that the
+ *          record is of.
  *
  * The job count is one word: submitted (26) | known to the queue (1) | known to the group (1) |
  * watched (1) | closed (1) | outstanding (34). One addition counts a submission twice: in
- * `outstanding`, which falls again, and in `submitted`, which never does, so that two equal looks
- * at several job counts prove that nothing came between. Closing is a read-modify-write too: it
+ * `outstanding`, which falls again, and in `submitted`, which never does, so that a look tells what came
+ * between from what ended (odi_record_pending). Closing is a read-modify-write too: it
  * divides the submissions into those that a cancel counted and those that go to the queue's next
  * record.
  *
@@ -43,7 +43,6 @@
 #include "base/atomic.h"
 #include "base/cache_line.h"
 #include "job/job.h"
-#include "os/membarrier.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -170,76 +169,18 @@ static inline bool odi_record_is(odi_record *record, void *queue, struct odi_gro
            odi_load_relaxed(&record->group) == group;
 }
 
-bool odi_record_count_slowly(odi_record *record, uint64_t before, void *queue,
-                             struct odi_group *group, uint64_t jobs);
-
-/* Counts submissions to the queue and group that the record was looked up for. False: it is closed or
- * has changed hands, nothing is counted, and the caller looks up the queue's next record. Otherwise
- * the caller looks at the flags (L2's fence is behind it). No lock is held that is a queue's or a
- * group's. */
-static inline bool odi_record_count(odi_record *record, void *queue, struct odi_group *group,
-                                    uint64_t jobs)
-{
-    /* L5: whoever finds a new generation's job count finds that generation's queue and group too. */
-    uint64_t before = odi_add_acquire(&record->counts, jobs * ODI_COUNTS_ONE, L5);
-
-    odi_fence_light(L2);
-    if (ODI_LIKELY((before & (ODI_COUNTS_CLOSED | ODI_COUNTS_KNOWN)) == ODI_COUNTS_KNOWN &&
-                   odi_record_is(record, queue, group)))
-        return true;
-    return odi_record_count_slowly(record, before, queue, group, jobs);
-}
-
-/* Counts `jobs` as done (or discarded). True: they were the last of a watched record, and
- * the caller owes it odi_record_drained, outside of any lock. */
-static inline bool odi_record_subtract(odi_record *record, uint64_t jobs)
-{
-    uint64_t before = odi_add_acqrel(&record->counts, (uint64_t)0 - jobs, L1);
-
-    return (before & (ODI_COUNTS_WATCHED | ODI_COUNTS_OUTSTANDING)) ==
-           (ODI_COUNTS_WATCHED | jobs);
-}
-
-/* Whom a record's last job has to wake. Noted before its job count is told, while outstanding
- * jobs keep the record what it is: afterwards it may be reaped and serve another queue. */
-typedef struct {
-    const odi_record_owner *owner;
-    void *queue;
-    struct odi_group *group;
-} odi_watchers;
-
-static inline odi_watchers odi_record_watchers(odi_record *record)
-{
-    /* relaxed, both: L5 has shown them to whoever has a job of the record */
-    return (odi_watchers){record->owner, odi_load_relaxed(&record->queue),
-                          odi_load_relaxed(&record->group)};
-}
-
-/* Wakes who watches a record whose last job is done. */
-void odi_record_drained(odi_record *record, odi_watchers watchers);
-
-static inline void odi_record_complete(odi_record *record, uint64_t jobs)
-{
-    odi_watchers watchers = odi_record_watchers(record);
-
-    if (ODI_UNLIKELY(odi_record_subtract(record, jobs)))
-        odi_record_drained(record, watchers);
-}
-
-/* Whether the job counts of a set of records that get no further jobs, but for what somebody was late
- * with, were all empty at one moment. If not, one with outstanding jobs is watched: whoever is told that
- * it has drained asks again. `next` walks the set. */
-typedef odi_record *odi_record_walk(odi_record *record);
-bool odi_records_empty_or_watched(odi_record *first, odi_record_walk *next);
-
 /* Whether the record is empty. With `watching`, whoever ends its last job tells otherwise. */
 bool odi_record_is_empty(odi_record *record, bool watching);
+
+/* What was watched is empty: the watch is over, and the watchers, who look again, decide whether to watch on. */
+void odi_record_end_watch(odi_record *record);
 
 /* Makes an empty record unknown to its queue or group, `known`. False: it is not empty, and with
  * `watching` it is watched. Under that one's lock. */
 bool odi_record_make_unknown(odi_record *record, uint64_t known, bool watching);
 
-/* Jobs outstanding on a set of records; a hint unless nothing is submitted meanwhile. */
+/* Jobs outstanding on a set of records, which `next` walks; a hint unless nothing is submitted meanwhile. */
+typedef odi_record *odi_record_walk(odi_record *record);
 uint64_t odi_records_outstanding(odi_record *first, odi_record_walk *next);
 
 odi_record *odi_record_next_of_queue(odi_record *record);

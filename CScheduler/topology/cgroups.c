@@ -1,7 +1,13 @@
-#include "topology/cgroups.h"
+/* cgroups.c — reading the limits: the affinity mask, then from our control groups up to the mounts, and
+ * what is met on the way. v1, v2 and both at once: octal escapes, bind mounts of a part of a hierarchy
+ * (containers), and roots above a cgroup namespace ("/..").
+ */
+#include "topology/limits.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +47,37 @@ struct odi_cgroups {
     char name[2 * GROUP_PATH]; /* the group where it stands              */
 };
 
+/* Remembers what was odd, if nothing was before. For texts that are fit to print. */
+__attribute__((format(printf, 2, 3), cold)) static void note(odi_limits *limits, const char *format,
+                                                             ...)
+{
+    va_list arguments;
+
+    if (limits->note[0] != '\0')
+        return;
+    va_start(arguments, format);
+    vsnprintf(limits->note, sizeof limits->note, format, arguments);
+    va_end(arguments);
+}
+
+/* Calls `read` for each line of a file, without its end. */
+static void read_lines(const odi_source *source, const char *path,
+                       void (*read)(char *line, void *context), void *context)
+{
+    FILE *file = source->open(source, path);
+    char *line = NULL;
+    size_t room = 0;
+
+    if (file == NULL)
+        return;
+    while (getline(&line, &room, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        read(line, context);
+    }
+    free(line);
+    fclose(file);
+}
+
 /* ---- where our groups are ---- */
 
 static bool lists(const char *words, const char *word)
@@ -56,8 +93,9 @@ static bool lists(const char *words, const char *word)
 
 /* id:controllers:path, where everything after the second colon is the path, colons included,
  * but for the kernel's remark that the group was deleted. */
-static void read_group(char *line, odi_cgroups *walk)
+static void read_group(char *line, void *context)
 {
+    odi_cgroups *walk = context;
     static const char deleted[] = " (deleted)";
     char *names = strchr(line, ':'), *path = names != NULL ? strchr(names + 1, ':') : NULL;
 
@@ -116,8 +154,9 @@ static bool decode(char *path)
 }
 
 /* id, parent, device, root, point, options, any number of tags, "-", type, what, options */
-static void read_mount(char *line, odi_cgroups *walk)
+static void read_mount(char *line, void *context)
 {
+    odi_cgroups *walk = context;
     group *mount = &walk->mount;
     char type[16], options[256] = "";
     const char *rest = strstr(line, " - ");
@@ -145,22 +184,6 @@ static void read_mount(char *line, odi_cgroups *walk)
     }
 }
 
-static void read_lines(odi_cgroups *walk, const char *path, void (*read)(char *line, odi_cgroups *walk))
-{
-    FILE *file = walk->source->open(walk->source, path);
-    char *line = NULL;
-    size_t room = 0;
-
-    if (file == NULL)
-        return;
-    while (getline(&line, &room, file) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-        read(line, walk);
-    }
-    free(line);
-    fclose(file);
-}
-
 /* ---- what they say ---- */
 
 /* The group where the walk stands, as a person would look for it. */
@@ -178,7 +201,7 @@ static void note_file(odi_cgroups *walk, const char *what, const char *file)
     char name[ODI_GROUP_TEXT - 64];
 
     print_group(walk, name, sizeof name);
-    odi_limits_note(walk->limits, "%s %s of %s", what, file, name);
+    note(walk->limits, "%s %s of %s", what, file, name);
 }
 
 /* Reads a file of the group where the walk stands, as a text or as a list. False when there is
@@ -225,6 +248,23 @@ static void read_quota(odi_cgroups *walk, hierarchy which)
     }
 }
 
+/* Narrows what may be used to the cpuset of `group`, unless that would leave nothing. */
+static void apply_cpuset(odi_limits *limits, const odi_cpu_mask *cpuset, const char *group)
+{
+    odi_cpu_mask both = *cpuset; /* all that is known, where affinity is not */
+
+    if (odi_cpu_mask_next(&limits->cpus, 0) >= 0)
+        odi_cpu_mask_intersect(&both, &limits->cpus);
+    if (odi_cpu_mask_next(&both, 0) < 0) {
+        note(limits, "no CPU is both in the affinity mask and in the cpuset of %.120s", group);
+        return;
+    }
+    limits->cpus = both;
+    limits->cpu_count = odi_cpu_mask_count(&both);
+    limits->cpuset_count = odi_cpu_mask_count(cpuset);
+    snprintf(limits->cpuset_group, sizeof limits->cpuset_group, "%s", group);
+}
+
 /* The nearest group that names CPUs decides: no group above it can allow less. */
 static bool read_cpuset(odi_cgroups *walk, hierarchy which)
 {
@@ -236,7 +276,7 @@ static bool read_cpuset(odi_cgroups *walk, hierarchy which)
         odi_cpu_mask_next(&cpus, 0) < 0)
         return false;
     print_group(walk, name, sizeof name);
-    odi_limits_apply_cpuset(walk->limits, &cpus, name);
+    apply_cpuset(walk->limits, &cpus, name);
     return true;
 }
 
@@ -249,7 +289,7 @@ static void walk_up(odi_cgroups *walk, hierarchy which, bool cpusets)
 
     if (!here->above) {
         odi_setting_show(here->own, name, sizeof name);
-        odi_limits_note(walk->limits, "group %s is out of sight", name);
+        note(walk->limits, "group %s is out of sight", name);
     }
     walk->top = strlen(here->point);
     snprintf(walk->path, sizeof walk->path, "%s%s", here->point, rest);
@@ -265,14 +305,17 @@ static void walk_up(odi_cgroups *walk, hierarchy which, bool cpusets)
     } while (slash != NULL);
 }
 
-void odi_cgroups_read(const odi_source *source, odi_cgroups **kept, odi_limits *limits,
-                     bool cpusets)
+/* Reads every visible group that holds us: sets quota_us, period_us and quota_group of `limits`, narrows
+ * its CPUs to cpusets if these are wanted, and adds notes. What `*kept` points to has where the groups were
+ * found, so that the next reading looks at the mounts again only where we are in another group, or none was
+ * in sight. `kept` may be NULL. */
+static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits *limits, bool cpusets)
 {
     odi_cgroups *walk = kept != NULL ? *kept : NULL;
     bool anew = walk == NULL, any = false;
 
     if (anew && (walk = malloc(sizeof *walk)) == NULL) {
-        odi_limits_note(limits, "no memory to read control groups");
+        note(limits, "no memory to read control groups");
         return;
     }
     if (kept != NULL)
@@ -282,11 +325,11 @@ void odi_cgroups_read(const odi_source *source, odi_cgroups **kept, odi_limits *
     walk->moved = anew || !walk->in_sight;
     for (hierarchy which = V2_ALL; which < HIERARCHIES && anew; which++)
         walk->groups[which].own[0] = '\0';
-    read_lines(walk, "/proc/self/cgroup", read_group);
+    read_lines(source, "/proc/self/cgroup", read_group, walk);
     for (hierarchy which = V2_ALL; which < HIERARCHIES && walk->moved; which++)
         walk->groups[which].mounted = walk->groups[which].above = false;
     if (walk->moved)
-        read_lines(walk, "/proc/self/mountinfo", read_mount);
+        read_lines(source, "/proc/self/mountinfo", read_mount, walk);
     for (hierarchy which = V2_ALL; which < HIERARCHIES; which++) {
         if (walk->groups[which].mounted && (cpusets || which != V1_CPUSET)) {
             walk_up(walk, which, cpusets);
@@ -295,7 +338,46 @@ void odi_cgroups_read(const odi_source *source, odi_cgroups **kept, odi_limits *
     }
     walk->in_sight = any;
     if (!any)
-        odi_limits_note(limits, "no control group is in sight");
+        note(limits, "no control group is in sight");
     if (kept == NULL)
         free(walk);
+}
+
+/* ---- all of it ---- */
+
+/* The mask as /proc/self/status shows it, which may hold CPUs that went offline. */
+static void read_mask(char *line, void *context)
+{
+    static const char label[] = "Cpus_allowed_list:";
+    odi_limits *limits = context;
+
+    if (strncmp(line, label, sizeof label - 1) == 0 &&
+        !odi_cpu_mask_parse(line + sizeof label - 1, &limits->cpus))
+        note(limits, "ignored a malformed affinity mask");
+}
+
+void odi_limits_read(const odi_source *source, odi_cgroups **kept, odi_limits *limits)
+{
+    odi_cpu_mask online = {{0}};
+
+    memset(limits, 0, sizeof *limits);
+    limits->granted_count = source->granted;
+    bool asked = source->affinity != NULL && source->affinity(source, &limits->cpus) == 0;
+    bool report = kept == NULL || !asked;
+    if (report &&
+        odi_source_read_list(source, "/sys/devices/system/cpu/online", &online) == EINVAL)
+        note(limits, "ignored a malformed list of online CPUs");
+    limits->online_count = odi_cpu_mask_count(&online);
+    if (!asked) {
+        read_lines(source, "/proc/self/status", read_mask, limits);
+        if (limits->online_count > 0)
+            odi_cpu_mask_intersect(&limits->cpus, &online);
+    }
+    limits->cpu_count = limits->affinity_count = odi_cpu_mask_count(&limits->cpus);
+    if (limits->cpu_count == 0) { /* no mask at all: whatever is online */
+        note(limits, "the affinity mask is unknown");
+        limits->cpus = online;
+        limits->cpu_count = limits->online_count > 0 ? limits->online_count : 1;
+    }
+    read_groups(source, kept, limits, report);
 }

@@ -52,13 +52,6 @@ typedef struct odi_cgroups odi_cgroups;
  * within them itself. */
 void odi_limits_read(const odi_source *source, odi_cgroups **kept, odi_limits *limits);
 
-/* Remembers what was odd, if nothing was before. printf-style, for texts that are fit to print. */
-void odi_limits_note(odi_limits *limits, const char *format, ...)
-    __attribute__((format(printf, 2, 3), cold));
-
-/* Narrows what may be used to the cpuset of `group`, unless that would leave nothing. */
-void odi_limits_apply_cpuset(odi_limits *limits, const odi_cpu_mask *cpuset, const char *group);
-
 /* Whether two readings give the same CPUs and the same quota: nothing to follow. */
 bool odi_limits_equal(const odi_limits *a, const odi_limits *b);
 

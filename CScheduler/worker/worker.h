@@ -14,7 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
-#include "job/record.h"
+#include "job/count.h"
 #include "observe/counters.h"
 #include "queue/deque.h"
 #include "worker/forks.h"

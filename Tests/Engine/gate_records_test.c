@@ -110,7 +110,7 @@ QUEUE_TEST(a_late_wake_does_not_end_the_watch_of_a_records_next_life)
 
     odi_record *record = odi_queue_make_record(first, NULL, OD_BAND_DEFAULT);
     assert_true(add_to_counts(record));
-    assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
+    assert_false(odi_record_is_empty(record, true));
     odi_watchers watchers = odi_record_watchers(record);
     assert_true(odi_record_subtract(record, 1));
     od_queue_release(first);

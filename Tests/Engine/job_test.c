@@ -275,7 +275,7 @@ TEST(the_last_job_of_a_watched_record_calls_its_owner_once)
     assert_int_equal(heard.drained, 0); /* nobody watched */
     add_to_counts(record);
     add_to_counts(record);
-    assert_false(odi_records_empty_or_watched(record, odi_record_next_of_queue));
+    assert_false(odi_record_is_empty(record, true));
     odi_record_complete(record, 1);
     assert_int_equal(heard.drained, 0);
     odi_record_complete(record, 1);

@@ -6,6 +6,8 @@
 
 #include "job/record.c"
 
+#include "job/count.c"
+
 #include "gate/queue.c"
 
 #include "doubles/never.h"
@@ -48,6 +50,7 @@ NEVER(odi_target_adopt)
 NEVER(odi_target_forget)
 NEVER(odi_target_prepare)
 NEVER(odi_targets_forked)
+NEVER(odi_set_is_empty)
 NEVER(odi_watch_changed)
 NEVER(odi_worker_reserve_counts)
 

@@ -6,6 +6,8 @@
 
 #include "job/record.c"
 
+#include "job/count.c"
+
 #include "job/watch.c"
 
 #include "doubles/futex.h"
