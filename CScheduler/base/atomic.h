@@ -35,98 +35,52 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 #define ODI_WEAKEN_END ODI_END_NONE
 #endif
 #define ODI_ORDER(edge, end, strong, weak)                                                \
-    (ODI_EDGE_##edge == ODI_WEAKEN_EDGE && (end) == ODI_WEAKEN_END ? (weak) : (strong))
+    (ODI_EDGE_##edge == ODI_WEAKEN_EDGE && (end) == ODI_WEAKEN_END ? memory_order_##weak  \
+                                                                   : memory_order_##strong)
 
 #define odi_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
 #define odi_load_acquire(p, edge)                                                         \
-    atomic_load_explicit((p), ODI_ORDER(edge, ODI_END_LOAD, memory_order_acquire,         \
-                                        memory_order_relaxed))
+    atomic_load_explicit((p), ODI_ORDER(edge, ODI_END_LOAD, acquire, relaxed))
 #define odi_load_seqcst(p, edge)                                                          \
-    atomic_load_explicit((p), ODI_ORDER(edge, ODI_END_LOAD, memory_order_seq_cst,         \
-                                        memory_order_acquire))
+    atomic_load_explicit((p), ODI_ORDER(edge, ODI_END_LOAD, seq_cst, acquire))
 
 #define odi_store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 #define odi_store_release(p, v, edge)                                                     \
-    atomic_store_explicit((p), (v), ODI_ORDER(edge, ODI_END_STORE, memory_order_release,  \
-                                              memory_order_relaxed))
-#define odi_store_seqcst(p, v, edge)                                                      \
-    atomic_store_explicit((p), (v), ODI_ORDER(edge, ODI_END_STORE, memory_order_seq_cst,  \
-                                              memory_order_release))
+    atomic_store_explicit((p), (v), ODI_ORDER(edge, ODI_END_STORE, release, relaxed))
 
 /* Read-modify-writes return the value before. */
+#define ODI_RMW(what, p, v, edge, strong, weak)                                           \
+    atomic_##what##_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW, strong, weak))
 #define odi_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
-#define odi_add_acquire(p, v, edge)                                                       \
-    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
-                              memory_order_acquire, memory_order_relaxed))
-#define odi_add_release(p, v, edge)                                                       \
-    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
-                              memory_order_release, memory_order_relaxed))
-#define odi_add_acqrel(p, v, edge)                                                        \
-    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
-                              memory_order_acq_rel, memory_order_relaxed))
-#define odi_add_seqcst(p, v, edge)                                                        \
-    atomic_fetch_add_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
-                              memory_order_seq_cst, memory_order_acq_rel))
+#define odi_add_acquire(p, v, edge) ODI_RMW(fetch_add, p, v, edge, acquire, relaxed)
+#define odi_add_release(p, v, edge) ODI_RMW(fetch_add, p, v, edge, release, relaxed)
+#define odi_add_acqrel(p, v, edge) ODI_RMW(fetch_add, p, v, edge, acq_rel, relaxed)
+#define odi_add_seqcst(p, v, edge) ODI_RMW(fetch_add, p, v, edge, seq_cst, acq_rel)
 #define odi_or_relaxed(p, v) atomic_fetch_or_explicit((p), (v), memory_order_relaxed)
+#define odi_or_acqrel(p, v, edge) ODI_RMW(fetch_or, p, v, edge, acq_rel, relaxed)
+#define odi_or_seqcst(p, v, edge) ODI_RMW(fetch_or, p, v, edge, seq_cst, acq_rel)
 #define odi_and_relaxed(p, v) atomic_fetch_and_explicit((p), (v), memory_order_relaxed)
-#define odi_or_acqrel(p, v, edge)                                                         \
-    atomic_fetch_or_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
-                             memory_order_acq_rel, memory_order_relaxed))
-#define odi_or_seqcst(p, v, edge)                                                         \
-    atomic_fetch_or_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
-                             memory_order_seq_cst, memory_order_acq_rel))
-#define odi_and_acqrel(p, v, edge)                                                        \
-    atomic_fetch_and_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
-                              memory_order_acq_rel, memory_order_relaxed))
-#define odi_and_seqcst(p, v, edge)                                                        \
-    atomic_fetch_and_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                      \
-                              memory_order_seq_cst, memory_order_acq_rel))
+#define odi_and_acqrel(p, v, edge) ODI_RMW(fetch_and, p, v, edge, acq_rel, relaxed)
+#define odi_and_seqcst(p, v, edge) ODI_RMW(fetch_and, p, v, edge, seq_cst, acq_rel)
 #define odi_swap_relaxed(p, v) atomic_exchange_explicit((p), (v), memory_order_relaxed)
-#define odi_swap_acquire(p, v, edge)                                                      \
-    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
-                             memory_order_acquire, memory_order_relaxed))
-#define odi_swap_release(p, v, edge)                                                      \
-    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
-                             memory_order_release, memory_order_relaxed))
-#define odi_swap_acqrel(p, v, edge)                                                       \
-    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
-                             memory_order_acq_rel, memory_order_relaxed))
-#define odi_swap_seqcst(p, v, edge)                                                       \
-    atomic_exchange_explicit((p), (v), ODI_ORDER(edge, ODI_END_RMW,                       \
-                             memory_order_seq_cst, memory_order_acq_rel))
+#define odi_swap_acquire(p, v, edge) ODI_RMW(exchange, p, v, edge, acquire, relaxed)
+#define odi_swap_acqrel(p, v, edge) ODI_RMW(exchange, p, v, edge, acq_rel, relaxed)
 
 /* Strong compare-and-swap: true when *p was *expected and became `desired`; otherwise
  * *expected is what was there. A failure reads relaxed unless the name says otherwise. */
-#define odi_cas_relaxed(p, expected, desired)                                             \
+#define ODI_CAS(p, expected, desired, edge, strong, weak, failed)                         \
     atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-                                            memory_order_relaxed, memory_order_relaxed)
-#define odi_cas_acquire(p, expected, desired, edge)                                       \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed),         \
-        memory_order_relaxed)
-#define odi_cas_release(p, expected, desired, edge)                                       \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_release, memory_order_relaxed),         \
-        memory_order_relaxed)
-#define odi_cas_acqrel(p, expected, desired, edge)                                        \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_acq_rel, memory_order_relaxed),         \
-        memory_order_relaxed)
+        ODI_ORDER(edge, ODI_END_RMW, strong, weak), ODI_ORDER(edge, ODI_END_RMW, failed, relaxed))
+#define odi_cas_relaxed(p, e, d) ODI_CAS(p, e, d, none, relaxed, relaxed, relaxed)
+#define odi_cas_acquire(p, e, d, edge) ODI_CAS(p, e, d, edge, acquire, relaxed, relaxed)
+#define odi_cas_release(p, e, d, edge) ODI_CAS(p, e, d, edge, release, relaxed, relaxed)
+#define odi_cas_acqrel(p, e, d, edge) ODI_CAS(p, e, d, edge, acq_rel, relaxed, relaxed)
 /* The same, and a failure acquires too: the caller reads what the other side published. */
-#define odi_cas_acqrel_acquire(p, expected, desired, edge)                                \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_acq_rel, memory_order_relaxed),         \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed))
+#define odi_cas_acqrel_acquire(p, e, d, edge) ODI_CAS(p, e, d, edge, acq_rel, relaxed, acquire)
 /* The same with a place in the order of all seq_cst operations, for an edge that the place of use
  * names. Weakened, the tagged edge loses all of it. */
-#define odi_cas_seqcst_acquire(p, expected, desired, edge)                                \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_seq_cst, memory_order_relaxed),         \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_acquire, memory_order_relaxed))
-#define odi_cas_seqcst(p, expected, desired, edge)                                        \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, memory_order_seq_cst, memory_order_acq_rel),         \
-        memory_order_relaxed)
+#define odi_cas_seqcst_acquire(p, e, d, edge) ODI_CAS(p, e, d, edge, seq_cst, relaxed, acquire)
+#define odi_cas_seqcst(p, e, d, edge) ODI_CAS(p, e, d, edge, seq_cst, acq_rel, relaxed)
 
 /* ThreadSanitizer does not model stand-alone fences: to it they order nothing, so a fence never
  * hides a race from it. Where one does order plain memory, the pair that it makes is told to it on the
@@ -151,12 +105,8 @@ void __tsan_release(void *address);
 #endif
 
 /* Stand-alone fences. */
-#define odi_fence_seqcst(edge)                                                            \
-    atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, memory_order_seq_cst, memory_order_acq_rel))
-#define odi_fence_acquire(edge)                                                           \
-    atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, memory_order_acquire, memory_order_relaxed))
-#define odi_fence_release(edge)                                                           \
-    atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, memory_order_release, memory_order_relaxed))
+#define odi_fence_seqcst(edge) atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, seq_cst, acq_rel))
+#define odi_fence_release(edge) atomic_thread_fence(ODI_ORDER(edge, ODI_END_FENCE, release, relaxed))
 
 /* Orders the compiler only: the light side of an asymmetric fence (os/membarrier.h). */
 #define odi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
