@@ -326,7 +326,9 @@ bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t d
 
 void od_group_notify(od_group *group, void (*function)(void *), void *context)
 {
-    if (!odi_group_notify(group, function, context)) {
+    odi_set set = odi_group_set(group);
+
+    if (!odi_watch_notify(&set, function, context)) {
         (void)od_group_wait(group, INT64_MAX); /* memory is short: wait here instead */
         function(context);
     }

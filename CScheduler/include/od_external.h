@@ -5,9 +5,7 @@
 #include "od_fork.h"
 #include "od_pool.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 /* The pool that a thread which is no worker forks in: made at the first such fork, with the
  * options of the environment. A program may define its own. NULL: forks run where they are. */
@@ -33,7 +31,5 @@ struct od_fork_scope {
 void od_forks_enter(od_pool *pool, od_fork_scope *scope);
 void od_forks_leave(od_fork_scope *scope);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

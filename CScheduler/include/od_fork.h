@@ -29,9 +29,7 @@
 
 #include "od_pool.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 /* The engine and its model checker read these words through their own forms of these. */
 #ifndef OD_FORK_ATOMIC
@@ -67,7 +65,7 @@ typedef struct od_forks {
 } od_forks;
 
 /* The calling thread's; NULL where it has never forked and is no worker. */
-extern _Thread_local od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
+extern __thread od_forks *od_forks_self __attribute__((tls_model("initial-exec")));
 
 /* The rare ways of fork and join; not for direct use. */
 od_fork_slot *od_fork_first(uint64_t code, void *context);
@@ -201,7 +199,5 @@ od_join_numbered(od_fork_slot *branch, void (*function)(void *, uint32_t), void 
     od_join_end();
 }
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

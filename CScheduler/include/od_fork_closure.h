@@ -4,9 +4,7 @@
 
 #include "od_fork.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 #if defined(__has_attribute)
 #if __has_attribute(swiftcall)
@@ -62,7 +60,5 @@ void od_join_owned(void);
 #endif
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 typedef struct od_queue od_queue;
 typedef struct odi_group od_group;
@@ -31,7 +31,5 @@ bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t d
 /* Calls function(context) once, on whichever thread finds the group empty first. */
 void od_group_notify(od_group *group, void (*function)(void *), void *context);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 /* The processor's own clock, in ticks of its own, for parts of loops; where it has none that user
  * programs may read, the system's, in nanoseconds. */
@@ -40,7 +40,5 @@ static inline __attribute__((always_inline)) uint64_t od_loop_unit(void)
 #endif
 }
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 /* One CPU that this process may use. */
 typedef struct od_machine_cpu {
@@ -95,8 +95,6 @@ size_t od_machine_describe(const od_machine *machine, bool round_down, int32_t r
 bool od_machine_plan(const od_machine *machine, const char *policy, int32_t workers,
                      int32_t *nodes, int32_t *cpus, char *reason, size_t capacity);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 
 #endif

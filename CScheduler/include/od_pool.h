@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 typedef enum od_status {
     OD_OK = 0,
@@ -176,7 +176,5 @@ typedef struct od_metrics {
 /* Sums over all workers: exact while nothing runs. */
 void od_pool_metrics(od_pool *pool, od_metrics *metrics);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -16,9 +16,7 @@
 #include "od_submit.h"
 #include "od_sync.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 enum { OD_UNLIMITED = 0, OD_LABEL_BYTES = 48 };
 
@@ -105,7 +103,5 @@ od_band od_queue_band(od_queue *queue);
 void *od_queue_context(od_queue *queue);
 void *od_queue_adopt_context(od_queue *queue, void *context);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 typedef struct odi_registry od_registry;
 
@@ -39,8 +39,6 @@ bool od_registry_is_empty(od_registry *registry);
 void od_registry_each(od_registry *registry, void (*visit)(void *context, void *object),
                       void *context);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 
 #endif

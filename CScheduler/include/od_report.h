@@ -10,9 +10,7 @@
 
 #include "od_queue.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 typedef enum od_worker_doing {
     OD_WORKER_IDLE = 0,   /* it looks for work, or sleeps */
@@ -64,7 +62,5 @@ int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room);
  * what it uses is there before this is called. What ends the process is still written to stderr. */
 void od_warnings_to(void (*take)(const char *sentence));
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

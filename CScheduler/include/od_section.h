@@ -6,9 +6,9 @@
 #ifndef OD_SECTION_H
 #define OD_SECTION_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 /* The calling thread has the lock: it sees what the sections before have written. */
 void od_section_begins(const void *lock);
@@ -16,8 +16,6 @@ void od_section_begins(const void *lock);
 /* It is about to give the lock up. */
 void od_section_ends(const void *lock);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 
 #endif

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 typedef struct odi_semaphore od_semaphore;
 
@@ -52,7 +52,5 @@ od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore,
 /* True: the waiter was in line, and its function will not be called. */
 bool od_semaphore_cancel(od_semaphore *semaphore, od_semaphore_waiter *waiter);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -7,9 +7,7 @@
 
 #include "od_pool.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 typedef struct od_queue od_queue;
 typedef struct odi_group od_group;
@@ -67,7 +65,5 @@ void od_batch_add(od_batch *batch, void (*function)(void *), void *context);
 /* Submits what was added, in order. The batch is empty then, and may be used again. */
 void od_batch_submit(od_batch *batch);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

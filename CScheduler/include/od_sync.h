@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "od_decls.h"
+
+OD_BEGIN_DECLS
 
 typedef struct od_queue od_queue;
 
@@ -67,7 +67,5 @@ int od_queue_current_band(void);
  * what waits here for the queue waits for ever. NULL: there is none. */
 od_queue *od_queue_blocked_target(od_queue *queue);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -27,9 +27,7 @@
 
 #include "od_queue.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+OD_BEGIN_DECLS
 
 typedef struct od_timer od_timer;
 
@@ -84,7 +82,5 @@ void od_timer_release(od_timer *timer);
 /* Timers of the pool that are not due yet. */
 uint64_t od_pool_timers_armed(od_pool *pool);
 
-#ifdef __cplusplus
-}
-#endif
+OD_END_DECLS
 #endif

@@ -246,13 +246,6 @@ bool odi_group_seems_empty(odi_group *group)
            (last == NULL || odi_counts_outstanding(odi_load_relaxed(&last->counts)) == 0);
 }
 
-bool odi_group_notify(odi_group *group, odi_function *function, void *context)
-{
-    odi_set set = odi_group_set(group);
-
-    return odi_watch_notify(&set, function, context);
-}
-
 /* For a newest record that a cancel or a barrier has closed: one that takes its place. Lock
  * held. */
 static odi_record *replace(odi_group *group, odi_record *newest, odi_record_maker *make)

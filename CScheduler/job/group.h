@@ -37,9 +37,6 @@ struct odi_group {
 /* A cheap look, for spinning: false may be wrong, true means "wait, it will not take long". */
 bool odi_group_seems_empty(odi_group *group);
 
-/* See odi_watch_notify. */
-bool odi_group_notify(odi_group *group, odi_function *function, void *context);
-
 /* The group's record for a queue and key: an existing one, or one from `make`, which is
  * called with the group's lock held and may return NULL. */
 typedef odi_record *odi_record_maker(void *queue, odi_group *group, uint32_t key);

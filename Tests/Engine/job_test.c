@@ -421,13 +421,14 @@ static void count(void *counter)
 TEST(notifications_come_once_in_order_when_the_group_is_empty)
 {
     odi_group *group = od_group_create();
+    odi_set set = odi_group_set(group);
     int first = 0, second = 0;
 
-    assert_true(odi_group_notify(group, count, &first)); /* empty now: at once, here */
+    assert_true(odi_watch_notify(&set, count, &first)); /* empty now: at once, here */
     assert_int_equal(first, 1);
     od_group_enter(group);
-    assert_true(odi_group_notify(group, count, &first));
-    assert_true(odi_group_notify(group, count, &second));
+    assert_true(odi_watch_notify(&set, count, &first));
+    assert_true(odi_watch_notify(&set, count, &second));
     assert_int_equal(first, 1);
     od_group_leave(group);
     assert_int_equal(first, 2);
