@@ -101,6 +101,31 @@ static void come_three_times(void)
     release_and_come_again();
 }
 
+/* One that goes for good (worker/bench.c, pool/monitor.c), and who ends what the lock was part of. */
+static odi_lock *of_its_own;
+
+static void prepare_own(void)
+{
+    of_its_own = model_malloc(sizeof *of_its_own);
+    *of_its_own = (odi_lock){0};
+    model_hint(&of_its_own->word, sizeof of_its_own->word);
+    model_hint(&of_its_own->mark, sizeof of_its_own->mark);
+    odi_lock_acquire(of_its_own);
+}
+static void leave_for_good(void)
+{
+    scope();
+    odi_lock_release_last(of_its_own);
+}
+static void come_and_end_it(void)
+{
+    patience = INT32_MAX;
+    odi_lock_acquire(of_its_own);
+    scope();
+    odi_lock_release(of_its_own);
+    model_free(of_its_own);
+}
+
 static void verify_two(void)
 {
     model_check(entered == 2);
@@ -119,6 +144,8 @@ static void verify_three(void)
 
 MODEL_SCENARIO(lock_two, looks_are_hints, verify_two, patient, patient)
 MODEL_SCENARIO(lock_three, hold_for_two, verify_two, release, patient, patient)
+MODEL_SCENARIO(lock_ends, prepare_own, verify_two, leave_for_good, come_and_end_it)
+MODEL_SPINS(lock_ends, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_two, MODEL_SPINS_BOTH)
 MODEL_SPINS(lock_three, MODEL_SPINS_LEAVE)
 MODEL_SCENARIO(lock_is_handed_over, hold, verify_three, release_and_come_again, without_patience)
