@@ -267,8 +267,8 @@ static bool steal_at(odi_worker *worker, const odi_table *table, int site, int d
     return false;
 }
 
-/* Up to `most` jobs of `bands` that lie elsewhere: in other sites' injectors, from the `first` on, and with other
- * workers. Nearest first, but that who begins at another site's injectors looks there before he steals. */
+/* Up to `most` jobs of `bands` that lie elsewhere: in other sites' injectors, and with other workers. Nearest first, but
+ * that all begin with the `first` on: what is far would wait for as long as there is something near. */
 static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_t bands, odi_entry *job)
 {
     odi_team *team = worker->team;
@@ -283,7 +283,7 @@ static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_
 
         for (uint32_t left = rank > 0 ? bands : 0; left != 0 && !found; left &= left - 1)
             found = claim(worker, &team->sites[order[rank]], lowest_bit(left), most, job);
-        found = found || steal_at(worker, table, order[i], team->site_classes[worker->site_index][i], most, bands, job);
+        found = found || steal_at(worker, table, order[rank], team->site_classes[worker->site_index][rank], most, bands, job);
     }
     odi_read_end();
     return found;

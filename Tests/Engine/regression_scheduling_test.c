@@ -149,10 +149,10 @@ static void submit_on_the_other_node(void *unused)
     odi_team_publish(team, other);
 }
 
+enum { OUTSIDE_EVERY = 61, FAR_EVERY = 8 };
+
 TEST(a_node_without_a_worker_is_served_while_another_is_flooded)
 {
-    enum { OUTSIDE_EVERY = 61, FAR_EVERY = 8 };
-
     memset(&flood, 0, sizeof flood);
     flood.pool = pool_with(options_for(1),
                            (odi_pool_world){.topology = machine_of(2, 4, 1)});
@@ -199,6 +199,75 @@ TEST(jobs_behind_one_that_computes_are_stolen_by_a_worker_in_a_flood)
     assert_comes_true(atomic_load(&flood.over));
     assert_int_equal(atomic_load(&behind.ran), BEHIND);
     od_pool_free(flood.pool);
+}
+
+enum { PARTS = 3, OF_THE_NEIGHBOUR = 40 };
+static struct {
+    od_pool *pool;
+    atomic_int begun, at[2], behind;
+    atomic_bool over;
+    int jobs, waited; /* of the one that is flooded */
+} parts;
+
+static void follow_itself(void *unused)
+{
+    if (++parts.jobs < 100000 && !atomic_load(&parts.over))
+        od_pool_submit(parts.pool, OD_BAND_DEFAULT, follow_itself, NULL);
+    else
+        atomic_store(&parts.over, true);
+}
+
+static void nothing(void *unused)
+{
+}
+
+static void note_the_wait(void *unused)
+{
+    parts.waited = parts.jobs;
+    atomic_store(&parts.over, true);
+}
+
+static void stay_until(atomic_int *count, int many)
+{
+    int64_t give_up = odi_clock_after(HANG_NS);
+
+    while (atomic_load(count) < many && !atomic_load(&parts.over) && odi_clock_now() < give_up)
+        sched_yield();
+}
+
+/* Once on each worker: of two on one node one is flooded, the other computes, and so does the third, which is alone
+ * on its own. */
+static void take_a_part(void *unused)
+{
+    int site = odi_worker_self->site_index;
+    bool first = atomic_fetch_add(&parts.at[site], 1) == 0;
+
+    atomic_fetch_add(&parts.begun, 1);
+    stay_until(&parts.begun, PARTS);
+    if (first && atomic_load(&parts.at[site]) > 1) {
+        stay_until(&parts.behind, PARTS - 1);
+        od_pool_submit(parts.pool, OD_BAND_DEFAULT, follow_itself, NULL);
+        return;
+    }
+    for (int i = 0; i < (first ? 1 : OF_THE_NEIGHBOUR); i++)
+        od_pool_submit(parts.pool, OD_BAND_DEFAULT, first ? note_the_wait : nothing, NULL);
+    atomic_fetch_add(&parts.behind, 1);
+    stay_until(&parts.behind, PARTS);
+}
+
+/* It came after all that lay behind a worker of the same node, which may be filled for ever. */
+TEST(a_job_behind_another_nodes_only_worker_is_taken_though_nearer_ones_have_some)
+{
+    od_pool_options options = options_for(PARTS);
+
+    memset(&parts, 0, sizeof parts);
+    options.spare_workers = 0;
+    parts.pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 2, 1)});
+    for (int i = 0; i < PARTS; i++)
+        od_pool_submit(parts.pool, OD_BAND_DEFAULT, take_a_part, NULL);
+    assert_comes_true(atomic_load(&parts.over));
+    od_pool_free(parts.pool);
+    assert_in_range(parts.waited, 1, 2 * OUTSIDE_EVERY * FAR_EVERY);
 }
 
 /* ---- queues ---- */
