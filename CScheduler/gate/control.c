@@ -6,7 +6,6 @@
 #include "gate/earmark.h"
 #include "gate/wait.h"
 #include "job/group.h"
-#include "os/thread.h"
 #include "sleep/idle.h"
 #include "worker/worker.h"
 
@@ -300,7 +299,7 @@ static bool may_be_short(od_group *group)
         odi_team *team = odi_load_relaxed(&last->team); /* relaxed, all: hints */
 
         may = odi_load_relaxed(&team->may_spin) &&
-              odi_load_relaxed(&team->sites[0].searcher_cpu) != odi_thread_cpu();
+              odi_load_relaxed(&team->sites[0].searcher_cpu) != od_thread_cpu();
     }
     odi_lock_release(&group->watch.lock);
     return may;

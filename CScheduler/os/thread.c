@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "include/od_pool.h"
 #include "os/clock.h"
 
 /* Who gives way yields so often, and then sleeps for so long each time. */
@@ -119,7 +120,7 @@ int odi_thread_id(void)
 /* Two system calls are spared by asking once. A forked child's only thread is its first. */
 static _Thread_local enum { UNASKED, FIRST, LATER } place;
 
-bool odi_thread_is_first(void)
+bool od_thread_is_main(void)
 {
     if (place == UNASKED)
         place = getpid() == odi_thread_id() ? FIRST : LATER;
@@ -164,7 +165,7 @@ int odi_thread_sleeps(int id)
     return state[2] == 'S' || state[2] == 'D';
 }
 
-int odi_thread_cpu(void)
+int od_thread_cpu(void)
 {
     return sched_getcpu();
 }

@@ -35,18 +35,12 @@ void *odi_thread_stack_in_use(size_t *bytes);
 /* The kernel's number of the calling thread. */
 int odi_thread_id(void);
 
-/* Whether the calling thread is the process's first. */
-bool odi_thread_is_first(void);
-
 /* A clock for odi_clock_cpu that runs with the calling thread's CPU time; -1 if none. */
 int odi_thread_cpu_clock(void);
 
 /* Whether thread `id` of this process sleeps in the kernel: 1 yes, 0 no, -1 unknown (no
  * descriptor to be had, no /proc). Reads one small file; keeps nothing open. */
 int odi_thread_sleeps(int id);
-
-/* The CPU that the calling thread ran on a moment ago, or -1. */
-int odi_thread_cpu(void);
 
 /* Lets another thread run. */
 void odi_thread_yield(void);

@@ -86,11 +86,6 @@ void od_forks_leave(od_fork_scope *scope)
         alone()->depth--;
 }
 
-__attribute__((weak)) void *od_fork_root_work(void)
-{
-    return od_thread_work();
-}
-
 /* ---- the pool of those who have not chosen one ---- */
 
 static odi_lock default_lock;

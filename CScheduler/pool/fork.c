@@ -59,6 +59,7 @@ static void after_in_child(void)
         odi_store_relaxed(&pool->refreshing, false);
         pool->still_since = 0;
         pool->still_said = false;
+        odi_externals_forked(&pool->team);
         odi_team_forked(&pool->team);
     }
     pools_lock = (odi_lock){0};

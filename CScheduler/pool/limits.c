@@ -39,6 +39,14 @@ void odi_pool_resize(od_pool *pool, int workers)
     odi_team_publish_waiting(&pool->team); /* may run jobs: no lock is held */
 }
 
+int od_pool_workers(od_pool *pool)
+{
+    odi_lock_acquire(&pool->team.lock);
+    int workers = pool->team.target;
+    odi_lock_release(&pool->team.lock);
+    return workers;
+}
+
 /* The limits as they are now. False: nothing follows from them. Plan lock held. */
 static bool follow(od_pool *pool, const odi_limits *limits)
 {
@@ -78,4 +86,17 @@ void odi_pool_refresh(odi_team *team)
     odi_store_release(&pool->refreshing, false, P1);
     if (follows)
         odi_team_publish_waiting(team);
+}
+
+od_status od_pool_set_workers(od_pool *pool, int workers)
+{
+    if (workers < 0 || workers > ODI_MOST_WORKERS)
+        return OD_INVALID;
+    odi_store_relaxed(&pool->follows_limits, workers == 0); /* relaxed: looked at on its own */
+    if (workers == 0) {
+        odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a hint. Now. */
+        odi_pool_refresh(&pool->team);
+    } else
+        odi_pool_resize(pool, workers);
+    return OD_OK;
 }

@@ -111,6 +111,7 @@ static void set_constants(od_pool *pool, const od_pool_options *options, int wor
     team->arm_monitor = odi_pool_arm_monitor;
     team->stand_by = odi_pool_stand_by;
     team->refresh = odi_pool_refresh;
+    team->worker_main = odi_worker_main;
     team->target = workers;
     team->spare_cap = options->spare_workers < 0 ? DEFAULT_SPARES : options->spare_workers;
     team->capacity = ODI_MOST_WORKERS + team->spare_cap;
@@ -175,27 +176,6 @@ od_status od_pool_create(const od_pool_options *options, od_pool **pool, char *m
     return odi_pool_create_in(options, NULL, pool, message, capacity);
 }
 
-int od_pool_workers(od_pool *pool)
-{
-    odi_lock_acquire(&pool->team.lock);
-    int workers = pool->team.target;
-    odi_lock_release(&pool->team.lock);
-    return workers;
-}
-
-od_status od_pool_set_workers(od_pool *pool, int workers)
-{
-    if (workers < 0 || workers > ODI_MOST_WORKERS)
-        return OD_INVALID;
-    odi_store_relaxed(&pool->follows_limits, workers == 0); /* relaxed: looked at on its own */
-    if (workers == 0) {
-        odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a hint. Now. */
-        odi_pool_refresh(&pool->team);
-    } else
-        odi_pool_resize(pool, workers);
-    return OD_OK;
-}
-
 od_status od_pool_free(od_pool *pool)
 {
     /* What runs a job of the pool goes on with the pool when the job is over. */
@@ -212,6 +192,7 @@ od_status od_pool_free(od_pool *pool)
     if (stuck)
         return OD_OK; /* its memory stays: a thread is still in it */
     odi_pool_delist(pool);
+    odi_externals_free(&pool->team);
     odi_team_free(&pool->team);
     free_parts(pool);
     return OD_OK;

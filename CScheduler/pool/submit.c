@@ -2,13 +2,9 @@
 
 #include "base/cache_line.h"
 #include "base/invariant.h"
-#include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/run.h"
 #include "worker/worker.h"
-
-static _Thread_local void *work, *route;
-static _Thread_local void *bounce;
 
 /* Nothing has room for it. False: memory is short; otherwise there is no pool any more. */
 ODI_COLD static bool discard_if_over(od_pool *pool, odi_entry job)
@@ -96,15 +92,6 @@ ODI_HOT_INLINE size_t submit_outside(od_pool *pool, uint32_t band, const odi_ent
     return taken;
 }
 
-ODI_HOT_INLINE bool submit_here(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
-{
-    odi_worker *worker = odi_worker_self;
-
-    if (worker != NULL && worker->team == &pool->team)
-        return submit_inside(pool, worker, band, jobs, count) == count;
-    return submit_outside(pool, band, jobs, count) == count;
-}
-
 /* The same of one job, which stays in registers on its way into a worker's deque. */
 bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 {
@@ -123,7 +110,11 @@ bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 
 bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
 {
-    return submit_here(pool, band, jobs, count);
+    odi_worker *worker = odi_worker_self;
+
+    if (worker != NULL && worker->team == &pool->team)
+        return submit_inside(pool, worker, band, jobs, count) == count;
+    return submit_outside(pool, band, jobs, count) == count;
 }
 
 ODI_COLD void odi_pool_submit_node(od_pool *pool, uint32_t band, odi_entry job, odi_entry_node *node)
@@ -156,23 +147,6 @@ void od_pool_submit_executor_job(od_pool *pool, od_band band, void *job)
     odi_pool_expect(pool, od_pool_submit(pool, band, od_executor_run, job));
 }
 
-int od_pool_current_band(void)
-{
-    odi_worker *worker = odi_worker_self;
-    odi_record *record = odi_outsides != NULL ? odi_outsides->record
-                         : worker != NULL     ? worker->run_record
-                                              : NULL;
-
-    return record != NULL ? (int)odi_record_band(record) : -1;
-}
-
-bool od_pool_is_worker(od_pool *pool)
-{
-    odi_worker *worker = odi_worker_self;
-
-    return worker != NULL && (pool == NULL || worker->team == &pool->team);
-}
-
 void od_pool_set_owner(od_pool *pool, void *owner)
 {
     pool->owner = owner;
@@ -183,44 +157,4 @@ void *od_pool_current_owner(void)
     odi_worker *worker = odi_worker_self;
 
     return worker != NULL ? ((od_pool *)worker->team->pool)->owner : NULL;
-}
-
-bool od_thread_is_main(void)
-{
-    return odi_thread_is_first();
-}
-
-int od_thread_cpu(void)
-{
-    return odi_thread_cpu();
-}
-
-void *od_thread_work(void)
-{
-    return work;
-}
-
-void od_thread_set_work(void *now)
-{
-    work = now;
-}
-
-void *od_thread_route(void)
-{
-    return route;
-}
-
-void od_thread_set_route(void *now)
-{
-    route = now;
-}
-
-void *od_thread_bounce(void)
-{
-    return bounce;
-}
-
-void od_thread_set_bounce(void *now)
-{
-    bounce = now;
 }

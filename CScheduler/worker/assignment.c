@@ -159,36 +159,16 @@ bool odi_assignment_init(odi_team *team)
 
 /* ---- workers ---- */
 
-static void put(odi_worker *worker, int site)
+void odi_assignment_put(odi_worker *worker)
 {
     odi_team *team = worker->team;
+    int site = odi_assignment_site(team, worker->slot);
 
+    odi_store_relaxed(&worker->moves, false); /* relaxed: written under the lock */
     worker->site_index = site;
     worker->site = &team->sites[site];
     for (int band = 0; band < ODI_BANDS; band++)
         worker->deques[band].node = team->site_count > 1 ? worker->site->node : ODI_ANY_NODE;
-}
-
-void odi_assignment_put(odi_worker *worker)
-{
-    odi_store_relaxed(&worker->moves, false); /* relaxed: written under the lock */
-    put(worker, odi_assignment_site(worker->team, worker->slot));
-}
-
-bool odi_assignment_move(odi_worker *worker)
-{
-    odi_team *team = worker->team;
-
-    odi_lock_acquire(&team->lock);
-    bool moves = odi_load_relaxed(&worker->moves); /* relaxed: written under the lock */
-    int site = odi_assignment_site(team, worker->slot);
-    odi_store_relaxed(&worker->moves, false); /* relaxed: as above */
-    if (moves && site != worker->site_index) {
-        put(worker, site);
-        odi_team_list_workers(team);
-    }
-    odi_lock_release(&team->lock);
-    return moves;
 }
 
 /* The first pages of a stack were written by whoever created the thread, and by the thread

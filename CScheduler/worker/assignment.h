@@ -8,7 +8,7 @@
  *
  * Owns     the assigned places, the plan, and the mark of who has to move (under the team's lock).
  * Never    knows why a plan changes: pool/ does.
- * Threads  whoever holds the lock; odi_assignment_move, odi_assignment_settle: the worker itself.
+ * Threads  whoever holds the lock; odi_assignment_settle: the worker itself.
  */
 #ifndef ODI_WORKER_ASSIGNMENT_H
 #define ODI_WORKER_ASSIGNMENT_H
@@ -39,12 +39,8 @@ void odi_assignment_take(odi_team *team, int slot);
 /* A worker sits on the bench: its assigned place goes to one that works without. Lock held. */
 void odi_assignment_give(odi_team *team);
 
-/* Puts a worker without a thread at its assigned place. Lock held. */
+/* Puts a worker that has no thread, or is the caller between two jobs, at its assigned place. Lock held. */
 void odi_assignment_put(odi_worker *worker);
-
-/* Goes to the site of the worker's assigned place, between two jobs, if it has to move. It holds no
- * token. True: the mask is to be applied anew (odi_assignment_settle). */
-bool odi_assignment_move(odi_worker *worker);
 
 /* Applies the mask of the worker's assigned place to the calling thread, which is the worker's. */
 void odi_assignment_settle(odi_worker *worker);

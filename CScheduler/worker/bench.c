@@ -43,33 +43,21 @@ static void stop_searching(odi_worker *worker)
 void odi_team_move(odi_worker *worker)
 {
     odi_team *team = worker->team;
+    int site = worker->site_index;
 
     stop_searching(worker);
-    if (odi_assignment_move(worker))
+    odi_lock_acquire(&team->lock);
+    bool moves = odi_load_relaxed(&worker->moves); /* relaxed: written under the lock */
+    if (moves)
+        odi_assignment_put(worker);
+    if (worker->site_index != site)
+        odi_team_list_workers(team);
+    odi_lock_release(&team->lock);
+    if (moves)
         odi_assignment_settle(worker);
     /* What it was woken for is anybody's now. */
     if (odi_team_has_work(team))
         odi_team_publish(team, worker->site);
-}
-
-void odi_team_seat(odi_worker *worker)
-{
-    odi_team *team = worker->team;
-
-    odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
-    worker->benched = true;
-    worker->next_benched = team->bench;
-    team->bench = worker;
-}
-
-void odi_team_unseat(odi_worker *worker)
-{
-    odi_worker **link = &worker->team->bench;
-
-    while (*link != worker)
-        link = &(*link)->next_benched;
-    *link = worker->next_benched;
-    worker->benched = false;
 }
 
 /* Whether a worker is one too many and the team does not stop. Lock held. */

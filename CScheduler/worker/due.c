@@ -78,15 +78,6 @@ bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_
 
 /* ---- taking what is due ---- */
 
-bool odi_team_is_due(odi_team *team)
-{
-    if (ODI_LIKELY(!odi_timer_queue_is_used(&team->timers)))
-        return false;
-    int64_t earliest = odi_timer_queue_earliest(&team->timers);
-
-    return earliest != ODI_FOREVER && earliest <= odi_clock_now();
-}
-
 /* What is due runs inside of no queue: the one before has begun a run, perhaps, while it waited. False: this is
  * a forked child by now. */
 static bool fire(odi_worker *worker, odi_timer_entry *timer)

@@ -17,9 +17,6 @@
 bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_t now_ns);
 uint32_t odi_team_timer_site(odi_team *team);
 
-/* Whether something is due and nobody is at it. */
-bool odi_team_is_due(odi_team *team);
-
 /* Sees to it that somebody looks at the timer queue in time: rouses the leader, wakes or starts a
  * worker near the site, or has the monitor stand by. Where `site` is NULL it wakes nobody: for a worker that has a
  * job in hand. Anyone. */

@@ -85,39 +85,6 @@ odi_forks *odi_external_enter(odi_team *team)
 
 /* ---- how many may be awake ---- */
 
-bool odi_externals_present(odi_team *team)
-{
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        if (external != NULL && odi_load_relaxed(&external->taken) != 0) /* relaxed: for misuse */
-            return true;
-    }
-    return false;
-}
-
-int odi_externals_here(odi_team *team)
-{
-    int here = 0;
-
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        here += external != NULL && odi_external_is_here(external);
-    }
-    return here;
-}
-
-int odi_externals_excess(odi_team *team, int externals)
-{
-    /* relaxed, all: hints */
-    int awake = odi_load_relaxed(&team->active_seen);
-
-    for (int site = 0; site < team->site_count; site++)
-        awake -= (int)odi_idle_sleepers(&team->sites[site].idle);
-    return awake + externals - odi_load_relaxed(&team->limit_seen);
-}
-
 static bool is_full(odi_team *team)
 {
     int externals = odi_externals_here(team);
@@ -182,36 +149,6 @@ void odi_external_unblock(odi_forks *external)
     /* A section that began before the external thread came ends here: then there is none. */
     if (external->blocking_depth > 0 && --external->blocking_depth == 0)
         odi_store_relaxed(&external->says_blocking, false); /* relaxed: a hint */
-}
-
-/* ---- life ---- */
-
-void odi_externals_free(odi_team *team)
-{
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        odi_forks_free(external);
-        odi_pages_free(external, sizeof *external);
-    }
-}
-
-void odi_externals_forked(odi_team *team)
-{
-    int kept = 0;
-
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        /* relaxed, all: one thread exists */
-        if (odi_load_relaxed(&external->taken) == 0 || !pthread_equal(external->thread, pthread_self()))
-            continue; /* never freed here */
-        odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
-        odi_store_relaxed(&external->seems_blocked, false);
-        odi_store_relaxed(&team->externals[kept++], external);
-    }
-    odi_store_relaxed(&team->externals_seen, kept); /* relaxed, both: as above */
-    odi_store_relaxed(&team->held_back, false);
 }
 
 void odi_external_forget_thread(void)

@@ -8,8 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* forks.c. Meets a request, if something is private: the owner. */
-void odi_forks_answer(odi_forks *forks);
+/* forks.c. Meets a request, if something is private: the owner. True: odi_forks_published follows. */
+bool odi_forks_answer(odi_forks *forks);
 /* Ends a stolen fork: its owner may go on. */
 void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state);
 
@@ -90,6 +90,11 @@ static inline void set_limit(odi_forks *forks, uint32_t split)
 static inline bool is_plain(uint64_t code)
 {
     return code >> 63 != 0;
+}
+
+static inline bool is_numbered(uint64_t code)
+{
+    return ((is_plain(code) ? ~code : code) & OD_FORK_NUMBERED) != 0;
 }
 
 static inline uintptr_t address_in(uint64_t code)

@@ -26,11 +26,6 @@ typedef __attribute__((swiftcall)) void numbered_closure(
     __attribute__((swift_context)) void *captures);
 #endif
 
-static bool is_numbered(uint64_t code)
-{
-    return ((is_plain(code) ? ~code : code) & OD_FORK_NUMBERED) != 0;
-}
-
 /* Its result goes where its words were. */
 static void call_numbered(od_fork_slot *slot, uint64_t code, void *context, uint32_t number)
 {
@@ -103,7 +98,7 @@ static void ring_asker(odi_forks *victim)
         ring(asker);
 }
 
-void odi_forks_answer(odi_forks *forks)
+bool odi_forks_answer(odi_forks *forks)
 {
     /* relaxed, both: the owner's, and rechecked by the CAS */
     uint32_t head = place_of(forks, odi_load_relaxed(&forks->owner.head));
@@ -113,10 +108,10 @@ void odi_forks_answer(odi_forks *forks)
     for (;;) {
         limit = settled_limit(forks);
         if (limit != ODI_FORKS_ASKED)
-            return; /* a thief has helped itself */
+            return false; /* a thief has helped itself */
         uint32_t split = split_of(word);
         if (head == split)
-            return; /* nothing to give: it stands */
+            return false; /* nothing to give: it stands */
         uint32_t next = split + (head - split + 1) / 2;
         if (!odi_cas_release(&forks->word, &word, make_word(tail_of(word), next), F1))
             continue;
@@ -132,29 +127,7 @@ void odi_forks_answer(odi_forks *forks)
         break;
     }
     ring_asker(forks);
-    odi_forks_published(forks);
-}
-
-ODI_COLD void od_fork_asked(void)
-{
-    odi_forks *forks = forks_here();
-
-    if (ODI_UNLIKELY(forks->team == NULL)) {
-        /* Nobody may take it: it runs here and now, or when it is joined where it has a number,
-         * because there is one slot for all results. */
-        uint64_t code = forks->slots[0].code;
-
-        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
-        forks->depth++;
-        if (!is_numbered(code))
-            call(code, forks->slots[0].context);
-        return;
-    }
-    /* relaxed, both: the owner's */
-    if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
-        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it */
-    odi_fence_light(F2);
-    odi_forks_answer(forks);
+    return true;
 }
 
 ODI_COLD bool od_fork_is_crowded(void)
@@ -211,6 +184,11 @@ static void *inherited_work(odi_forks *victim, uint32_t place)
     return work;
 }
 
+__attribute__((weak)) void *od_fork_root_work(void)
+{
+    return od_thread_work();
+}
+
 void *od_work_enter(void *work)
 {
     void *outer = od_thread_work();
@@ -254,13 +232,13 @@ static bool holds_private(odi_forks *victim)
            split_of(odi_load_relaxed(&victim->word));
 }
 
-/* Exposes everything on behalf of an owner that does not answer. */
-static void migrate(odi_forks *victim)
+/* Exposes everything on behalf of an owner that does not answer. False: it has meanwhile. */
+static bool migrate(odi_forks *victim)
 {
     uintptr_t limit = ODI_FORKS_ASKED;
 
     if (!odi_cas_relaxed(&victim->owner.limit, &limit, ODI_FORKS_CLAIMED)) /* relaxed: F2 */
-        return;
+        return false;
     odi_fence_heavy(F2);
     uint32_t head = place_of(victim, odi_load_acquire(&victim->owner.head, F1));
     uint64_t word = odi_load_relaxed(&victim->word); /* relaxed, rechecked by the CAS */
@@ -270,10 +248,9 @@ static void migrate(odi_forks *victim)
         moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F1);
     odi_store_release(&victim->owner.limit,
                       moved ? limit_at(victim, head) : ODI_FORKS_ASKED, F3);
-    if (moved) {
+    if (moved)
         ring_asker(victim);
-        odi_forks_published(victim); /* the request that is met here may have been a sleeper's */
-    }
+    return moved;
 }
 
 void odi_forks_want(odi_forks *victim)
@@ -287,11 +264,11 @@ void odi_forks_want(odi_forks *victim)
     }
 }
 
-void odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now)
+bool odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now)
 {
     if (request->asked == NULL) {
         if (now < request->again_ns)
-            return;
+            return false;
         request->again_ns = now + ASK_AGAIN_NS;
         odi_forks_want(victim);
         if (holds_private(victim)) {
@@ -303,10 +280,10 @@ void odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now)
             request->asked = NULL;
         else if (now - request->asked_ns >= PATIENCE_NS) {
             request->asked = NULL;
-            if (holds_private(victim))
-                migrate(victim);
+            return holds_private(victim) && migrate(victim);
         }
     }
+    return false;
 }
 
 bool odi_forks_hold_work(odi_forks *victim)

@@ -141,8 +141,8 @@ void odi_forks_free(odi_forks *forks);
 od_fork_slot *odi_forks_steal(odi_forks *victim);
 
 /* Asks a victim that has nothing shared for more; later, if it has not answered, takes it.
- * `now` is the clock. Never waits. */
-void odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now);
+ * `now` is the clock. Never waits. True: it has taken it, and odi_forks_published follows. */
+bool odi_forks_ask(odi_forks *victim, odi_steal_request *request, int64_t now);
 
 /* Leaves a standing request, so that the victim's next fork is announced. The caller then
  * puts a heavy fence (F2) and looks once more before it sleeps. */

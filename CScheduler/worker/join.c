@@ -12,6 +12,34 @@
 #define JOIN_AWAKE_NS (50 * ODI_MICROSECOND)
 enum { JOIN_PAUSES = 64, LOOK_PAUSES = 8 };
 
+static void answer(odi_forks *forks)
+{
+    if (odi_forks_answer(forks))
+        odi_forks_published(forks);
+}
+
+ODI_COLD void od_fork_asked(void)
+{
+    odi_forks *forks = forks_here();
+
+    if (ODI_UNLIKELY(forks->team == NULL)) {
+        /* Nobody may take it: it runs here and now, or when it is joined where it has a number,
+         * because there is one slot for all results. */
+        uint64_t code = forks->slots[0].code;
+
+        odi_store_relaxed(&forks->owner.head, forks->slots); /* relaxed: nobody looks */
+        forks->depth++;
+        if (!is_numbered(code))
+            call(code, forks->slots[0].context);
+        return;
+    }
+    /* relaxed, both: the owner's */
+    if (odi_load_relaxed(&forks->owner.head) == forks->slots + 1)
+        odi_store_relaxed(&forks->work, od_fork_root_work()); /* relaxed: F1 carries it */
+    odi_fence_light(F2);
+    answer(forks);
+}
+
 static bool is_over(od_fork_slot *slot)
 {
     return odi_load_acquire(&slot->state, F4) >= ODI_FORK_DONE;
@@ -26,7 +54,8 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *re
         return false;
     od_fork_slot *won = odi_forks_steal(thief);
     if (won == NULL) {
-        odi_forks_ask(thief, request, odi_clock_now());
+        if (odi_forks_ask(thief, request, odi_clock_now()))
+            odi_forks_published(thief); /* the request that is met may have been a sleeper's */
         return false;
     }
     /* It is a descendant's if the thief was still at it when the fork was exposed. */
@@ -111,7 +140,7 @@ static bool take_back(odi_forks *forks, od_fork_slot *slot)
     (void)settled_limit(forks);
     word = odi_load_relaxed(&forks->word); /* relaxed, rechecked by the CAS */
     if (place >= split_of(word)) {
-        odi_forks_answer(forks); /* a request stands, and this fork was none of it */
+        answer(forks); /* a request stands, and this fork was none of it */
         return true;
     }
     odi_invariant(split_of(word) == place + 1);

@@ -156,7 +156,7 @@ static int start_thread(odi_team *team, odi_worker *worker)
     char name[16];
 
     snprintf(name, sizeof name, "%.10s-%d", team->name, worker->slot);
-    int error = odi_thread_start(odi_worker_main, worker, team->stack_bytes, name);
+    int error = odi_thread_start(team->worker_main, worker, team->stack_bytes, name);
     if (error == 0)
         odi_add_relaxed(&team->starts, 1); /* relaxed: a counter */
     else
@@ -277,4 +277,11 @@ void odi_team_publish_slow(odi_team *team, odi_site *site)
      * leave. */
     if (!started && attention & ODI_MONITOR_OFF && !(attention & ODI_CANCELLING))
         team->arm_monitor(team);
+}
+
+void odi_team_publish_waiting(odi_team *team)
+{
+    odi_fence_heavy(S4); /* what was published while there was room for no worker is seen */
+    if (odi_team_has_work(team))
+        odi_team_publish(team, &team->sites[0]);
 }

@@ -258,6 +258,23 @@ void odi_worker_end_within(odi_worker *worker)
 
 /* ---- outside of runs ---- */
 
+/* For reports, and for closures that ask which queue they are on: the job is the record's. */
+static void run_as(odi_record *record, odi_entry job)
+{
+    odi_outside here = {record, odi_scopes, odi_outsides};
+    odi_worker *worker = odi_worker_self;
+    /* relaxed, all: for reports */
+    void *below = worker != NULL ? odi_load_relaxed(&worker->queue_running) : NULL;
+
+    odi_outsides = &here;
+    if (worker != NULL)
+        odi_store_relaxed(&worker->queue_running, odi_load_relaxed(&record->queue));
+    odi_job_run(job);
+    odi_outsides = here.outer;
+    if (worker != NULL)
+        odi_store_relaxed(&worker->queue_running, below);
+}
+
 bool odi_run_outside_of(odi_record *record, odi_entry job)
 {
     bool starts = true, drained;
@@ -268,7 +285,7 @@ bool odi_run_outside_of(odi_record *record, odi_entry job)
     odi_lock_release(&cancel_lock);
 
     if (starts) {
-        odi_run_as(record, job);
+        run_as(record, job);
         /* relaxed, both: L5 has shown the team to whoever has a job of it; a counter */
         odi_add_relaxed(&odi_load_relaxed(&record->team)->ran_outside, 1);
     } else

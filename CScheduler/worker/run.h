@@ -113,7 +113,6 @@ typedef struct odi_outside {
 } odi_outside;
 extern _Thread_local odi_outside *odi_outsides;
 extern _Thread_local od_scope *odi_scopes;
-void odi_run_as(odi_record *record, odi_entry job);
 
 /* The same for a line, which has unlabelled the job and decided that it may run. */
 bool odi_run_outside_of(odi_record *record, odi_entry job);

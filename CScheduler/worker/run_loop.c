@@ -20,8 +20,6 @@
 #include "worker/due.h"
 #include "worker/run.h"
 
-_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
-
 /* Waiting awake is worth about what a sleep and a wake cost. Where it was in vain the worker sleeps at
  * once next time, twice as often after each, up to this many times: until a wait finds work. */
 enum { SPIN_NS = 10000, MOST_SLEEPS_AT_ONCE = 31 };
@@ -86,7 +84,7 @@ static bool spin(odi_worker *worker, odi_entry *job)
 
     for (bool again = true; odi_spins_on(again);) {
         /* relaxed: a hint for who thinks of waiting awake on the same CPU */
-        odi_store_relaxed(&worker->site->searcher_cpu, odi_thread_cpu());
+        odi_store_relaxed(&worker->site->searcher_cpu, od_thread_cpu());
         for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
             for (int i = 0; i < PAUSES_PER_LOOK; i++)
                 odi_spin_pause();

@@ -42,28 +42,6 @@ void odi_forks_published(odi_forks *forks)
 
 /* ---- everybody's forks ---- */
 
-/* Calls `visit` for every stack of forks but `own`, until it says true. Inside a read section:
- * the table may be replaced. */
-static bool visit_all(odi_team *team, const odi_forks *own, uint32_t start,
-                      bool (*visit)(odi_forks *victim, void *context), void *context)
-{
-    const odi_table *table = odi_load_acquire(&team->table, W1);
-    uint32_t workers = (uint32_t)table->first[team->site_count];
-    bool done = false;
-
-    for (int i = 0; i < odi_externals_seen(team) && !done; i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        done = external != NULL && external != own && visit(external, context);
-    }
-    for (uint32_t i = 0; i < workers && !done; i++) {
-        odi_forks *forks = &table->workers[(start + i) % workers]->forks;
-
-        done = forks != own && visit(forks, context);
-    }
-    return done;
-}
-
 typedef struct {
     odi_worker *worker;
     odi_forks *victim;
@@ -84,7 +62,8 @@ static bool ask(odi_forks *victim, void *raw)
 {
     fork_search *it = raw;
 
-    odi_forks_ask(victim, &it->worker->request, it->now);
+    if (odi_forks_ask(victim, &it->worker->request, it->now))
+        odi_forks_published(victim); /* the request that is met may have been a sleeper's */
     return it->worker->request.asked == victim; /* one at a time */
 }
 
@@ -93,12 +72,6 @@ static bool want(odi_forks *victim, void *unused)
     (void)unused;
     odi_forks_want(victim);
     return false;
-}
-
-static bool holds_work(odi_forks *victim, void *unused)
-{
-    (void)unused;
-    return odi_forks_hold_work(victim);
 }
 
 /* ---- the fork thief ---- */
@@ -125,8 +98,8 @@ bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)
         return false;
     uint32_t start = (uint32_t)odi_rng_next(&worker->random);
     odi_read_begin();
-    bool taken = visit_all(team, &worker->forks, start, take_shared, &it);
-    bool asked = !taken && visit_all(team, &worker->forks, start, ask, &it);
+    bool taken = odi_forks_visit(team, &worker->forks, start, take_shared, &it);
+    bool asked = !taken && odi_forks_visit(team, &worker->forks, start, ask, &it);
     odi_read_end();
     if (!asked)
         worker->request.asked = NULL; /* whom it had asked may have left */
@@ -152,7 +125,7 @@ void odi_worker_want_forks(odi_worker *worker)
     if (odi_externals_here(team) > 0)
         odi_store_relaxed(&team->held_back, true); /* relaxed: the heavy fence follows (F7) */
     odi_read_begin();
-    (void)visit_all(team, &worker->forks, 0, want, NULL);
+    (void)odi_forks_visit(team, &worker->forks, 0, want, NULL);
     odi_read_end();
 }
 
@@ -163,20 +136,7 @@ bool odi_worker_could_steal_fork(odi_worker *worker)
     if (!odi_load_relaxed(&team->forks_used) || !may_steal(worker, true)) /* relaxed: S1's fence */
         return false;
     odi_read_begin();
-    bool could = visit_all(team, &worker->forks, 0, holds_work, NULL);
+    bool could = odi_team_holds_forks(team, &worker->forks);
     odi_read_end();
     return could;
-}
-
-bool odi_team_holds_forks(odi_team *team)
-{
-    return odi_load_relaxed(&team->forks_used) && /* relaxed: a hint, or the caller's fence */
-           visit_all(team, NULL, 0, holds_work, NULL);
-}
-
-bool odi_team_wants_fork_thieves(odi_team *team)
-{
-    int externals = odi_externals_here(team);
-
-    return (externals == 0 || odi_externals_excess(team, externals) < 0) && odi_team_holds_forks(team);
 }

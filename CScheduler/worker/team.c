@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "os/pages.h"
 #include "worker/assignment.h"
-#include "worker/external.h"
 #include "worker/override.h"
 #include "worker/worker.h"
 
@@ -126,7 +125,6 @@ void odi_team_free(odi_team *team)
         for (int band = 0; band < ODI_BANDS; band++)
             odi_injector_free(&team->sites[site].injectors[band]);
     }
-    odi_externals_free(team);
     odi_timer_queue_free(&team->timers);
     free(odi_load_relaxed(&team->table)); /* relaxed: alone */
     free(team->assigned);
@@ -165,6 +163,28 @@ void odi_team_counts_changed(odi_team *team)
     }
 }
 
+/* ---- the bench ---- */
+
+void odi_team_seat(odi_worker *worker)
+{
+    odi_team *team = worker->team;
+
+    odi_store_relaxed(&worker->bench_word, 0); /* relaxed: under the lock */
+    worker->benched = true;
+    worker->next_benched = team->bench;
+    team->bench = worker;
+}
+
+void odi_team_unseat(odi_worker *worker)
+{
+    odi_worker **link = &worker->team->bench;
+
+    while (*link != worker)
+        link = &(*link)->next_benched;
+    *link = worker->next_benched;
+    worker->benched = false;
+}
+
 odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan)
 {
     odi_lock_acquire(&team->lock);
@@ -178,13 +198,6 @@ odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan)
     for (int site = 0; site < team->site_count && wakes; site++)
         odi_idle_wake_all(&team->sites[site].idle);
     return over;
-}
-
-void odi_team_publish_waiting(odi_team *team)
-{
-    odi_fence_heavy(S4); /* what was published while there was room for no worker is seen */
-    if (odi_team_has_work(team))
-        odi_team_publish(team, &team->sites[0]);
 }
 
 /* ---- blocking ---- */
@@ -227,7 +240,6 @@ void odi_team_forked(odi_team *team)
     }
     for (int site = 0; site < team->site_count; site++)
         (void)init_site(team, &team->sites[site]);
-    odi_externals_forked(team);
     odi_timer_queue_forked(&team->timers);
     team->next_start_ns = 0;
     (void)odi_team_list_workers(team);

@@ -98,6 +98,7 @@ struct odi_team {
     void (*arm_monitor)(odi_team *team);  /* attention said ODI_MONITOR_OFF */
     void (*stand_by)(odi_team *team);     /* the monitor is to look at the timer queue in time */
     void (*refresh)(odi_team *team);      /* a worker passes a slow point */
+    void (*worker_main)(void *worker);    /* a worker's thread: odi_worker_main */
     void *pool;
 
     ODI_PAIR_ALIGNED odi_atomic(uint32_t) attention;
@@ -271,6 +272,9 @@ bool odi_team_has_work(odi_team *team);
 
 /* The same without forks, which not every worker may take at any time. */
 bool odi_team_has_jobs(odi_team *team);
+
+/* Whether something is due. */
+bool odi_team_is_due(odi_team *team);
 
 /* The same by the hints that are set before anything is published: for a finder of work,
  * who only must not miss what was published while it held the token. */

@@ -1,7 +1,7 @@
 /* work.c — whether a team has work, asked of all places where some may lie. */
 #include "worker/team.h"
 
-#include "worker/due.h"
+#include "os/clock.h"
 #include "worker/external.h"
 #include "worker/worker.h"
 
@@ -42,11 +42,20 @@ bool odi_team_has_jobs(odi_team *team)
     return has;
 }
 
+bool odi_team_is_due(odi_team *team)
+{
+    if (ODI_LIKELY(!odi_timer_queue_is_used(&team->timers)))
+        return false;
+    int64_t earliest = odi_timer_queue_earliest(&team->timers);
+
+    return earliest != ODI_FOREVER && earliest <= odi_clock_now();
+}
+
 bool odi_team_has_work(odi_team *team)
 {
     odi_reader_join();
     odi_read_begin();
-    bool has = has_jobs(team, false) || odi_team_holds_forks(team);
+    bool has = has_jobs(team, false) || odi_team_holds_forks(team, NULL);
     odi_read_end();
     odi_reader_leave();
     return has || odi_team_is_due(team);

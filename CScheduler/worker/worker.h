@@ -1,5 +1,23 @@
 /* worker.h — one thread's state, laid out by who writes what.
  *
+ * The files of this folder, from the bottom to the top: each calls only those that stand before it.
+ *
+ *     self.c                    which worker the calling thread is, and whose job it runs
+ *     run.c, override.c         starting, counting and cancelling jobs; bands that a waiter overrides
+ *     forks.c                   one thread's stack of forks
+ *     stacks.c                  all of a team's, and how many threads are awake
+ *     assignment.c, site.c      which place of the plan each worker has; where others submit
+ *     team.c                    the workers: their table, their number, the bench's list
+ *     work.c                    whether there is work, asked of all places where it may lie
+ *     recruit.c                 "there is work": who is woken, called back or started for it
+ *     external.c                threads that are no workers and fork: when they come, go and wait
+ *     blocking.c, steal_fork.c  who waits gives its place over; forks are announced, and stolen
+ *     join.c, find.c, due.c     where the next job comes from: a joiner's, a worker's, the timer queue's
+ *     bench.c                   how a worker leaves, for the bench or for good
+ *     run_loop.c                a worker's thread, which recruit.c starts through team->worker_main
+ *
+ * What a team needs of the pool above it, it calls through the pointers in odi_team.
+ *
  * Threads  the fields say who writes. The worker's own functions are the owner's alone;
  *          `bands`, `jobs`, `run` and the deques' stealing ends are read by everybody.
  *
@@ -174,8 +192,17 @@ void odi_worker_want_forks(odi_worker *worker);
 /* Whether it could come by a fork; exact after that fence. */
 bool odi_worker_could_steal_fork(odi_worker *worker);
 
-/* Whether anybody holds a fork that could be stolen. Inside a read section. */
-bool odi_team_holds_forks(odi_team *team);
+/* ---- stacks.c ---- */
+
+/* True: it looks no further. */
+typedef bool odi_forks_visitor(odi_forks *victim, void *context);
+
+/* Calls `visit` for every stack of forks but `own`, until it says true. Inside a read section:
+ * the table may be replaced. */
+bool odi_forks_visit(odi_team *team, const odi_forks *own, uint32_t start, odi_forks_visitor *visit, void *context);
+
+/* Whether anybody but `own` holds a fork that could be stolen. Inside a read section. */
+bool odi_team_holds_forks(odi_team *team, const odi_forks *own);
 
 /* The same, and one more worker would not be one too many. */
 bool odi_team_wants_fork_thieves(odi_team *team);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/cache_line.h"
+#include "include/od_pool.h"
 #include "os/futex.h"
 #include "os/membarrier.h"
 #include "os/pages.h"
@@ -173,7 +174,7 @@ TEST(a_thread_has_a_name_and_no_asynchronous_signals)
     assert_true(it.async_blocked);
     assert_true(it.fault_open);
     assert_int_equal(sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));
-    assert_true(it.id != odi_thread_id() && odi_thread_is_first());
+    assert_true(it.id != odi_thread_id() && od_thread_is_main());
     gate_open(&it.door);
     assert_comes_true(!atomic_load(&it.started));
     assert_comes_true(thread_count() == threads_at_rest());
@@ -194,14 +195,14 @@ TEST(short_turns_end)
 
 static void expect_the_first_thread(void *unused)
 {
-    child_expects(odi_thread_is_first());
+    child_expects(od_thread_is_main());
 }
 
 static void *fork_from_a_later_thread(void *forks)
 {
-    assert_false(odi_thread_is_first());
+    assert_false(od_thread_is_main());
     *(outcome *)forks = in_a_child(expect_the_first_thread, NULL, 60);
-    assert_false(odi_thread_is_first());
+    assert_false(od_thread_is_main());
     return NULL;
 }
 
@@ -214,7 +215,7 @@ TEST(a_later_threads_child_begins_with_its_first_thread)
     assert_int_equal(pthread_create(&later, NULL, fork_from_a_later_thread, &it), 0);
     pthread_join(later, NULL);
     assert_int_equal(it.status, 0);
-    assert_true(odi_thread_is_first());
+    assert_true(od_thread_is_main());
 }
 
 TEST(a_sleeping_thread_is_seen_to_sleep_and_to_use_no_time)

@@ -50,7 +50,7 @@ static void note_whereabouts(hold *it, odi_worker *worker)
     int slot = worker->slot;
 
     (void)odi_affinity_get(0, &notes->masks[slot]);
-    notes->cpus[slot] = odi_thread_cpu();
+    notes->cpus[slot] = od_thread_cpu();
     notes->nodes[slot] = odi_affinity_node();
 }
 

@@ -6,6 +6,8 @@
 #include "model/check.h"
 #include "model/scenario.h"
 
+#include "worker/self.c"
+
 enum { SLOTS = 6 };
 
 void *odi_pages_reserve_guarded(size_t bytes)
@@ -35,23 +37,6 @@ void odi_thread_yield(void)
 void odi_thread_give_way(int round)
 {
     odi_spin_pause();
-}
-
-static void *work_of[MODEL_ROWS];
-
-void *od_thread_work(void)
-{
-    return work_of[model_thread()];
-}
-
-void od_thread_set_work(void *work)
-{
-    work_of[model_thread()] = work;
-}
-
-void *od_fork_root_work(void)
-{
-    return od_thread_work();
 }
 
 od_fork_slot *od_fork_first(uint64_t code, void *context)

@@ -25,14 +25,6 @@ void odi_forks_free(odi_forks *forks)
 {
 }
 
-void odi_externals_free(odi_team *team)
-{
-}
-
-void odi_externals_forked(odi_team *team)
-{
-}
-
 void odi_forks_lose(odi_forks *forks)
 {
     model_fail("a scenario without forks lost one");
@@ -68,7 +60,7 @@ bool odi_worker_could_steal_fork(odi_worker *worker)
     return false;
 }
 
-bool odi_team_holds_forks(odi_team *team)
+bool odi_team_holds_forks(odi_team *team, const odi_forks *own)
 {
     return false;
 }

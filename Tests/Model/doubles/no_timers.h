@@ -18,9 +18,9 @@ void odi_timer_queue_close(odi_timer_queue *timers)
 {
 }
 
-bool odi_team_is_due(odi_team *team)
+int64_t odi_timer_queue_earliest(odi_timer_queue *timers)
 {
-    return false;
+    return ODI_FOREVER;
 }
 
 void odi_team_watch_timers(odi_team *team, odi_site *site)

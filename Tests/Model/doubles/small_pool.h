@@ -43,7 +43,7 @@ static inline uint64_t odi_injector_size(odi_injector *injector)
 
 #include "worker/assignment.c"
 
-#include "worker/outside.c"
+#include "worker/self.c"
 
 #include "worker/run.c"
 
@@ -171,11 +171,6 @@ void odi_pool_wake_monitor(od_pool *whose)
 {
 }
 
-bool odi_thread_is_first(void)
-{
-    return false;
-}
-
 static void refresh(odi_team *team)
 {
 }
@@ -198,6 +193,7 @@ static void make_pool(int capacity)
     team->first_index = INT64_MAX - 1;
     team->refresh = refresh;
     team->arm_monitor = arm_monitor;
+    team->worker_main = odi_worker_main;
     team->pool = &pool;
     model_check(odi_team_init(team));
     odi_store_relaxed(&team->attention, 0);

@@ -25,7 +25,7 @@ int odi_thread_cpu_clock(void)
     return -1;
 }
 
-int odi_thread_cpu(void)
+int od_thread_cpu(void)
 {
     return -1;
 }

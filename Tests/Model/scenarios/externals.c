@@ -7,6 +7,9 @@
 
 #include "worker/external.c"
 
+#include "worker/stacks.c"
+
+#include "doubles/never.h"
 #include "model/scenario.h"
 
 static odi_team team;
@@ -31,6 +34,8 @@ void odi_forks_free(odi_forks *forks)
 void odi_forks_lose(odi_forks *forks)
 {
 }
+
+NEVER(odi_forks_hold_work)
 
 void *odi_pages_new(size_t bytes, int node)
 {

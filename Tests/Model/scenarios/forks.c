@@ -336,7 +336,7 @@ static void prepare_work(void)
 static void work_within_work(void)
 {
     be(0);
-    work_of[0] = &number[3];
+    od_thread_set_work(&number[3]);
     begin_and_end(1);
     od_join(branch[0], body_without, &number[0]);
     model_check(od_thread_work() == &number[3] && odi_load_relaxed(&forks[0].note_count) == 0);

@@ -8,6 +8,8 @@
 
 #include "worker/run_loop.c"
 
+#include "worker/self.c"
+
 #include "doubles/clock.h"
 #include "doubles/no_forks.h"
 #include "doubles/run_loop.h"

@@ -11,13 +11,14 @@
 
 #include "worker/run.c"
 
+#include "worker/self.c"
+
 #include "doubles/futex.h"
 #include "doubles/no_forks.h"
 #include "doubles/records.h"
 #include "doubles/thread_self.h"
 #include "model/scenario.h"
 
-_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
 static odi_team team;
@@ -39,11 +40,6 @@ void odi_group_know(odi_group *group, odi_record *of)
 {
     (void)group, (void)of;
     model_check(false);
-}
-
-void odi_run_as(odi_record *whose, odi_entry job)
-{
-    odi_job_run(job);
 }
 
 static void queue_drained(void *whose, odi_record *of)

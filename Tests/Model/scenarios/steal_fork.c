@@ -14,6 +14,10 @@
 
 #include "worker/steal_fork.c"
 
+#include "worker/join.c"
+
+#include "worker/stacks.c"
+
 #include "os/clock.h"
 
 #include "doubles/fork_stacks.h"
@@ -67,25 +71,16 @@ bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
     return odi_worker_steal_fork(worker, job);
 }
 
-/* No external thread is here (externals.c has them). */
-int odi_externals_here(odi_team *whose)
-{
-    return 0;
-}
-
-int odi_externals_excess(odi_team *whose, int externals)
-{
-    /* relaxed, all: hints */
-    return odi_load_relaxed(&whose->active_seen) + externals -
-           (int)odi_idle_sleepers(&whose->sites[0].idle) - odi_load_relaxed(&whose->limit_seen);
-}
-
 bool odi_externals_leave_room(odi_team *whose)
 {
     return true;
 }
 
 NEVER(odi_team_nearest_site)
+NEVER(odi_external_leave)
+NEVER(odi_blocking_begin)
+NEVER(od_blocking_end)
+NEVER(odi_pages_free)
 
 /* ---- threads ---- */
 

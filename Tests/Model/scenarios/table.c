@@ -110,6 +110,7 @@ static void prepare(void)
     team->site_order = order;
     team->site_classes = classes;
     team->capacity = team->target = 2;
+    team->worker_main = odi_worker_main;
     team->first_index = INT64_MAX - 2;
     model_check(odi_team_init(team));
     odi_store_relaxed(&team->attention, ODI_CAN_START);

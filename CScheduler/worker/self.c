@@ -1,0 +1,61 @@
+/* self.c — what the calling thread is, and what it does: the worker that it is, the jobs that it runs outside of a
+ * worker's runs (for reports, and for closures that ask which queue they are on), and the words that Swift keeps on it.
+ */
+#include "include/od_pool.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
+_Thread_local odi_outside *odi_outsides;
+_Thread_local od_scope *odi_scopes;
+
+static _Thread_local struct {
+    void *work, *route, *bounce;
+} words;
+
+bool od_pool_is_worker(od_pool *pool)
+{
+    odi_worker *worker = odi_worker_self;
+
+    return worker != NULL && (pool == NULL || worker->team->pool == pool);
+}
+
+int od_pool_current_band(void)
+{
+    odi_worker *worker = odi_worker_self;
+    odi_record *record = odi_outsides != NULL ? odi_outsides->record
+                         : worker != NULL     ? worker->run_record
+                                              : NULL;
+
+    return record != NULL ? (int)odi_record_band(record) : -1;
+}
+
+void *od_thread_work(void)
+{
+    return words.work;
+}
+
+void od_thread_set_work(void *now)
+{
+    words.work = now;
+}
+
+void *od_thread_route(void)
+{
+    return words.route;
+}
+
+void od_thread_set_route(void *now)
+{
+    words.route = now;
+}
+
+void *od_thread_bounce(void)
+{
+    return words.bounce;
+}
+
+void od_thread_set_bounce(void *now)
+{
+    words.bounce = now;
+}

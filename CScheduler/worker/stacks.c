@@ -1,0 +1,110 @@
+/* stacks.c — all stacks of forks of a team: its workers' and its external threads'; who holds forks there, and how many
+ * threads are awake.
+ */
+#include "os/pages.h"
+#include "worker/external.h"
+#include "worker/worker.h"
+
+bool odi_forks_visit(odi_team *team, const odi_forks *own, uint32_t start,
+                     odi_forks_visitor *visit, void *context)
+{
+    const odi_table *table = odi_load_acquire(&team->table, W1);
+    uint32_t workers = (uint32_t)table->first[team->site_count];
+    bool done = false;
+
+    for (int i = 0; i < odi_externals_seen(team) && !done; i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        done = external != NULL && external != own && visit(external, context);
+    }
+    for (uint32_t i = 0; i < workers && !done; i++) {
+        odi_forks *forks = &table->workers[(start + i) % workers]->forks;
+
+        done = forks != own && visit(forks, context);
+    }
+    return done;
+}
+
+static bool holds_work(odi_forks *victim, void *unused)
+{
+    (void)unused;
+    return odi_forks_hold_work(victim);
+}
+
+bool odi_team_holds_forks(odi_team *team, const odi_forks *own)
+{
+    return odi_load_relaxed(&team->forks_used) && /* relaxed: a hint, or the caller's fence */
+           odi_forks_visit(team, own, 0, holds_work, NULL);
+}
+
+bool odi_team_wants_fork_thieves(odi_team *team)
+{
+    int externals = odi_externals_here(team);
+
+    return (externals == 0 || odi_externals_excess(team, externals) < 0) && odi_team_holds_forks(team, NULL);
+}
+
+/* ---- how many may be awake ---- */
+
+bool odi_externals_present(odi_team *team)
+{
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        if (external != NULL && odi_load_relaxed(&external->taken) != 0) /* relaxed: for misuse */
+            return true;
+    }
+    return false;
+}
+
+int odi_externals_here(odi_team *team)
+{
+    int here = 0;
+
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        here += external != NULL && odi_external_is_here(external);
+    }
+    return here;
+}
+
+int odi_externals_excess(odi_team *team, int externals)
+{
+    /* relaxed, all: hints */
+    int awake = odi_load_relaxed(&team->active_seen);
+
+    for (int site = 0; site < team->site_count; site++)
+        awake -= (int)odi_idle_sleepers(&team->sites[site].idle);
+    return awake + externals - odi_load_relaxed(&team->limit_seen);
+}
+
+/* ---- external threads' places ---- */
+
+void odi_externals_free(odi_team *team)
+{
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        odi_forks_free(external);
+        odi_pages_free(external, sizeof *external);
+    }
+}
+
+void odi_externals_forked(odi_team *team)
+{
+    int kept = 0;
+
+    for (int i = 0; i < odi_externals_seen(team); i++) {
+        odi_forks *external = odi_external_at(team, i);
+
+        /* relaxed, all: one thread exists */
+        if (odi_load_relaxed(&external->taken) == 0 || !pthread_equal(external->thread, pthread_self()))
+            continue; /* never freed here */
+        odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
+        odi_store_relaxed(&external->seems_blocked, false);
+        odi_store_relaxed(&team->externals[kept++], external);
+    }
+    odi_store_relaxed(&team->externals_seen, kept); /* relaxed, both: as above */
+    odi_store_relaxed(&team->held_back, false);
+}
