@@ -36,8 +36,7 @@ void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job);
 /* How a job differs from a plain one. */
 enum {
     OD_BARRIER = 1,      /* runs alone: after all that was submitted before, before all after */
-    OD_ENFORCE_BAND = 2, /* the given band counts, even where it is below the queue's */
-    OD_FLAGS = OD_BARRIER | OD_ENFORCE_BAND
+    OD_ENFORCE_BAND = 2  /* the given band counts, even where it is below the queue's */
 };
 
 /* The same with flags. On a queue that has seen a barrier, was suspended or had a width, every job passes a line. */
