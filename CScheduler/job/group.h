@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "include/od_queue.h"
+#include "include/od_group.h"
 #include "job/record.h"
 #include "job/watch.h"
 

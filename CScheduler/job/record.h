@@ -37,7 +37,6 @@
 #define ODI_JOB_RECORD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/atomic.h"

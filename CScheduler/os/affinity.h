@@ -12,7 +12,6 @@
 #define ODI_OS_AFFINITY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

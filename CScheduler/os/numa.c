@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <numa.h>
 #include <numaif.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { WORD_BITS = 8 * sizeof(unsigned long), NODE_WORDS = ODI_NODE_LIMIT / WORD_BITS };

@@ -5,7 +5,6 @@
 #ifndef ODI_OS_THREAD_H
 #define ODI_OS_THREAD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

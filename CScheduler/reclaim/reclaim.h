@@ -19,7 +19,6 @@
 #ifndef ODI_RECLAIM_RECLAIM_H
 #define ODI_RECLAIM_RECLAIM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)

@@ -17,7 +17,6 @@
 #ifndef ODI_TIMER_WHEEL_H
 #define ODI_TIMER_WHEEL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
