@@ -1,17 +1,15 @@
 /* numa.h — memory that has a place.
  *
  * Owns     every use of libnuma and of the kernel's memory policies.
- * Never    lets a libnuma type out, prints, or fails a caller: without NUMA (or where a
- *          sandbox refuses the calls) each function says so and changes nothing.
+ * Never    lets a libnuma type out, prints, or fails a caller: what is asked for is a wish, of which
+ *          nothing comes without NUMA, or where a sandbox refuses the calls.
  * Threads  any thread may call everything here.
  *
- * Nodes are kernel numbers (od_machine_node.id, not an index).
- * Calls return 0 or an errno value, ENOSYS where this machine has no NUMA.
+ * Nodes are kernel numbers (od_machine_node.id, not an index), below ODI_NODE_LIMIT.
  */
 #ifndef ODI_OS_NUMA_H
 #define ODI_OS_NUMA_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,17 +18,14 @@
 /* 1024 is the most nodes that Linux can be configured for. */
 enum { ODI_NODE_LIMIT = 1024 };
 
-/* Whether the kernel and libnuma answer for memory policies here. */
-bool odi_numa_available(void);
-
 /* Asks that the pages of [address, address + bytes) come from `node`, and from others when it is full. Pages that already
  * exist stay where they are, so call it before the first touch. `address` must be
  * page-aligned; `bytes` is rounded up to pages. */
-int odi_numa_bind(void *address, size_t bytes, int node);
+void odi_numa_bind(void *address, size_t bytes, int node);
 
 /* Moves what has been touched of [address, address + bytes) to `node`, if it lies elsewhere.
  * For a few pages, such as a stack's first ones: no more than 64 are looked at. */
-int odi_numa_move(void *address, size_t bytes, int node);
+void odi_numa_move(void *address, size_t bytes, int node);
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@ void *odi_pages_new(size_t bytes, int node)
         if (pages == MAP_FAILED)
             return NULL;
         if (node != ODI_ANY_NODE)
-            (void)odi_numa_bind(pages, bytes, node); /* a wish */
+            odi_numa_bind(pages, bytes, node); /* a wish */
         return pages;
     }
 

@@ -63,8 +63,7 @@ static bool make_sites(od_pool *pool)
     }
     for (int site = 0; site < team->site_count; site++) {
         if (topology != NULL && team->site_count > 1) /* a wish, before the first touch */
-            (void)odi_numa_bind(&team->sites[site], sizeof team->sites[site],
-                                topology->nodes[site].id);
+            odi_numa_bind(&team->sites[site], sizeof team->sites[site], topology->nodes[site].id);
         team->sites[site].node = topology != NULL ? topology->nodes[site].id : 0;
         if (topology != NULL)
             rank_sites(topology, site, team->site_count, order[site], classes[site]);

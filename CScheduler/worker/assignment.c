@@ -179,7 +179,7 @@ static void move_stack(odi_worker *worker)
     void *stack = odi_thread_stack_in_use(&bytes);
 
     if (stack != NULL)
-        (void)odi_numa_move(stack, bytes, worker->site->node); /* a wish */
+        odi_numa_move(stack, bytes, worker->site->node); /* a wish */
 }
 
 /* Every CPU that the plan knows of. */

@@ -289,7 +289,7 @@ TEST(this_machine_is_what_libnuma_says)
     check_promises(topology);
     assert_true(topology->live);
     assert_true(topology->cpus_known);
-    for (int n = 0; n < topology->node_count && odi_numa_available(); n++) {
+    for (int n = 0; n < topology->node_count && numa_available() >= 0; n++) {
         odi_cpu_mask cpus, seen;
 
         assert_true(cpus_on_node(topology->nodes[n].id, &cpus));

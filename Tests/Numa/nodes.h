@@ -42,7 +42,7 @@ static inline void ask_the_kernel(void)
 {
     odi_cpu_mask cpus;
 
-    built.nodes = odi_numa_available() ? numa_max_node() + 1 : 1;
+    built.nodes = numa_available() >= 0 ? numa_max_node() + 1 : 1;
     for (int node = 0; node < built.nodes; node++) {
         built.cpus_of[node] = cpus_on_node(node, &cpus) ? odi_cpu_mask_count(&cpus) : 0;
         for (int to = 0; to < built.nodes; to++)

@@ -14,7 +14,7 @@ static inline int node_of(const void *address)
 {
     int node = -1;
 
-    if (!odi_numa_available() ||
+    if (numa_available() < 0 ||
         get_mempolicy(&node, NULL, 0, (void *)(uintptr_t)address, MPOL_F_NODE | MPOL_F_ADDR) != 0)
         return -1;
     return node;
@@ -24,7 +24,7 @@ static inline int node_of(const void *address)
 static inline bool cpus_on_node(int node, odi_cpu_mask *cpus)
 {
     odi_cpu_mask_clear(cpus);
-    if (!odi_numa_available() || node > numa_max_node() ||
+    if (numa_available() < 0 || node > numa_max_node() ||
         !numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node))
         return false;
     struct bitmask *read = numa_allocate_cpumask();

@@ -33,9 +33,8 @@ int odi_affinity_set(const odi_cpu_mask *mask)
     return 0;
 }
 
-int odi_numa_move(void *memory, size_t bytes, int node)
+void odi_numa_move(void *memory, size_t bytes, int node)
 {
-    return 0;
 }
 
 _Noreturn void odi_trap(const char *format, ...)
