@@ -12,7 +12,7 @@
  *
  * How the wait for `before` ends: by its records' last job (odi_queue_before_drained).
  */
-#include "gate/queue.h"
+#include "gate/settle.h"
 
 #include "os/membarrier.h"
 

@@ -3,7 +3,9 @@
  *
  * Owned    by the thread that fills it.
  */
-#include "gate/queue.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "worker/run.h"
 #include "os/membarrier.h"
 
 enum { JOBS = 256 };
@@ -52,7 +54,7 @@ static odi_record *count_on_record(od_queue *queue, od_group *group, uint32_t ke
                                    uint32_t jobs)
 {
     for (;;) {
-        odi_record *record = odi_queue_find_record(queue, group, key);
+        odi_record *record = odi_queue_find_record(queue, group, key, NULL);
 
         if (record == NULL)
             return NULL;

@@ -1,54 +1,32 @@
 /* callers.c — sync callers whose turn comes: each stands in its line like a job, sleeps, and gets the place of who
- * was before it, a drainer's or a sync caller's. */
+ * was before it, a drainer's or a sync caller's. Meanwhile it earmarks what its thread holds (earmark.h). */
+#include "gate/callers.h"
+
+#include "gate/current.h"
+#include "gate/cycle.h"
 #include "gate/earmark.h"
-#include "gate/queue.h"
 
-#include "os/futex.h"
-#include "worker/worker.h"
-
-void odi_wait_node_mark(void *unused)
+/* An open queue has places too: for whoever is inside without one a barrier would not wait. */
+bool odi_queue_enter_at_once(od_queue *queue, bool exclusive)
 {
-    (void)unused;
-}
-
-void odi_wait_node_grant(odi_wait_node *waiting)
-{
-    odi_store_release(&waiting->granted, 1, Q1);
-    /* `waiting` may be gone by now; the futex call uses its address alone. */
-    odi_futex_wake(&waiting->granted, 1);
-}
-
-void odi_queue_line_up_caller(od_queue *queue, odi_wait_node *caller)
-{
-    (void)odi_inbox_add(&queue->inbox, odi_wait_node_entry(caller), &caller->node);
-    if (ODI_UNLIKELY(caller->through != NULL))
-        caller->through->more->callers_in_line++;
+    odi_lock_acquire(&queue->watch.lock);
+    bool at_once = odi_gate_enter(&queue->gate, exclusive, odi_queue_is_clear(queue));
+    odi_lock_release(&queue->watch.lock);
+    return at_once;
 }
 
 /* Lock held; releases it. */
 static void enter(od_queue *queue, odi_wait_node *waiting)
 {
     queue->gate.barriers += waiting->exclusive;
-    if (ODI_UNLIKELY(waiting->through != NULL && waiting->through->more->awaited > 0))
-        odi_earmark_list(waiting);
-    else
-        odi_queue_line_up_caller(queue, waiting);
+    odi_earmark_line_up(queue, waiting);
     if (queue->band > OD_BAND_USER_INTERACTIVE)
         odi_queue_raise_waiting(queue, odi_band_of_thread());
     odi_queue_settle_and_release(queue);
     odi_queue_return_reserved(queue); /* nobody might while the caller has its permit; who keeps the queue */
 }
 
-void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what)
-{
-    odi_blocking_begin(what, queue);
-    /* ended by: odi_wait_node_grant */
-    while (odi_load_acquire(&waiting->granted, Q1) == 0)
-        (void)odi_futex_wait(&waiting->granted, 0, ODI_FOREVER);
-    od_blocking_end();
-}
-
-void odi_queue_take_permit(od_queue *queue, bool exclusive, od_queue *through)
+static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
 {
     odi_wait_node mine = {.exclusive = exclusive, .through = through};
 
@@ -63,6 +41,8 @@ void odi_queue_take_permit(od_queue *queue, bool exclusive, od_queue *through)
     enter(queue, &mine);
     odi_queue_await_grant(queue, &mine, "in sync on");
 }
+
+/* ---- leaving ---- */
 
 ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
 {
@@ -103,4 +83,89 @@ void odi_queue_give_permit(od_queue *queue, bool exclusive)
     odi_queue_carry_out(queue, left.settlement);
     if (left.over)
         odi_queue_reap(queue);
+}
+
+/* ---- earmarking and taking back ---- */
+
+/* Both locks held; releases them. What notifications may come of is last: one that stops the pool waits for
+ * every drainer that has been called. */
+static void settle_both(od_queue *awaited, od_queue *queue)
+{
+    odi_settlement settlement = odi_queue_settle(queue);
+    odi_lock_release(&queue->watch.lock);
+    odi_settlement passes = odi_queue_settle(awaited);
+    odi_lock_release(&awaited->watch.lock);
+    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
+    odi_queue_carry_out(awaited, passes);
+    odi_reserved_give_back(settlement.reserved);
+}
+
+/* What lies in the target's line for it counts no more: its drainers get another pass, and the one that
+ * comes up late finds nobody. */
+static void give(od_queue *awaited, od_queue *queue)
+{
+    odi_lock_acquire(&awaited->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    odi_earmark_begin(queue, awaited);
+    queue->gate.earmarks++;
+    odi_queue_take_back(queue); /* the drainer that is here goes on no further */
+    settle_both(awaited, queue);
+}
+
+static void take_back(od_queue *awaited, od_queue *queue)
+{
+    odi_wait_node mine = {0};
+
+    odi_lock_acquire(&awaited->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    bool has_callers = odi_earmark_end(queue, awaited);
+    bool at_once = odi_earmark_return(queue, &mine);
+    settle_both(awaited, queue);
+    if (has_callers) /* who has a permit then gives nothing back: see callers.c */
+        odi_queue_return_reserved(queue);
+    if (at_once)
+        return;
+    odi_queue_await_grant(queue, &mine, "for its place of"); /* ended by: odi_earmark_settle */
+}
+
+/* A bit for each line of the chain says which of its places was earmarked. */
+static uint32_t earmark(od_queue *awaited)
+{
+    uint32_t place = 1, given = 0;
+
+    for (od_queue *below = awaited, *each; place != 0 && od_queue_is_active(below);
+         below = each, place <<= 1) {
+        each = odi_target_gate(below);
+        if (each == NULL)
+            break;
+        if (!odi_scopes_hold(odi_scopes, each))
+            continue;
+        give(below, each);
+        given |= place;
+    }
+    return given;
+}
+
+/* In the order in which all who need several take them: outwards. */
+static void take_all_back(od_queue *awaited, uint32_t given)
+{
+    for (od_queue *below = awaited, *each; given != 0; below = each, given >>= 1) {
+        each = odi_target_gate(below);
+        if (given & 1)
+            take_back(below, each);
+    }
+}
+
+ODI_COLD void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through)
+{
+    odi_sync_wait wait;
+    uint32_t earmarked = odi_scopes != NULL ? earmark(queue) : 0;
+
+    if (ODI_FINDS_CYCLES)
+        odi_cycle_enter(&wait, queue);
+    take_permit(queue, exclusive, through);
+    if (ODI_FINDS_CYCLES)
+        odi_cycle_leave(&wait);
+    if (ODI_UNLIKELY(earmarked != 0))
+        take_all_back(queue, earmarked);
 }

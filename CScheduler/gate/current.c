@@ -1,28 +1,8 @@
-/* current.c — which queues the calling thread runs closures of, and what their users keep
- * with them.
- *
- * A thread is in several queues at once: it syncs from a job, and a job that a full queue's submitter
- * runs is on top of that one's. Innermost first are scopes (syncs, and the lines that a drainer
- * serves) and, each within its scopes, jobs that run outside of a run; then the job of the worker's run.
- * What runs set apart from the job below it (wait.h) is not in the queues of that one.
- */
-#include "gate/queue.h"
-#include "gate/target.h"
-#include "gate/wait.h"
+#include "gate/current.h"
 
 #include "worker/worker.h"
 
-void *od_queue_context(od_queue *queue)
-{
-    return odi_load_acquire(&queue->context, Q5);
-}
-
-void *od_queue_adopt_context(od_queue *queue, void *context)
-{
-    void *present = NULL;
-
-    return odi_cas_acqrel_acquire(&queue->context, &present, context, Q5) ? context : present;
-}
+_Thread_local odi_set_apart *odi_apart;
 
 /* Goes outwards from `queue` to `end`, so many steps at most. NULL: that is further. */
 static od_queue *outwards(od_queue *queue, const od_queue *end, int *steps)
@@ -61,6 +41,17 @@ od_queue *od_queue_of_thread(int depth)
     return queue;
 }
 
+bool od_queue_is_current(od_queue *queue)
+{
+    od_queue *around;
+
+    for (int depth = 0; (around = od_queue_of_thread(depth)) != NULL; depth++) {
+        if (around == queue)
+            return true;
+    }
+    return false;
+}
+
 bool od_queue_is_alone(od_queue *queue)
 {
     for (od_scope *scope = odi_scopes; scope != NULL; scope = scope->outer) {
@@ -68,6 +59,15 @@ bool od_queue_is_alone(od_queue *queue)
             return true;
     }
     return od_queue_width(queue) == 1 && od_queue_is_current(queue);
+}
+
+od_queue *od_queue_blocked_target(od_queue *queue)
+{
+    od_queue *each = odi_target_gate(queue);
+
+    while (each != NULL && !od_queue_is_alone(each))
+        each = odi_target_gate(each);
+    return each;
 }
 
 int od_queue_current_band(void)
@@ -81,4 +81,25 @@ int od_queue_current_band(void)
         band = band >= 0 && band < queues ? band : queues;
     }
     return band;
+}
+
+uint32_t odi_band_of_thread(void)
+{
+    int band = od_queue_current_band();
+
+    if (band >= 0)
+        return (uint32_t)band;
+    return od_thread_is_main() ? OD_BAND_USER_INTERACTIVE : OD_BAND_DEFAULT;
+}
+
+bool odi_scopes_hold(const od_scope *scope, const od_queue *queue)
+{
+    for (; scope != NULL; scope = scope->outer) {
+        for (od_queue *each = scope->queue; scope->holds_place && each != NULL && each != scope->beyond;
+             each = odi_target_gate(each)) {
+            if (each == queue)
+                return true;
+        }
+    }
+    return false;
 }

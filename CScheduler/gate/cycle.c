@@ -1,6 +1,6 @@
 #include "gate/cycle.h"
 
-#include "gate/earmark.h"
+#include "gate/current.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,9 @@
 /* drain.c — who serves a line: drainers. (Sync callers whose turn has come: callers.c.) */
+#include "gate/current.h"
 #include "gate/earmark.h"
-#include "gate/limit.h"
-#include "gate/queue.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
 #include "gate/target.h"
-#include "gate/wait.h"
-
 #include "include/od_loop.h"
 #include "worker/worker.h"
 
@@ -72,15 +71,9 @@ static bool on_free_worker(const od_queue *queue)
     return on_worker(queue) && !(odi_worker_activity(odi_worker_self) & 1);
 }
 
-/* relaxed: a hint, the stop's cancel counts what it finds */
-static bool past_deadline(const od_queue *queue)
-{
-    return odi_load_relaxed(&queue->pool->team.attention) & ODI_CANCELLING;
-}
-
 static void run_one(od_queue *queue, odi_entry job)
 {
-    if (odi_discarding || (on_worker(queue) && past_deadline(queue)))
+    if (odi_discarding || (on_worker(queue) && odi_queue_is_past_deadline(queue)))
         odi_run_discard(&queue->pool->team, job); /* a stop that was too early to count it */
     else if (on_free_worker(queue))
         odi_worker_run(odi_worker_self, job, ODI_RECORD_CANCELLED);
@@ -150,40 +143,12 @@ static size_t jobs_per_slice(od_queue *queue, uint32_t band)
     odi_worker *worker = odi_worker_self;
 
     /* Who waits asks after each job whether its wait is over: what comes then is a stranger's. */
-    if (ODI_UNLIKELY(odi_apart != NULL) && on_worker(queue) && !past_deadline(queue))
+    if (ODI_UNLIKELY(odi_apart != NULL) && on_worker(queue) && !odi_queue_is_past_deadline(queue))
         return 1;
     /* Elsewhere nobody else would come; and after a stop nobody would take it back. */
-    if (!on_free_worker(queue) || past_deadline(queue))
+    if (!on_free_worker(queue) || odi_queue_is_past_deadline(queue))
         return SIZE_MAX;
     return odi_worker_other_bands(worker, band) ? 1 : JOBS_PER_SLICE;
-}
-
-/* A pass is a job that names its queue and, in the address's free bits, its band, and whether it is that of
- * the queue's node. */
-enum { PASS_BAND = 7, PASS_OF_NODE = 8, PASS_BITS = PASS_BAND | PASS_OF_NODE };
-
-_Static_assert(_Alignof(od_queue) > PASS_BITS, "a queue's address leaves room for these");
-
-static void drain(void *pass);
-
-odi_entry odi_queue_pass(od_queue *queue, odi_pass pass)
-{
-    return odi_job_plain(drain, (void *)((uintptr_t)queue | pass.band | (pass.of_node ? PASS_OF_NODE : 0)), ODI_TAG_INTERNAL);
-}
-
-/* Memory is short for a pass in the pool: it lies in the queue's node, or follows when that comes up. */
-ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    bool goes = !queue->pass_is_out;
-
-    queue->passes[band]--;
-    if (goes)
-        queue->pass_band = (uint8_t)band;
-    queue->pass_is_out = true;
-    odi_lock_release(&queue->watch.lock);
-    if (goes)
-        odi_pool_submit_node(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, true}), &queue->pass);
 }
 
 /* Nothing follows from a drainer that has begun: no other one may, and what is reserved is given back when it
@@ -333,30 +298,9 @@ static void serve_line(od_queue *queue, odi_pass pass)
     }
 }
 
-static void drain(void *pass)
+void odi_queue_drain(void *pass)
 {
     uintptr_t word = (uintptr_t)pass;
-    od_queue *queue = (od_queue *)(word & ~(uintptr_t)PASS_BITS);
 
-    serve_line(queue, (odi_pass){(uint32_t)(word & PASS_BAND), (word & PASS_OF_NODE) != 0});
-}
-
-od_queue *odi_queue_of_pass(odi_entry pass)
-{
-    return (od_queue *)(uintptr_t)(pass.context & ~(uint64_t)PASS_BITS);
-}
-
-bool odi_is_pass(odi_entry entry)
-{
-    return entry.code == odi_job_plain(drain, NULL, ODI_TAG_INTERNAL).code;
-}
-
-void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
-{
-    for (; passes > 0; passes--) {
-        if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
-            odi_target_send(queue, band);
-        else if (!odi_pool_submit(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, false})))
-            submit_by_node(queue, band);
-    }
+    serve_line(odi_queue_of_pass(pass), (odi_pass){(uint32_t)(word & ODI_PASS_BAND), (word & ODI_PASS_OF_NODE) != 0});
 }

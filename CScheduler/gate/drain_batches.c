@@ -10,8 +10,8 @@
  * Locks    the queue's, all of it.
  * Invariant  what is not claimed of a drain batch counts as waiting: somebody is coming for it.
  */
-#include "gate/queue.h"
-#include "gate/wait.h"
+#include "gate/current.h"
+#include "gate/line.h"
 #include "include/od_loop.h"
 
 #include <stdlib.h>

@@ -1,22 +1,6 @@
 #include "gate/earmark.h"
 
-#include "gate/target.h"
-
-/* ---- what a thread holds ---- */
-
-bool odi_scopes_hold(const od_scope *scope, const od_queue *queue)
-{
-    for (; scope != NULL; scope = scope->outer) {
-        for (od_queue *each = scope->queue; scope->holds_place && each != NULL && each != scope->beyond;
-             each = odi_target_gate(each)) {
-            if (each == queue)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* ---- who may go on: lock held ---- */
+/* ---- who may go on ---- */
 
 /* A drainer that no worker runs at this moment gives its permit up, if there is one: nobody needs a
  * worker to go on. */
@@ -83,11 +67,29 @@ ODI_COLD bool odi_earmark_pop(od_queue *queue, odi_entry *pass)
     return true;
 }
 
-/* ---- whom is waited for: both locks held ---- */
-
-void odi_earmark_list(odi_wait_node *caller)
+bool odi_earmark_return(od_queue *queue, odi_wait_node *holder)
 {
-    odi_wait_list_append(&caller->through->more->callers, caller);
+    if (come_back(queue))
+        return true;
+    odi_store_relaxed(&holder->granted, 0); /* relaxed: the lock carries it */
+    odi_wait_list_append(&queue->more->back, holder);
+    queue->gate.returning++;
+    return false;
+}
+
+/* ---- whom is waited for ---- */
+
+void odi_earmark_line_up(od_queue *queue, odi_wait_node *caller)
+{
+    odi_queue_more *through = ODI_UNLIKELY(caller->through != NULL) ? caller->through->more : NULL;
+
+    if (through != NULL && through->awaited > 0) {
+        odi_wait_list_append(&through->callers, caller);
+        return;
+    }
+    (void)odi_inbox_add(&queue->inbox, odi_wait_node_entry(caller), &caller->node);
+    if (through != NULL)
+        through->callers_in_line++;
 }
 
 static bool goes_through(const void *awaited, odi_entry entry)
@@ -105,11 +107,11 @@ static void take_out(od_queue *awaited, odi_fifo *line)
         odi_fifo_sift(line, &sieve);
         awaited->more->callers_in_line -= sieve.count;
         for (uint32_t each = 0; each < sieve.count; each++)
-            odi_earmark_list(odi_wait_node_of(sieve.entries[each]));
+            odi_wait_list_append(&awaited->more->callers, odi_wait_node_of(sieve.entries[each]));
     } while (sieve.count == ODI_SIEVE_MOST);
 }
 
-static void begin_waiting(od_queue *queue, od_queue *awaited)
+void odi_earmark_begin(od_queue *queue, od_queue *awaited)
 {
     if (awaited->more->awaited++ > 0)
         return;
@@ -124,8 +126,7 @@ static void begin_waiting(od_queue *queue, od_queue *awaited)
     }
 }
 
-/* What is left of its callers goes into the target's line. Returns whether there are such. */
-static bool end_waiting(od_queue *queue, od_queue *awaited)
+bool odi_earmark_end(od_queue *queue, od_queue *awaited)
 {
     od_queue **link = &queue->more->first_awaited;
 
@@ -138,88 +139,6 @@ static bool end_waiting(od_queue *queue, od_queue *awaited)
         awaited->more->pass_is_ahead = awaited->more->pass_ahead_is_out = false;
     bool has_callers = awaited->more->callers.first != NULL;
     while (awaited->more->callers.first != NULL)
-        odi_queue_line_up_caller(queue, odi_wait_list_take(&awaited->more->callers));
+        odi_earmark_line_up(queue, odi_wait_list_take(&awaited->more->callers));
     return has_callers;
-}
-
-/* ---- earmarking and taking back ---- */
-
-/* Both locks held; releases them. What notifications may come of is last: one that stops the pool waits for
- * every drainer that has been called. */
-static void settle_both(od_queue *awaited, od_queue *queue)
-{
-    odi_settlement settlement = odi_queue_settle(queue);
-    odi_lock_release(&queue->watch.lock);
-    odi_settlement passes = odi_queue_settle(awaited);
-    odi_lock_release(&awaited->watch.lock);
-    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
-    odi_queue_carry_out(awaited, passes);
-    odi_reserved_give_back(settlement.reserved);
-}
-
-/* What lies in the target's line for it counts no more: its drainers get another pass, and the one that
- * comes up late finds nobody. */
-static void give(od_queue *awaited, od_queue *queue)
-{
-    odi_lock_acquire(&awaited->watch.lock);
-    odi_lock_acquire(&queue->watch.lock);
-    begin_waiting(queue, awaited);
-    queue->gate.earmarks++;
-    odi_queue_take_back(queue); /* the drainer that is here goes on no further */
-    settle_both(awaited, queue);
-}
-
-static void want_back(od_queue *queue, odi_wait_node *holder_back)
-{
-    odi_store_relaxed(&holder_back->granted, 0); /* relaxed: the lock carries it */
-    odi_wait_list_append(&queue->more->back, holder_back);
-    queue->gate.returning++;
-}
-
-static void take_back(od_queue *awaited, od_queue *queue)
-{
-    odi_wait_node mine = {0};
-
-    odi_lock_acquire(&awaited->watch.lock);
-    odi_lock_acquire(&queue->watch.lock);
-    bool has_callers = end_waiting(queue, awaited);
-    bool at_once = come_back(queue);
-    if (!at_once)
-        want_back(queue, &mine);
-    settle_both(awaited, queue);
-    if (has_callers) /* who has a permit then gives nothing back: see callers.c */
-        odi_queue_return_reserved(queue);
-    if (at_once)
-        return;
-    odi_queue_await_grant(queue, &mine, "for its place of"); /* ended by: odi_earmark_settle */
-}
-
-/* A bit for each line of the chain says which of its places was earmarked. */
-void odi_earmark_give(odi_earmarks *earmarks)
-{
-    uint32_t place = 1;
-
-    earmarks->given = 0;
-    for (od_queue *below = earmarks->awaited, *each; place != 0 && od_queue_is_active(below);
-         below = each, place <<= 1) {
-        each = odi_target_gate(below);
-        if (each == NULL)
-            break;
-        if (!odi_scopes_hold(odi_scopes, each))
-            continue;
-        give(below, each);
-        earmarks->given |= place;
-    }
-}
-
-/* In the order in which all who need several take them: outwards. */
-void odi_earmark_take_back(odi_earmarks *earmarks)
-{
-    od_queue *below = earmarks->awaited, *each;
-
-    for (uint32_t given = earmarks->given; given != 0; below = each, given >>= 1) {
-        each = odi_target_gate(below);
-        if (given & 1)
-            take_back(below, each);
-    }
 }

@@ -21,35 +21,27 @@
 #ifndef ODI_GATE_EARMARK_H
 #define ODI_GATE_EARMARK_H
 
-#include "gate/queue.h"
+#include "gate/line.h"
 
 #pragma GCC visibility push(hidden)
 
-/* What a thread earmarks while it waits for a permit; on its stack. */
-typedef struct {
-    od_queue *awaited; /* the queue whose permit it waits for */
-    uint32_t given;    /* a bit for each of its targets, outwards */
-} odi_earmarks;
-
-/* Around a wait for a permit in `awaited`: earmarks what the calling thread holds of its targets, and
- * takes it back. Not held. */
-void odi_earmark_give(odi_earmarks *earmarks);
-void odi_earmark_take_back(odi_earmarks *earmarks);
-
-/* Whether a thread that has these scopes holds a permit of the queue. Not held. */
-bool odi_scopes_hold(const od_scope *scope, const od_queue *queue);
-
-/* ---- lock held ---- */
-
-/* Lets holders and callers go on that can. */
+/* The target's lock held, all of it. Lets holders and callers go on that can. */
 void odi_earmark_settle(od_queue *queue);
 
 /* The next pass of what they wait for, for a drainer that holds a place; whether there is one. */
 bool odi_earmark_pop(od_queue *queue, odi_entry *pass);
 bool odi_earmark_has_pass(od_queue *queue);
 
-/* A sync caller through a queue that is waited for. */
-void odi_earmark_list(odi_wait_node *caller);
+/* A sync caller lines up at the target; one through a queue that is waited for is listed with that. */
+void odi_earmark_line_up(od_queue *queue, odi_wait_node *caller);
+
+/* A holder begins to wait for a permit of a queue on this one; its turn has come there, and callers through
+ * that queue go into the line: whether there are such. Both locks held, both. */
+void odi_earmark_begin(od_queue *queue, od_queue *awaited);
+bool odi_earmark_end(od_queue *queue, od_queue *awaited);
+
+/* It goes on, with its place. False: it has to wait for that; odi_earmark_settle grants it. */
+bool odi_earmark_return(od_queue *queue, odi_wait_node *holder);
 
 #pragma GCC visibility pop
 

@@ -1,39 +1,20 @@
-#include "gate/limit.h"
-
-#include "gate/target.h"
-#include "job/group.h"
-
-/* What waits to begin, without the passes of queues on this one: these have limits of their own. Held;
- * under it none adds whom the limit holds for. */
-static uint64_t waiting(const od_queue *queue)
-{
-    uint64_t entries = (uint64_t)queue->line.count + queue->early.count + queue->back +
-                       odi_load_relaxed(&queue->inbox.waiting); /* relaxed: see limit.h */
-
-    return entries > queue->child_passes ? entries - queue->child_passes : 0;
-}
+/* limit.c — how many jobs may wait in a queue, and what becomes of those beyond.
+ *
+ * A queue with a limit keeps its line, so what waits is what the line holds, known under the
+ * queue's lock. The job of a submitter who has to wait is in the line already, beyond the limit: nothing hangs on the
+ * submitter's waking up. It goes on when half of the line has run, so that many jobs cost one wake-up.
+ *
+ * How a submitter's wait ends: by who takes from the line, or by a cancel (odi_limit_admit).
+ */
+#include "gate/line.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "worker/run.h"
 
 static bool is_full(const od_queue *queue)
 {
-    return odi_limit_is_awaited(queue) || waiting(queue) >= queue->pending_limit;
+    return odi_limit_is_awaited(queue) || odi_limit_waiting(queue) >= queue->pending_limit;
 }
-
-/* ---- submitters who wait ---- */
-
-ODI_COLD void odi_limit_admit(od_queue *queue, uint32_t most)
-{
-    /* Below 0 where a cancel has taken jobs whose submitters wait. */
-    int64_t others = (int64_t)waiting(queue) - queue->more->submitting;
-
-    if (others > (int64_t)most)
-        return;
-    for (; odi_limit_is_awaited(queue) && others < (int64_t)queue->pending_limit; others++) {
-        queue->more->submitting--;
-        odi_wait_node_grant(odi_wait_list_take(&queue->more->submitters));
-    }
-}
-
-/* ---- submitting ---- */
 
 typedef enum {
     FITS,   /* into the line */
@@ -43,6 +24,15 @@ typedef enum {
     REFUSED
 } verdict;
 
+static bool holds_target(od_queue *queue)
+{
+    od_queue *each = odi_target_gate(queue);
+
+    while (each != NULL && !od_queue_is_current(each))
+        each = odi_target_gate(each);
+    return each != NULL;
+}
+
 /* Whether who submits runs a job of the queue, or holds a place of a target that the queue's jobs
  * may need to begin. */
 typedef enum { OUTSIDE, ON_TARGET, INSIDE } where;
@@ -51,11 +41,12 @@ static where place_of_submitter(od_queue *queue)
 {
     if (od_queue_is_current(queue))
         return INSIDE;
-    return odi_target_is_held(queue) ? ON_TARGET : OUTSIDE;
+    return holds_target(queue) ? ON_TARGET : OUTSIDE;
 }
 
 /* Jobs that each submit the next one on a full queue would else need an endless stack. */
 enum { DEEPEST = 32 };
+
 static _Thread_local int nested;
 
 /* Held. */
@@ -148,16 +139,15 @@ static bool try_once(od_queue *queue, odi_group *group, odi_record *record, odi_
     return true;
 }
 
-/* False: it was refused, and is still the caller's: for want of memory, or for want of room with OD_OK. */
-static bool submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
-                   od_overflow overflow, od_status *status)
+bool odi_limit_try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job, od_overflow overflow,
+                   od_status *status)
 {
     verdict decided = REFUSED;
     odi_entry labelled;
     bool done = false;
 
     while (!done) {
-        odi_record *record = odi_queue_find_record(queue, group, key);
+        odi_record *record = odi_queue_find_record(queue, group, key, NULL);
 
         if (record == NULL) /* the limit holds for those too that begin the pool */
             record = odi_queue_admit(queue, group, key, status);
@@ -176,73 +166,11 @@ od_status odi_limit_submit(od_queue *queue, odi_group *group, uint32_t key, odi_
 {
     od_status status = OD_OK;
 
-    if (submit(queue, group, key, job, (od_overflow)queue->overflow, &status) || status != OD_OK)
+    if (odi_limit_try(queue, group, key, job, (od_overflow)queue->overflow, &status) || status != OD_OK)
         return status;
     odi_lock_acquire(&queue->watch.lock);
     queue->more->refused++;
     odi_lock_release(&queue->watch.lock);
     odi_job_discard(job);
     return OD_OK;
-}
-
-static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
-{
-    od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
-    od_status status = OD_OK;
-
-    bool taken = true;
-
-    if (queue->pending_limit > 0)
-        taken = submit(queue, group, key, job, OD_OVERFLOW_REFUSED, &status);
-    else
-        status = odi_queue_submit(queue, group, key, job);
-    odi_pool_expect(pool, status);
-    return taken;
-}
-
-bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
-                        void (*function)(void *), void *context)
-{
-    return try(queue, group, odi_queue_key(queue, band, flags),
-               odi_job_plain(function, context, 0));
-}
-
-bool od_queue_try_async_executor_job(od_queue *queue, int32_t band, void *job)
-{
-    return od_queue_try_async(queue, NULL, band, 0, od_executor_run, job);
-}
-
-#ifdef ODI_SWIFT_CLOSURES
-/* A closure that is refused is released. */
-__attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
-                                                               od_queue *queue, od_group *group,
-                                                               int32_t band, uint32_t flags)
-{
-    odi_entry job = odi_job_closure(code, captures, 0);
-    bool taken = try(queue, group, odi_queue_key(queue, band, flags), job);
-
-    if (!taken)
-        odi_job_discard(job);
-    return taken;
-}
-#endif
-
-/* ---- asking ---- */
-
-uint32_t od_queue_pending_limit(od_queue *queue)
-{
-    return queue->pending_limit;
-}
-
-od_overflow od_queue_overflow(od_queue *queue)
-{
-    return (od_overflow)queue->overflow;
-}
-
-uint64_t od_queue_refused(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    uint64_t refused = queue->more != NULL ? queue->more->refused : 0;
-    odi_lock_release(&queue->watch.lock);
-    return refused;
 }

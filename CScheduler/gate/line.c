@@ -1,24 +1,11 @@
-/* line.c — what stands in a queue's line, in which order, and what of it the queue's gate lets through.
- *
- * First what comes in front (`early`), then what drainers have given back, then the line and the inbox.
- *
- * Locks    the queue's, all of it.
- */
-#include "gate/limit.h"
-#include "gate/queue.h"
+#include "gate/earmark.h"
+#include "gate/override.h"
+
 
 bool odi_queue_is_clear(const od_queue *queue)
 {
     /* relaxed: what is pushed at this moment is not before the caller in anybody's order */
     return queue->line.count == 0 && queue->early.count == 0 && queue->back == 0 && odi_queue_offered(queue) == 0 && odi_load_relaxed(&queue->inbox.waiting) == 0;
-}
-
-bool odi_entry_is_cancelled(odi_entry entry)
-{
-    odi_record *record = odi_record_of_job(entry);
-
-    /* relaxed: set under the lock that the caller holds */
-    return record != NULL && odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED;
 }
 
 /* ---- the front ---- */
@@ -71,4 +58,26 @@ bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers)
     if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
         odi_limit_admit(queue, queue->pending_limit / 2);
     return true;
+}
+
+/* ---- a pending limit ---- */
+
+uint64_t odi_limit_waiting(const od_queue *queue)
+{
+    uint32_t entries = odi_queue_waiting(queue);
+
+    return entries > queue->child_passes ? entries - queue->child_passes : 0;
+}
+
+ODI_COLD void odi_limit_admit(od_queue *queue, uint32_t most)
+{
+    /* Below 0 where a cancel has taken jobs whose submitters wait. */
+    int64_t others = (int64_t)odi_limit_waiting(queue) - queue->more->submitting;
+
+    if (others > (int64_t)most)
+        return;
+    for (; odi_limit_is_awaited(queue) && others < (int64_t)queue->pending_limit; others++) {
+        queue->more->submitting--;
+        odi_wait_node_grant(odi_wait_list_take(&queue->more->submitters));
+    }
 }

@@ -1,31 +1,8 @@
-/* override.c — in which band of the pool a line's drainers wait.
- *
- * As a rule in the queue's own. A job of a higher band that comes into the line, or a sync
- * caller of one, *raises* it: everything before it in the line is served in that band too,
- * because it waits for all of it. The raise ends when as many entries have left the line as
- * stood there then (`overridden`), or when the line is empty.
- *
- * What waits in the pool for a drainer's sake is a pass: who comes up with one becomes any of
- * the drainers that wait, or finds that none is left, and goes. So a raise gives passes in the
- * higher band beside those that lie in the lower one, and no place is given twice.
- *
- * Locks    the queue's, all of it.
- * Invariant  every drainer that waits has a pass in the line's band or a higher one; what drainers had in
- *          hand of a line that is raised has come back before it was counted, and it fills no drain batch.
- */
-#include "gate/earmark.h"
-#include "gate/queue.h"
-#include "gate/target.h"
+#include "gate/override.h"
 
 static uint32_t line_band(const od_queue *queue)
 {
     return queue->raised != 0 ? (uint32_t)__builtin_ctz(queue->raised) : queue->band;
-}
-
-uint32_t odi_queue_waiting(od_queue *queue)
-{
-    return queue->back + queue->line.count + queue->early.count +
-           odi_load_relaxed(&queue->inbox.waiting); /* relaxed: what is pushed now is behind */
 }
 
 /* ---- raising ---- */
@@ -46,13 +23,6 @@ ODI_COLD void odi_queue_raise_waiting(od_queue *queue, uint32_t band)
         return;
     odi_queue_take_back(queue);
     odi_queue_raise(queue, band, odi_queue_waiting(queue));
-}
-
-ODI_COLD void odi_queue_raise_all(od_queue *queue, uint32_t band)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    odi_queue_raise_waiting(queue, band);
-    odi_queue_settle_and_release(queue);
 }
 
 ODI_COLD void odi_queue_pass_raised(od_queue *queue, int32_t entries)
@@ -79,7 +49,9 @@ ODI_COLD void odi_queue_limit_raised(od_queue *queue, uint64_t waiting)
     }
 }
 
-/* ---- the line ---- */
+/* ---- passes ---- */
+
+odi_function *odi_drain;
 
 void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement)
 {
@@ -99,22 +71,6 @@ void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement)
         settlement->passes = queue->drainers_waiting - passes;
         queue->passes[band] += settlement->passes;
     }
-}
-
-uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken)
-{
-    odi_settlement settlement = {0};
-
-    odi_lock_acquire(&queue->watch.lock);
-    odi_queue_put_down(taken);
-    queue->drainers_waiting++;
-    if (ODI_UNLIKELY(queue->gate.returning > 0))
-        odi_earmark_settle(queue); /* whoever wants its place back takes this one */
-    if (queue->drainers_waiting > 0)
-        odi_queue_give_passes(queue, &settlement); /* and those that one before it wants, whose node was out */
-    odi_lock_release(&queue->watch.lock);
-    *band = settlement.band;
-    return settlement.passes;
 }
 
 static void take_up(od_queue *queue, bool *begins)
@@ -174,39 +130,4 @@ void odi_queue_forget_drainers(od_queue *queue)
         queue->overridden[band] = 0;
     queue->drainers_waiting = queue->raised = 0;
     queue->pass_is_out = queue->sends = false;
-}
-
-/* ---- who waits ---- */
-
-/* A hint may do with so many records. */
-enum { RECORDS_LOOKED_AT = 64 };
-
-/* Under the set's lock the records are their queues', and with that their pools are there. */
-void odi_queue_override(odi_override *override, odi_watch *watch, odi_record **first, odi_record_walk *next)
-{
-    int looked = 0;
-
-    odi_lock_acquire(&watch->lock);
-    for (odi_record *record = *first; record != NULL && looked++ < RECORDS_LOOKED_AT;
-         record = next(record)) {
-        /* relaxed, all: hints */
-        od_queue *queue = odi_load_relaxed(&record->queue);
-
-        if (queue == NULL || odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0)
-            continue;
-        bool diverted = odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED;
-        odi_override_name(override, odi_load_relaxed(&record->team),
-                          diverted ? queue->band : odi_record_band(record));
-    }
-    odi_override_begin(override);
-    odi_lock_release(&watch->lock);
-}
-
-uint32_t odi_band_of_thread(void)
-{
-    int band = od_queue_current_band();
-
-    if (band >= 0)
-        return (uint32_t)band;
-    return od_thread_is_main() ? OD_BAND_USER_INTERACTIVE : OD_BAND_DEFAULT;
 }

@@ -149,7 +149,7 @@ int od_pool_report_queues(od_pool *pool, od_queue_report *reports, int room)
 {
     gathering all = {pool, reports, room, 0};
 
-    odi_queues_visit(gather, &all);
+    odi_arena_visit(&odi_queues, gather, &all);
     return all.count;
 }
 

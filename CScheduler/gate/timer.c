@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/invariant.h"
-#include "gate/queue.h"
+#include "gate/submit.h"
 #include "include/od_timer.h"
 #include "os/clock.h"
 #include "worker/due.h"

@@ -1,15 +1,42 @@
-#include "gate/wait.h"
-
+/* wait.c — what a thread does that waits for jobs to end: a group's, a queue's.
+ *
+ * It runs nothing but what it waits for. A worker that waits without a deadline first takes what is
+ * at either end of its own deques and belongs to the set: that has to end before the wait does,
+ * wherever it runs, and recursion needs no thread for each level. Then, like everybody else, it gives
+ * its place over and sleeps until the set is empty. With a deadline it takes nothing, because what it
+ * takes may last longer.
+ *
+ * A job that is run like this knows nothing of the one below: it is on no queue that that one is
+ * on, and holds none of its places (`odi_set_apart`).
+ *
+ * How a wait ends: by who finds the set's next empty moment (job/watch.h), or its deadline.
+ */
+#include "gate/current.h"
+#include "gate/settle.h"
+#include "job/group.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "sleep/idle.h"
+#include "worker/override.h"
 #include "worker/worker.h"
 
 /* Who overrides looks again after this whether more has joined the set; each time after twice as long. */
 #define OVERRIDE_AGAIN_NS (20 * ODI_MILLISECOND)
 
-/* ---- what is at hand ---- */
+/* Waits of a few microseconds are common while workers are awake: worth waiting awake for.
+ * But not after waking one, because it may need this very CPU: across CPUs a wake takes ten
+ * times as long. */
+enum { WAIT_SPINS = 600 };
 
-_Thread_local odi_set_apart *odi_apart;
+/* What is waited for: a set of records, and what is known beside. */
+typedef struct {
+    odi_set set;
+    struct odi_group *group; /* it is this one's jobs; NULL: the queue's */
+    od_queue *queue; /* jobs of this one are among it, or are waited for by it; may be NULL */
+    uint32_t band;   /* they are in this one */
+} odi_awaited;
+
+/* ---- what is at hand ---- */
 
 /* In a serial queue's line what is before the queue's own jobs has to end first; in others that is
  * a stranger's, where it is of a queue on this one. */
@@ -33,7 +60,7 @@ static bool is_awaited(odi_entry entry, const void *raw)
     if (set->group != NULL) /* relaxed, both: the job, while it lies there, keeps its record's */
         return record != NULL && odi_load_relaxed(&record->group) == set->group;
     if (odi_is_pass(entry))
-        return odi_queue_of_pass(entry) == set->queue && has_own_alone(set->queue);
+        return odi_queue_of_pass((void *)(uintptr_t)entry.context) == set->queue && has_own_alone(set->queue);
     return record != NULL && odi_load_relaxed(&record->queue) == set->queue;
 }
 
@@ -97,6 +124,30 @@ static bool run_one(odi_worker *worker, const odi_awaited *set, const odi_watch_
 
 /* ---- asleep ---- */
 
+/* A hint may do with so many records. */
+enum { RECORDS_LOOKED_AT = 64 };
+
+/* Under the set's lock the records are their queues', and with that their pools are there. */
+static void override_records(odi_override *override, odi_watch *watch, odi_record **first, odi_record_walk *next)
+{
+    int looked = 0;
+
+    odi_lock_acquire(&watch->lock);
+    for (odi_record *record = *first; record != NULL && looked++ < RECORDS_LOOKED_AT;
+         record = next(record)) {
+        /* relaxed, all: hints */
+        od_queue *queue = odi_load_relaxed(&record->queue);
+
+        if (queue == NULL || odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0)
+            continue;
+        bool diverted = odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED;
+        odi_override_name(override, odi_load_relaxed(&record->team),
+                          diverted ? queue->band : odi_record_band(record));
+    }
+    odi_override_begin(override);
+    odi_lock_release(&watch->lock);
+}
+
 /* Has lower bands served as the waiter's until odi_override_end. False: there was nothing to override. */
 static bool override_set(const odi_awaited *set, odi_override *override)
 {
@@ -111,7 +162,7 @@ static bool override_set(const odi_awaited *set, odi_override *override)
         return true; /* the line is all of it, and other queues' jobs are none of it */
     if (queue != NULL && !diverted)
         odi_override_name(override, &queue->pool->team, set->band);
-    odi_queue_override(override, set->set.watch, set->set.first, set->set.next);
+    override_records(override, set->set.watch, set->set.first, set->set.next);
     return diverted || override->count > 0;
 }
 
@@ -147,7 +198,7 @@ static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waite
     return empty;
 }
 
-bool odi_await(const odi_awaited *set, int64_t deadline_ns)
+static bool await(const odi_awaited *set, int64_t deadline_ns)
 {
     odi_worker *worker = odi_worker_self;
     odi_watch_waiter waiter;
@@ -159,7 +210,86 @@ bool odi_await(const odi_awaited *set, int64_t deadline_ns)
     while (worker != NULL && deadline_ns == INT64_MAX && !odi_watch_is_met(&set->set, &waiter) &&
            run_one(worker, set, &waiter)) {
         if (odi_worker_self != worker) /* a forked child: what was queued is its parent's, and so is this waiter */
-            return odi_await(set, deadline_ns);
+            return await(set, deadline_ns);
     }
     return sleep_until_released(set, &waiter, odi_clock_after(deadline_ns));
+}
+
+/* ---- queues ---- */
+
+bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
+{
+    odi_awaited jobs = {odi_queue_set(queue), NULL, queue, queue->band};
+
+    return await(&jobs, deadline_ns);
+}
+
+void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
+{
+    odi_set set = odi_queue_set(queue);
+
+    if (!odi_watch_notify(&set, function, context)) {
+        (void)od_queue_wait(queue, INT64_MAX); /* memory is short: wait here instead */
+        function(context);
+    }
+}
+
+/* ---- groups ---- */
+
+uint64_t od_group_pending(od_group *group)
+{
+    odi_lock_acquire(&group->watch.lock);
+    uint64_t pending = odi_records_outstanding(group->records, odi_record_next_of_group);
+    odi_lock_release(&group->watch.lock);
+    return pending;
+}
+
+/* Whether the wait is likely to be short: a worker was awake when this thread submitted, and
+ * not waiting for the very CPU that waiting awake would take. */
+static bool may_be_short(od_group *group)
+{
+    bool woke = odi_woke_a_sleeper, may = false;
+
+    odi_woke_a_sleeper = false;
+    if (woke)
+        return false;
+    /* Under the lock the record stays its queue's, and with that its pool is there. */
+    odi_lock_acquire(&group->watch.lock);
+    odi_record *last = odi_load_relaxed(&group->last); /* relaxed: written under the lock */
+    if (last != NULL) {
+        odi_team *team = odi_load_relaxed(&last->team); /* relaxed, all: hints */
+
+        may = odi_load_relaxed(&team->may_spin) &&
+              odi_load_relaxed(&team->sites[0].searcher_cpu) != od_thread_cpu();
+    }
+    odi_lock_release(&group->watch.lock);
+    return may;
+}
+
+bool od_group_wait_for(od_group *group, od_queue *queue, int32_t band, int64_t deadline_ns)
+{
+    odi_awaited jobs = {odi_group_set(group), group, queue, 0};
+
+    if (queue != NULL)
+        jobs.band = band >= 0 && (uint32_t)band < queue->band ? (uint32_t)band : queue->band;
+    return await(&jobs, deadline_ns);
+}
+
+bool od_group_wait(od_group *group, int64_t deadline_ns)
+{
+    if (odi_worker_self == NULL && deadline_ns > 0 && may_be_short(group)) {
+        for (int spins = 0; odi_spins_on(spins < WAIT_SPINS && !odi_group_seems_empty(group)); spins++)
+            odi_spin_pause();
+    }
+    return od_group_wait_for(group, NULL, OD_QUEUE_BAND, deadline_ns);
+}
+
+void od_group_notify(od_group *group, void (*function)(void *), void *context)
+{
+    odi_set set = odi_group_set(group);
+
+    if (!odi_watch_notify(&set, function, context)) {
+        (void)od_group_wait(group, INT64_MAX); /* memory is short: wait here instead */
+        function(context);
+    }
 }

@@ -5,9 +5,9 @@
  * caller does. So it is for who asks the queue, cancels or waits; it passes by nothing but what the worker itself would
  * run in between.
  */
-#include "gate/queue.h"
-#include "gate/target.h"
-#include "gate/wait.h"
+#include "gate/callers.h"
+#include "gate/current.h"
+#include "gate/submit.h"
 
 #include "sleep/idle.h"
 #include "worker/worker.h"
@@ -82,7 +82,7 @@ od_within od_queue_begin_within(od_queue *queue, void **task)
     odi_record *record;
 
     if (worker == NULL || !may_come_next(worker, queue) || (*task = task_of(worker)) == NULL ||
-        (record = odi_queue_find_record(queue, NULL, queue->band)) == NULL || !take_place(queue))
+        (record = odi_queue_find_record(queue, NULL, queue->band, NULL)) == NULL || !take_place(queue))
         return OD_NOT_WITHIN;
     bool counted = odi_record_count(record, queue, NULL, 1);
 

@@ -146,10 +146,10 @@ QUEUE_TEST(a_batch_goes_into_no_line_by_a_record_that_was_closed_or_cancelled_me
 
     add(queue, no_job, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
-    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     od_queue_suspend(queue);
     assert_int_equal(push(queue, record, &job, 1), 0); /* it belongs in front */
-    record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED, L2);
     assert_int_equal(push(queue, record, &job, 1), 0);
     odi_and_seqcst(&record->flags, ~(uint32_t)ODI_RECORD_CANCELLED, L2);

@@ -365,7 +365,7 @@ QUEUE_TEST(what_is_refused_leaves_no_memory_behind)
 
     od_queue_suspend(queue);
     add(queue, no_job, NULL);
-    odi_record *record = odi_queue_find_record(queue, NULL, odi_queue_key(queue, OD_QUEUE_BAND, 0));
+    odi_record *record = odi_queue_find_record(queue, NULL, odi_queue_key(queue, OD_QUEUE_BAND, 0), NULL);
     uint32_t tag = record->tag;
     record->tag = ODI_JOB_NEAR_TAGS;
     size_t before = mallinfo2().uordblks;

@@ -255,7 +255,7 @@ static void *suspend_and_say_so(void *target)
 /* The calling thread holds the inbox's lock. */
 static void submit_within(od_queue *queue, void (*function)(void *), void *context)
 {
-    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     odi_entry labelled;
 
     assert_true(add_to_counts(record));

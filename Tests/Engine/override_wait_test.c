@@ -1,5 +1,6 @@
 /* worker/override.c and gate/override.c: who waits for a group or a queue in a higher band overrides that of what is waited
  * for. */
+#include "worker/override.h"
 #include "Support/held_worker.h"
 #include "Support/watchdog.h"
 

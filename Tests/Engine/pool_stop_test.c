@@ -2,7 +2,8 @@
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
-#include "gate/queue.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
 #include "include/od_report.h"
 #include "include/od_semaphore.h"
 #include "os/thread.h"
@@ -637,7 +638,7 @@ TEST(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncoun
 
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 1);
-    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     assert_true(odi_record_count(record, queue, NULL, 1));
     assert_true(odi_record_label(record, odi_job_plain(count_job, &ran, 0), &labelled));
     od_pool_stop(pool, INT64_MAX, &report);
@@ -722,7 +723,7 @@ static void leave_a_queue_on_a_queue(void *by_hold)
     if (by_hold == NULL)
         od_queue_sync_begin(queue, &scope);
     od_queue_async(target, NULL, OD_QUEUE_BAND, count_job, &ran);
-    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT);
+    odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     child_expects(odi_record_count(record, queue, NULL, 1));
     od_queue_notify(queue, stop_the_pool, NULL);
     odi_lock_acquire(&queue->inbox.lock);

@@ -3,7 +3,9 @@
 #define SUPPORT_LOOKS_H
 
 #include "Support/check.h"
-#include "gate/queue.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "worker/run.h"
 #include "os/thread.h"
 
 /* The value of `expression` while nobody changes the queue's line. */

@@ -1,19 +1,17 @@
-/* adopt.c — two threads give a queue what its user keeps with it (gate/current.c): one of them
+/* adopt.c — two threads give a queue what its user keeps with it (gate/asking.c): one of them
  * wins, and whoever reads it finds it as it was made (Q5).
  */
-#include "gate/current.c"
+#include "doubles/lock.h"
+#include "doubles/machine.h"
+
+#include "gate/asking.c"
 
 #include "doubles/never.h"
 #include "model/scenario.h"
 
-NEVER(od_pool_current_band)
-NEVER(od_queue_is_current)
-NEVER(od_queue_width)
-
-_Thread_local od_scope *odi_scopes __attribute__((tls_model("initial-exec")));
-_Thread_local odi_set_apart *odi_apart;
-_Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
-_Thread_local odi_outside *odi_outsides __attribute__((tls_model("initial-exec")));
+NEVER(odi_record_next_of_queue)
+NEVER(odi_records_running_outside)
+NEVER(odi_worker_run_record)
 
 static od_queue queue;
 static int kept[2]; /* plain: what the user keeps */

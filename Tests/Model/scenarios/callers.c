@@ -1,27 +1,15 @@
-/* callers.c — a sync caller is granted its turn in a line (gate/callers.c): it wakes, it reads what
+/* callers.c — a sync caller is granted its turn in a line (gate/wait_node.c): it wakes, it reads what
  * ran before it in the line, and its frame may go at once (Q1).
  */
 #include "doubles/lock.h"
 #include "doubles/machine.h"
 
-#include "gate/callers.c"
+#include "gate/wait_node.c"
 
 #include "doubles/clock.h"
 #include "doubles/futex.h"
-#include "doubles/never.h"
 #include "model/scenario.h"
 
-NEVER(odi_band_of_thread)
-NEVER(odi_earmark_list)
-NEVER(odi_queue_carry_out)
-NEVER(odi_fifo_push)
-NEVER(odi_queue_is_clear)
-NEVER(odi_queue_raise_waiting)
-NEVER(odi_queue_settle)
-NEVER(odi_queue_settle_and_release)
-NEVER(odi_queue_take)
-NEVER(odi_queue_reap)
-NEVER(odi_queue_return_reserved)
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 

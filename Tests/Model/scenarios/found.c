@@ -1,5 +1,5 @@
 /* found.c — who submits to a queue finds the record that another thread has just made for it
- * (gate/queue.c over job/record.c): its fields are readable (L5).
+ * (gate/records.c over job/record.c): its fields are readable (L5).
  */
 #include "doubles/lock.h"
 #include "doubles/machine.h"
@@ -9,57 +9,47 @@
 #include "job/count.c"
 
 #include "gate/queue.c"
+#include "gate/records.c"
+#include "gate/submit.c"
 
 #include "doubles/never.h"
 #include "doubles/records.h"
 #include "model/scenario.h"
 
-NEVER(odi_arena_forked)
 NEVER(odi_arena_give)
-NEVER(odi_arena_take)
-NEVER(odi_arena_visit)
-NEVER(odi_cycles_forked)
 NEVER(odi_fifo_free_blocks)
+NEVER(odi_fifo_push)
 NEVER(odi_group_drained)
 NEVER(odi_group_forget)
 NEVER(odi_group_know)
 NEVER(odi_group_record)
-NEVER(odi_queue_carry_out)
-NEVER(odi_queue_divert)
-NEVER(odi_queue_drop_batches)
-NEVER(odi_queue_forget_drainers)
-NEVER(odi_queue_has_passes)
-NEVER(odi_queue_is_clear)
-NEVER(odi_queue_keep_line)
-NEVER(odi_queue_push)
-NEVER(odi_queue_raise_all)
-NEVER(odi_queue_settle)
-NEVER(odi_queue_settle_and_release)
-NEVER(odi_queue_submit_to_line)
 NEVER(odi_limit_submit)
+NEVER(odi_limit_try)
 NEVER(odi_pool_begin)
-NEVER(odi_pool_expect)
 NEVER(odi_pool_discard)
+NEVER(odi_pool_expect)
 NEVER(odi_pool_refuse)
 NEVER(odi_pool_submit_node)
 NEVER(odi_queue_before_drained)
-NEVER(odi_queue_cancel)
+NEVER(odi_queue_carry_out)
+NEVER(odi_queue_has_passes)
+NEVER(odi_queue_is_clear)
+NEVER(odi_queue_keep_line)
+NEVER(odi_queue_pass_raised)
+NEVER(odi_queue_raise)
+NEVER(odi_queue_raise_all)
+NEVER(odi_queue_see_to_drainers)
+NEVER(odi_queue_settle)
+NEVER(odi_queue_settle_and_release)
 NEVER(odi_record_withdraw)
 NEVER(odi_run_discard)
-NEVER(odi_target_adopt)
-NEVER(odi_target_forget)
-NEVER(odi_target_prepare)
-NEVER(odi_targets_forked)
+NEVER(odi_run_outside)
+NEVER(odi_run_outside_of)
 NEVER(odi_set_is_empty)
 NEVER(odi_watch_changed)
 NEVER(odi_worker_reserve_counts)
 
-_Thread_local od_scope *odi_scopes __attribute__((tls_model("initial-exec")));
-_Thread_local odi_set_apart *odi_apart;
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
-void (*odi_fork_above)(void);
-void (*odi_cancel_above)(od_pool *pool);
-bool (*odi_owed_above)(od_pool *pool);
 
 static od_pool pool;
 static od_queue queue;

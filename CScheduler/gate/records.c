@@ -1,87 +1,13 @@
+/* records.c — the records that a queue's jobs are counted on, and how a counted job comes into the line. */
 #include "base/invariant.h"
-#include "gate/earmark.h"
-#include "gate/limit.h"
-#include "gate/queue.h"
-#include "gate/target.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "worker/run.h"
 
 /* Submissions that the inbox draws of its record's job count at once. */
 enum { RESERVED = 64 };
 
-/* ---- state: lock held ---- */
-
-odi_settlement odi_queue_settle(od_queue *queue)
-{
-    odi_settlement settlement = {0};
-
-    if (ODI_UNLIKELY(queue->gate.earmarks > 0))
-        odi_earmark_settle(queue);
-    if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
-        odi_limit_admit(queue, queue->pending_limit / 2);
-    odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
-    uint64_t inside = queue->line.count + queue->early.count + queue->back;
-    uint64_t waiting = inside + odi_load_acquire(&queue->inbox.waiting, Q2); /* so many at least */
-    /* Passes of queues on this one are not the queue's own jobs. */
-    bool seems_clear = waiting <= queue->child_passes;
-
-    if (seems_clear) {
-        odi_lock_acquire(&queue->inbox.lock);
-        waiting = inside + queue->inbox.fifo.count;
-    }
-    if (waiting == 0)
-        waiting = (uint64_t)odi_queue_offered(queue);
-    bool lets_through = front != ODI_FRONT_HELD || odi_queue_offered(queue) > 0;
-    queue->drainers_waiting += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
-                                                     queue->gate.earmarks > 0 && odi_earmark_has_pass(queue));
-    bool wants = odi_gate_wants_drainer(&queue->gate, front);
-    odi_invariant(!wants || seems_clear); /* the inbox's lock is held where it turns true */
-    odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: the locks */
-    if (waiting <= queue->child_passes)
-        settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
-    if (waiting == 0 && queue->gate.held == 0) {
-        odi_fifo_rest(&queue->inbox.fifo);
-        odi_fifo_rest(&queue->line);
-        odi_fifo_rest(&queue->early);
-        odi_queue_free((void **)&queue->batches);
-    }
-    if (seems_clear)
-        odi_lock_release(&queue->inbox.lock);
-    if (ODI_UNLIKELY(queue->raised != 0))
-        odi_queue_limit_raised(queue, waiting);
-    if (queue->drainers_waiting > 0)
-        odi_queue_give_passes(queue, &settlement);
-    return settlement;
-}
-
-void odi_queue_carry_out(od_queue *queue, odi_settlement settlement)
-{
-    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
-    odi_reserved_give_back(settlement.reserved); /* last: the queue may be over by this */
-}
-
-void odi_queue_settle_and_release(od_queue *queue)
-{
-    odi_settlement settlement = odi_queue_settle(queue);
-
-    odi_lock_release(&queue->watch.lock);
-    odi_queue_carry_out(queue, settlement);
-}
-
-void odi_queue_return_reserved(od_queue *queue)
-{
-    odi_lock_acquire(&queue->inbox.lock);
-    odi_reserved reserved = odi_inbox_take_reserved(&queue->inbox);
-    odi_lock_release(&queue->inbox.lock);
-    odi_reserved_give_back(reserved);
-}
-
-/* ---- entering ---- */
-
-/* A drainer may be missing. Not held. */
-void odi_queue_see_to_drainers(od_queue *queue)
-{
-    odi_lock_acquire(&queue->watch.lock);
-    odi_queue_settle_and_release(queue);
-}
+/* ---- into the line ---- */
 
 /* Sees to it that the inbox has a reserved count of `record`. *before are another record's, to be
  * given back. Under the inbox's lock, under which cancels close records. */
@@ -189,7 +115,7 @@ bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node)
 }
 
 /* What had been given to the pool before the queue was diverted counts as begun where memory is short. */
-void odi_queue_divert(odi_record *record, odi_entry job)
+static void divert(odi_record *record, odi_entry job)
 {
     od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: outstanding keeps it */
     odi_entry labelled;
@@ -202,64 +128,126 @@ void odi_queue_divert(odi_record *record, odi_entry job)
         (void)odi_run_outside(&queue->pool->team, labelled); /* or discards it */
 }
 
-/* ---- cancelling ---- */
+/* ---- records ---- */
 
-static bool is_cancelled(const void *unused, odi_entry entry)
+static void reap_one(odi_record *record)
 {
-    (void)unused;
-    return odi_entry_is_cancelled(entry);
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: see record.c */
+
+    if (queue != NULL)
+        odi_queue_reap_record(queue, record);
 }
 
-/* What was taken back of a drain batch. */
-static void sift_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
+static void drained(void *raw, odi_record *record)
 {
-    int32_t kept = batch->end;
+    od_queue *queue = raw;
 
-    for (int32_t i = batch->end - 1; i >= batch->next; i--) {
-        if (sieve->count < ODI_SIEVE_MOST && sieve->takes(sieve->of, batch->entries[i]))
-            sieve->entries[sieve->count++] = batch->entries[i];
-        else
-            batch->entries[--kept] = batch->entries[i];
-    }
-    batch->next = kept;
+    odi_set set = odi_queue_set(queue);
+
+    odi_watch_changed(&set);
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: a hint; a barrier's wait looks itself */
+        odi_queue_before_drained(queue);
+    odi_queue_reap_record(queue, record);
+    odi_queue_reap(queue);
 }
 
 /* Lock held. */
-static void sift(od_queue *queue, odi_fifo_sieve *sieve)
+static bool renew(odi_record *record)
 {
-    odi_fifo_sift(&queue->early, sieve);
-    odi_queue_take_back(queue);
-    uint32_t before = sieve->count;
-    for (int each = 0; each < odi_queue_drain_batches(queue); each++)
-        sift_batch(&queue->batches[each], sieve);
-    queue->back = (uint8_t)(queue->back - (sieve->count - before));
-    odi_fifo_sift(&queue->line, sieve);
-    odi_lock_acquire(&queue->inbox.lock);
-    odi_fifo_sift(&queue->inbox.fifo, sieve);
-    /* relaxed: locked */
-    odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
-    odi_lock_release(&queue->inbox.lock);
-    if (odi_limit_is_awaited(queue))
-        odi_limit_admit(queue, queue->pending_limit);
-    for (uint32_t each = 0; each < sieve->count; each++)
-        queue->gate.barriers -= odi_entry_is_barrier(sieve->entries[each]);
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
+    /* relaxed: written under the lock, or before its group went */
+    uint32_t flags = odi_load_relaxed(&record->flags);
+    bool diverted = odi_load_relaxed(&queue->inbox.diverted);
+
+    if (!(flags & ODI_RECORD_CANCELLED) || flags & ODI_RECORD_ORPHANED ||
+        queue->before != NULL || /* what a barrier waits for gets no further jobs */
+        odi_queue_is_past_deadline(queue) ||
+        !odi_record_renew(record, diverted ? ODI_RECORD_DIVERTED : 0))
+        return false;
+    odi_queue_take_off(record);
+    odi_queue_put_in_front(queue, record);
+    return true;
 }
 
-/* So many at a time, so that it needs no memory. */
-void odi_queue_purge(od_queue *queue)
+static bool renew_of_group(odi_record *record)
 {
-    odi_fifo_sieve sieve = {.takes = is_cancelled};
-    odi_team *team = &queue->pool->team;
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: its submitter keeps it */
 
-    do {
-        sieve.count = 0;
-        odi_lock_acquire(&queue->watch.lock);
-        sift(queue, &sieve);
-        odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
-        odi_lock_release(&queue->watch.lock);
+    odi_lock_acquire(&queue->watch.lock);
+    bool renewed = renew(record);
+    odi_lock_release(&queue->watch.lock);
+    return renewed;
+}
 
-        odi_queue_carry_out(queue, settlement);
-        for (uint32_t each = 0; each < sieve.count; each++)
-            (void)odi_run_outside(team, sieve.entries[each]); /* discards it, which may run a deinit */
-    } while (sieve.count == ODI_SIEVE_MOST);
+/* Whoever looks holds the lock, and finds the record known and not empty when this is over. */
+ODI_COLD static void know(odi_record *record)
+{
+    od_queue *queue = odi_load_relaxed(&record->queue); /* relaxed: the count keeps it */
+
+    odi_lock_acquire(&queue->watch.lock);
+    (void)odi_or_seqcst(&record->counts, ODI_COUNTS_KNOWN_TO_QUEUE, L1);
+    odi_lock_release(&queue->watch.lock);
+}
+
+static const odi_record_owner owner = {divert, drained, reap_one, renew_of_group, know};
+
+/* A new record of the queue; `reserve` is odi_record_new's, here and below. Lock held. */
+static odi_record *make_record(od_queue *queue, odi_group *group, uint32_t key, bool *reserve)
+{
+    if (odi_queue_is_past_deadline(queue))
+        return NULL;
+    if (!queue->gate.closed && odi_gate_opens(&queue->gate)) {
+        odi_lock_acquire(&queue->inbox.lock);
+        odi_store_relaxed(&queue->inbox.diverted, false); /* relaxed: nobody pushes before he has a record */
+        odi_lock_release(&queue->inbox.lock);
+    }
+    odi_record *record =
+        odi_record_new(&queue->pool->team, queue, group, key, &owner, reserve);
+
+    if (record == NULL)
+        return NULL;
+    odi_queue_put_in_front(queue, record);
+    if (odi_load_relaxed(&queue->inbox.diverted)) /* relaxed: written under the lock */
+        odi_or_seqcst(&record->flags, ODI_RECORD_DIVERTED, L2);
+    return record;
+}
+
+odi_record *odi_queue_make_record(void *raw, odi_group *group, uint32_t key)
+{
+    od_queue *queue = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    odi_record *record = make_record(queue, group, key, NULL);
+    odi_lock_release(&queue->watch.lock);
+    return record;
+}
+
+/* It is linked and named under one lock, so that a cancel closes both or neither. */
+ODI_COLD odi_record *odi_queue_make_current(od_queue *queue, uint32_t key, bool *reserve)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    odi_atomic(uintptr_t) *current = odi_queue_current(queue, key);
+    uintptr_t word = odi_load_relaxed(current); /* relaxed: locked */
+    odi_record *newest = (odi_record *)(word & ~ODI_CURRENT_NONE);
+    odi_record *record = (word & ODI_CURRENT_NONE) ? NULL : newest;
+    if (record == NULL && newest != NULL)
+        record = odi_record_serve_again(newest, renew);
+    if (record == NULL && (record = make_record(queue, NULL, key, reserve)) != NULL && newest != NULL)
+        odi_record_succeed(record, newest);
+    if (record != NULL)
+        odi_store_release(current, (uintptr_t)record, L5);
+    odi_lock_release(&queue->watch.lock);
+    return record;
+}
+
+ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, od_status *status)
+{
+    odi_record *record = NULL;
+
+    do { /* twice only where it stops meanwhile */
+        *status = odi_pool_admit(queue->pool);
+        if (*status == OD_OK)
+            record = odi_queue_find_record(queue, group, key, NULL);
+    } while (*status == OD_OK && record == NULL && !odi_pool_is_open(queue->pool));
+    return record;
 }

@@ -1,0 +1,108 @@
+/* asking.c — what a queue says of itself, what its user keeps with it, and how many of its jobs run. */
+#include "gate/queue.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+void *od_queue_context(od_queue *queue)
+{
+    return odi_load_acquire(&queue->context, Q5);
+}
+
+void *od_queue_adopt_context(od_queue *queue, void *context)
+{
+    void *present = NULL;
+
+    return odi_cas_acqrel_acquire(&queue->context, &present, context, Q5) ? context : present;
+}
+
+const char *od_queue_label(od_queue *queue)
+{
+    return queue->label;
+}
+
+od_band od_queue_band(od_queue *queue)
+{
+    return (od_band)queue->band;
+}
+
+int32_t od_queue_width(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    int32_t width = queue->gate.width;
+    odi_lock_release(&queue->watch.lock);
+    return width != ODI_GATE_UNLIMITED ? width : OD_UNLIMITED;
+}
+
+bool od_queue_is_suspended(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool suspended = queue->gate.suspensions > queue->gate.inactive;
+    odi_lock_release(&queue->watch.lock);
+    return suspended;
+}
+
+bool od_queue_is_active(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool active = !queue->gate.inactive;
+    odi_lock_release(&queue->watch.lock);
+    return active;
+}
+
+uint32_t od_queue_pending_limit(od_queue *queue)
+{
+    return queue->pending_limit;
+}
+
+od_overflow od_queue_overflow(od_queue *queue)
+{
+    return (od_overflow)queue->overflow;
+}
+
+uint64_t od_queue_refused(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    uint64_t refused = queue->more != NULL ? queue->more->refused : 0;
+    odi_lock_release(&queue->watch.lock);
+    return refused;
+}
+
+/* ---- running ---- */
+
+/* A worker's count of jobs is odd while one runs, and its run's word says whose that is: not what runs on top of
+ * it, which is counted among what runs outside. Looked at twice, so that the run is not the next job's. */
+static bool runs_job_of(odi_worker *worker, const od_queue *queue)
+{
+    uint64_t before = odi_load_acquire(&worker->jobs, W2);
+    odi_record *record = odi_worker_run_record(worker);
+
+    /* relaxed: while it is this queue's it stays so, under the lock */
+    return before & 1 && record != NULL && odi_load_relaxed(&record->queue) == queue &&
+           odi_load_acquire(&worker->jobs, W2) == before;
+}
+
+static uint64_t running_on_workers(odi_team *team, const od_queue *queue)
+{
+    uint64_t running = 0;
+
+    for (int slot = 0; slot < team->capacity; slot++) {
+        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
+
+        running += worker != NULL && runs_job_of(worker, queue);
+    }
+    return running;
+}
+
+/* A report may ask for a queue that has been let go meanwhile, and is another pool's by now: while
+ * it has records under its lock, its pool is there. */
+uint64_t od_queue_running(od_queue *queue)
+{
+    uint64_t running = 0;
+
+    odi_lock_acquire(&queue->watch.lock); /* the chain of records stays, and order: cancel */
+    if (queue->records != NULL)
+        running = odi_records_running_outside(queue->records, odi_record_next_of_queue) +
+                  running_on_workers(&queue->pool->team, queue);
+    odi_lock_release(&queue->watch.lock);
+    return running;
+}

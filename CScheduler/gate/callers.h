@@ -1,0 +1,31 @@
+/* callers.h — threads that take a permit of a queue, and give it up.
+ *
+ * Not held, all of them.
+ */
+#ifndef ODI_GATE_CALLERS_H
+#define ODI_GATE_CALLERS_H
+
+#include "gate/settle.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Takes a permit without waiting, if nobody is before the caller. */
+bool odi_queue_enter_at_once(od_queue *queue, bool exclusive);
+
+/* Waits in the line for a permit; a checked build looks for a circle of waits. `through`: the queue
+ * on this one whose place the caller holds, or NULL. */
+void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *through);
+
+void odi_queue_give_permit(od_queue *queue, bool exclusive);
+
+/* The same in two steps, for who gives up several: where there are no workers, what follows runs on
+ * the calling thread, and may wait for any of them. */
+typedef struct {
+    odi_settlement settlement;
+    bool over;
+} odi_left;
+odi_left odi_queue_leave(od_queue *queue, bool exclusive);
+
+#pragma GCC visibility pop
+
+#endif

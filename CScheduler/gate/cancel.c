@@ -1,0 +1,92 @@
+/* cancel.c — what has not begun is taken out of its line and discarded. */
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "worker/run.h"
+
+static bool is_cancelled(const void *unused, odi_entry entry)
+{
+    (void)unused;
+    return odi_entry_is_cancelled(entry);
+}
+
+/* What was taken back of a drain batch. */
+static void sift_batch(odi_drain_batch *batch, odi_fifo_sieve *sieve)
+{
+    int32_t kept = batch->end;
+
+    for (int32_t i = batch->end - 1; i >= batch->next; i--) {
+        if (sieve->count < ODI_SIEVE_MOST && sieve->takes(sieve->of, batch->entries[i]))
+            sieve->entries[sieve->count++] = batch->entries[i];
+        else
+            batch->entries[--kept] = batch->entries[i];
+    }
+    batch->next = kept;
+}
+
+/* Lock held. */
+static void sift(od_queue *queue, odi_fifo_sieve *sieve)
+{
+    odi_fifo_sift(&queue->early, sieve);
+    odi_queue_take_back(queue);
+    uint32_t before = sieve->count;
+    for (int each = 0; each < odi_queue_drain_batches(queue); each++)
+        sift_batch(&queue->batches[each], sieve);
+    queue->back = (uint8_t)(queue->back - (sieve->count - before));
+    odi_fifo_sift(&queue->line, sieve);
+    odi_lock_acquire(&queue->inbox.lock);
+    odi_fifo_sift(&queue->inbox.fifo, sieve);
+    /* relaxed: locked */
+    odi_store_relaxed(&queue->inbox.waiting, (uint32_t)queue->inbox.fifo.count);
+    odi_lock_release(&queue->inbox.lock);
+    if (odi_limit_is_awaited(queue))
+        odi_limit_admit(queue, queue->pending_limit);
+    for (uint32_t each = 0; each < sieve->count; each++)
+        queue->gate.barriers -= odi_entry_is_barrier(sieve->entries[each]);
+}
+
+/* So many at a time, so that it needs no memory. */
+void odi_queue_purge(od_queue *queue)
+{
+    odi_fifo_sieve sieve = {.takes = is_cancelled};
+    odi_team *team = &queue->pool->team;
+
+    do {
+        sieve.count = 0;
+        odi_lock_acquire(&queue->watch.lock);
+        sift(queue, &sieve);
+        odi_settlement settlement = odi_queue_settle(queue); /* what a drain batch held back may run */
+        odi_lock_release(&queue->watch.lock);
+
+        odi_queue_carry_out(queue, settlement);
+        for (uint32_t each = 0; each < sieve.count; each++)
+            (void)odi_run_outside(team, sieve.entries[each]); /* discards it, which may run a deinit */
+    } while (sieve.count == ODI_SIEVE_MOST);
+}
+
+uint64_t odi_queue_cancel(od_queue *queue)
+{
+    odi_team *team = &queue->pool->team;
+    uint64_t cancelled = 0;
+
+    odi_lock_acquire(&queue->inbox.lock); /* nothing is counted in advance meanwhile */
+    odi_reserved reserved = odi_inbox_take_reserved(&queue->inbox);
+    odi_queue_close_current(queue);
+    /* relaxed: set under this lock. Behind the first one that a cancel has closed are others. */
+    for (odi_record *record = queue->records;
+         record != NULL && !(odi_load_relaxed(&record->flags) & ODI_RECORD_CANCELLED);
+         record = record->next_of_queue)
+        cancelled += odi_record_cancel(team, record);
+    odi_lock_release(&queue->inbox.lock);
+    odi_lock_release(&queue->watch.lock);
+
+    odi_reserved_give_back(reserved);
+    odi_queue_purge(queue);
+    odi_queue_reap(queue);
+    return cancelled;
+}
+
+uint64_t od_queue_cancel_all(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    return odi_queue_cancel(queue);
+}

@@ -1,0 +1,205 @@
+/* life.c — how a queue begins, is given back, and what becomes of all of them in a forked child and at their pool's stop. */
+#include <stdio.h>
+
+#include "base/invariant.h"
+#include "gate/current.h"
+#include "gate/cycle.h"
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "gate/target.h"
+
+/* It has had no job yet, in this process. relaxed, all: nobody else knows the queue, or one thread exists */
+static void begin_empty(od_queue *queue)
+{
+    for (uint32_t each = 0; each < ODI_KEYS; each++)
+        odi_store_relaxed(&queue->current[each], ODI_CURRENT_NONE);
+    queue->records = queue->before = NULL;
+    queue->line = queue->early = queue->inbox.fifo = (odi_fifo){0}; /* a parent's memory stays */
+    odi_store_relaxed(&queue->inbox.waiting, 0);
+    queue->inbox.reserved_for = NULL;
+    queue->inbox.reserved = 0;
+    odi_store_relaxed(&queue->inbox.wants, true);
+    odi_queue_drop_batches(queue);
+    odi_queue_forget_drainers(queue);
+    queue->child_passes = 0;
+}
+
+od_queue *od_queue_create(od_pool *pool, od_band band, int32_t width, const char *label)
+{
+    od_queue_options options = {.band = band, .width = width, .label = label};
+
+    return od_queue_create_with(pool, &options);
+}
+
+od_queue *od_queue_create_with(od_pool *pool, const od_queue_options *options)
+{
+    int32_t width = options->width;
+    const char *label = options->label != NULL ? options->label : "";
+    bool limited = options->pending_limit > 0; /* its jobs are counted in the line */
+    /* One that has had no job yet is closed too: a first barrier need not look outside. */
+    bool diverted = width != OD_UNLIMITED || options->inactive || limited ||
+                    options->target != NULL || !options->shared;
+
+    if ((uint32_t)options->band >= ODI_BANDS)
+        odi_trap("od_queue_create: there is no band %d; choose one of od_band",
+                 (int)options->band);
+    if (width < 0)
+        odi_trap("od_queue_create: the width is %d; choose 1 or more, or OD_UNLIMITED", width);
+    od_queue *queue = odi_arena_take(&odi_queues);
+
+    if (queue == NULL)
+        return NULL;
+    if (options->target != NULL && !odi_target_prepare(options->target)) {
+        odi_arena_give(&odi_queues, queue);
+        return NULL;
+    }
+    odi_lock_acquire(&queue->watch.lock); /* who looks at its last generation holds this */
+    if ((limited || options->target != NULL) && !odi_queue_has_more(queue)) {
+        odi_lock_release(&queue->watch.lock);
+        odi_arena_give(&odi_queues, queue);
+        return NULL;
+    }
+    queue->pool = pool;
+    queue->band = (uint8_t)options->band;
+    snprintf(queue->label, sizeof queue->label, "%s", label);
+    odi_store_relaxed(&queue->context, NULL); /* relaxed: not shared */
+    begin_empty(queue);
+    queue->gate = (odi_gate){
+        .width = width != OD_UNLIMITED ? width : ODI_GATE_UNLIMITED,
+        .most = (int32_t)pool->team.capacity,
+        .suspensions = options->inactive,
+        .inactive = options->inactive,
+        .complete = diverted, /* nothing is given to the pool directly */
+        .closed = limited,
+    };
+    queue->released = false;
+    odi_store_relaxed(&queue->inbox.diverted, diverted); /* relaxed: not shared */
+    queue->takes = 0;
+    queue->reach = 0;
+    queue->pending_limit = options->pending_limit;
+    queue->overflow = (uint8_t)options->overflow;
+    queue->shared = options->shared;
+    odi_store_relaxed(&queue->target, (od_queue *)NULL); /* relaxed: not shared */
+    queue->children = 0;
+    if (options->target != NULL)
+        odi_target_adopt(queue, options->target);
+    odi_lock_release(&queue->watch.lock);
+    return queue;
+}
+
+void od_queue_release(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    queue->released = true;
+    queue->gate.inactive = false;
+    queue->gate.suspensions = 0;
+    odi_queue_settle_and_release(queue);
+    odi_queue_reap(queue);
+}
+
+/* ---- in a forked child ---- */
+
+static void forget_what_waits(void *object)
+{
+    od_queue *queue = object;
+
+    queue->watch.lock = (odi_lock){0};
+    queue->watch.notifications = NULL; /* the parent makes them */
+    queue->watch.waiters = NULL;       /* and wakes these */
+    odi_store_relaxed(&queue->watch.interested, 0); /* relaxed: one thread exists */
+    queue->inbox.lock = (odi_lock){0};
+    begin_empty(queue);
+    if (queue->more != NULL)
+        *queue->more = (odi_queue_more){.refused = queue->more->refused};
+    odi_gate_forked(&queue->gate);
+}
+
+static void hold_again(const od_scope *scope)
+{
+    for (; scope != NULL; scope = scope->outer) {
+        od_queue *each = scope->queue;
+
+        do {
+            each->gate.held += scope->holds_place;
+            each = odi_target_gate(each);
+        } while (each != NULL && each != scope->beyond);
+        scope->queue->gate.exclusive |= scope->exclusive;
+    }
+}
+
+/* The places that the surviving thread holds, in a sync or a drainer, are still held. It earmarks none of
+ * them: who earmarks waits, and does not fork. */
+static void forked(void)
+{
+    odi_arena_forked(&odi_queues, forget_what_waits);
+    odi_cycles_forked();
+    odi_targets_forked();
+    hold_again(odi_scopes);
+    for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)
+        hold_again(below->scopes);
+}
+
+/* ---- at a stop ---- */
+
+static void cancel_if_of(void *object, void *pool)
+{
+    od_queue *queue = object;
+
+    odi_lock_acquire(&queue->watch.lock);
+    if (queue->pool == pool && queue->records != NULL)
+        (void)odi_queue_cancel(queue);
+    else
+        odi_lock_release(&queue->watch.lock);
+}
+
+/* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
+static bool is_owed(od_queue *queue)
+{
+    od_queue *target = odi_target_gate(queue);
+    bool owed = queue->gate.coming > 0;
+
+    if (owed && target != NULL) {
+        odi_lock_acquire(&target->watch.lock);
+        owed = target->child_passes == 0 && !queue->more->pass_is_ahead;
+        odi_lock_release(&target->watch.lock);
+    }
+    return owed;
+}
+
+typedef struct {
+    const od_pool *pool;
+    bool found;
+} debt;
+
+static void find_debt(void *object, void *raw)
+{
+    od_queue *queue = object;
+    debt *it = raw;
+
+    odi_lock_acquire(&queue->watch.lock);
+    it->found = it->found || (queue->pool == it->pool && is_owed(queue));
+    odi_lock_release(&queue->watch.lock);
+}
+
+static bool is_any_owed(od_pool *pool)
+{
+    debt it = {pool, false};
+
+    odi_arena_visit(&odi_queues, find_debt, &it);
+    return it.found;
+}
+
+/* A queue that is given back meanwhile has no records, and its memory is a queue's for ever. */
+static void cancel_all_of(od_pool *pool)
+{
+    odi_arena_visit(&odi_queues, cancel_if_of, pool);
+}
+
+/* Before any other's constructor, which may make a queue. */
+__attribute__((constructor(101))) static void register_with_those_below(void)
+{
+    odi_drain = odi_queue_drain;
+    odi_fork_above = forked;
+    odi_cancel_above = cancel_all_of;
+    odi_owed_above = is_any_owed;
+}

@@ -1,0 +1,165 @@
+#include "gate/settle.h"
+
+#include "base/invariant.h"
+#include "gate/earmark.h"
+
+/* ---- state: lock held ---- */
+
+odi_settlement odi_queue_settle(od_queue *queue)
+{
+    odi_settlement settlement = {0};
+
+    if (ODI_UNLIKELY(queue->gate.earmarks > 0))
+        odi_earmark_settle(queue);
+    if (ODI_UNLIKELY(odi_limit_is_awaited(queue)))
+        odi_limit_admit(queue, queue->pending_limit / 2);
+    odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
+    uint64_t inside = queue->line.count + queue->early.count + queue->back;
+    uint64_t waiting = inside + odi_load_acquire(&queue->inbox.waiting, Q2); /* so many at least */
+    /* Passes of queues on this one are not the queue's own jobs. */
+    bool seems_clear = waiting <= queue->child_passes;
+
+    if (seems_clear) {
+        odi_lock_acquire(&queue->inbox.lock);
+        waiting = inside + queue->inbox.fifo.count;
+    }
+    if (waiting == 0)
+        waiting = (uint64_t)odi_queue_offered(queue);
+    bool lets_through = front != ODI_FRONT_HELD || odi_queue_offered(queue) > 0;
+    queue->drainers_waiting += odi_gate_call_drainer(&queue->gate, waiting > 0 && lets_through,
+                                                     queue->gate.earmarks > 0 && odi_earmark_has_pass(queue));
+    bool wants = odi_gate_wants_drainer(&queue->gate, front);
+    odi_invariant(!wants || seems_clear); /* the inbox's lock is held where it turns true */
+    odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: the locks */
+    if (waiting <= queue->child_passes)
+        settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
+    if (waiting == 0 && queue->gate.held == 0) {
+        odi_fifo_rest(&queue->inbox.fifo);
+        odi_fifo_rest(&queue->line);
+        odi_fifo_rest(&queue->early);
+        odi_queue_free((void **)&queue->batches);
+    }
+    if (seems_clear)
+        odi_lock_release(&queue->inbox.lock);
+    if (ODI_UNLIKELY(queue->raised != 0))
+        odi_queue_limit_raised(queue, waiting);
+    if (queue->drainers_waiting > 0)
+        odi_queue_give_passes(queue, &settlement);
+    return settlement;
+}
+
+/* ---- what follows ---- */
+
+/* Memory is short for a pass in the pool: it lies in the queue's node, or follows when that comes up. */
+ODI_COLD static void submit_by_node(od_queue *queue, uint32_t band)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool goes = !queue->pass_is_out;
+
+    queue->passes[band]--;
+    if (goes)
+        queue->pass_band = (uint8_t)band;
+    queue->pass_is_out = true;
+    odi_lock_release(&queue->watch.lock);
+    if (goes)
+        odi_pool_submit_node(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, true}), &queue->pass);
+}
+
+/* Both locks held. A pass keeps its place in the target's line, also when the raise is over that it was sent for. */
+static void line_up(od_queue *queue, od_queue *target, uint32_t band)
+{
+    if (ODI_UNLIKELY(queue->more->awaited > 0)) {
+        if (!queue->more->pass_ahead_is_out)
+            queue->more->pass_ahead_is_out = queue->more->pass_is_ahead = true;
+        return;
+    }
+    if (!queue->pass_is_out) {
+        (void)odi_inbox_add(&target->inbox, odi_queue_pass(queue, (odi_pass){queue->band, true}), &queue->pass);
+        target->child_passes++;
+    }
+    queue->pass_is_out = true;
+    queue->pass_band = (uint8_t)band;
+    odi_queue_raise_waiting(target, band); /* what is before it is waited for */
+}
+
+/* The target is settled in one critical section with the push, because whoever runs the pass may
+ * end the queue's life, and with it the target's. */
+static void send(od_queue *queue, uint32_t band)
+{
+    od_queue *target = odi_target_gate(queue);
+
+    odi_lock_acquire(&queue->watch.lock);
+    odi_lock_acquire(&target->watch.lock);
+    queue->sends = false;
+    bool over = queue->released && queue->drainers_waiting == 0; /* another pass has brought one meanwhile */
+    if (queue->drainers_waiting > 0)
+        line_up(queue, target, band);
+    odi_settlement settlement = odi_queue_settle(target);
+    odi_lock_release(&target->watch.lock);
+    odi_lock_release(&queue->watch.lock);
+    odi_queue_carry_out(target, settlement);
+    if (ODI_UNLIKELY(over))
+        odi_queue_reap(queue);
+}
+
+void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
+{
+    for (; passes > 0; passes--) {
+        if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
+            send(queue, band);
+        else if (!odi_pool_submit(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, false})))
+            submit_by_node(queue, band);
+    }
+}
+
+void odi_queue_carry_out(od_queue *queue, odi_settlement settlement)
+{
+    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
+    odi_reserved_give_back(settlement.reserved); /* last: the queue may be over by this */
+}
+
+void odi_queue_settle_and_release(od_queue *queue)
+{
+    odi_settlement settlement = odi_queue_settle(queue);
+
+    odi_lock_release(&queue->watch.lock);
+    odi_queue_carry_out(queue, settlement);
+}
+
+uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken)
+{
+    odi_settlement settlement = {0};
+
+    odi_lock_acquire(&queue->watch.lock);
+    odi_queue_put_down(taken);
+    queue->drainers_waiting++;
+    if (ODI_UNLIKELY(queue->gate.returning > 0))
+        odi_earmark_settle(queue); /* whoever wants its place back takes this one */
+    if (queue->drainers_waiting > 0)
+        odi_queue_give_passes(queue, &settlement); /* and those that one before it wants, whose node was out */
+    odi_lock_release(&queue->watch.lock);
+    *band = settlement.band;
+    return settlement.passes;
+}
+
+void odi_queue_return_reserved(od_queue *queue)
+{
+    odi_lock_acquire(&queue->inbox.lock);
+    odi_reserved reserved = odi_inbox_take_reserved(&queue->inbox);
+    odi_lock_release(&queue->inbox.lock);
+    odi_reserved_give_back(reserved);
+}
+
+/* A drainer may be missing. Not held. */
+void odi_queue_see_to_drainers(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    odi_queue_settle_and_release(queue);
+}
+
+ODI_COLD void odi_queue_raise_all(od_queue *queue, uint32_t band)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    odi_queue_raise_waiting(queue, band);
+    odi_queue_settle_and_release(queue);
+}

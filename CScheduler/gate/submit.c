@@ -1,0 +1,244 @@
+/* submit.c — the doors by which jobs come to a queue. */
+#include "gate/settle.h"
+#include "gate/submit.h"
+#include "worker/run.h"
+#include "worker/worker.h"
+
+/* Into the line by a count that its inbox has reserved. False: the job is to be counted. Without a drainer it goes
+ * another way. */
+ODI_HOT_INLINE bool submit_to_line(od_queue *queue, odi_record *record, uint32_t key, odi_entry job)
+{
+    bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
+
+    /* relaxed, both: hints, the inbox's lock decides */
+    if (key & ODI_KEY_BARRIER || !(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) ||
+        odi_load_relaxed(&queue->inbox.wants) || !odi_queue_submit_to_line(queue, record, job))
+        return false;
+    if (ODI_UNLIKELY(urgent))
+        odi_queue_raise_all(queue, key);
+    return true;
+}
+
+/* The record has counted the job, and nothing can keep it. */
+ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
+{
+    return odi_record_withdraw(record, job) ? OD_NO_MEMORY : OD_OK;
+}
+
+/* Puts a job that its record has counted where it waits. False: as odi_queue_push. */
+ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi_entry labelled,
+                          odi_entry_node *node)
+{
+    /* relaxed: L2's fence stands before it */
+    if (ODI_UNLIKELY(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED)) {
+        /* asked first: the job may be the queue's last */
+        bool urgent = (key & ODI_KEY_BAND) < queue->band;
+        bool pushed = odi_queue_push(queue, labelled, node);
+
+        if (ODI_UNLIKELY(pushed && urgent))
+            odi_queue_raise_all(queue, key & ODI_KEY_BAND);
+        return pushed;
+    }
+    if (ODI_LIKELY(odi_pool_submit(queue->pool, key & ODI_KEY_BAND, labelled)))
+        return true;
+    if (node != NULL)
+        odi_pool_submit_node(queue->pool, key & ODI_KEY_BAND, labelled, node);
+    return node != NULL;
+}
+
+ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job);
+
+ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    odi_worker *worker = odi_worker_self;
+    odi_record *record;
+    odi_entry labelled;
+
+    for (;;) {
+        record = odi_queue_find_record(queue, group, key, NULL);
+        if (ODI_UNLIKELY(record == NULL))
+            return submit_without_record(queue, group, key, job);
+        if (worker != NULL && odi_worker_use_reserved(worker, record))
+            break;
+        if (group == NULL && submit_to_line(queue, record, key, job))
+            return OD_OK;
+        if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
+            break;
+    }
+    if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled)))
+        return withdraw(record, job);
+    if (ODI_LIKELY(place(queue, record, key, labelled, NULL)))
+        return OD_OK;
+    (void)odi_record_unlabel(&labelled);
+    return withdraw(record, labelled);
+}
+
+static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    od_status status;
+
+    if (odi_queue_admit(queue, group, key, &status) != NULL)
+        return submit(queue, group, key, job);
+    return odi_pool_refuse(queue->pool, status == OD_OK ? OD_NO_MEMORY : status, job);
+}
+
+/* Called by a worker of the pool, or after its stop. */
+void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node, bool *reserve)
+{
+    odi_record *record;
+    odi_entry labelled;
+
+    do {
+        for (int looks = 0; ODI_UNLIKELY((record = odi_queue_find_record(queue, NULL, key, reserve)) == NULL); looks++) {
+            if (odi_pool_admit(queue->pool) != OD_OK) {
+                odi_pool_discard(queue->pool, job);
+                return;
+            }
+            if (looks > 0 && !*reserve) {
+                odi_run_discard(&queue->pool->team, job);
+                return;
+            }
+        }
+        if (submit_to_line(queue, record, key, job))
+            return;
+    } while (ODI_UNLIKELY(!odi_record_count(record, queue, NULL, 1)));
+    (void)odi_record_label(record, job, &labelled); /* an owned job takes every tag */
+    if (ODI_UNLIKELY(!place(queue, record, key, labelled, node))) {
+        (void)odi_record_unlabel(&labelled);
+        (void)withdraw(record, labelled);
+    }
+}
+
+/* The users' door: a queue with a limit looks first. */
+ODI_HOT_INLINE od_status enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    if (ODI_UNLIKELY(queue->pending_limit > 0))
+        return odi_limit_submit(queue, group, key, job);
+    return submit(queue, group, key, job);
+}
+
+od_status odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    return enter(queue, group, key, job);
+}
+
+/* ---- the users' doors ---- */
+
+static uint32_t band_of(const od_queue *queue, int32_t band)
+{
+    uint32_t own = queue->band;
+
+    return band >= 0 && (uint32_t)band < own ? (uint32_t)band : own;
+}
+
+/* What the flags make of the band. Sees to it that a barrier finds a line. */
+ODI_COLD uint32_t odi_queue_key(od_queue *queue, int32_t band, uint32_t flags)
+{
+    uint32_t key = band_of(queue, band);
+
+    if (flags & OD_ENFORCE_BAND && (uint32_t)band < ODI_BANDS)
+        key = (uint32_t)band;
+    if (flags & OD_BARRIER) {
+        odi_queue_keep_line(queue);
+        key |= ODI_KEY_BARRIER;
+    }
+    return key;
+}
+
+od_status od_queue_async(od_queue *queue, od_group *group, int32_t band, void (*function)(void *),
+                         void *context)
+{
+    return enter(queue, group, band_of(queue, band), odi_job_plain(function, context, 0));
+}
+
+od_status od_queue_async_with(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                              void (*function)(void *), void *context)
+{
+    return enter(queue, group, odi_queue_key(queue, band, flags), odi_job_plain(function, context, 0));
+}
+
+void od_queue_async_task(od_queue *queue, int32_t band, void *task)
+{
+    od_pool *pool = queue->pool; /* here and below: asked first, the job may be the queue's last */
+
+    odi_pool_expect(pool, od_queue_async(queue, NULL, band, od_task_run, task));
+}
+
+void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0)));
+}
+
+void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0)));
+}
+
+static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+{
+    od_pool *pool = queue->pool; /* asked first: the job may be the queue's last */
+    od_status status = OD_OK;
+
+    bool taken = true;
+
+    if (queue->pending_limit > 0)
+        taken = odi_limit_try(queue, group, key, job, OD_OVERFLOW_REFUSED, &status);
+    else
+        status = submit(queue, group, key, job);
+    odi_pool_expect(pool, status);
+    return taken;
+}
+
+bool od_queue_try_async(od_queue *queue, od_group *group, int32_t band, uint32_t flags,
+                        void (*function)(void *), void *context)
+{
+    return try(queue, group, odi_queue_key(queue, band, flags),
+               odi_job_plain(function, context, 0));
+}
+
+bool od_queue_try_async_executor_job(od_queue *queue, int32_t band, void *job)
+{
+    return od_queue_try_async(queue, NULL, band, 0, od_executor_run, job);
+}
+
+#ifdef ODI_SWIFT_CLOSURES
+
+/* The doors for Swift closures: a closure parameter is two words, and `__owned` gives us its
+ * context's reference. See Sources/OverdriveCore/Queue/ClosureDoor.swift for the other side. */
+__attribute__((swiftcall)) void od_queue_async_closure(void *code, void *captures,
+                                                       od_queue *queue, od_group *group,
+                                                       int32_t band)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, enter(queue, group, band_of(queue, band), odi_job_closure(code, captures, 0)));
+}
+
+__attribute__((swiftcall)) void od_queue_async_closure_with(void *code, void *captures,
+                                                            od_queue *queue, od_group *group,
+                                                            int32_t band, uint32_t flags)
+{
+    od_pool *pool = queue->pool;
+
+    odi_pool_expect(pool, enter(queue, group, odi_queue_key(queue, band, flags),
+                                odi_job_closure(code, captures, 0)));
+}
+
+/* A closure that is refused is released. */
+__attribute__((swiftcall)) uint32_t od_queue_try_async_closure(void *code, void *captures,
+                                                               od_queue *queue, od_group *group,
+                                                               int32_t band, uint32_t flags)
+{
+    odi_entry job = odi_job_closure(code, captures, 0);
+    bool taken = try(queue, group, odi_queue_key(queue, band, flags), job);
+
+    if (!taken)
+        odi_job_discard(job);
+    return taken;
+}
+
+#endif

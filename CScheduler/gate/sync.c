@@ -1,0 +1,175 @@
+/* sync.c — places of a queue and of what it is on: a sync caller takes one of the queue, then one of each target,
+ * outwards, and gives them up at its end; a task holds them across an `await`. */
+#include "base/invariant.h"
+#include "gate/callers.h"
+#include "gate/current.h"
+#include "worker/worker.h"
+
+/* ---- giving up ---- */
+
+/* Places of a queue and of what it is on: its own, and a bit for each target, outwards, up to `beyond`. */
+typedef struct {
+    bool own, exclusive; /* that of a barrier */
+    int64_t targets;     /* -1: all of them */
+    od_queue *beyond;
+} odi_places;
+
+/* A place that was given up, and those that were before it. */
+typedef struct odi_left_place {
+    od_queue *queue;
+    odi_left left;
+    const struct odi_left_place *before;
+} odi_left_place;
+
+/* First the drainers of all: a notification that stops the pool waits for each that has been called.
+ * A queue that is over by now, or in another generation, has nothing to be done for it. */
+static void follow_up(const odi_left_place *last)
+{
+    for (const odi_left_place *each = last; each != NULL; each = each->before)
+        odi_queue_start_drainers(each->queue, each->left.settlement.passes, each->left.settlement.band);
+    for (const odi_left_place *each = last; each != NULL; each = each->before) {
+        odi_settlement settlement = each->left.settlement;
+
+        settlement.passes = 0;
+        odi_queue_carry_out(each->queue, settlement);
+        if (each->left.over)
+            odi_queue_reap(each->queue);
+    }
+}
+
+/* All of them before anything follows from it. The queue's own place last: it is what keeps its
+ * target. */
+static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_left_place *before)
+{
+    bool last = each == places.beyond || places.targets == 0;
+    odi_left_place here = {.queue = last ? queue : each, .before = before};
+    od_queue *next = last ? NULL : odi_target_gate(each);
+
+    if (last ? places.own : places.targets & 1) {
+        here.left = odi_queue_leave(here.queue, last && places.exclusive);
+        before = &here;
+    }
+    places.targets >>= 1;
+    if (last)
+        follow_up(before);
+    else
+        leave(queue, next, places, before);
+}
+
+void odi_places_leave(od_queue *queue, odi_places places)
+{
+    leave(queue, odi_target_gate(queue), places, NULL);
+}
+
+/* ---- sync ---- */
+
+/* Whether the caller runs one of the queue's closures, and asks to be let in once more. Then it is in already, and
+ * has no other permit: whoever waits for that closure, a barrier or others of a limited queue, would have to wait
+ * for this sync, which stood in line behind them. */
+static bool is_inside(od_queue *queue)
+{
+    if (ODI_LIKELY(odi_scopes == NULL && odi_worker_self == NULL && odi_outsides == NULL) ||
+        !od_queue_is_current(queue))
+        return false;
+    if (odi_scopes != NULL && od_queue_width(queue) == 1)
+        odi_trap("TaskQueue.sync on the serial queue \"%s\" from one of its own closures "
+                 "would wait for itself: call the function directly instead",
+                 queue->label);
+    return true;
+}
+
+void odi_target_check(od_queue *queue)
+{
+    od_queue *blocked = od_queue_blocked_target(queue);
+
+    if (blocked != NULL && !od_queue_is_current(queue))
+        odi_trap("TaskQueue.sync on \"%s\" from a %s of \"%s\", the queue that it is on, would wait "
+                 "for itself: call the function directly instead",
+                 queue->label, od_queue_width(blocked) == 1 ? "closure" : "barrier", blocked->label);
+}
+
+void odi_target_enter(od_scope *scope)
+{
+    od_queue *each = odi_target_gate(scope->queue);
+
+    scope->beyond = each;
+    odi_scopes = scope; /* from here on the caller is on what it holds places of */
+    od_queue *through = scope->queue;
+    while (each != NULL && !od_queue_is_current(each)) {
+        odi_queue_wait_for_permit(each, false, through);
+        through = each;
+        each = odi_target_gate(each);
+        scope->beyond = each;
+    }
+}
+
+void od_queue_sync_begin(od_queue *queue, od_scope *scope)
+{
+    *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = !is_inside(queue)};
+    if (scope->holds_place) {
+        if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
+            odi_target_check(queue);
+        if (!odi_queue_enter_at_once(queue, false))
+            odi_queue_wait_for_permit(queue, false, NULL);
+        /* Asked again: the queue may have been inactive, and without a target. */
+        if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
+            odi_target_enter(scope);
+    }
+    odi_scopes = scope;
+}
+
+void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope)
+{
+    *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = true, .exclusive = true};
+    if (od_queue_is_current(queue))
+        odi_trap("TaskQueue.sync(flags: .barrier) on \"%s\" from one of its own closures would "
+                 "wait for itself: call the function directly instead",
+                 queue->label);
+    odi_target_check(queue);
+    odi_queue_keep_line(queue);
+    if (!odi_queue_enter_at_once(queue, true))
+        odi_queue_wait_for_permit(queue, true, NULL);
+    odi_target_enter(scope);
+}
+
+void od_queue_sync_end(od_scope *scope)
+{
+    odi_scopes = scope->outer;
+    if (scope->holds_place && odi_target_gate(scope->queue) != scope->beyond)
+        odi_places_leave(scope->queue, (odi_places){true, scope->exclusive, -1, scope->beyond});
+    else if (scope->holds_place)
+        odi_queue_give_permit(scope->queue, scope->exclusive);
+}
+
+/* ---- places that outlast their jobs ---- */
+
+static bool hold(od_queue *queue)
+{
+    odi_lock_acquire(&queue->watch.lock);
+    bool limited = queue->gate.width != ODI_GATE_UNLIMITED;
+
+    if (limited) {
+        odi_gate_hold(&queue->gate);
+        odi_queue_take_back(queue); /* the drainer that is here goes on no further */
+    }
+    odi_queue_settle_and_release(queue);
+    return limited;
+}
+
+/* Widths may change meanwhile: a bit for each queue of the chain says which place was taken. */
+uint32_t od_queue_hold(od_queue *queue)
+{
+    uint32_t places = 0, place = 1;
+
+    for (od_queue *each = queue; each != NULL && place != 0; each = odi_target_gate(each)) {
+        if (hold(each))
+            places |= place;
+        place <<= 1;
+    }
+    return places;
+}
+
+void od_queue_unhold(od_queue *queue, uint32_t places)
+{
+    odi_places_leave(queue, (odi_places){.own = places & 1, .targets = places >> 1});
+}

@@ -1,0 +1,25 @@
+#include "gate/wait_node.h"
+
+#include "os/futex.h"
+#include "worker/worker.h"
+
+void odi_wait_node_mark(void *unused)
+{
+    (void)unused;
+}
+
+void odi_wait_node_grant(odi_wait_node *waiting)
+{
+    odi_store_release(&waiting->granted, 1, Q1);
+    /* `waiting` may be gone by now; the futex call uses its address alone. */
+    odi_futex_wake(&waiting->granted, 1);
+}
+
+void odi_queue_await_grant(od_queue *queue, odi_wait_node *waiting, const char *what)
+{
+    odi_blocking_begin(what, queue);
+    /* ended by: odi_wait_node_grant */
+    while (odi_load_acquire(&waiting->granted, Q1) == 0)
+        (void)odi_futex_wait(&waiting->granted, 0, ODI_FOREVER);
+    od_blocking_end();
+}
