@@ -184,10 +184,10 @@ odi_topology *odi_topology_discover(const odi_source *source, const odi_limits *
     }
 
     uint8_t *distances = find->node_count > 1 ? find_distances(find) : NULL;
-    odi_topology_spec spec = {.cpu_count = count, .cpus = find->cpus, .distances = distances,
+    odi_topology described = {.cpu_count = count, .cpus = find->cpus, .distances = distances,
                               .node_count = find->node_count, .nodes = find->nodes,
                               .live = source->live, .cpus_known = known > 0};
-    odi_topology *topology = odi_topology_build(&spec);
+    odi_topology *topology = odi_topology_build(&described);
     free(distances);
     free(find);
     return topology;

@@ -43,7 +43,7 @@ static void number_cpus(odi_topology *topology, od_machine_cpu *cpus)
     topology->core_count = core + 1;
 }
 
-static void fill_nodes(odi_topology *topology, const odi_topology_spec *spec,
+static void fill_nodes(odi_topology *topology, const od_machine_node *described,
                        od_machine_node *nodes)
 {
     int at = 0;
@@ -51,7 +51,7 @@ static void fill_nodes(odi_topology *topology, const odi_topology_spec *spec,
     for (int i = 0; i < topology->node_count; i++) {
         od_machine_node *node = &nodes[i];
 
-        *node = spec->nodes != NULL ? spec->nodes[i] : (od_machine_node){.id = i, .whole = true};
+        *node = described != NULL ? described[i] : (od_machine_node){.id = i, .whole = true};
         node->cpu_first = at;
         node->core_count = 0;
         for (; at < topology->cpu_count && topology->cpus[at].node == i; at++)
@@ -61,13 +61,13 @@ static void fill_nodes(odi_topology *topology, const odi_topology_spec *spec,
     }
 }
 
-odi_topology *odi_topology_build(const odi_topology_spec *spec)
+odi_topology *odi_topology_build(const odi_topology *described)
 {
     /* One block, widest alignment first: 8-byte nodes, 4-byte CPUs, then bytes. */
-    size_t count = (size_t)spec->node_count, pairs = count * count;
-    size_t cpus_bytes = (size_t)spec->cpu_count * sizeof(od_machine_cpu);
+    size_t count = (size_t)described->node_count, pairs = count * count;
+    size_t cpus_bytes = (size_t)described->cpu_count * sizeof(od_machine_cpu);
     odi_topology *topology =
-        calloc(1, sizeof *topology + count * sizeof(od_machine_node) + cpus_bytes + pairs);
+        malloc(sizeof *topology + count * sizeof(od_machine_node) + cpus_bytes + pairs);
     if (topology == NULL)
         return NULL;
 
@@ -75,15 +75,17 @@ odi_topology *odi_topology_build(const odi_topology_spec *spec)
     od_machine_cpu *cpus = (void *)(nodes + count);
     uint8_t *distances = (uint8_t *)cpus + cpus_bytes;
 
-    *topology = (odi_topology){.cpu_count = spec->cpu_count, .node_count = spec->node_count,
-                               .live = spec->live, .cpus_known = spec->cpus_known,
-                               .cpus = cpus, .nodes = nodes, .distances = distances};
-    memcpy(cpus, spec->cpus, cpus_bytes);
+    *topology = *described;
+    topology->cpus = cpus;
+    topology->nodes = nodes;
+    topology->distances = distances;
+    topology->compute_nodes = 0;
+    memcpy(cpus, described->cpus, cpus_bytes);
     number_cpus(topology, cpus);
-    fill_nodes(topology, spec, nodes);
-    if (spec->distances != NULL)
-        memcpy(distances, spec->distances, pairs);
-    for (size_t i = 0; spec->distances == NULL && i < pairs; i++)
+    fill_nodes(topology, described->nodes, nodes);
+    if (described->distances != NULL)
+        memcpy(distances, described->distances, pairs);
+    for (size_t i = 0; described->distances == NULL && i < pairs; i++)
         distances[i] = i % (count + 1) == 0 ? ODI_DISTANCE_LOCAL : ODI_DISTANCE_REMOTE;
     return topology;
 }

@@ -44,22 +44,11 @@ typedef struct odi_topology {
 odi_topology *odi_topology_discover(const odi_source *source, const odi_limits *limits,
                                     bool wanted);
 
-/* What a made-up machine of any shape is built from. */
-typedef struct odi_topology_spec {
-    int cpu_count;
-    const od_machine_cpu *cpus;   /* id unique; node an index; core any number that is equal
-                                     for siblings; thread is ignored; l3 any number that is
-                                     equal for sharers, or -1                             */
-    int node_count;
-    const od_machine_node *nodes; /* id ascending, memory, whole; NULL: 0, 1, ..., unknown
-                                     and whole                                            */
-    const uint8_t *distances; /* [node_count * node_count], row = from; NULL: 10 and 20   */
-    bool live;
-    bool cpus_known;
-} odi_topology_spec;
-
-/* Copies the description. NULL when memory is short. */
-odi_topology *odi_topology_build(const odi_topology_spec *spec);
+/* A copy of what is described, in order, with the counts that follow from it. Of its CPUs the ids are
+ * unique, `node` is an index, `core` any number that is equal for siblings, `l3` one that is equal for
+ * sharers, or -1, and `thread` is ignored. Of its nodes, by ascending id, memory and `whole` count; NULL: 0,
+ * 1, ..., unknown and whole. Without distances they are 10 and 20. NULL when memory is short. */
+odi_topology *odi_topology_build(const odi_topology *described);
 
 /* NULL is allowed. */
 void odi_topology_free(odi_topology *topology);

@@ -14,7 +14,7 @@ static scene scene_from(const od_machine_cpu *cpus, int count, int nodes, const 
                         const bool *partial)
 {
     od_machine_node described[ODI_NODE_LIMIT];
-    odi_topology_spec spec = {.cpu_count = count, .cpus = cpus, .node_count = nodes,
+    odi_topology spec = {.cpu_count = count, .cpus = cpus, .node_count = nodes,
                               .nodes = described, .distances = distances, .live = true,
                               .cpus_known = true};
 

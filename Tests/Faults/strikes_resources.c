@@ -312,7 +312,7 @@ void two_nodes(run *it)
         {.id = 4000, .node = 1, .core = 2, .package = 1, .l3 = -1},
         {.id = 4001, .node = 1, .core = 3, .package = 1, .l3 = -1},
     };
-    odi_topology_spec spec = {.cpu_count = 4, .cpus = cpus, .node_count = 2, .live = true,
+    odi_topology spec = {.cpu_count = 4, .cpus = cpus, .node_count = 2, .live = true,
                               .cpus_known = true};
 
     it->world.topology = odi_topology_build(&spec);

@@ -692,7 +692,7 @@ TEST(nodes_that_do_not_exist_do_no_harm)
         {.id = 0, .node = 0, .core = 0, .l3 = -1},
         {.id = 1, .node = 2, .core = 1, .l3 = -1},
     };
-    odi_topology_spec spec = {.cpu_count = 2, .cpus = cpus, .node_count = 3, .nodes = nodes,
+    odi_topology spec = {.cpu_count = 2, .cpus = cpus, .node_count = 3, .nodes = nodes,
                               .live = true, .cpus_known = true};
     od_pool_options options = options_for(4);
     atomic_ullong ran = 0;

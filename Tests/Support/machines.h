@@ -24,7 +24,7 @@ static inline odi_topology *machine_of(int nodes, int cores, int threads)
         cpus[id] = (od_machine_cpu){.id = id, .core = core, .node = node, .package = node, .l3 = node};
     }
 
-    odi_topology_spec spec = {
+    odi_topology spec = {
         .cpu_count = count, .cpus = cpus, .node_count = nodes, .cpus_known = true};
     odi_topology *topology = odi_topology_build(&spec);
     free(cpus);
