@@ -39,7 +39,8 @@ struct odi_cgroups {
     odi_limits *limits;
     group groups[HIERARCHIES];
     bool moved;                    /* we are in another group than before    */
-    bool in_sight;                 /* the last reading found one mounted     */
+    bool in_sight;                 /* they are mounted where the last reading looked */
+    bool read;                     /* the last reading read a file of one    */
     group mount;                   /* the line at hand, without `own`        */
     const group *here;             /* the hierarchy at hand                  */
     char path[3 * GROUP_PATH]; /* the directory where the walk stands    */
@@ -99,9 +100,11 @@ static void read_group(char *line, void *context)
     static const char deleted[] = " (deleted)";
     char *names = strchr(line, ':'), *path = names != NULL ? strchr(names + 1, ':') : NULL;
 
-    if (path == NULL || path[1] != '/' || strlen(path + 1) >= GROUP_PATH)
+    if (path == NULL || path[1] != '/')
         return;
     *names++ = *path++ = '\0';
+    if (strlen(path) >= GROUP_PATH)
+        *path = '\0'; /* nor is the one where we were before */
     size_t length = strlen(path), remark = sizeof deleted - 1;
     if (length > remark && strcmp(path + length - remark, deleted) == 0)
         path[length - remark] = '\0';
@@ -158,12 +161,12 @@ static void read_mount(char *line, void *context)
 {
     odi_cgroups *walk = context;
     group *mount = &walk->mount;
-    char type[16], options[256] = "";
+    char type[16], options[256] = "", end[2];
     const char *rest = strstr(line, " - ");
 
     if (rest == NULL || sscanf(rest, " - %15s %*s %255s", type, options) < 1 ||
         strncmp(type, "cgroup", 6) != 0 ||
-        sscanf(line, "%*s %*s %*s %1023s %1023s", mount->root, mount->point) != 2 ||
+        sscanf(line, "%*s %*s %*s %1023[^ ]%1[ ]%1023[^ ]%1[ ]", mount->root, end, mount->point, end) != 4 ||
         !decode(mount->root) || !decode(mount->point))
         return;
     for (hierarchy which = V2_ALL; which < HIERARCHIES; which++) {
@@ -215,6 +218,7 @@ static bool read_here(odi_cgroups *walk, const char *file, char *text, size_t ca
     int status = list != NULL ? odi_source_read_list(walk->source, walk->path, list)
                               : odi_source_read(walk->source, walk->path, text, capacity);
     walk->path[end] = '\0';
+    walk->read |= status == 0;
     if (status == EINVAL || status == EFBIG)
         note_file(walk, "ignored a malformed", file);
     else if (status != 0 && status != ENOENT && status != ENOTDIR)
@@ -312,7 +316,7 @@ static void walk_up(odi_cgroups *walk, hierarchy which, bool cpusets)
 static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits *limits, bool cpusets)
 {
     odi_cgroups *walk = kept != NULL ? *kept : NULL;
-    bool anew = walk == NULL, any = false;
+    bool anew = walk == NULL, any = false, before = !anew && walk->read;
 
     if (anew && (walk = malloc(sizeof *walk)) == NULL) {
         note(limits, "no memory to read control groups");
@@ -323,6 +327,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
     walk->source = source;
     walk->limits = limits;
     walk->moved = anew || !walk->in_sight;
+    walk->read = false;
     for (hierarchy which = V2_ALL; which < HIERARCHIES && anew; which++)
         walk->groups[which].own[0] = '\0';
     read_lines(source, "/proc/self/cgroup", read_group, walk);
@@ -336,7 +341,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
             any = true;
         }
     }
-    walk->in_sight = any;
+    walk->in_sight = any && (walk->read || !before); /* else the mount is somewhere else now, or the group has gone */
     if (!any)
         note(limits, "no control group is in sight");
     if (kept == NULL)

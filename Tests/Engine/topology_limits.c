@@ -374,6 +374,71 @@ TEST(who_follows_the_limits_looks_at_mounts_only_when_its_group_has_changed)
     free(kept);
 }
 
+/* What a mount said once was believed for as long as the group had its name. */
+TEST(who_follows_the_limits_finds_a_group_again_whose_mount_has_come_gone_or_moved)
+{
+#define AT(point) "== /proc/self/mountinfo\n1 1 0:1 / " point " rw - cgroup2 c rw\n== " point "/a/cpu.max\n"
+    static const struct {
+        const char *group, *rest;
+        int64_t quota;
+        int looks;
+        const char *note;
+    } readings[] = {
+        {"0::/a", "", 0, 1, "no control group is in sight"},
+        {"0::/a", AT("/g") "100000 1\n", 100000, 2, ""},
+        {"0::/a", AT("/g") "200000 1\n", 200000, 2, ""},
+        {"0::/a", AT("/h") "3 1\n", 0, 2, ""},
+        {"0::/a", AT("/h") "3 1\n", 3, 3, ""},
+        {"0::/a", "", 0, 3, ""},
+        {"0::/a", "", 0, 4, "no control group is in sight"},
+        {"1:cpu:/a", "== /proc/self/mountinfo\n1 1 0:1 / /c rw - cgroup c cpu\n== /c/a/cpu.cfs_quota_us\n5\n"
+                     "== /c/a/cpu.cfs_period_us\n1\n", 5, 5, ""},
+        {"0::/a", AT("/g") "6 1\n", 0, 5, ""}, /* the controller has gone there */
+        {"0::/a", AT("/g") "6 1\n", 6, 6, ""},
+    };
+#undef AT
+    odi_cgroups *kept = NULL;
+
+    looks_at_mounts = 0;
+    for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
+        char text[512];
+        odi_source source = {.open = open_counting, .root = "", .context = text};
+        odi_limits limits;
+
+        snprintf(text, sizeof text, "== /proc/self/status\nCpus_allowed_list: 0-3\n== /proc/self/cgroup\n%s\n%s", readings[i].group,
+                 readings[i].rest);
+        odi_limits_read(&source, &kept, &limits);
+        assert_int_equal(limits.quota_us, readings[i].quota);
+        assert_int_equal(looks_at_mounts, readings[i].looks);
+        assert_string_equal(limits.note, readings[i].note);
+    }
+    free(kept);
+}
+
+/* A process that has moved into a group whose path is too long to be looked for. */
+TEST(a_group_with_too_long_a_path_is_out_of_sight_and_so_is_the_one_before)
+{
+    static const size_t lengths[] = {2, 1023, 1024, 4095};
+    char path[4096], text[3 * sizeof path];
+    odi_cgroups *kept = NULL;
+    odi_limits limits;
+
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        bool in_sight = lengths[i] < 1024;
+
+        memset(path, 'n', lengths[i]);
+        path[0] = '/';
+        path[lengths[i]] = '\0';
+        snprintf(text, sizeof text, "== /proc/self/cgroup\n0::%1$s\n== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup2 c rw\n"
+                                    "== /proc/self/status\nCpus_allowed_list: 0-3\n== /g%1$s/cpu.max\n4 1\n", path);
+        odi_source source = source_of(text);
+        odi_limits_read(&source, &kept, &limits);
+        assert_int_equal(limits.quota_us, in_sight ? 4 : 0);
+        assert_string_equal(limits.note, in_sight ? "" : "no control group is in sight");
+    }
+    free(kept);
+}
+
 static int two_of_four(const odi_source *source, odi_cpu_mask *mask)
 {
     return odi_cpu_mask_parse("0-1", mask) ? 0 : EINVAL;

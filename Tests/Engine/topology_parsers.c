@@ -258,6 +258,11 @@ TEST(broken_mount_lines_are_passed_over)
     strcpy(long_line + sizeof long_line - 21, " rw - cgroup2 c rw");
     odi_limits limits = limits_with("== /proc/self/cgroup\n0::/\n== /proc/self/mountinfo\n%s\n%s", long_line, "");
     assert_int_equal(limits.quota_us, 0);
+    /* What is too long for a root is not read on as the point. */
+    long_line[12] = 'p';
+    long_line[11 + 1023] = '/';
+    limits = limits_with("== /proc/self/cgroup\n0::/\n== /proc/self/mountinfo\n%s\n%s", long_line, "");
+    assert_string_equal(limits.note, "no control group is in sight");
 }
 
 TEST(paths_below_a_root_never_climb)
