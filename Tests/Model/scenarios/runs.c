@@ -205,12 +205,25 @@ static void verify_outer(void)
 }
 MODEL_SCENARIO(runs_within, prepare_outer, verify_outer, first_goes_on, cancel)
 
+static bool was_seen_done, was_seen_pending;
+
 static void ask_for_it(void)
 {
-    if (odi_worker_executed(&workers[0]) == 1)
-        model_check(odi_record_pending(&team, record) <= 1 && written[0] == 1);
+    bool came = odi_counts_outstanding(odi_load_acquire(&record->counts, L1)) > 0;
+    bool done = odi_worker_executed(&workers[0]) == 1;
+
+    was_seen_pending = odi_record_pending(&team, record) > 0;
+    model_check(!done || !was_seen_pending);
+    model_check(!(done || (came && !was_seen_pending)) || written[0] == 1);
+    was_seen_done = done;
 }
-MODEL_SCENARIO(runs_within_are_reported, prepare_outer, verify_outer, first_goes_on, ask_for_it)
+static void verify_reported(void)
+{
+    verify_outer();
+    model_reaches(was_seen_done);
+    model_reaches(was_seen_pending);
+}
+MODEL_SCENARIO(runs_within_are_reported, prepare_outer, verify_reported, first_goes_on, ask_for_it)
 
 /* A job that submits another to its own record, in advance if it may. */
 static bool followed;
