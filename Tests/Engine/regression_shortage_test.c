@@ -279,6 +279,21 @@ static void line_up_without_memory(od_queue *queue)
     assert_true(LOOK(queue, queue->pass_is_out && queue->passes[OD_BAND_UTILITY] == 0 && queue->drainers_waiting == PASSES));
 }
 
+/* One more goes back in line then, and there is memory again: it brings all passes but the one of the node. */
+static void line_up_another(od_queue *queue)
+{
+    odi_taken nothing = {0};
+    uint32_t band;
+
+    odi_lock_acquire(&queue->watch.lock);
+    queue->gate.held++;
+    odi_lock_release(&queue->watch.lock);
+    uint32_t passes = odi_queue_requeue_drainer(queue, &band, &nothing);
+    assert_int_equal(passes, PASSES);
+    assert_int_equal(band, OD_BAND_UTILITY);
+    odi_queue_start_drainers(queue, passes, band);
+}
+
 /* One of three passes waits in the queue's node, and the others follow when that comes up: once one of these followed and the
  * other was lost, and its place was held for ever. */
 MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again)
@@ -287,7 +302,8 @@ MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memo
 
     if (SANITIZED)
         skip();
-    for (int on_a_target = 0; on_a_target < 2; on_a_target++) {
+    enum { ALONE, ON_A_TARGET, BEFORE_ANOTHER, KINDS };
+    for (int kind = ALONE; kind < KINDS; kind++) {
         od_queue_options wide = {.band = OD_BAND_UTILITY, .width = PASSES + 1, .label = "wide"};
         atomic_ullong alone = 0;
         gate door = {0};
@@ -295,12 +311,14 @@ MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memo
         options.spare_workers = 0;
         od_pool *pool = pool_with(options, (odi_pool_world){0});
         od_queue *target = od_queue_create_with(pool, &wide);
-        wide.target = on_a_target ? target : NULL;
+        wide.target = kind == ON_A_TARGET ? target : NULL;
         od_queue *queue = od_queue_create_with(pool, &wide);
         for (int each = 0; each < PASSES; each++)
             od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
         assert_comes_true(atomic_load(&door.waiting) == PASSES);
         line_up_without_memory(queue);
+        if (kind == BEFORE_ANOTHER)
+            line_up_another(queue);
         gate_open(&door);
         assert_comes_true(atomic_load(&meeting.ran) == PASSES);
         assert_int_equal(od_queue_async_with(queue, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &alone), OD_OK);
