@@ -5,6 +5,8 @@
 #ifndef SUPPORT_SMALL_INJECTOR_H
 #define SUPPORT_SMALL_INJECTOR_H
 
+#include <string.h>
+
 #include "Support/check.h"
 
 #define odi_injector_init small_init
@@ -18,6 +20,7 @@ static odi_injector injector;
 
 static int set_up(void **state)
 {
+    memset(&injector, 0xA5, sizeof injector); /* whatever lies there */
     odi_reader_join();
     return odi_injector_init(&injector, 0, ODI_ANY_NODE) ? 0 : -1;
 }
