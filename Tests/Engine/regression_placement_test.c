@@ -132,6 +132,44 @@ TEST(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan)
     }
 }
 
+static void note_sites(od_pool *pool, int *sites, int workers)
+{
+    odi_lock_acquire(&pool->team.lock);
+    for (int slot = 0; slot < workers; slot++)
+        sites[slot] = odi_load_relaxed(&pool->team.slots[slot])->site_index;
+    odi_lock_release(&pool->team.lock);
+}
+
+/* Two that had changed places, each on the other's node, went back with every new plan: nobody's place was free. */
+TEST(who_changed_places_stays_where_it_is_when_a_full_pool_has_a_new_plan)
+{
+    enum { WORKERS = 8, PARTNER = 5 };
+    od_pool *pool = pool_on(machine_of(2, 4, 1), WORKERS);
+    odi_team *team = &pool->team;
+    int before[WORKERS], after[WORKERS];
+
+    hold_workers(pool, WORKERS);
+    odi_lock_acquire(&team->lock);
+    int place = team->assigned[0];
+    team->assigned[0] = team->assigned[PARTNER];
+    team->assigned[PARTNER] = place;
+    for (int slot = 0; slot <= PARTNER; slot += PARTNER)
+        odi_store_relaxed(&odi_load_relaxed(&team->slots[slot])->moves, true);
+    odi_lock_release(&team->lock);
+    let_workers_go(pool, WORKERS);
+    for (int site = 0; site < team->site_count; site++)
+        odi_idle_wake_all(&team->sites[site].idle);
+    assert_comes_true(still_to_move(pool) == 0);
+    note_sites(pool, before, WORKERS);
+    assert_int_not_equal(before[0], before[1]);
+
+    od_pool_set_workers(pool, WORKERS);
+    assert_comes_true(still_to_move(pool) == 0);
+    note_sites(pool, after, WORKERS);
+    assert_memory_equal(before, after, sizeof before);
+    od_pool_free(pool);
+}
+
 /* Nobody moves on the bench: marked as one that has to, the first spare had every submission look for it. */
 TEST(a_first_spare_moves_when_it_is_called_back)
 {
