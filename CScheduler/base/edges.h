@@ -60,7 +60,8 @@
     X(T3, "release -> free: the last reference to a timer sees all uses")                  \
     X(Q5, "adopt -> context: what the queue's user keeps with it is readable")            \
     X(Q1, "grant -> go on: what ran before in the line is readable by the sync caller")  \
-    X(Q2, "push -> settle: what a submitter looked at before is not what this leads to")
+    X(Q2, "push -> settle: what a submitter looked at before is not what this leads to") \
+    X(Q3, "claim <-> take back: who takes back sees the claim, or the owner the call")
 
 enum {
     ODI_EDGE_none,

@@ -94,7 +94,7 @@ static size_t run_taken(od_queue *queue, const odi_taken *taken)
     run_beyond = 0;
     run_one(queue, taken->first);
     if (taken->batch != NULL) {
-        for (; odi_drain_batch_claim(taken->batch, taken->batch_end, &job); count++)
+        for (; odi_drain_batch_claim(taken->batch, &queue->watch.lock, &job); count++)
             run_one(queue, job);
     }
     return count + run_beyond;

@@ -46,8 +46,7 @@ void odi_queue_drop_batches(od_queue *queue)
 
         if (!is_here(batch->owner)) /* in a forked child it may be */
             batch->owner = NULL;
-        batch->next = batch->end = 0;
-        odi_store_relaxed(&batch->left, 0); /* relaxed: nobody else is there */
+        odi_drain_batch_clear(batch);
     }
     queue->back = 0;
 }
@@ -73,7 +72,7 @@ int32_t odi_queue_offered(const od_queue *queue)
 
 static void take_back(od_queue *queue, odi_drain_batch *batch)
 {
-    queue->back = (uint8_t)(queue->back + odi_drain_batch_take_back(batch));
+    queue->back = (uint8_t)(queue->back + odi_drain_batch_take_back(batch, is_here(batch->owner)));
 }
 
 void odi_queue_take_back(od_queue *queue)
@@ -150,7 +149,7 @@ static void fill(od_queue *queue, odi_drain_batch *batch, int32_t most)
 {
     odi_entry next;
 
-    batch->next = batch->end = 0;
+    odi_drain_batch_clear(batch);
     while (batch->end < most && queue->early.count == 0 && odi_fifo_peek(&queue->line, &next) &&
            belongs(queue, next))
         (void)odi_fifo_pop(&queue->line, &batch->entries[batch->end++]);
@@ -185,7 +184,7 @@ void odi_queue_fill_batch(od_queue *queue, odi_taken *taken, const od_scope *dra
     batch->owner = drainer;
     batch->since = queue->takes;
     taken->batch = batch;
-    taken->batch_end = odi_drain_batch_offer(batch);
+    odi_drain_batch_offer(batch);
 }
 
 void odi_queue_put_down(odi_taken *taken)

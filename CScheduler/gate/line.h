@@ -74,7 +74,6 @@ static inline od_queue *odi_queue_of_pass(void *pass)
 typedef struct {
     odi_entry first;        /* a job; code 0: none */
     odi_drain_batch *batch; /* further jobs, to be claimed; NULL: none */
-    int32_t batch_end;      /* where those end */
 } odi_taken;
 
 /* So many drainers of one line take several jobs at a time; further ones take one. */

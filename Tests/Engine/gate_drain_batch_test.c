@@ -61,6 +61,33 @@ QUEUE_TEST(what_was_taken_back_keeps_its_order)
     }
 }
 
+static void suspend_its_queue(void *queue)
+{
+    od_queue_suspend(queue);
+}
+
+/* Here the drainer's own thread takes back what it has in hand. */
+QUEUE_TEST(a_job_that_suspends_its_queue_holds_back_what_its_drainer_took)
+{
+    for (int round = 0; round < 20; round++) {
+        od_queue *queue = queue_of(1);
+        atomic_ullong ran = 0;
+
+        od_queue_suspend(queue);
+        add(queue, suspend_its_queue, queue);
+        for (int i = 0; i < 30; i++)
+            add(queue, count_job, &ran);
+        od_queue_resume(queue);
+        assert_comes_true(od_queue_is_suspended(queue) && od_queue_pending(queue) == 30);
+        assert_int_equal(LOOK(queue, odi_queue_offered(queue)), 0);
+        assert_int_equal(atomic_load(&ran), 0);
+        od_queue_resume(queue);
+        assert_true(od_queue_wait(queue, HANG_NS));
+        assert_int_equal(atomic_load(&ran), 30);
+        od_queue_release(queue);
+    }
+}
+
 QUEUE_TEST(a_cancel_counts_what_a_blocked_drainer_took)
 {
     od_queue *queue = queue_of(1);
@@ -374,6 +401,10 @@ static void racing_job(void *raw)
 {
     atomic_fetch_add(&racing.inside, 1);
     atomic_fetch_add(&racing.times[(uintptr_t)raw], 1);
+    if ((uintptr_t)raw % 13 == 0) {
+        od_queue_suspend(racing.queue);
+        od_queue_resume(racing.queue);
+    }
     atomic_fetch_sub(&racing.inside, 1);
 }
 

@@ -127,8 +127,8 @@ SCENE(what_a_suspension_takes_out_of_a_hand_is_raised_too)
         add(queue, OD_QUEUE_BAND, 'h');
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&door.waiting) == 1);
-    /* relaxed: its drainer took the others into its drain batch before it began with the gate */
-    int32_t in_hand = odi_load_relaxed(&queue->batches[0].left);
+    /* Its drainer took the others into its drain batch before it began with the gate. */
+    int32_t in_hand = odi_drain_batch_offered(&queue->batches[0]);
     add(queue, OD_BAND_USER_INTERACTIVE, 'U');
     od_queue_suspend(queue);
     od_queue_resume(queue);
