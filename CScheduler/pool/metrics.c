@@ -26,20 +26,14 @@ static void add_worker(od_metrics *sum, odi_worker *worker)
 void od_pool_metrics(od_pool *pool, od_metrics *metrics)
 {
     odi_team *team = &pool->team;
+    odi_worker *worker;
+    odi_forks *external;
 
     *metrics = (od_metrics){0};
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
-
-        if (worker != NULL)
-            add_worker(metrics, worker);
-    }
-    for (int place = 0; place < odi_externals_seen(team); place++) {
-        odi_forks *external = odi_external_at(team, place);
-
-        if (external != NULL)
-            metrics->forks_stolen += odi_counted(&external->stolen);
-    }
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
+        add_worker(metrics, worker);
+    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;)
+        metrics->forks_stolen += odi_counted(&external->stolen);
     /* relaxed, all: counters */
     metrics->ran_on_callers = odi_load_relaxed(&team->ran_outside);
     metrics->executed += metrics->ran_on_callers;

@@ -79,13 +79,12 @@ typedef struct {
 /* Looks at every worker. Returns how many are quiet. Lock held. */
 static int look_at_all(odi_team *team, int *count, quiet_one *quiet)
 {
+    odi_worker *worker;
     int quiet_count = 0;
     int64_t now = odi_clock_coarse();
 
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
-
-        if (worker == NULL || !worker->present || worker->benched)
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
+        if (!worker->present || worker->benched)
             continue;
         doing what = look_at(worker, now);
         if (what == QUIET) /* relaxed: its count of jobs, acquired, came after */
@@ -126,26 +125,14 @@ static bool seems_blocked(odi_forks *external)
            odi_load_relaxed(&external->visits) == visits; /* relaxed: as above */
 }
 
-static void look_at_externals(odi_team *team)
+/* Where nothing waits any more whoever comes next counts. */
+static void look_at_externals(odi_team *team, bool work_waits)
 {
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
+    odi_forks *external;
 
-        /* relaxed: a hint, and who waits for room is told by this tick's publishing */
-        if (external != NULL)
-            odi_store_relaxed(&external->seems_blocked, seems_blocked(external));
-    }
-}
-
-/* Nothing waits any more: whoever comes next counts. */
-static void forget_externals(odi_team *team)
-{
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        if (external != NULL)
-            odi_store_relaxed(&external->seems_blocked, false); /* relaxed: a hint */
-    }
+    /* relaxed: a hint, and who waits for room is told by this tick's publishing */
+    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;)
+        odi_store_relaxed(&external->seems_blocked, work_waits && seems_blocked(external));
 }
 
 /* Adjusts the number of spares to what the workers are doing. Lock held. */
@@ -216,7 +203,7 @@ static bool tick(odi_team *team)
     int count[BLOCKED + 1] = {0};
     bool work_waits = odi_team_has_work(team);
 
-    look_at_externals(team);
+    look_at_externals(team, true);
     odi_lock_acquire(&team->lock);
     int quiet_count = look_at_all(team, count, quiet);
     odi_lock_release(&team->lock);
@@ -243,7 +230,7 @@ static void disarm(odi_team *team)
     team->allowance = 0;
     odi_team_counts_changed(team);
     odi_lock_release(&team->lock);
-    forget_externals(team);
+    look_at_externals(team, false);
     for (int site = 0; site < team->site_count; site++) {
         if (odi_load_relaxed(&team->attention) & ODI_SURPLUS) /* relaxed: our own change */
             odi_idle_wake_all(&team->sites[site].idle);
@@ -346,60 +333,35 @@ ODI_COLD static void start_failed(od_pool *pool)
     do_without_monitor(team);
 }
 
-/* Lock held. */
-static bool may_start(const odi_team *team)
+/* Starts the monitor, or wakes it. */
+static void call_monitor(od_pool *pool)
 {
-    return team->next_monitor_ns == 0 || odi_clock_now() >= team->next_monitor_ns;
-}
-
-/* Counts the monitor as present, if it is to be started. Lock held. */
-static bool enlist(od_pool *pool)
-{
-    if (pool->monitor_present || !may_start(&pool->team))
-        return false;
-    pool->monitor_present = true;
-    pool->team.present++;
-    return true;
-}
-
-void odi_pool_stand_by(odi_team *team)
-{
-    od_pool *pool = team->pool;
+    odi_team *team = &pool->team;
 
     odi_lock_acquire(&team->lock);
-    /* relaxed: a stop that has seen the last worker leave sets it under the lock */
-    bool over = odi_load_relaxed(&team->attention) & ODI_CANCELLING;
-    bool starts = !over && enlist(pool);
+    /* relaxed: a stop that has seen the last worker leave sets it under the lock: nobody would see the monitor leave */
+    bool there = pool->monitor_present || odi_load_relaxed(&team->attention) & ODI_CANCELLING;
+    bool starts = !there && (team->next_monitor_ns == 0 || odi_clock_now() >= team->next_monitor_ns);
+    if (starts) {
+        pool->monitor_present = true;
+        team->present++;
+    }
     odi_lock_release(&team->lock);
-    if (!starts)
+    if (there)
         odi_pool_wake_monitor(pool);
+    else if (!starts)
+        do_without_monitor(team);
     else if (odi_thread_start(monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
         start_failed(pool);
 }
 
+void odi_pool_stand_by(odi_team *team)
+{
+    call_monitor(team->pool);
+}
+
 void odi_pool_arm_monitor(odi_team *team)
 {
-    od_pool *pool = team->pool;
-    bool starts = false, waits_on = false;
-
-    if (!(odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4) & ODI_MONITOR_OFF))
-        return; /* somebody else was faster */
-
-    odi_lock_acquire(&team->lock);
-    if (!pool->monitor_present && !may_start(team))
-        waits_on = true;
-    else
-        starts = enlist(pool);
-    odi_lock_release(&team->lock);
-
-    if (waits_on) {
-        do_without_monitor(team);
-        return;
-    }
-    if (!starts) {
-        odi_pool_wake_monitor(pool);
-        return;
-    }
-    if (odi_thread_start(monitor_main, pool, MONITOR_STACK, "od-monitor") != 0)
-        start_failed(pool);
+    if (odi_and_seqcst(&team->attention, ~(uint32_t)ODI_MONITOR_OFF, S4) & ODI_MONITOR_OFF)
+        call_monitor(team->pool); /* nobody else was faster */
 }

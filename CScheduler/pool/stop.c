@@ -1,9 +1,8 @@
-#include <stdlib.h>
-
 #include "base/cache_line.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pool/pool.h"
+#include "queue/fifo.h"
 #include "worker/run.h"
 #include "worker/worker.h"
 
@@ -59,27 +58,26 @@ static void bring_forward(od_pool *pool, int64_t deadline)
 /* Whether all workers that are left are inside a job. */
 static bool only_stuck_left(odi_team *team)
 {
+    odi_worker *worker;
     bool only = true;
 
     odi_lock_acquire(&team->lock);
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: locked */
-
-        if (worker != NULL && worker->present)
-            only &= odi_worker_activity(worker) & 1;
-    }
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
+        only &= !worker->present || odi_worker_activity(worker) & 1;
     odi_lock_release(&team->lock);
     return only;
 }
 
-static void discard(odi_team *team, const odi_entry *jobs, size_t count)
+/* True: there was something. The same below. */
+static bool discard(odi_team *team, const odi_entry *jobs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         odi_run_discard(team, jobs[i]);
+    return count > 0;
 }
 
 /* Of an injector that is closed: who comes discards his own. How the wait ends: by who has a place in it already, two
- * stores on, or who has claimed it. True: there was something. The same below. */
+ * stores on, or who has claimed it. */
 static bool discard_injector(odi_team *team, odi_injector *injector)
 {
     odi_entry batch[ODI_STEAL_BATCH];
@@ -89,8 +87,7 @@ static bool discard_injector(odi_team *team, odi_injector *injector)
         odi_read_begin();
         size_t count = odi_injector_claim(injector, batch, ODI_STEAL_BATCH);
         odi_read_end();
-        discard(team, batch, count);
-        found |= count > 0;
+        found |= discard(team, batch, count);
         if (count == 0)
             odi_thread_give_way(round);
     }
@@ -106,8 +103,7 @@ static bool discard_deque(odi_team *team, odi_deque *deque)
         odi_read_begin();
         size_t count = odi_deque_steal(deque, batch, ODI_STEAL_BATCH);
         odi_read_end();
-        discard(team, batch, count);
-        found |= count > 0;
+        found |= discard(team, batch, count);
     }
     return found;
 }
@@ -115,6 +111,7 @@ static bool discard_deque(odi_team *team, odi_deque *deque)
 /* Stuck workers do not take part: stealing is anyone's. */
 static bool discard_waiting(odi_team *team)
 {
+    odi_worker *worker;
     bool found = false;
 
     odi_reader_join();
@@ -122,10 +119,8 @@ static bool discard_waiting(odi_team *team)
         for (int band = 0; band < ODI_BANDS; band++)
             found |= discard_injector(team, &team->sites[site].injectors[band]);
     }
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
-
-        for (int band = 0; worker != NULL && band < ODI_BANDS; band++)
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
+        for (int band = 0; band < ODI_BANDS; band++)
             found |= discard_deque(team, &worker->deques[band]);
     }
     odi_reader_leave();
@@ -133,15 +128,10 @@ static bool discard_waiting(odi_team *team)
 }
 
 /* What the calling thread discards; one stop's deinitialiser may stop another pool. */
-typedef struct late_job {
-    odi_entry job;
-    struct late_job *next;
-} late_job;
-
 typedef struct discarded {
     const od_pool *pool;
     struct discarded *outer;
-    late_job *first, **end; /* what was discarded has submitted them, in this order */
+    odi_fifo late; /* what was discarded has submitted them */
 } discarded;
 
 static _Thread_local discarded *discarded_here;
@@ -157,30 +147,22 @@ static discarded *discarding(const od_pool *pool)
 
 static void begin_to_discard(od_pool *pool, discarded *here)
 {
-    *here = (discarded){pool, discarded_here, NULL, &here->first};
+    *here = (discarded){pool, discarded_here, {0}};
     discarded_here = here;
 }
 
-/* True: there was something. */
 static bool discard_late(odi_team *team, discarded *here)
 {
-    late_job *each = here->first;
+    odi_entry job;
 
-    if (each == NULL)
-        return false;
-    odi_entry job = each->job;
-    here->first = each->next;
-    if (here->first == NULL)
-        here->end = &here->first;
-    free(each);
-    odi_run_discard(team, job);
-    return true;
+    return odi_fifo_pop(&here->late, &job) && discard(team, &job, 1);
 }
 
 static void end_to_discard(od_pool *pool, discarded *here)
 {
     while (discard_late(&pool->team, here)) {
     }
+    odi_fifo_free(&here->late);
     discarded_here = here->outer;
 }
 
@@ -190,14 +172,9 @@ static void end_to_discard(od_pool *pool, discarded *here)
 ODI_COLD void odi_pool_discard(od_pool *pool, odi_entry job)
 {
     discarded mine, *here = discarding(pool);
-    late_job *more = here != NULL ? malloc(sizeof *more) : NULL;
 
-    if (more != NULL) {
-        *more = (late_job){job, NULL};
-        *here->end = more;
-        here->end = &more->next;
+    if (here != NULL && odi_fifo_push(&here->late, job, NULL))
         return;
-    }
     begin_to_discard(pool, &mine);
     odi_run_discard(&pool->team, job);
     end_to_discard(pool, &mine);
@@ -232,14 +209,11 @@ static void give_up(od_pool *pool)
 static void write_report(od_pool *pool, od_stop_report *report)
 {
     odi_team *team = &pool->team;
+    odi_worker *worker;
 
     *report = (od_stop_report){0};
     odi_lock_acquire(&team->lock); /* nobody gives up what it has in hand meanwhile */
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
-
-        if (worker == NULL)
-            continue;
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t jobs = odi_load_acquire(&worker->jobs, W2);
         report->ran += jobs >> 1;
         if (jobs & 1) {

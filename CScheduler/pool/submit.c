@@ -110,9 +110,9 @@ bool odi_pool_submit(od_pool *pool, uint32_t band, odi_entry job)
 
 bool odi_pool_submit_several(od_pool *pool, uint32_t band, const odi_entry *jobs, size_t count)
 {
-    odi_worker *worker = odi_worker_self;
+    odi_worker *worker = odi_worker_here(&pool->team);
 
-    if (worker != NULL && worker->team == &pool->team)
+    if (worker != NULL)
         return submit_inside(pool, worker, band, jobs, count) == count;
     return submit_outside(pool, band, jobs, count) == count;
 }

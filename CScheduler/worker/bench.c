@@ -30,14 +30,14 @@ static bool hand_over_jobs(odi_worker *worker)
     return true;
 }
 
-/* Gives the token back on the way to the bench, or to another site. */
-static void stop_searching(odi_worker *worker)
+bool odi_worker_stop_searching(odi_worker *worker)
 {
-    if (worker->searching) {
-        worker->searching = false;
-        odi_idle_found(&worker->site->idle);
-        odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
-    }
+    if (!worker->searching)
+        return false;
+    worker->searching = false;
+    odi_idle_found(&worker->site->idle);
+    odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
+    return true;
 }
 
 void odi_team_move(odi_worker *worker)
@@ -45,7 +45,7 @@ void odi_team_move(odi_worker *worker)
     odi_team *team = worker->team;
     int site = worker->site_index;
 
-    stop_searching(worker);
+    (void)odi_worker_stop_searching(worker);
     odi_lock_acquire(&team->lock);
     bool moves = odi_load_relaxed(&worker->moves); /* relaxed: written under the lock */
     if (moves)
@@ -131,7 +131,7 @@ odi_bench_result odi_team_bench(odi_worker *worker)
     if (!surplus || !hand_over_jobs(worker))
         return ODI_BENCH_GOES_ON;
     /* Before it is on the bench: from there on `searching` is its caller's to write. */
-    stop_searching(worker);
+    (void)odi_worker_stop_searching(worker);
     if (!take_a_seat(team, worker))
         return ODI_BENCH_GOES_ON;
     /* What it was woken for is somebody else's now. */

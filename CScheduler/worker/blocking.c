@@ -30,7 +30,7 @@ void odi_blocking_begin(const char *what, void *queue)
         return;
     odi_store_relaxed(&worker->waits_ns, odi_clock_coarse()); /* relaxed: for reports */
     odi_store_relaxed(&worker->says_blocking, true); /* relaxed: a hint for the monitor */
-    odi_team_block(worker->team);
+    odi_team_count_blocked(worker->team, 1);
     /* What waits now was published when the team was full: it is published again. Who publishes at
      * this moment may find the team full, and this look nothing: no heavy fence is put for that, because
      * who finds nobody has the monitor on, and its next tick finds what waits and the place. Where there is no
@@ -65,5 +65,5 @@ void od_blocking_end(void)
     /* relaxed, both: for reports of the jobs that come after this one */
     odi_store_relaxed(&worker->back_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->back_ns, odi_clock_coarse());
-    odi_team_unblock(worker->team);
+    odi_team_count_blocked(worker->team, -1);
 }

@@ -57,9 +57,9 @@ void odi_team_watch_timers(odi_team *team, odi_site *site)
 
 static odi_site *site_here(odi_team *team)
 {
-    odi_worker *worker = odi_worker_self;
+    odi_worker *worker = odi_worker_here(team);
 
-    return worker != NULL && worker->team == team ? worker->site : odi_team_site_here(team);
+    return worker != NULL ? worker->site : odi_team_site_here(team);
 }
 
 uint32_t odi_team_timer_site(odi_team *team)

@@ -11,25 +11,20 @@
 /* The place that the thread had last time, and what the monitor is told of the thread. */
 static _Thread_local int last_place, own_id, own_clock;
 
-/* Says whose place it is: before the monitor can see it, to whom a clock that is not set, 0, is the wall's. */
-static void introduce(odi_forks *external)
+/* The place is the calling thread's: said before the monitor can see it, to whom a clock that is not set, 0, is the
+ * wall's. */
+static odi_forks *settle(odi_forks *external, int place)
 {
+    last_place = place;
     if (ODI_UNLIKELY(own_id == 0)) {
         own_id = odi_thread_id();
         own_clock = odi_thread_cpu_clock();
     }
-    /* relaxed, both: for the monitor, which thinks again where another external thread has entered */
+    /* relaxed, all: for the monitor, which thinks again where another external thread has entered */
     odi_store_relaxed(&external->thread_id, own_id);
     odi_store_relaxed(&external->cpu_clock, own_clock);
-}
-
-/* The place is the calling thread's. */
-static odi_forks *settle(odi_forks *external)
-{
-    introduce(external);
-    /* relaxed, all: for the monitor, as above */
     odi_store_relaxed(&external->says_blocking, false);
-    odi_store_relaxed(&external->visits, odi_load_relaxed(&external->visits) + 1);
+    odi_store_relaxed(&external->visits, odi_load_relaxed(&external->visits) + 1); /* relaxed: as above */
     external->blocking_depth = external->depth = 0;
     external->thread = pthread_self();
     return external;
@@ -53,10 +48,8 @@ ODI_COLD static odi_forks *make_place(odi_team *team)
         (external = odi_pages_new(sizeof *external, ODI_ANY_NODE)) != NULL) {
         if (odi_forks_make(external, team, NULL, EXTERNAL_STACK)) {
             odi_store_relaxed(&external->taken, 1); /* relaxed: not shared yet */
-            introduce(external);
-            odi_store_release(&team->externals[place], external, W1);
+            odi_store_release(&team->externals[place], settle(external, place), W1);
             odi_store_release(&team->externals_seen, place + 1, W1);
-            last_place = place;
         } else {
             odi_pages_free(external, sizeof *external);
             external = NULL;
@@ -74,13 +67,10 @@ odi_forks *odi_external_enter(odi_team *team)
         int place = (last_place + i) % places;
         odi_forks *external = odi_external_at(team, place);
 
-        if (take(external)) {
-            last_place = place;
-            return settle(external);
-        }
+        if (take(external))
+            return settle(external, place);
     }
-    odi_forks *external = make_place(team);
-    return external != NULL ? settle(external) : NULL;
+    return make_place(team);
 }
 
 /* ---- how many may be awake ---- */

@@ -71,6 +71,16 @@ static inline odi_forks *odi_external_at(odi_team *team, int place)
     return odi_load_acquire(&team->externals[place], W1);
 }
 
+/* The team's first place from *place on, which goes behind it; NULL: there is none. */
+static inline odi_forks *odi_external_next(odi_team *team, int *place)
+{
+    odi_forks *external = NULL;
+
+    while (external == NULL && *place < odi_externals_seen(team))
+        external = odi_external_at(team, (*place)++);
+    return external;
+}
+
 /* Here, and counted. */
 static inline bool odi_external_is_here(odi_forks *external)
 {

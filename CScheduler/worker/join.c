@@ -227,12 +227,6 @@ ODI_COLD void od_join_slow(void)
 }
 
 #ifdef ODI_SWIFT_CLOSURES
-/* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
-__attribute__((swiftcall)) void od_join_closure(void *code, void *context);
-
-void od_fork_give_up(void *captures);
-void od_join_owned(void);
-
 void od_fork_give_up(void *captures)
 {
     odi_job_discard(odi_job_closure(NULL, captures, 0));
@@ -255,10 +249,7 @@ void od_join_owned(void)
     }
 }
 
-ODI_COLD __attribute__((swiftcall)) bool od_join_closure_back(void *code, void *context);
-ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
-                                                                        const void *type);
-
+/* The words are in the slot; they are passed again so that Swift keeps what they refer to. */
 ODI_COLD __attribute__((swiftcall)) bool od_join_numbered_closure_back(void *code, void *context,
                                                                         const void *type)
 {

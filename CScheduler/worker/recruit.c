@@ -233,25 +233,28 @@ ODI_COLD static bool start_first(odi_team *team, odi_site *site, bool at_once, i
     return started;
 }
 
+static bool start(odi_team *team, odi_site *site, bool at_once, int *error)
+{
+    bool started = ODI_UNLIKELY(says(team, ODI_NO_THREADS)) ? start_first(team, site, at_once, error)
+                                                             : at_once || try_start(team, site, false, error);
+
+    if (*error != 0)
+        say_failure(team, *error);
+    return started;
+}
+
 bool odi_team_start_one(odi_team *team, odi_site *site)
 {
     int error = 0;
-    bool started = ODI_UNLIKELY(says(team, ODI_NO_THREADS)) ? start_first(team, site, false, &error)
-                                                             : try_start(team, site, false, &error);
 
-    if (error != 0)
-        say_failure(team, error);
-    return started;
+    return start(team, site, false, &error);
 }
 
 int odi_team_begin(odi_team *team)
 {
     int error = 0;
-    bool started = start_first(team, odi_team_site_here(team), true, &error);
 
-    if (error != 0)
-        say_failure(team, error);
-    return started ? 0 : error;
+    return start(team, odi_team_site_here(team), true, &error) ? 0 : error;
 }
 
 /* ---- publishing ---- */

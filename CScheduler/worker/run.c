@@ -400,15 +400,18 @@ static uint64_t run_of(odi_worker *worker, const odi_record *record)
     }
 }
 
+static uint64_t less(uint64_t from, uint64_t what)
+{
+    return from > what ? from - what : 0;
+}
+
 static uint64_t executed(odi_team *team)
 {
+    odi_worker *worker;
     uint64_t sum = 0;
 
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
-
-        sum += worker != NULL ? odi_worker_executed(worker) : 0;
-    }
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
+        sum += odi_worker_executed(worker);
     return sum;
 }
 
@@ -419,19 +422,15 @@ static uint64_t executed(odi_team *team)
  * because with a flag in sight words and marks go back under it. */
 static uint64_t held_by_runs(odi_team *team, const odi_record *record, uint64_t *ended)
 {
+    odi_worker *worker;
     uint64_t sum = 0;
 
     odi_lock_acquire(&cancel_lock);
     uint64_t before = executed(team);
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
-
-        if (worker == NULL)
-            continue;
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t word = run_of(worker, record);
         uint64_t in_job = odi_load_acquire(&worker->jobs, W2) & 1;
-        if (held(word) > in_job)
-            sum += held(word) - in_job;
+        sum += less(held(word), in_job);
     }
     *ended = executed(team) - before;
     odi_lock_release(&cancel_lock);
@@ -450,11 +449,6 @@ static uint64_t told(uint64_t counts)
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t from, uint64_t what)
-{
-    return from > what ? from - what : 0;
 }
 
 /* Between two looks at the job count that differ by submissions alone no run was told. Of several answers
@@ -496,19 +490,15 @@ static uint64_t count_started(odi_worker *worker, odi_record *record)
 
 uint64_t odi_record_cancel(odi_team *team, odi_record *record)
 {
-    uint64_t started, before;
+    odi_worker *worker;
 
     odi_lock_acquire(&cancel_lock);
     odi_or_seqcst(&record->flags, ODI_RECORD_CANCELLED | ODI_RECORD_STALE, L2);
     odi_fence_heavy(L3);
-    started = record->outside;
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_acquire(&team->slots[slot], W1);
-
-        if (worker != NULL)
-            started += count_started(worker, record);
-    }
-    before = odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
+    uint64_t started = record->outside;
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
+        started += count_started(worker, record);
+    uint64_t before = odi_or_seqcst(&record->counts, ODI_COUNTS_CLOSED, L1);
     odi_lock_release(&cancel_lock);
 
     odi_invariant(odi_counts_outstanding(before) >= started);

@@ -210,12 +210,7 @@ static bool search(odi_worker *worker, odi_entry *job)
  * while the token was out (S2). */
 static bool give_up_search(odi_worker *worker)
 {
-    if (!worker->searching)
-        return false;
-    worker->searching = false;
-    odi_idle_found(&worker->site->idle);
-    odi_fence_heavy(S1); /* what a submitter's ticket has counted can be claimed */
-    return odi_team_has_work(worker->team);
+    return odi_worker_stop_searching(worker) && odi_team_has_work(worker->team);
 }
 
 void odi_worker_discard_own(odi_worker *worker)

@@ -10,13 +10,11 @@ bool odi_forks_visit(odi_team *team, const odi_forks *own, uint32_t start,
 {
     const odi_table *table = odi_load_acquire(&team->table, W1);
     uint32_t workers = (uint32_t)table->first[team->site_count];
+    odi_forks *external;
     bool done = false;
 
-    for (int i = 0; i < odi_externals_seen(team) && !done; i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        done = external != NULL && external != own && visit(external, context);
-    }
+    for (int place = 0; !done && (external = odi_external_next(team, &place)) != NULL;)
+        done = external != own && visit(external, context);
     for (uint32_t i = 0; i < workers && !done; i++) {
         odi_forks *forks = &table->workers[(start + i) % workers]->forks;
 
@@ -48,10 +46,10 @@ bool odi_team_wants_fork_thieves(odi_team *team)
 
 bool odi_externals_present(odi_team *team)
 {
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
+    odi_forks *external;
 
-        if (external != NULL && odi_load_relaxed(&external->taken) != 0) /* relaxed: for misuse */
+    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;) {
+        if (odi_load_relaxed(&external->taken) != 0) /* relaxed: for misuse */
             return true;
     }
     return false;
@@ -59,13 +57,11 @@ bool odi_externals_present(odi_team *team)
 
 int odi_externals_here(odi_team *team)
 {
+    odi_forks *external;
     int here = 0;
 
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
-        here += external != NULL && odi_external_is_here(external);
-    }
+    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;)
+        here += odi_external_is_here(external);
     return here;
 }
 
@@ -83,9 +79,9 @@ int odi_externals_excess(odi_team *team, int externals)
 
 void odi_externals_free(odi_team *team)
 {
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
+    odi_forks *external;
 
+    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;) {
         odi_forks_free(external);
         odi_pages_free(external, sizeof *external);
     }
@@ -93,11 +89,10 @@ void odi_externals_free(odi_team *team)
 
 void odi_externals_forked(odi_team *team)
 {
+    odi_forks *external;
     int kept = 0;
 
-    for (int i = 0; i < odi_externals_seen(team); i++) {
-        odi_forks *external = odi_external_at(team, i);
-
+    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;) {
         /* relaxed, all: one thread exists */
         if (odi_load_relaxed(&external->taken) == 0 || !pthread_equal(external->thread, pthread_self()))
             continue; /* never freed here */

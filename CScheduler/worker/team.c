@@ -109,13 +109,11 @@ odi_worker *odi_team_make_worker(odi_team *team, int slot)
 
 void odi_team_free(odi_team *team)
 {
+    odi_worker *worker;
+
     odi_overrides_forget(team);
     odi_reclaim_drain();
-    for (int slot = 0; slot < team->capacity; slot++) {
-        odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: alone */
-
-        if (worker == NULL)
-            continue;
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         for (int band = 0; band < ODI_BANDS; band++)
             odi_deque_free(&worker->deques[band]);
         odi_forks_free(&worker->forks);
@@ -202,20 +200,12 @@ odi_plan *odi_team_set_target(odi_team *team, int target, odi_plan *plan)
 
 /* ---- blocking ---- */
 
-void odi_team_block(odi_team *team)
+void odi_team_count_blocked(odi_team *team, int change)
 {
     odi_lock_acquire(&team->lock);
-    team->blocked++;
-    if (team->blocked + team->allowance > team->spare_cap)
+    team->blocked += change;
+    if (change > 0 && team->blocked + team->allowance > team->spare_cap)
         odi_add_relaxed(&team->cap_reached, 1); /* relaxed: a counter */
-    odi_team_counts_changed(team);
-    odi_lock_release(&team->lock);
-}
-
-void odi_team_unblock(odi_team *team)
-{
-    odi_lock_acquire(&team->lock);
-    team->blocked--;
     odi_team_counts_changed(team);
     odi_lock_release(&team->lock);
 }

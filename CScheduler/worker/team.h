@@ -257,15 +257,17 @@ odi_bench_result odi_team_sit(odi_worker *worker);
 void odi_team_seat(odi_worker *worker);
 void odi_team_unseat(odi_worker *worker);
 
+/* Gives the token back without a job in hand. False: the worker had none. Owner. */
+bool odi_worker_stop_searching(odi_worker *worker);
+
 /* A worker at a job boundary has to move: it goes to its new assigned place. */
 void odi_team_move(odi_worker *worker);
 
 /* A worker's thread ends: it is taken off the table and its slot is free. */
 void odi_team_depart(odi_worker *worker, bool from_bench);
 
-/* One more, or one fewer, worker is known to block. */
-void odi_team_block(odi_team *team);
-void odi_team_unblock(odi_team *team);
+/* One more worker is known to block, or (-1) one fewer. */
+void odi_team_count_blocked(odi_team *team, int change);
 
 /* Whether any source holds work; exact after a fence the caller has with the pushers. */
 bool odi_team_has_work(odi_team *team);

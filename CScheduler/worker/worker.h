@@ -114,6 +114,24 @@ struct odi_worker {
 extern _Thread_local odi_worker *odi_worker_self
     __attribute__((tls_model("initial-exec")));
 
+/* The same, if it is one of the team's. */
+ODI_HOT_INLINE odi_worker *odi_worker_here(odi_team *team)
+{
+    odi_worker *worker = odi_worker_self;
+
+    return worker != NULL && worker->team == team ? worker : NULL;
+}
+
+/* The team's first worker at a slot from *slot on, which goes behind it; NULL: there is none. Anyone. */
+static inline odi_worker *odi_team_next_worker(odi_team *team, int *slot)
+{
+    odi_worker *worker = NULL;
+
+    while (worker == NULL && *slot < team->capacity)
+        worker = odi_load_acquire(&team->slots[(*slot)++], W1);
+    return worker;
+}
+
 /* The thread's body. */
 void odi_worker_main(void *worker);
 

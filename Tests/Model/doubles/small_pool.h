@@ -23,6 +23,8 @@ static inline uint64_t odi_injector_size(odi_injector *injector)
 
 #include "queue/deque.c"
 
+#include "queue/fifo.c"
+
 #include "sleep/idle.c"
 
 #include "job/record.c"
