@@ -101,6 +101,38 @@ static void come_three_times(void)
     release_and_come_again();
 }
 
+/* Two are asleep for it, or are as good as asleep: one is patient, the other starves. */
+static int first_in; /* 1: the patient one */
+
+static void hold_for_both(void)
+{
+    hold_for_two();
+    odi_store_relaxed(&lock.mark, ODI_LOCK_AWAITED | ODI_LOCK_STARVED); /* relaxed: nobody else is there yet */
+}
+static void asleep(int bears, uint16_t name)
+{
+    uint16_t word, halves[2] = {ODI_LOCK_HELD, ODI_LOCK_AWAITED | ODI_LOCK_STARVED};
+    uint32_t both;
+
+    patience = bears;
+    memcpy(&both, halves, sizeof both);
+    odi_futex_wait_as(&lock.both, both, ODI_FOREVER, name);
+    for (int tries = 1; !take(&lock, tries, &word); tries++)
+        sleep_while(&lock, word, tries);
+    if (entered == 0)
+        first_in = bears > 0;
+    scope();
+    leave();
+}
+static void patient_asleep(void)
+{
+    asleep(INT32_MAX, ODI_LOCK_AWAITED);
+}
+static void starving_asleep(void)
+{
+    asleep(0, ODI_LOCK_STARVED);
+}
+
 /* One that goes for good (worker/bench.c, pool/monitor.c), and who ends what the lock was part of. */
 static odi_lock *of_its_own;
 
@@ -137,6 +169,12 @@ static void verify_line(void)
     model_reaches(one_starves);
     model_reaches(!one_starves);
 }
+/* The lock is handed to the one that starves, whoever came first. */
+static void verify_mixed(void)
+{
+    verify_two();
+    model_check(first_in == 0);
+}
 static void verify_three(void)
 {
     model_check(entered == 3);
@@ -144,6 +182,8 @@ static void verify_three(void)
 
 MODEL_SCENARIO(lock_two, looks_are_hints, verify_two, patient, patient)
 MODEL_SCENARIO(lock_three, hold_for_two, verify_two, release, patient, patient)
+MODEL_SCENARIO(lock_mixed, hold_for_both, verify_mixed, leave, patient_asleep, starving_asleep)
+MODEL_WOKEN_ONLY(lock_mixed, 6)
 MODEL_SCENARIO(lock_ends, prepare_own, verify_two, leave_for_good, come_and_end_it)
 MODEL_SPINS(lock_ends, MODEL_SPINS_LEAVE)
 MODEL_SPINS(lock_two, MODEL_SPINS_BOTH)
