@@ -25,28 +25,31 @@ od_band od_queue_band(od_queue *queue)
     return (od_band)queue->band;
 }
 
-int32_t od_queue_width(od_queue *queue)
+static odi_gate gate_of(od_queue *queue)
 {
     odi_lock_acquire(&queue->watch.lock);
-    int32_t width = queue->gate.width;
+    odi_gate gate = queue->gate;
     odi_lock_release(&queue->watch.lock);
+    return gate;
+}
+
+int32_t od_queue_width(od_queue *queue)
+{
+    int32_t width = gate_of(queue).width;
+
     return width != ODI_GATE_UNLIMITED ? width : OD_UNLIMITED;
 }
 
 bool od_queue_is_suspended(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool suspended = queue->gate.suspensions > queue->gate.inactive;
-    odi_lock_release(&queue->watch.lock);
-    return suspended;
+    odi_gate gate = gate_of(queue);
+
+    return gate.suspensions > gate.inactive;
 }
 
 bool od_queue_is_active(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool active = !queue->gate.inactive;
-    odi_lock_release(&queue->watch.lock);
-    return active;
+    return !gate_of(queue).inactive;
 }
 
 uint32_t od_queue_pending_limit(od_queue *queue)

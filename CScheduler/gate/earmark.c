@@ -44,13 +44,19 @@ bool odi_earmark_has_pass(od_queue *queue)
     return *next_ahead(queue) != NULL;
 }
 
-static void put_last(od_queue *queue, od_queue *awaited)
+/* What points to it, or (NULL) ends the list. */
+static od_queue **link_to(od_queue *queue, const od_queue *awaited)
 {
     od_queue **link = &queue->more->first_awaited;
 
-    while (*link != NULL)
+    while (*link != awaited)
         link = &(*link)->more->next_awaited;
-    *link = awaited;
+    return link;
+}
+
+static void put_last(od_queue *queue, od_queue *awaited)
+{
+    *link_to(queue, NULL) = awaited;
     awaited->more->next_awaited = NULL;
 }
 
@@ -128,13 +134,9 @@ void odi_earmark_begin(od_queue *queue, od_queue *awaited)
 
 bool odi_earmark_end(od_queue *queue, od_queue *awaited)
 {
-    od_queue **link = &queue->more->first_awaited;
-
     if (awaited->more->awaited == 0 || --awaited->more->awaited > 0) /* 0: in a forked child */
         return false;
-    while (*link != awaited)
-        link = &(*link)->more->next_awaited;
-    *link = awaited->more->next_awaited;
+    *link_to(queue, awaited) = awaited->more->next_awaited;
     if (awaited->more->pass_is_ahead) /* its drainer has one in the line, or gets it */
         awaited->more->pass_is_ahead = awaited->more->pass_ahead_is_out = false;
     bool has_callers = awaited->more->callers.first != NULL;

@@ -152,33 +152,26 @@ static void cancel_if_of(void *object, void *pool)
         odi_lock_release(&queue->watch.lock);
 }
 
-/* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
-static bool is_owed(od_queue *queue)
-{
-    od_queue *target = odi_target_gate(queue);
-    bool owed = queue->gate.coming > 0;
-
-    if (owed && target != NULL) {
-        odi_lock_acquire(&target->watch.lock);
-        owed = target->child_passes == 0 && !queue->more->pass_is_ahead;
-        odi_lock_release(&target->watch.lock);
-    }
-    return owed;
-}
-
 typedef struct {
     const od_pool *pool;
     bool found;
 } debt;
 
+/* A drainer is on its way, and not in a target's line. Nobody has called one for a queue that was given back. */
 static void find_debt(void *object, void *raw)
 {
-    od_queue *queue = object;
+    od_queue *queue = object, *target;
     debt *it = raw;
 
     odi_lock_acquire(&queue->watch.lock);
-    it->found = it->found || (queue->pool == it->pool && is_owed(queue));
+    bool owed = queue->pool == it->pool && queue->gate.coming > 0;
+    if (owed && (target = odi_target_gate(queue)) != NULL) {
+        odi_lock_acquire(&target->watch.lock);
+        owed = target->child_passes == 0 && !queue->more->pass_is_ahead;
+        odi_lock_release(&target->watch.lock);
+    }
     odi_lock_release(&queue->watch.lock);
+    it->found |= owed;
 }
 
 static bool is_any_owed(od_pool *pool)

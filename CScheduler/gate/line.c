@@ -10,27 +10,25 @@ bool odi_queue_is_clear(const od_queue *queue)
 
 /* ---- the front ---- */
 
-static bool barrier_is_next(od_queue *queue)
+/* What is next, unless that was before the line. */
+static bool peek(od_queue *queue, odi_entry *next)
 {
-    odi_entry next;
-
-    return queue->early.count == 0 && queue->back == 0 && odi_queue_peek(queue, &next) &&
-           odi_entry_is_barrier(next);
+    return queue->early.count == 0 && queue->back == 0 && odi_queue_peek(queue, next);
 }
 
 odi_front odi_queue_front(od_queue *queue, int32_t own)
 {
     bool looks = queue->gate.barriers > 0 && !queue->gate.exclusive;
+    odi_entry next;
 
-    return odi_gate_front(&queue->gate, looks && barrier_is_next(queue), own);
+    return odi_gate_front(&queue->gate, looks && peek(queue, &next) && odi_entry_is_barrier(next), own);
 }
 
 static bool caller_is_next(od_queue *queue)
 {
     odi_entry next;
 
-    return queue->early.count == 0 && queue->back == 0 && odi_queue_peek(queue, &next) &&
-           odi_is_wait_node(next);
+    return peek(queue, &next) && odi_is_wait_node(next);
 }
 
 /* False: the line is empty. */
@@ -51,7 +49,7 @@ bool odi_queue_take(od_queue *queue, odi_entry *entry, bool callers)
         return false;
     odi_gate_take(&queue->gate, front);
     if (ODI_UNLIKELY(queue->raised != 0))
-        odi_queue_pass_raised(queue, -1);
+        odi_queue_pass_raised(queue, -1, UINT64_MAX);
     queue->child_passes -= ODI_UNLIKELY(queue->child_passes > 0) && odi_is_pass(*entry);
     if (odi_is_wait_node(*entry) && ODI_UNLIKELY(odi_wait_node_of(*entry)->through != NULL))
         odi_wait_node_of(*entry)->through->more->callers_in_line--;

@@ -1,5 +1,7 @@
 #include "gate/override.h"
 
+#include <string.h>
+
 static uint32_t line_band(const od_queue *queue)
 {
     return queue->raised != 0 ? (uint32_t)__builtin_ctz(queue->raised) : queue->band;
@@ -25,23 +27,12 @@ ODI_COLD void odi_queue_raise_waiting(od_queue *queue, uint32_t band)
     odi_queue_raise(queue, band, odi_queue_waiting(queue));
 }
 
-ODI_COLD void odi_queue_pass_raised(od_queue *queue, int32_t entries)
+ODI_COLD void odi_queue_pass_raised(od_queue *queue, int32_t entries, uint64_t waiting)
 {
     for (uint32_t bands = queue->raised; bands != 0; bands &= bands - 1) {
         uint32_t *overridden = &queue->overridden[__builtin_ctz(bands)];
 
         *overridden += (uint32_t)entries;
-        if (*overridden == 0)
-            queue->raised = (uint8_t)(queue->raised & ~(bands & -bands));
-    }
-}
-
-/* Cancelled jobs leave without being taken. */
-ODI_COLD void odi_queue_limit_raised(od_queue *queue, uint64_t waiting)
-{
-    for (uint32_t bands = queue->raised; bands != 0; bands &= bands - 1) {
-        uint32_t *overridden = &queue->overridden[__builtin_ctz(bands)];
-
         if (*overridden > waiting)
             *overridden = (uint32_t)waiting;
         if (*overridden == 0)
@@ -124,10 +115,8 @@ bool odi_queue_has_passes(const od_queue *queue)
 
 void odi_queue_forget_drainers(od_queue *queue)
 {
-    for (uint32_t band = 0; band < ODI_BANDS; band++)
-        queue->passes[band] = 0;
-    for (uint32_t band = 0; band < ODI_BANDS - 1; band++)
-        queue->overridden[band] = 0;
+    memset(queue->passes, 0, sizeof queue->passes);
+    memset(queue->overridden, 0, sizeof queue->overridden);
     queue->drainers_waiting = queue->raised = 0;
     queue->pass_is_out = queue->sends = false;
 }

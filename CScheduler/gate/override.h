@@ -36,9 +36,9 @@ static inline uint32_t odi_queue_waiting(const od_queue *queue)
 /* The next so many entries are served in this band, if it is higher. odi_queue_settle follows. */
 void odi_queue_raise(od_queue *queue, uint32_t band, uint32_t entries);
 void odi_queue_raise_waiting(od_queue *queue, uint32_t band); /* all that waits now */
-/* Of a raised line: so many entries came in front, or (below 0) have left. */
-void odi_queue_pass_raised(od_queue *queue, int32_t entries);
-void odi_queue_limit_raised(od_queue *queue, uint64_t waiting);
+/* Of a raised line: so many entries came in front, or (below 0) have left. No more than `waiting` are raised:
+ * cancelled jobs leave without being taken. */
+void odi_queue_pass_raised(od_queue *queue, int32_t entries, uint64_t waiting);
 
 void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement);
 /* One has come up. False: nobody waits for it; or the line is not in so

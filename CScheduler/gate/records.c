@@ -65,7 +65,7 @@ static bool push_under_lock(od_queue *queue, odi_entry labelled, odi_entry_node 
                                                               : odi_fifo_push(&queue->early, labelled, node));
     queue->gate.barriers += kept && barrier;
     if (ODI_UNLIKELY(kept && !barrier && queue->raised != 0))
-        odi_queue_pass_raised(queue, 1);
+        odi_queue_pass_raised(queue, 1, UINT64_MAX);
     if (kept && !barrier)
         odi_queue_raise(queue, odi_record_band(record), queue->early.count);
     odi_queue_settle_and_release(queue);

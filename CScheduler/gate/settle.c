@@ -42,7 +42,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
     if (seems_clear)
         odi_lock_release(&queue->inbox.lock);
     if (ODI_UNLIKELY(queue->raised != 0))
-        odi_queue_limit_raised(queue, waiting);
+        odi_queue_pass_raised(queue, 0, waiting);
     if (queue->drainers_waiting > 0)
         odi_queue_give_passes(queue, &settlement);
     return settlement;

@@ -56,7 +56,7 @@ static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_
         leave(queue, next, places, before);
 }
 
-void odi_places_leave(od_queue *queue, odi_places places)
+static void give_up(od_queue *queue, odi_places places)
 {
     leave(queue, odi_target_gate(queue), places, NULL);
 }
@@ -78,7 +78,7 @@ static bool is_inside(od_queue *queue)
     return true;
 }
 
-void odi_target_check(od_queue *queue)
+static void check_targets(od_queue *queue)
 {
     od_queue *blocked = od_queue_blocked_target(queue);
 
@@ -88,7 +88,7 @@ void odi_target_check(od_queue *queue)
                  queue->label, od_queue_width(blocked) == 1 ? "closure" : "barrier", blocked->label);
 }
 
-void odi_target_enter(od_scope *scope)
+static void enter_targets(od_scope *scope)
 {
     od_queue *each = odi_target_gate(scope->queue);
 
@@ -108,12 +108,12 @@ void od_queue_sync_begin(od_queue *queue, od_scope *scope)
     *scope = (od_scope){.queue = queue, .outer = odi_scopes, .holds_place = !is_inside(queue)};
     if (scope->holds_place) {
         if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
-            odi_target_check(queue);
+            check_targets(queue);
         if (!odi_queue_enter_at_once(queue, false))
             odi_queue_wait_for_permit(queue, false, NULL);
         /* Asked again: the queue may have been inactive, and without a target. */
         if (ODI_UNLIKELY(odi_target_next(queue) != NULL))
-            odi_target_enter(scope);
+            enter_targets(scope);
     }
     odi_scopes = scope;
 }
@@ -125,18 +125,18 @@ void od_queue_sync_barrier_begin(od_queue *queue, od_scope *scope)
         odi_trap("TaskQueue.sync(flags: .barrier) on \"%s\" from one of its own closures would "
                  "wait for itself: call the function directly instead",
                  queue->label);
-    odi_target_check(queue);
+    check_targets(queue);
     odi_queue_keep_line(queue);
     if (!odi_queue_enter_at_once(queue, true))
         odi_queue_wait_for_permit(queue, true, NULL);
-    odi_target_enter(scope);
+    enter_targets(scope);
 }
 
 void od_queue_sync_end(od_scope *scope)
 {
     odi_scopes = scope->outer;
     if (scope->holds_place && odi_target_gate(scope->queue) != scope->beyond)
-        odi_places_leave(scope->queue, (odi_places){true, scope->exclusive, -1, scope->beyond});
+        give_up(scope->queue, (odi_places){true, scope->exclusive, -1, scope->beyond});
     else if (scope->holds_place)
         odi_queue_give_permit(scope->queue, scope->exclusive);
 }
@@ -171,5 +171,5 @@ uint32_t od_queue_hold(od_queue *queue)
 
 void od_queue_unhold(od_queue *queue, uint32_t places)
 {
-    odi_places_leave(queue, (odi_places){.own = places & 1, .targets = places >> 1});
+    give_up(queue, (odi_places){.own = places & 1, .targets = places >> 1});
 }

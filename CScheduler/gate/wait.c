@@ -217,21 +217,31 @@ static bool await(const odi_awaited *set, int64_t deadline_ns)
 
 /* ---- queues ---- */
 
+static odi_awaited of_queue(od_queue *queue)
+{
+    return (odi_awaited){odi_queue_set(queue), NULL, queue, queue->band};
+}
+
 bool od_queue_wait(od_queue *queue, int64_t deadline_ns)
 {
-    odi_awaited jobs = {odi_queue_set(queue), NULL, queue, queue->band};
+    odi_awaited jobs = of_queue(queue);
 
     return await(&jobs, deadline_ns);
 }
 
-void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
+static void notify(const odi_awaited *jobs, void (*function)(void *), void *context)
 {
-    odi_set set = odi_queue_set(queue);
-
-    if (!odi_watch_notify(&set, function, context)) {
-        (void)od_queue_wait(queue, INT64_MAX); /* memory is short: wait here instead */
+    if (!odi_watch_notify(&jobs->set, function, context)) {
+        (void)await(jobs, INT64_MAX); /* memory is short: wait here instead */
         function(context);
     }
+}
+
+void od_queue_notify(od_queue *queue, void (*function)(void *), void *context)
+{
+    odi_awaited jobs = of_queue(queue);
+
+    notify(&jobs, function, context);
 }
 
 /* ---- groups ---- */
@@ -286,10 +296,7 @@ bool od_group_wait(od_group *group, int64_t deadline_ns)
 
 void od_group_notify(od_group *group, void (*function)(void *), void *context)
 {
-    odi_set set = odi_group_set(group);
+    odi_awaited jobs = {odi_group_set(group), group, NULL, 0};
 
-    if (!odi_watch_notify(&set, function, context)) {
-        (void)od_group_wait(group, INT64_MAX); /* memory is short: wait here instead */
-        function(context);
-    }
+    notify(&jobs, function, context);
 }
