@@ -33,7 +33,7 @@ extension CountGate {
         perClosure("spawn from inside", "spawn-inside", .allocations, 0.01),
         // Batches and wakes differ from run to run: these two have room for it.
         perClosure("spawn from outside", "spawn-outside", .locked, 3.5),
-        perClosure("serial queue", "serial-queue", .locked, 6.2),
+        perClosure("serial queue", "serial-queue", .locked, 6.4),
         perClosure("spawn from inside", "spawn-inside", .locked, 1.5),
         perClosure("spawn from inside", "spawn-inside", .instructions, 485),
         perClosure("spawn from inside", "spawn-inside", .futexes, 0.01),
