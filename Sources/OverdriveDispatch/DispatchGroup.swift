@@ -51,13 +51,13 @@ public final class DispatchGroup: DispatchObject, @unchecked Sendable {
         execute work: @escaping () -> Void
     ) {
         // The closure is handed from here to the queue, once.
-        nonisolated(unsafe) let work = queue.standIn.isThere ? queue.standIn.around(work, flags) : work
+        nonisolated(unsafe) let work = queue.standIn?.around(work, flags) ?? work
         group.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { unsafe work() }
     }
 
     /// Submits `work` to `queue` once, when nothing is under way: at once if nothing is.
     public func notify(queue: DispatchQueue, work: DispatchWorkItem) {
-        if queue.standIn.isThere {
+        if queue.hasStandIn {
             notify(qos: work.qos, flags: work.flags, queue: queue) { work.perform() }
         } else {
             group.notify(on: queue.taskQueue, execute: work.item)

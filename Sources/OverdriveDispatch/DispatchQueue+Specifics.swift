@@ -73,5 +73,5 @@ private func check(_ condition: DispatchPredicate, at place: @autoclosure () -> 
 
 extension DispatchQueue {
     /// Whether the calling thread runs one of the queue's closures, however deep.
-    var isCurrent: Bool { taskQueue.isCurrent || standIn.isCurrent }
+    var isCurrent: Bool { taskQueue.isCurrent || standIn?.isCurrent == true }
 }

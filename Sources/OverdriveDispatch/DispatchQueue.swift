@@ -37,8 +37,9 @@ public final class DispatchQueue: DispatchObject, @unchecked Sendable {
 
     let isConcurrent: Bool
 
-    /// See ``underlying``.
-    let standIn = StandIn()
+    /// See ``underlying``, which makes it.
+    let madeStandIn = Locked<StandIn?>(nil)
+    let isStandInMade = Atomic(false)
 
     private let suspensions = Atomic(0)
 

@@ -59,13 +59,13 @@ public final class DispatchWorkItem: @unchecked Sendable {
         execute: @escaping () -> Void
     ) {
         // The closure is handed from here to the queue, once.
-        nonisolated(unsafe) let work = queue.standIn.isThere ? queue.standIn.around(execute, flags) : execute
+        nonisolated(unsafe) let work = queue.standIn?.around(execute, flags) ?? execute
         item.notify(on: queue.taskQueue, qos: qos.asked, flags: flags.engine) { unsafe work() }
     }
 
     /// Submits `execute` to `queue` when this one has ended: at once if it has.
     public func notify(queue: DispatchQueue, execute: DispatchWorkItem) {
-        if queue.standIn.isThere {
+        if queue.hasStandIn {
             notify(qos: execute.qos, flags: execute.flags, queue: queue) { execute.perform() }
         } else {
             item.notify(on: queue.taskQueue, execute: execute.item)

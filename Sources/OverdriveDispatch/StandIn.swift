@@ -19,8 +19,23 @@ extension DispatchQueue {
     public var underlying: Dispatch.DispatchQueue {
         if let foreign { return foreign }
         if isShared { return .global(qos: taskQueue.qos.theirs) }
-        return standIn.made(for: self)
+        return madeStandIn.withLock { made in
+            if let made { return made.theirs }
+            let new = StandIn(for: self)
+            made = new
+            isStandInMade.store(true, ordering: .releasing)
+            return new.theirs
+        }
     }
+
+    @usableFromInline
+    var hasStandIn: Bool { isStandInMade.load(ordering: .acquiring) }
+
+    var standIn: StandIn? { hasStandIn ? lookedUpStandIn() : nil }
+
+    /// Apart, so that who has none pays nothing for it.
+    @inline(never)
+    private func lookedUpStandIn() -> StandIn? { madeStandIn.withLock { $0 } }
 }
 
 extension TaskQueue.QoS {
@@ -37,35 +52,21 @@ extension TaskQueue.QoS {
 
 /// A queue of libdispatch's beside one of ours, whose turn closures of ours take too.
 final class StandIn: Sendable {
-    private struct Pair: Sendable {
-        let theirs: Dispatch.DispatchQueue
-        let route: TaskQueue
-    }
-
-    private let pair = Locked<Pair?>(nil)
-    private let there = Atomic(false)
+    let theirs: Dispatch.DispatchQueue
+    private let route: TaskQueue
 
     /// Tells its queue from all others, in the blocks that run on it.
     private static let mark = Dispatch.DispatchSpecificKey<ObjectIdentifier>()
 
-    var isThere: Bool { there.load(ordering: .acquiring) }
+    init(for queue: DispatchQueue) {
+        theirs = Dispatch.DispatchQueue(
+            label: queue.label, qos: queue.qos, attributes: queue.isConcurrent ? .concurrent : [])
+        route = TaskQueue(dispatching: theirs)
+        theirs.setSpecific(key: StandIn.mark, value: ObjectIdentifier(self))
+    }
 
     /// Whether the calling thread runs one of its blocks.
-    var isCurrent: Bool {
-        isThere && Dispatch.DispatchQueue.getSpecific(key: StandIn.mark) == ObjectIdentifier(self)
-    }
-
-    func made(for queue: DispatchQueue) -> Dispatch.DispatchQueue {
-        pair.withLock { pair in
-            if let pair { return pair.theirs }
-            let theirs = Dispatch.DispatchQueue(
-                label: queue.label, qos: queue.qos, attributes: queue.isConcurrent ? .concurrent : [])
-            theirs.setSpecific(key: StandIn.mark, value: ObjectIdentifier(self))
-            pair = Pair(theirs: theirs, route: TaskQueue(dispatching: theirs))
-            there.store(true, ordering: .releasing)
-            return theirs
-        }
-    }
+    var isCurrent: Bool { Dispatch.DispatchQueue.getSpecific(key: StandIn.mark) == ObjectIdentifier(self) }
 
     /// `work` in the turn of both.
     func around(_ work: @escaping () -> Void, _ flags: DispatchWorkItemFlags) -> @Sendable () -> Void {
@@ -76,7 +77,7 @@ final class StandIn: Sendable {
     }
 
     func sync<T, E: Error>(_ flags: DispatchWorkItemFlags, _ work: () throws(E) -> T) throws(E) -> T {
-        guard let route = pair.withLock({ $0?.route }), !isCurrent else { return try work() }
+        if isCurrent { return try work() }
         return try route.sync(flags: flags.engine.intersection(.barrier), execute: work)
     }
 }

@@ -1,5 +1,5 @@
 public import Dispatch
-internal import OverdriveCore
+public import OverdriveCore
 
 // Dispatch's own value types serve as they are: nothing of them knows a queue. They have names here so that a program
 // that imports this module alone has the whole vocabulary.
@@ -54,8 +54,10 @@ extension DispatchQoS.QoSClass {
 
 extension DispatchWorkItemFlags {
     /// `assignCurrentContext` has no counterpart: a closure takes over nothing but a quality of service.
+    @usableFromInline
     var engine: TaskQueue.Flags {
         guard !isEmpty else { return [] }
+        if rawValue == DispatchWorkItemFlags.barrier.rawValue { return .barrier }  // Most that have any have this one.
         var flags: TaskQueue.Flags = []
         if contains(.barrier) { flags.insert(.barrier) }
         if contains(.enforceQoS) { flags.insert(.enforceQoS) }
