@@ -30,7 +30,7 @@ static void replan(od_pool *pool, int workers, const odi_limits *limits)
     odi_topology_free(over); /* the plan that borrowed it is gone */
 }
 
-void odi_pool_resize(od_pool *pool, int workers)
+static void resize(od_pool *pool, int workers)
 {
     odi_lock_acquire(&pool->plan_lock);
     odi_limits limits = pool->limits;
@@ -97,6 +97,6 @@ od_status od_pool_set_workers(od_pool *pool, int workers)
         odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN); /* relaxed: a hint. Now. */
         odi_pool_refresh(&pool->team);
     } else
-        odi_pool_resize(pool, workers);
+        resize(pool, workers);
     return OD_OK;
 }

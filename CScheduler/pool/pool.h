@@ -109,9 +109,6 @@ void odi_pool_discard(od_pool *pool, odi_entry job);
 /* limits.c: follows the machine's limits, at most once a second. The team's `refresh`. */
 void odi_pool_refresh(odi_team *team);
 
-/* limits.c: so many workers, placed for them. */
-void odi_pool_resize(od_pool *pool, int workers);
-
 /* monitor.c: the team's `arm_monitor`. */
 void odi_pool_arm_monitor(odi_team *team);
 void odi_pool_stand_by(odi_team *team); /* the team's `stand_by` */

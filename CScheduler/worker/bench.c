@@ -1,7 +1,4 @@
-/* bench.c — how a worker leaves: for the bench while it is one too many, for another site when its
- * assigned place is there, or for good.
- */
-#include "worker/team.h"
+#include "worker/bench.h"
 
 #include <limits.h>
 
@@ -10,7 +7,6 @@
 #include "worker/assignment.h"
 #include "worker/due.h"
 #include "worker/run.h"
-#include "worker/worker.h"
 
 /* A worker that leaves takes its jobs to where everybody finds them. Whatever memory cannot
  * be had for stays, and so does the worker: false. */

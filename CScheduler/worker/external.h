@@ -81,14 +81,6 @@ static inline odi_forks *odi_external_next(odi_team *team, int *place)
     return external;
 }
 
-/* Here, and counted. */
-static inline bool odi_external_is_here(odi_forks *external)
-{
-    /* relaxed, all: hints, or F7's fence */
-    return odi_load_relaxed(&external->taken) != 0 && !odi_load_relaxed(&external->says_blocking) &&
-           !odi_load_relaxed(&external->seems_blocked);
-}
-
 #pragma GCC visibility pop
 
 #endif

@@ -17,6 +17,7 @@
 #include "os/overflow.h"
 #include "os/thread.h"
 #include "worker/assignment.h"
+#include "worker/bench.h"
 #include "worker/due.h"
 #include "worker/run.h"
 

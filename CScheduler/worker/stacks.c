@@ -55,13 +55,21 @@ bool odi_externals_present(odi_team *team)
     return false;
 }
 
+/* Here, and counted. */
+static bool is_here(odi_forks *external)
+{
+    /* relaxed, all: hints, or F7's fence */
+    return odi_load_relaxed(&external->taken) != 0 && !odi_load_relaxed(&external->says_blocking) &&
+           !odi_load_relaxed(&external->seems_blocked);
+}
+
 int odi_externals_here(odi_team *team)
 {
     odi_forks *external;
     int here = 0;
 
     for (int place = 0; (external = odi_external_next(team, &place)) != NULL;)
-        here += odi_external_is_here(external);
+        here += is_here(external);
     return here;
 }
 

@@ -76,14 +76,20 @@ static bool want(odi_forks *victim, void *unused)
 
 /* ---- the fork thief ---- */
 
+/* relaxed load: the owner's word */
+static void toggle_in_fork(odi_worker *worker)
+{
+    odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W2);
+}
+
 /* The stolen fork that the worker's next job is. */
 static void run_stolen(void *raw)
 {
     odi_worker *worker = raw;
 
-    odi_worker_toggle_in_fork(worker);
+    toggle_in_fork(worker);
     odi_forks_run(&worker->forks, worker->stolen_from, worker->stolen);
-    odi_worker_toggle_in_fork(worker);
+    toggle_in_fork(worker);
 }
 
 bool odi_worker_steal_fork(odi_worker *worker, odi_entry *job)

@@ -193,12 +193,6 @@ static inline uint64_t odi_worker_activity(odi_worker *worker)
     return (jobs & ~UINT64_C(1)) + (forks & ~UINT64_C(1)) + ((jobs | forks) & 1);
 }
 
-/* Owner. relaxed load: the owner's word. */
-static inline void odi_worker_toggle_in_fork(odi_worker *worker)
-{
-    odi_store_release(&worker->forks_run, odi_load_relaxed(&worker->forks_run) + 1, W2);
-}
-
 /* ---- steal_fork.c: forks ---- */
 
 /* A fork of somebody else's. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "os/source.h"
+#include "worker/bench.h"
 
 static int no_workers; /* threads of the process while no pool has any */
 

@@ -8,6 +8,7 @@
 
 #include "os/affinity.h"
 #include "topology/topology.h"
+#include "worker/bench.h"
 #include "worker/worker.h"
 
 /* ---- a journal of what started, in order ---- */
