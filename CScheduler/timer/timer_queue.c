@@ -294,8 +294,6 @@ odi_watching odi_timer_queue_watch(odi_timer_queue *timers, int *slot)
     int64_t earliest = odi_timer_queue_earliest(timers);
     uint64_t leader = odi_load_relaxed(&timers->leader); /* relaxed, both: T1's fence */
 
-    if (earliest == ODI_FOREVER)
-        return ODI_WATCHED;
     *slot = (int)(leader & SLOT_MASK) - 1;
     if (leader != NOBODY)
         return leader >> SLOT_BITS > kept_tick(earliest) ? ODI_LEADER_LATE : ODI_WATCHED;
