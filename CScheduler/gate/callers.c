@@ -51,17 +51,15 @@ ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
 
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.exclusive &= !exclusive;
-    bool holds = queue->gate.held > 0; /* in a forked child a task holds nothing that its parent gave it */
     /* A drainer would have to find a worker first, and all of them may wait here. */
-    if (holds && odi_queue_take(queue, &next, true)) {
+    if (odi_queue_take(queue, &next, true)) {
         if (exclusive)
             left.settlement = odi_queue_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_wait_node_grant(odi_wait_node_of(next));
         return left;
     }
-    if (holds)
-        odi_gate_leave(&queue->gate);
+    odi_gate_leave(&queue->gate);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it.
      * relaxed: written under the lock */
     if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue) || ODI_UNLIKELY(queue->gate.earmarks > 0))
@@ -121,7 +119,7 @@ static void take_back(od_queue *awaited, od_queue *queue)
     bool has_callers = odi_earmark_end(queue, awaited);
     bool at_once = odi_earmark_return(queue, &mine);
     settle_both(awaited, queue);
-    if (has_callers) /* who has a permit then gives nothing back: see callers.c */
+    if (has_callers) /* who has a permit then gives nothing back: see `enter` */
         odi_queue_return_reserved(queue);
     if (at_once)
         return;

@@ -26,6 +26,9 @@ typedef struct {
 } odi_left;
 odi_left odi_queue_leave(od_queue *queue, bool exclusive);
 
+/* In a forked child: what the parent's jobs hold beyond their end is not the child's to give up. */
+void odi_holds_forked(void);
+
 #pragma GCC visibility pop
 
 #endif

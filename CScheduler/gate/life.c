@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/invariant.h"
+#include "gate/callers.h"
 #include "gate/current.h"
 #include "gate/cycle.h"
 #include "gate/settle.h"
@@ -134,6 +135,7 @@ static void forked(void)
     odi_arena_forked(&odi_queues, forget_what_waits);
     odi_cycles_forked();
     odi_targets_forked();
+    odi_holds_forked();
     hold_again(odi_scopes);
     for (const odi_set_apart *below = odi_apart; below != NULL; below = below->outer)
         hold_again(below->scopes);

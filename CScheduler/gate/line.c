@@ -1,6 +1,6 @@
-#include "gate/earmark.h"
-#include "gate/override.h"
+#include "gate/line.h"
 
+#include "gate/override.h"
 
 bool odi_queue_is_clear(const od_queue *queue)
 {

@@ -8,7 +8,7 @@
  * The folder's files, from bottom to top; none calls one above it. A pass calls drain.c by a function that
  * life.c names (`odi_drain`), and a record its owner (job/record.h): these are the two calls upwards.
  *
- *     the thread       current.c (what it is in), wait_node.c (asleep for a turn), cycle.c
+ *     the thread       asking.c, current.c (what it is in), wait_node.c (asleep for a turn), cycle.c, semaphore.c
  *     the line         inbox.h, drain_batches.c, earmark.c, override.c (raises, passes), line.c (what is next)
  *     the queue        queue.c (its records' chain, its end)
  *     what follows     settle.c (whom a change lets go on: drainers, called through targets)

@@ -156,20 +156,33 @@ static bool hold(od_queue *queue)
     return limited;
 }
 
-/* Widths may change meanwhile: a bit for each queue of the chain says which place was taken. */
+/* Widths may change meanwhile: a bit for each queue of the chain says which place was taken, and those above
+ * say in which process: a forked child holds nothing that its parent took. */
+enum { PLACES = (1 << 24) - 1, ONE_FORK = PLACES + 1 };
+
+static uint32_t forks_since; /* those of the process's forebears since the first */
+
+void odi_holds_forked(void)
+{
+    forks_since += ONE_FORK;
+}
+
 uint32_t od_queue_hold(od_queue *queue)
 {
     uint32_t places = 0, place = 1;
 
-    for (od_queue *each = queue; each != NULL && place != 0; each = odi_target_gate(each)) {
+    for (od_queue *each = queue; each != NULL && place <= PLACES; each = odi_target_gate(each)) {
         if (hold(each))
             places |= place;
         place <<= 1;
     }
-    return places;
+    return places != 0 ? places | forks_since : 0;
 }
 
 void od_queue_unhold(od_queue *queue, uint32_t places)
 {
+    if (places == 0 || ((places ^ forks_since) & ~(uint32_t)PLACES) != 0)
+        return;
+    places &= PLACES;
     give_up(queue, (odi_places){.own = places & 1, .targets = places >> 1});
 }

@@ -40,7 +40,7 @@ struct odi_cgroups {
     group groups[HIERARCHIES];
     bool moved;                    /* we are in another group than before    */
     bool in_sight;                 /* they are mounted where the last reading looked */
-    bool read;                     /* the last reading read a file of one    */
+    bool read, found;              /* the last reading read a file of one; one of them did */
     group mount;                   /* the line at hand, without `own`        */
     const group *here;             /* the hierarchy at hand                  */
     char path[3 * GROUP_PATH]; /* the directory where the walk stands    */
@@ -311,12 +311,12 @@ static void walk_up(odi_cgroups *walk, hierarchy which, bool cpusets)
 
 /* Reads every visible group that holds us: sets quota_us, period_us and quota_group of `limits`, narrows
  * its CPUs to cpusets if these are wanted, and adds notes. What `*kept` points to has where the groups were
- * found, so that the next reading looks at the mounts again only where we are in another group, or none was
- * in sight. `kept` may be NULL. */
+ * found, so that the next reading looks at the mounts again only where we are in another group, none was
+ * in sight, or nothing can be read any more of what was. `kept` may be NULL. */
 static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits *limits, bool cpusets)
 {
     odi_cgroups *walk = kept != NULL ? *kept : NULL;
-    bool anew = walk == NULL, any = false, before = !anew && walk->read;
+    bool anew = walk == NULL, any = false, before = !anew && walk->found;
 
     if (anew && (walk = malloc(sizeof *walk)) == NULL) {
         note(limits, "no memory to read control groups");
@@ -327,6 +327,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
     walk->source = source;
     walk->limits = limits;
     walk->moved = anew || !walk->in_sight;
+    walk->found = before;
     walk->read = false;
     for (hierarchy which = V2_ALL; which < HIERARCHIES && anew; which++)
         walk->groups[which].own[0] = '\0';
@@ -342,6 +343,7 @@ static void read_groups(const odi_source *source, odi_cgroups **kept, odi_limits
         }
     }
     walk->in_sight = any && (walk->read || !before); /* else the mount is somewhere else now, or the group has gone */
+    walk->found |= walk->read;
     if (!any)
         note(limits, "no control group is in sight");
     if (kept == NULL)

@@ -108,17 +108,17 @@ void odi_assignment_give(odi_team *team)
 
 /* ---- a new plan: lock held ---- */
 
-/* Whoever is on another node than his place is changes it for one of his node's that nobody of that node has. */
+/* Who works on another node than its place is changes it for one of its node's that nobody works in who is of that node. */
 static void keep_node(odi_team *team, int slot)
 {
     const odi_worker *worker = worker_of(team, slot);
 
-    if (worker == NULL || odi_assignment_site(team, slot) == worker->site_index)
+    if (!works(team, slot) || odi_assignment_site(team, slot) == worker->site_index)
         return;
     for (int other = 0; other < places(team); other++) {
         const odi_worker *holder = worker_of(team, other);
 
-        if ((holder == NULL || holder->site_index != worker->site_index) && odi_assignment_is_own(team, other) &&
+        if ((!works(team, other) || holder->site_index != worker->site_index) && odi_assignment_is_own(team, other) &&
             odi_assignment_site(team, other) == worker->site_index) {
             exchange(team, slot, other);
             return;

@@ -58,7 +58,7 @@ struct odi_worker {
     uint32_t within;  /* jobs that this one has gone on as: gate/within.c */
     uint32_t reserved;                       /* submissions that its job count was told of before */
     uint32_t tick;                           /* takes since the last look outside */
-    uint32_t far_tick, far_looks;            /* the same for other sites' injectors */
+    uint32_t far_tick, far_looks;            /* the same for other sites */
     uint32_t due_tick;                       /* jobs since the last look at the timer queue */
     uint32_t override_tick;                  /* takes while somebody overrides a band */
     uint32_t batch_left;                     /* takes until what came from outside is done */

@@ -405,6 +405,8 @@ static void racing_job(void *raw)
         od_queue_suspend(racing.queue);
         od_queue_resume(racing.queue);
     }
+    if ((uintptr_t)raw % 17 == 0)
+        od_queue_unhold(racing.queue, od_queue_hold(racing.queue));
     atomic_fetch_sub(&racing.inside, 1);
 }
 

@@ -1,4 +1,4 @@
-/* gate/divert.c, drain.c, earmark.c: reserved counts of inboxes, where queues are on queues. What is not used of them keeps
+/* gate/settle.c, drain.c, earmark.c: reserved counts of inboxes, where queues are on queues. What is not used of them keeps
  * a wait for the queue waiting, and a notification of it, so they are given back where nothing of the queue's own
  * waits any more. In each of these tests they were not, and a notification came too late or never. All were found
  * by reading. */

@@ -362,7 +362,15 @@ static void unhold_and_go_on(void *places)
     child_expects(atomic_load(&forked.jobs.most) == 1);
 }
 
-/* In the child nobody held it: it was one permit more than the queue has. */
+static void unhold_beside_a_job(void *places)
+{
+    od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
+    while (atomic_load(&forked.jobs.most) == 0)
+        odi_clock_sleep(MILLISECONDS(1) / 20);
+    unhold_and_go_on(places);
+}
+
+/* In the child nobody held it: it was one permit more than the queue has, or that of the child's own job. */
 TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
 {
     od_pool *pool = pool_of(2);
@@ -371,6 +379,7 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
     uint32_t places = od_queue_hold(forked.queue);
     assert_int_equal(places, 1);
     assert_child_succeeds(unhold_and_go_on, &places);
+    assert_child_succeeds(unhold_beside_a_job, &places);
     unhold_and_go_on(&places);
     od_queue_release(forked.queue);
     od_pool_free(pool);

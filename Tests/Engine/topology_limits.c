@@ -378,6 +378,8 @@ TEST(who_follows_the_limits_looks_at_mounts_only_when_its_group_has_changed)
 TEST(who_follows_the_limits_finds_a_group_again_whose_mount_has_come_gone_or_moved)
 {
 #define AT(point) "== /proc/self/mountinfo\n1 1 0:1 / " point " rw - cgroup2 c rw\n== " point "/a/cpu.max\n"
+#define UNIFIED "== /proc/self/mountinfo\n2 1 0:2 / /u rw - cgroup2 c rw\n"
+#define V1_AT(point) "1 1 0:1 / " point " rw - cgroup c cpu\n== " point "/a/cpu.cfs_quota_us\n7\n== " point "/a/cpu.cfs_period_us\n1\n"
     static const struct {
         const char *group, *rest;
         int64_t quota;
@@ -395,8 +397,15 @@ TEST(who_follows_the_limits_finds_a_group_again_whose_mount_has_come_gone_or_mov
                      "== /c/a/cpu.cfs_period_us\n1\n", 5, 5, ""},
         {"0::/a", AT("/g") "6 1\n", 0, 5, ""}, /* the controller has gone there */
         {"0::/a", AT("/g") "6 1\n", 6, 6, ""},
+        {"1:cpu:/a\n0::/", UNIFIED V1_AT("/c"), 7, 7, ""},
+        {"1:cpu:/a\n0::/", UNIFIED, 0, 7, ""},
+        {"1:cpu:/a\n0::/", UNIFIED, 0, 8, ""}, /* what stays mounted has no quota: that is not where it was */
+        {"1:cpu:/a\n0::/", UNIFIED V1_AT("/d"), 7, 9, ""},
+        {"1:cpu:/a\n0::/", UNIFIED V1_AT("/d"), 7, 9, ""},
     };
 #undef AT
+#undef V1_AT
+#undef UNIFIED
     odi_cgroups *kept = NULL;
 
     looks_at_mounts = 0;

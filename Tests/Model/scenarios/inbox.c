@@ -1,6 +1,6 @@
 /* inbox.c — who pushes and who leaves an empty line: one of them sees to a drainer.
  *
- * The steps are those of divert.c's odi_queue_push and odi_queue_settle for one place. */
+ * The steps are those of records.c's odi_queue_push and settle.c's odi_queue_settle for one place. */
 #include "doubles/lock.h"
 
 #include "gate/inbox.h"
