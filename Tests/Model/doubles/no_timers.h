@@ -35,7 +35,8 @@ void odi_worker_pass_time(odi_worker *worker)
 {
 }
 
-void odi_worker_sleep(odi_worker *worker, uint32_t epoch)
+/* A deadline comes at once: what a sleeper does that is woken before is as without one. */
+bool odi_worker_sleep(odi_worker *worker, uint32_t epoch, int64_t latest)
 {
-    odi_idle_wait(&worker->site->idle, epoch, ODI_FOREVER, worker->slot);
+    return latest == ODI_FOREVER && odi_idle_wait(&worker->site->idle, epoch, ODI_FOREVER, worker->slot);
 }

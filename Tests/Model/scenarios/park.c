@@ -112,6 +112,14 @@ static void verify_two(void)
 
 MODEL_SCENARIO(park_against_submit, prepare, verify_one, submit, first)
 
+/* A brief sleep's last look may miss the job, and who submitted it the sleeper: the next sleep is none. */
+static void prepare_brief(void)
+{
+    prepare();
+    workers[0].sleeps_briefly = true;
+}
+MODEL_SCENARIO(park_briefly_against_submit, prepare_brief, verify_one, submit, first)
+
 /* A job waits and its worker searches; a second worker comes, and a second job. */
 static void prepare_search(void)
 {
