@@ -68,19 +68,25 @@ enum { ODI_END_NONE, ODI_END_STORE, ODI_END_LOAD, ODI_END_RMW, ODI_END_FENCE };
 
 /* Strong compare-and-swap: true when *p was *expected and became `desired`; otherwise
  * *expected is what was there. A failure reads relaxed unless the name says otherwise. */
-#define ODI_CAS(p, expected, desired, edge, strong, weak, failed)                         \
-    atomic_compare_exchange_strong_explicit((p), (expected), (desired),                   \
-        ODI_ORDER(edge, ODI_END_RMW, strong, weak), ODI_ORDER(edge, ODI_END_RMW, failed, relaxed))
-#define odi_cas_relaxed(p, e, d) ODI_CAS(p, e, d, none, relaxed, relaxed, relaxed)
-#define odi_cas_acquire(p, e, d, edge) ODI_CAS(p, e, d, edge, acquire, relaxed, relaxed)
-#define odi_cas_release(p, e, d, edge) ODI_CAS(p, e, d, edge, release, relaxed, relaxed)
-#define odi_cas_acqrel(p, e, d, edge) ODI_CAS(p, e, d, edge, acq_rel, relaxed, relaxed)
+#define ODI_CAS(p, expected, desired, done, failed)                                       \
+    atomic_compare_exchange_strong_explicit((p), (expected), (desired), done, failed)
+#define ODI_CAS_ORDER(edge, strong, weak) ODI_ORDER(edge, ODI_END_RMW, strong, weak)
+#define odi_cas_relaxed(p, e, d) ODI_CAS(p, e, d, memory_order_relaxed, memory_order_relaxed)
+#define odi_cas_acquire(p, e, d, edge)                                                    \
+    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, acquire, relaxed), memory_order_relaxed)
+#define odi_cas_release(p, e, d, edge)                                                    \
+    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, release, relaxed), memory_order_relaxed)
+#define odi_cas_acqrel(p, e, d, edge)                                                     \
+    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, acq_rel, relaxed), memory_order_relaxed)
 /* The same, and a failure acquires too: the caller reads what the other side published. */
-#define odi_cas_acqrel_acquire(p, e, d, edge) ODI_CAS(p, e, d, edge, acq_rel, relaxed, acquire)
+#define odi_cas_acqrel_acquire(p, e, d, edge)                                             \
+    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, acq_rel, relaxed), ODI_CAS_ORDER(edge, acquire, relaxed))
 /* The same with a place in the order of all seq_cst operations, for an edge that the place of use
  * names. Weakened, the tagged edge loses all of it. */
-#define odi_cas_seqcst_acquire(p, e, d, edge) ODI_CAS(p, e, d, edge, seq_cst, relaxed, acquire)
-#define odi_cas_seqcst(p, e, d, edge) ODI_CAS(p, e, d, edge, seq_cst, acq_rel, relaxed)
+#define odi_cas_seqcst_acquire(p, e, d, edge)                                             \
+    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, seq_cst, relaxed), ODI_CAS_ORDER(edge, acquire, relaxed))
+#define odi_cas_seqcst(p, e, d, edge)                                                     \
+    ODI_CAS(p, e, d, ODI_CAS_ORDER(edge, seq_cst, acq_rel), memory_order_relaxed)
 
 /* ThreadSanitizer does not model stand-alone fences: to it they order nothing, so a fence never
  * hides a race from it. Where one does order plain memory, the pair that it makes is told to it on the

@@ -1,5 +1,6 @@
 #include "gate/current.h"
 
+#include "base/invariant.h"
 #include "worker/worker.h"
 
 _Thread_local odi_set_apart *odi_apart;
@@ -31,6 +32,7 @@ od_queue *od_queue_of_thread(int depth)
             queue = outwards_of(job->record, &depth);
             job = job->outer;
         } else {
+            odi_invariant(scope != NULL); /* an outside job began within it */
             queue = outwards(scope->queue, scope->beyond, &depth);
             scope = scope->outer;
         }

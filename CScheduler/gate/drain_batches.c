@@ -197,7 +197,7 @@ void odi_queue_put_down(odi_taken *taken)
 void odi_queue_measure(od_queue *queue, uint64_t ticks)
 {
     if (ticks < od_loop_unit())
-        queue->reach = queue->reach >= ODI_DRAIN_BATCH_MOST / 2 ? ODI_DRAIN_BATCH_MOST - 1 : (int8_t)(2 * queue->reach + 1);
+        queue->reach = queue->reach >= ODI_DRAIN_BATCH_MOST / 2 ? ODI_DRAIN_BATCH_MOST - 1 : (uint8_t)(2 * queue->reach + 1);
     else if (ticks > LONG_UNITS * od_loop_unit())
         queue->reach = 0;
 }

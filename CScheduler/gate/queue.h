@@ -99,7 +99,7 @@ struct od_queue {
     /* See drain_batches.c. */
     odi_drain_batch *batches; /* ODI_DRAIN_BATCHES of them while the line is in use; NULL: none was needed yet */
     uint16_t takes; /* by drainers */
-    int8_t reach;   /* a drainer takes so many jobs more than one */
+    uint8_t reach;  /* a drainer takes so many jobs more than one */
     uint8_t back;   /* what drain batches hold that was taken back */
     bool released;
     bool pass_is_out;   /* that of its node is on its way, in the target's line or in the pool; see target.h */

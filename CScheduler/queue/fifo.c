@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cache_line.h"
+#include "base/invariant.h"
 
 /* As many spares as a drainer's round leaves, who hands them to its submitters (inbox.h): where
  * both run all the time neither meets the other in malloc. A first block is short: of most queues no
@@ -37,6 +38,7 @@ static void leave_block(odi_fifo *fifo, odi_link *block)
         free(block);
         return;
     }
+    odi_invariant(fifo->last != NULL);
     block->next = fifo->last->next;
     fifo->last->next = block;
     fifo->spare_count++;
@@ -181,6 +183,7 @@ void odi_fifo_sift(odi_fifo *fifo, odi_fifo_sieve *sieve)
     for (odi_link *block = fifo->first; !last && sieve->count < ODI_SIEVE_MOST; block = next) {
         uint8_t from = block == fifo->first ? fifo->head : 0, kept = sift_block(fifo, block, sieve);
 
+        odi_invariant(block != NULL); /* as long as `last` has not come */
         last = block == fifo->last;
         next = block->next;
         if (last)
