@@ -51,15 +51,17 @@ ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
 
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.exclusive &= !exclusive;
+    bool holds = queue->gate.held > 0; /* in a child that a notification forked on the way the place may be the parent's */
     /* A drainer would have to find a worker first, and all of them may wait here. */
-    if (odi_queue_take(queue, &next, true)) {
+    if (holds && odi_queue_take(queue, &next, true)) {
         if (exclusive)
             left.settlement = odi_queue_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_wait_node_grant(odi_wait_node_of(next));
         return left;
     }
-    odi_gate_leave(&queue->gate);
+    if (holds)
+        odi_gate_leave(&queue->gate);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it.
      * relaxed: written under the lock */
     if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue) || ODI_UNLIKELY(queue->gate.earmarks > 0))

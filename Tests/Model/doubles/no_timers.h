@@ -35,8 +35,11 @@ void odi_worker_pass_time(odi_worker *worker)
 {
 }
 
-/* A deadline comes at once: what a sleeper does that is woken before is as without one. */
+/* A brief sleep ends at once: what a sleeper does that is woken before is as without a deadline. No sleep was short: the
+ * next one is brief where a scenario says so. */
 bool odi_worker_sleep(odi_worker *worker, uint32_t epoch, int64_t latest)
 {
-    return latest == ODI_FOREVER && odi_idle_wait(&worker->site->idle, epoch, ODI_FOREVER, worker->slot);
+    if (latest == ODI_FOREVER)
+        odi_idle_wait(&worker->site->idle, epoch, ODI_FOREVER, worker->slot);
+    return false;
 }
