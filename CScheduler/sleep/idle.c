@@ -124,15 +124,14 @@ uint32_t odi_idle_announce(odi_idle *idle, bool searches)
     return epoch_of(odi_add_acqrel(&idle->state, change, S2));
 }
 
-bool odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number)
+void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number)
 {
     uint32_t name = UINT32_C(1) << (number % 32);
 
     odi_or_relaxed(&idle->asleep, name); /* relaxed, both: a hint */
     /* Ended by: signal, wake_all, the deadline. */
-    bool woken = odi_futex_wait_as(&idle->epoch, epoch, deadline_ns, name) != ODI_FUTEX_TIMED_OUT;
+    (void)odi_futex_wait_as(&idle->epoch, epoch, deadline_ns, name);
     odi_and_relaxed(&idle->asleep, ~name);
-    return woken;
 }
 
 bool odi_idle_leave(odi_idle *idle)

@@ -90,10 +90,10 @@ void odi_idle_found(odi_idle *idle);
  * either waits or leaves. Returns what wait needs. */
 uint32_t odi_idle_announce(odi_idle *idle, bool searches);
 
-/* Second step: sleeps until a signal or the deadline (false). May return early for no reason. Of
+/* Second step: sleeps until a signal or the deadline. May return early for no reason. Of
  * several sleepers the one with the lowest `number` is woken first: where work comes rarely
  * it is always the same one, whose CPU and caches know the work. */
-bool odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number);
+void odi_idle_wait(odi_idle *idle, uint32_t epoch, int64_t deadline_ns, int number);
 
 /* Last step, after wait or instead of it: the caller no longer counts as a sleeper. True: it
  * holds the token now, and searches. */

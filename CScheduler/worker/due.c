@@ -160,17 +160,13 @@ static bool sleeps_on(odi_worker *worker, uint32_t *epoch)
     return earliest == ODI_FOREVER || earliest > odi_clock_now();
 }
 
-bool odi_worker_sleep(odi_worker *worker, uint32_t epoch, int64_t latest)
+void odi_worker_sleep(odi_worker *worker, uint32_t epoch)
 {
-    bool sooner;
     odi_timer_queue *timers = &worker->team->timers;
     odi_idle *idle = &worker->site->idle;
 
-    do {
-        int64_t until = odi_timer_queue_lead(timers, worker->slot);
-
-        sooner = odi_idle_wait(idle, epoch, until < latest ? until : latest, worker->slot) || until < latest;
-    } while (sooner && sleeps_on(worker, &epoch));
+    do
+        odi_idle_wait(idle, epoch, odi_timer_queue_lead(timers, worker->slot), worker->slot);
+    while (sleeps_on(worker, &epoch));
     odi_timer_queue_leave(timers, worker->slot);
-    return sooner;
 }

@@ -28,8 +28,8 @@ void odi_worker_fire_due(odi_worker *worker);
 /* Between two jobs: now and then, or when somebody has noticed that it is time. */
 void odi_worker_pass_time(odi_worker *worker);
 
-/* The sleep itself: between announce, with its last look, and leave. False: `latest` has come, and nothing before. */
-bool odi_worker_sleep(odi_worker *worker, uint32_t epoch, int64_t latest);
+/* The sleep itself: between announce, with its last look, and leave. */
+void odi_worker_sleep(odi_worker *worker, uint32_t epoch);
 
 #pragma GCC visibility pop
 

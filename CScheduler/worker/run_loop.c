@@ -24,8 +24,6 @@
 /* Waiting awake is worth about what a sleep and a wake cost. Where it was in vain the worker sleeps at
  * once next time, twice as often after each, up to this many times: until a wait finds work. */
 enum { SPIN_NS = 10000, MOST_SLEEPS_AT_ONCE = 31 };
-/* How long a brief sleep lasts, at most; see park. */
-enum { BRIEF_NS = 5000000 };
 enum { PAUSES_PER_LOOK = 12, LOOKS_PER_CLOCK = 4 };
 
 /* Jobs found between two notes of the time. */
@@ -154,59 +152,26 @@ static void note_time(odi_worker *worker)
     odi_store_relaxed(&worker->noted_ns, odi_clock_coarse());
 }
 
-static void sleep_and_learn(odi_worker *worker, uint32_t epoch, bool brief)
-{
-    int64_t began = odi_clock_coarse();
-    bool woken = odi_worker_sleep(worker, epoch, brief ? odi_clock_now() + BRIEF_NS : ODI_FOREVER);
-
-    /* Not where this sleep goes on one that had to end: then wakes are farther apart. */
-    worker->sleeps_briefly = woken && !worker->slept_in_vain && odi_clock_coarse() - began < BRIEF_NS;
-    worker->slept_in_vain = !woken;
-    if (!woken && worker->sleeps_at_once == 0)
-        worker->sleeps_at_once = 1;
-}
-
-/* From here on every source shows what was published before its publisher could see the caller asleep. */
-static void order_last_look(odi_worker *worker)
-{
-    clear_band_hints(worker->site);
-    odi_worker_want_forks(worker);
-    odi_fence_heavy(S1); /* and F2 */
-    restore_band_hints(worker->site);
-}
-
-/* The fenced look alone takes hints off bands that have nothing any more. */
-static bool may_sleep_briefly(odi_worker *worker)
-{
-    uint32_t bands = odi_load_relaxed(&worker->site->bands); /* relaxed: a hint */
-
-    return worker->sleeps_briefly && (bands & (bands - 1)) == 0 && !odi_membarrier_is_refused();
-}
-
-/* Sleeps until there may be work again. After a sleep that a wake has ended soon the next one is *brief*: it has no
- * fence before its last look, which would interrupt every CPU that runs a thread of the process, and ends at the
- * latest after BRIEF_NS. What that look has missed waits no longer, and who slept that long for nothing sleeps by the
- * fence next. */
+/* Sleeps until there may be work again. */
 static void park(odi_worker *worker)
 {
     odi_idle *idle = &worker->site->idle;
-    bool brief = may_sleep_briefly(worker);
 
     /* Before the sleep, not after it: a woken worker has better things to do. */
     worker->team->refresh(worker->team);
     shrink_deques(worker);
     uint32_t epoch = odi_idle_announce(idle, worker->searching);
-    if (brief)
-        odi_worker_want_forks(worker);
-    else
-        order_last_look(worker);
+    clear_band_hints(worker->site);
+    odi_worker_want_forks(worker);
+    odi_fence_heavy(S1); /* and F2 */
+    restore_band_hints(worker->site);
 
     bool work = odi_team_has_jobs(worker->team) || odi_worker_could_steal_fork(worker);
-    /* relaxed: who sets these changes the epoch after, and wakes all sleepers */
+    /* relaxed: the heavy fence stands before it; who sets these wakes all sleepers after */
     if (!work && !(attention(worker) & (ODI_SURPLUS | ODI_STOPPING)) &&
         !odi_load_relaxed(&worker->moves)) { /* relaxed: likewise */
         odi_count(&worker->counters.parks, 1);
-        sleep_and_learn(worker, epoch, brief);
+        odi_worker_sleep(worker, epoch);
         note_time(worker); /* the next job did not run while this slept */
         if (worker->woken)
             odi_count(&worker->counters.spurious_wakes, 1);
@@ -214,8 +179,8 @@ static void park(odi_worker *worker)
     }
     worker->searching = odi_idle_leave(idle);
     /* Work that it saw may be more than one job, and who published the others may have relied
-     * on the token that was given back: it searches on, so that found() wakes the next. So does who may have missed some. */
-    if ((work || brief) && !worker->searching)
+     * on the token that was given back: it searches on, so that found() wakes the next. */
+    if (work && !worker->searching)
         worker->searching = odi_idle_try_search(idle);
 }
 

@@ -64,8 +64,6 @@ struct odi_worker {
     uint32_t batch_left;                     /* takes until what came from outside is done */
     uint32_t passed_over[ODI_BANDS];         /* times a waiting lower band had to wait */
     uint32_t yields_seen;                    /* of the team's: it has yielded for these */
-    bool sleeps_briefly;                     /* its last sleep was short, and ended by a wake */
-    bool slept_in_vain;                      /* its last sleep was brief, and ended by itself */
     uint32_t spins_in_vain;                  /* as that many sleeps come without one, */
     uint32_t sleeps_at_once;                 /* and these of them are left */
     uint64_t random;

@@ -35,11 +35,7 @@ void odi_worker_pass_time(odi_worker *worker)
 {
 }
 
-/* A brief sleep ends at once: what a sleeper does that is woken before is as without a deadline. No sleep was short: the
- * next one is brief where a scenario says so. */
-bool odi_worker_sleep(odi_worker *worker, uint32_t epoch, int64_t latest)
+void odi_worker_sleep(odi_worker *worker, uint32_t epoch)
 {
-    if (latest == ODI_FOREVER)
-        odi_idle_wait(&worker->site->idle, epoch, ODI_FOREVER, worker->slot);
-    return false;
+    odi_idle_wait(&worker->site->idle, epoch, ODI_FOREVER, worker->slot);
 }

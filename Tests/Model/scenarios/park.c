@@ -112,14 +112,6 @@ static void verify_two(void)
 
 MODEL_SCENARIO(park_against_submit, prepare, verify_one, submit, first)
 
-/* A brief sleep's last look may miss the job, and who submitted it the sleeper: the next sleep is none. */
-static void prepare_brief(void)
-{
-    prepare();
-    workers[0].sleeps_briefly = true;
-}
-MODEL_SCENARIO(park_briefly_against_submit, prepare_brief, verify_one, submit, first)
-
 /* A job waits and its worker searches; a second worker comes, and a second job. */
 static void prepare_search(void)
 {
@@ -155,30 +147,5 @@ static void asleep(void)
 }
 MODEL_SCENARIO(park_sees_two, prepare_covered, verify_two, park_first, asleep)
 
-/* The same, where the sleep is brief: its last look may have missed both. */
-static void prepare_brief_with_token(void)
-{
-    prepare();
-    asleep_since = odi_idle_announce(&site.idle, false);
-    workers[0].searching = odi_idle_try_search(&site.idle);
-    workers[0].sleeps_briefly = true;
-}
-static void submit_two(void)
-{
-    odi_add_release(&waiting, 2, none);
-    odi_team_publish(&team, &site);
-}
-static void asleep_for_one(void)
-{
-    odi_entry job;
-
-    odi_idle_wait(&site.idle, asleep_since, ODI_FOREVER, workers[1].slot);
-    workers[1].searching = odi_idle_leave(&site.idle);
-    ran[model_thread()] += odi_worker_find_local(&workers[1], &job);
-    found(&workers[1]);
-}
-MODEL_SCENARIO(park_briefly_with_the_token, prepare_brief_with_token, verify_two, submit_two, park_first, asleep_for_one)
-
 /* Too large otherwise. */
 MODEL_WOKEN_ONLY(park_beside_a_search, 4)
-MODEL_WOKEN_ONLY(park_briefly_with_the_token, 4)

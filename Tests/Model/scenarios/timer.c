@@ -112,7 +112,7 @@ static void sleep_once(void)
     uint32_t epoch = odi_idle_announce(&site.idle, false);
 
     odi_fence_heavy(S1);
-    (void)odi_worker_sleep(&worker, epoch, ODI_FOREVER);
+    odi_worker_sleep(&worker, epoch);
     (void)odi_idle_leave(&site.idle);
 }
 
