@@ -370,6 +370,20 @@ static void unhold_beside_a_job(void *places)
     unhold_and_go_on(places);
 }
 
+static void hold_for_a_moment(void *unused)
+{
+    od_queue_unhold(forked.queue, od_queue_hold(forked.queue));
+}
+
+/* Who unholds says in which process it took the place: the child's own are given up. */
+static void hold_and_unhold(void *unused)
+{
+    od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, hold_for_a_moment, unused);
+    child_expects(od_queue_wait(forked.queue, HANG_NS));
+    od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, unused);
+    child_expects(od_queue_wait(forked.queue, HANG_NS));
+}
+
 /* In the child nobody held it: it was one permit more than the queue has, or that of the child's own job. */
 TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
 {
@@ -380,6 +394,7 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
     assert_int_equal(places, 1);
     assert_child_succeeds(unhold_and_go_on, &places);
     assert_child_succeeds(unhold_beside_a_job, &places);
+    assert_child_succeeds(hold_and_unhold, NULL);
     unhold_and_go_on(&places);
     od_queue_release(forked.queue);
     od_pool_free(pool);
