@@ -342,36 +342,47 @@ static FILE *open_counting(const odi_source *source, const char *path)
     return open_recorded(source, path);
 }
 
-TEST(who_follows_the_limits_looks_at_mounts_only_when_its_group_has_changed)
+/* What `rest` of the files says to a process in `group`, and how often the mounts have been looked at by then. */
+typedef struct {
+    const char *group, *rest;
+    int64_t quota;
+    int looks;
+    const char *note;
+} reading;
+
+static void follow(const reading *readings, size_t count)
 {
-    static const char rest[] = "== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup2 c rw\n"
-                               "== /proc/self/status\nCpus_allowed_list: 0-3\n";
-    static const struct {
-        const char *group, *files;
-        int64_t quota;
-        int looks;
-    } readings[] = {
-        {"/a", "== /g/a/cpu.max\n100000 1\n", 100000, 1},
-        {"/a", "== /g/a/cpu.max\n200000 1\n", 200000, 1},
-        {"/a", "== /g/cpu.max\n5 1\n", 5, 1},
-        {"/a/b", "== /g/a/b/cpu.max\n300000 1\n", 300000, 2},
-        {"/a", "== /g/a/b/cpu.max\n300000 1\n", 0, 3},
-    };
     odi_cgroups *kept = NULL;
 
     looks_at_mounts = 0;
-    for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         char text[512];
         odi_source source = {.open = open_counting, .root = "", .context = text};
         odi_limits limits;
 
-        snprintf(text, sizeof text, "== /proc/self/cgroup\n0::%s\n%s%s", readings[i].group, rest,
-                 readings[i].files);
+        snprintf(text, sizeof text, "== /proc/self/status\nCpus_allowed_list: 0-3\n== /proc/self/cgroup\n%s\n%s", readings[i].group,
+                 readings[i].rest);
         odi_limits_read(&source, &kept, &limits);
         assert_int_equal(limits.quota_us, readings[i].quota);
         assert_int_equal(looks_at_mounts, readings[i].looks);
+        assert_string_equal(limits.note, readings[i].note);
     }
     free(kept);
+}
+
+TEST(who_follows_the_limits_looks_at_mounts_only_when_its_group_has_changed)
+{
+#define MOUNT "== /proc/self/mountinfo\n1 1 0:1 / /g rw - cgroup2 c rw\n"
+    static const reading readings[] = {
+        {"0::/a", MOUNT "== /g/a/cpu.max\n100000 1\n", 100000, 1, ""},
+        {"0::/a", MOUNT "== /g/a/cpu.max\n200000 1\n", 200000, 1, ""},
+        {"0::/a", MOUNT "== /g/cpu.max\n5 1\n", 5, 1, ""},
+        {"0::/a/b", MOUNT "== /g/a/b/cpu.max\n300000 1\n", 300000, 2, ""},
+        {"0::/a", MOUNT "== /g/a/b/cpu.max\n300000 1\n", 0, 3, ""},
+    };
+#undef MOUNT
+
+    follow(readings, sizeof readings / sizeof readings[0]);
 }
 
 /* What a mount said once was believed for as long as the group had its name. */
@@ -380,12 +391,7 @@ TEST(who_follows_the_limits_finds_a_group_again_whose_mount_has_come_gone_or_mov
 #define AT(point) "== /proc/self/mountinfo\n1 1 0:1 / " point " rw - cgroup2 c rw\n== " point "/a/cpu.max\n"
 #define UNIFIED "== /proc/self/mountinfo\n2 1 0:2 / /u rw - cgroup2 c rw\n"
 #define V1_AT(point) "1 1 0:1 / " point " rw - cgroup c cpu\n== " point "/a/cpu.cfs_quota_us\n7\n== " point "/a/cpu.cfs_period_us\n1\n"
-    static const struct {
-        const char *group, *rest;
-        int64_t quota;
-        int looks;
-        const char *note;
-    } readings[] = {
+    static const reading readings[] = {
         {"0::/a", "", 0, 1, "no control group is in sight"},
         {"0::/a", AT("/g") "100000 1\n", 100000, 2, ""},
         {"0::/a", AT("/g") "200000 1\n", 200000, 2, ""},
@@ -406,22 +412,8 @@ TEST(who_follows_the_limits_finds_a_group_again_whose_mount_has_come_gone_or_mov
 #undef AT
 #undef V1_AT
 #undef UNIFIED
-    odi_cgroups *kept = NULL;
 
-    looks_at_mounts = 0;
-    for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
-        char text[512];
-        odi_source source = {.open = open_counting, .root = "", .context = text};
-        odi_limits limits;
-
-        snprintf(text, sizeof text, "== /proc/self/status\nCpus_allowed_list: 0-3\n== /proc/self/cgroup\n%s\n%s", readings[i].group,
-                 readings[i].rest);
-        odi_limits_read(&source, &kept, &limits);
-        assert_int_equal(limits.quota_us, readings[i].quota);
-        assert_int_equal(looks_at_mounts, readings[i].looks);
-        assert_string_equal(limits.note, readings[i].note);
-    }
-    free(kept);
+    follow(readings, sizeof readings / sizeof readings[0]);
 }
 
 /* A process that has moved into a group whose path is too long to be looked for. */
