@@ -248,7 +248,7 @@ extension Conformance {
             do { _ = queue.every(milliseconds: 1) { _ in calls.add() } }
             linger(milliseconds: 15)
             let goesOn = surface.expects(.timerLives, theirs: false, ours: true)
-            let seen = calls.count
+            let seen = queue.sync { calls.count }
             if goesOn {
                 #expect(eventually { calls.count > seen + 2 })
             } else {

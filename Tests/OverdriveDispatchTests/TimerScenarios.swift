@@ -160,7 +160,7 @@ extension DropIn {
 
         @Test("suspend_timer: what a suspended timer missed comes as one event whose data counts all of it")
         func suspendTimer() {
-            let (ticks, virtual) = (Box(0), Box(UInt(0)))
+            let (ticks, virtual, mayEnd) = (Box(0), Box(UInt(0)), Box(false))
             let over = DispatchSemaphore(value: 0)
             let begin = DispatchTime.now()
             let timer = DispatchSource.makeTimerSource(queue: queue)
@@ -168,7 +168,7 @@ extension DropIn {
             timer.setEventHandler { [unowned timer] in
                 ticks.change { $0 += 1 }
                 virtual.change { $0 += timer.data }
-                if virtual.value >= 30 { timer.cancel() }
+                if mayEnd.value, virtual.value >= 30 { timer.cancel() }
             }
             timer.setCancelHandler { over.signal() }
             timer.resume()
@@ -178,6 +178,7 @@ extension DropIn {
             let (before, data) = (ticks.value, virtual.value)
             Thread.sleep(forTimeInterval: 0.1)
             #expect(ticks.value == before)
+            mayEnd.value = true
             timer.resume()
             #expect(eventually { ticks.value > before })
             #expect(virtual.value >= data + 9)
