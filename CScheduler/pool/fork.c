@@ -42,7 +42,6 @@ static void after_in_child(void)
     if (had_pools) /* without one nothing was ever retired */
         odi_reclaim_forked();
     odi_worker_self = NULL;
-    odi_external_forget_thread();
     odi_runs_forked();
     odi_records_forked();
     odi_watches_forked();

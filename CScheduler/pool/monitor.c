@@ -9,9 +9,6 @@
  * nobody computes, the number of spares doubles with every tick, so that a burst of blocking
  * jobs is through in a logarithmic number of them.
  *
- * An external thread that is taken for blocked is not counted as one of the team's number any more, until
- * it goes on.
- *
  * While no worker sleeps until the earliest timer entry is due (timer/timer_queue.h), it does, and some
  * more; if it finds that nobody has looked, the timer entry is work that waits.
  *
@@ -22,7 +19,6 @@
 #include "os/thread.h"
 #include "pool/pool.h"
 #include "worker/due.h"
-#include "worker/external.h"
 #include "worker/worker.h"
 
 #include "base/invariant.h"
@@ -35,6 +31,7 @@ enum { IDLE_SHARE = 16 };
 
 /* What a worker has been doing since the last tick. */
 typedef enum {
+    ABSENT,    /* it has no thread, or sits on the bench */
     IDLE,      /* it is between jobs */
     FRESH,     /* it has begun its job since: too early to tell */
     COMPUTING, /* it used the CPU, or finished several jobs */
@@ -68,71 +65,23 @@ static doing look_at(odi_worker *worker, int64_t now)
     return QUIET;
 }
 
-/* The quiet ones of a tick. Of a thread that has ended meanwhile the kernel knows nothing, and
- * a worker that has gone on meanwhile is not asked after. */
-typedef struct {
-    odi_worker *worker;
-    uint64_t jobs;
-    int thread_id;
-} quiet_one;
-
-/* Looks at every worker. Returns how many are quiet. Lock held. */
-static int look_at_all(odi_team *team, int *count, quiet_one *quiet)
+/* The kernel is asked without the lock, for that takes its time; unknown (no descriptor to be had) is taken for
+ * asleep: the clock has said so. Of a thread that has ended meanwhile it knows nothing, and a worker that has gone on
+ * meanwhile is not asked after. */
+static doing watch_worker(odi_worker *worker, int64_t now)
 {
-    odi_worker *worker;
-    int quiet_count = 0;
-    int64_t now = odi_clock_coarse();
+    odi_lock_acquire(&worker->team->lock);
+    doing what = worker->present && !worker->benched ? look_at(worker, now) : ABSENT;
+    uint64_t jobs = worker->watched_jobs;
+    odi_lock_release(&worker->team->lock);
 
-    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
-        if (!worker->present || worker->benched)
-            continue;
-        doing what = look_at(worker, now);
-        if (what == QUIET) /* relaxed: its count of jobs, acquired, came after */
-            quiet[quiet_count++] = (quiet_one){worker, worker->watched_jobs,
-                                               odi_load_relaxed(&worker->thread_id)};
-        else
-            count[what]++;
-    }
-    return quiet_count;
-}
-
-/* Unknown (no descriptor to be had) is taken for asleep: the clock has said so. No lock. */
-static doing ask_kernel(const quiet_one *quiet)
-{
-    bool sleeps = odi_thread_sleeps(quiet->thread_id) != 0;
-
-    if (odi_worker_activity(quiet->worker) != quiet->jobs)
+    if (what != QUIET)
+        return what;
+    /* relaxed: its count of jobs was acquired before */
+    bool sleeps = odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) != 0;
+    if (odi_worker_activity(worker) != jobs)
         return FRESH;
     return sleeps ? BLOCKED : COMPUTING;
-}
-
-/* Whether an external thread is in the kernel, in the same visit as at the last tick. relaxed, all but
- * the visits: where somebody else has come to the place, those have changed (and what was
- * thought of him is thought better of at the next tick). */
-static bool seems_blocked(odi_forks *external)
-{
-    if (odi_load_relaxed(&external->taken) == 0)
-        return false;
-    uint64_t visits = odi_load_relaxed(&external->visits), before = external->watched_visits;
-    int64_t cpu = odi_clock_cpu(odi_load_relaxed(&external->cpu_clock));
-    int thread_id = odi_load_relaxed(&external->thread_id); /* relaxed: as above */
-    int64_t used = cpu - external->watched_cpu;
-
-    external->watched_visits = visits;
-    external->watched_cpu = cpu;
-    return visits == before && used <= TICK_NS / IDLE_SHARE &&
-           odi_thread_sleeps(thread_id) != 0 &&
-           odi_load_relaxed(&external->visits) == visits; /* relaxed: as above */
-}
-
-/* Where nothing waits any more whoever comes next counts. */
-static void look_at_externals(odi_team *team, bool work_waits)
-{
-    odi_forks *external;
-
-    /* relaxed: a hint, and who waits for room is told by this tick's publishing */
-    for (int place = 0; (external = odi_external_next(team, &place)) != NULL;)
-        odi_store_relaxed(&external->seems_blocked, work_waits && seems_blocked(external));
 }
 
 /* Adjusts the number of spares to what the workers are doing. Lock held. */
@@ -199,16 +148,13 @@ static void see_to_what_is_due(odi_team *team)
 /* One look at the team. Returns whether there was a reason to look. */
 static bool tick(odi_team *team)
 {
-    quiet_one quiet[ODI_MOST_WORKERS + ODI_MOST_SPARES];
     int count[BLOCKED + 1] = {0};
     bool work_waits = odi_team_has_work(team);
+    int64_t now = odi_clock_coarse();
+    odi_worker *worker;
 
-    look_at_externals(team, true);
-    odi_lock_acquire(&team->lock);
-    int quiet_count = look_at_all(team, count, quiet);
-    odi_lock_release(&team->lock);
-    for (int i = 0; i < quiet_count; i++)
-        count[ask_kernel(&quiet[i])]++;
+    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
+        count[watch_worker(worker, now)]++;
     odi_lock_acquire(&team->lock);
     adjust(team, count, work_waits);
     odi_lock_release(&team->lock);
@@ -230,7 +176,6 @@ static void disarm(odi_team *team)
     team->allowance = 0;
     odi_team_counts_changed(team);
     odi_lock_release(&team->lock);
-    look_at_externals(team, false);
     for (int site = 0; site < team->site_count; site++) {
         if (odi_load_relaxed(&team->attention) & ODI_SURPLUS) /* relaxed: our own change */
             odi_idle_wake_all(&team->sites[site].idle);

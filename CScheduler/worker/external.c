@@ -1,30 +1,20 @@
 #include "worker/external.h"
 
 #include "os/pages.h"
-#include "os/thread.h"
 #include "worker/worker.h"
 
 /* What an external thread's stack could fork: the stacks of threads we know nothing of are smaller as a
  * rule, and who overruns this meets the guard page. */
 #define EXTERNAL_STACK ((size_t)256 << 20)
 
-/* The place that the thread had last time, and what the monitor is told of the thread. */
-static _Thread_local int last_place, own_id, own_clock;
+/* The place that the thread had last time. */
+static _Thread_local int last_place;
 
-/* The place is the calling thread's: said before the monitor can see it, to whom a clock that is not set, 0, is the
- * wall's. */
+/* The place is the calling thread's. */
 static odi_forks *settle(odi_forks *external, int place)
 {
     last_place = place;
-    if (ODI_UNLIKELY(own_id == 0)) {
-        own_id = odi_thread_id();
-        own_clock = odi_thread_cpu_clock();
-    }
-    /* relaxed, all: for the monitor, which thinks again where another external thread has entered */
-    odi_store_relaxed(&external->thread_id, own_id);
-    odi_store_relaxed(&external->cpu_clock, own_clock);
-    odi_store_relaxed(&external->says_blocking, false);
-    odi_store_relaxed(&external->visits, odi_load_relaxed(&external->visits) + 1); /* relaxed: as above */
+    odi_store_relaxed(&external->says_blocking, false); /* relaxed: a hint */
     external->blocking_depth = external->depth = 0;
     external->thread = pthread_self();
     return external;
@@ -88,11 +78,7 @@ bool odi_externals_leave_room(odi_team *team)
         return true;
     odi_store_relaxed(&team->held_back, true); /* relaxed: F7's fence follows */
     odi_fence_seqcst(F7);
-    if (!is_full(team))
-        return true; /* an external thread has gone meanwhile, and may not have seen the note */
-    if (odi_load_relaxed(&team->attention) & ODI_MONITOR_OFF) /* relaxed: a hint */
-        team->arm_monitor(team); /* an external thread may block without saying so */
-    return false;
+    return !is_full(team); /* an external thread has gone meanwhile, and may not have seen the note */
 }
 
 /* Forks were held back: a worker may take the external thread's part now. */
@@ -139,9 +125,4 @@ void odi_external_unblock(odi_forks *external)
     /* A section that began before the external thread came ends here: then there is none. */
     if (external->blocking_depth > 0 && --external->blocking_depth == 0)
         odi_store_relaxed(&external->says_blocking, false); /* relaxed: a hint */
-}
-
-void odi_external_forget_thread(void)
-{
-    own_id = 0;
 }

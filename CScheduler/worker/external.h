@@ -7,8 +7,7 @@
  * It counts as one of the team's number while it is here. So forks may be held back: exposed,
  * and nobody woken for them, because as many threads run as may. Who holds them back leaves a
  * note, and looks once more; an external thread that makes room (it leaves, or blocks and says so, as it
- * does asleep in a join) looks for the note, and wakes a worker. One that blocks and does not say so is found
- * by the monitor, which is armed with the note.
+ * does asleep in a join) looks for the note, and wakes a worker. One that blocks and does not say so counts on.
  *
  * Threads  enter, leave: the external thread. The others: anyone.
  *
@@ -39,9 +38,6 @@ void odi_externals_free(odi_team *team);
 /* In a forked child: the places that the calling thread is at stay, more than one where its scopes are nested. Others'
  * are left to themselves with what lies there. */
 void odi_externals_forked(odi_team *team);
-
-/* In a forked child, whatever pools there are: its thread has another number. */
-void odi_external_forget_thread(void);
 
 /* Whether an external thread is here, in whatever state. */
 bool odi_externals_present(odi_team *team);

@@ -112,11 +112,6 @@ struct odi_forks {
     ODI_PAIR_ALIGNED odi_atomic(uint64_t) word; /* split (32) | tail (32) */
     odi_atomic(uint32_t) taken;                 /* an external thread's place: see external.h */
     odi_atomic(bool) says_blocking;             /* an external thread between blocking_begin and _end */
-    odi_atomic(bool) seems_blocked;             /* what the monitor thinks of an external thread */
-    odi_atomic(uint64_t) visits;                /* external threads that have entered, for the monitor */
-    odi_atomic(int) thread_id, cpu_clock;       /* an external thread's, likewise */
-    uint64_t watched_visits;                    /* the monitor's own notes */
-    int64_t watched_cpu;
     uint32_t blocking_depth;                    /* the external thread's */
     pthread_t thread;                           /* whose stack it is, while it is anybody's */
     odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */

@@ -58,9 +58,8 @@ bool odi_externals_present(odi_team *team)
 /* Here, and counted. */
 static bool is_here(odi_forks *external)
 {
-    /* relaxed, all: hints, or F7's fence */
-    return odi_load_relaxed(&external->taken) != 0 && !odi_load_relaxed(&external->says_blocking) &&
-           !odi_load_relaxed(&external->seems_blocked);
+    /* relaxed, both: hints, or F7's fence */
+    return odi_load_relaxed(&external->taken) != 0 && !odi_load_relaxed(&external->says_blocking);
 }
 
 int odi_externals_here(odi_team *team)
@@ -105,7 +104,6 @@ void odi_externals_forked(odi_team *team)
         if (odi_load_relaxed(&external->taken) == 0 || !pthread_equal(external->thread, pthread_self()))
             continue; /* never freed here */
         odi_forks_lose(external); /* it comes back to these forks, from a scope inside perhaps */
-        odi_store_relaxed(&external->seems_blocked, false);
         odi_store_relaxed(&team->externals[kept++], external);
     }
     odi_store_relaxed(&team->externals_seen, kept); /* relaxed, both: as above */

@@ -186,42 +186,6 @@ TEST(an_external_thread_that_sleeps_in_a_join_wakes_a_worker_for_forks_that_were
     check_room(3, true);
 }
 
-/* An external thread of a pool of one worker counts as that worker, until it blocks. */
-static void check_blocked_external(bool says_so)
-{
-    od_pool *pool = says_so ? pool_without_monitor(1) : pool_of(1);
-    od_fork_slot *branches[ABOVE];
-    od_fork_scope scope;
-
-    memset(&room, 0, sizeof room);
-    od_forks_enter(pool, &scope);
-    for (int i = 0; i < ABOVE; i++)
-        branches[i] = od_fork(note_room, NULL);
-    if (says_so) {
-        assert_true(forks_are_held_back(pool, 0));
-        od_blocking_begin();
-    }
-    /* Looks are rare enough for it to be taken for asleep, also where timers have no slack. */
-    bool came = false;
-    for (int looks = 0; looks < HANG_NS / MILLISECONDS(2) && !came; looks++) {
-        odi_clock_sleep(MILLISECONDS(2));
-        came = atomic_load(&room.started) == ABOVE;
-    }
-    if (says_so)
-        od_blocking_end();
-    for (int i = ABOVE; i-- > 0;)
-        od_join(branches[i], note_room, NULL);
-    od_forks_leave(&scope);
-    assert_true(came);
-    assert_int_equal(atomic_load(&room.started), ABOVE);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-}
-
-TEST(an_external_thread_that_blocks_is_noticed)
-{
-    check_blocked_external(false);
-}
-
 /* Every look of the monitor had a worker started or woken for the forks, which it may not take while the external
  * thread computes. */
 TEST(a_computing_external_thread_has_no_worker_called_for_its_forks)
@@ -231,9 +195,10 @@ TEST(a_computing_external_thread_has_no_worker_called_for_its_forks)
 
     od_forks_enter(pool, &scope);
     od_fork_slot *branch = od_fork(no_job, NULL);
+    pool->team.arm_monitor(&pool->team); /* as who submits where nobody is free does */
     for (int64_t until = odi_clock_after(MILLISECONDS(50)); odi_clock_now() < until;)
         ;
-    bool looks = !(odi_load_relaxed(&pool->team.attention) & ODI_MONITOR_OFF); /* relaxed: this thread armed it */
+    bool looks = !(odi_load_relaxed(&pool->team.attention) & ODI_MONITOR_OFF); /* relaxed: as above */
     uint64_t threads = metrics_of(pool).threads_started;
     od_join(branch, no_job, NULL);
     od_forks_leave(&scope);
@@ -262,9 +227,27 @@ TEST(a_worker_takes_no_fork_while_an_external_thread_has_its_place)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* An external thread of a pool of one worker counts as that worker, until it says that it blocks. */
 TEST(an_external_thread_that_says_that_it_blocks_makes_room)
 {
-    check_blocked_external(true);
+    od_pool *pool = pool_without_monitor(1);
+    od_fork_slot *branches[ABOVE];
+    od_fork_scope scope;
+
+    memset(&room, 0, sizeof room);
+    od_forks_enter(pool, &scope);
+    for (int i = 0; i < ABOVE; i++)
+        branches[i] = od_fork(note_room, NULL);
+    assert_true(forks_are_held_back(pool, 0));
+    od_blocking_begin();
+    bool came = COMES_TRUE(atomic_load(&room.started) == ABOVE);
+    od_blocking_end();
+    for (int i = ABOVE; i-- > 0;)
+        od_join(branches[i], note_room, NULL);
+    od_forks_leave(&scope);
+    assert_true(came);
+    assert_int_equal(atomic_load(&room.started), ABOVE);
+    assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
 static void free_under_an_external(void *unused)
@@ -379,6 +362,7 @@ static void fork_where_the_parent_did(void *unused)
     fib_frame frame = {3, 0};
     od_queue *queue = od_queue_create(theirs.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "child");
 
+    child_expects(od_pool_set_workers(theirs.pool, 2) == OD_OK); /* one more than the external thread, were it here */
     od_forks_enter(theirs.pool, &scope);
     child_expects(fib(FIB_N - 6) == (FIB == 196418 ? 10946 : 377));
     od_forks_leave(&scope);
@@ -450,35 +434,6 @@ TEST(a_child_comes_back_from_a_scope_within_a_scope)
     assert_int_equal(it.status, 0);
     assert_int_equal(od_pool_free(other), OD_OK);
     assert_int_equal(od_pool_free(theirs.pool), OD_OK);
-}
-
-static void be_an_external_again(void *unused)
-{
-    od_fork_scope scope;
-    od_pool *pool = pool_of(1);
-
-    od_forks_enter(pool, &scope);
-    odi_forks *external = odi_external_at(&pool->team, 0);
-    child_expects(external != NULL);
-    child_expects(odi_load_relaxed(&external->thread_id) == odi_thread_id());
-    child_expects(odi_load_relaxed(&external->cpu_clock) == odi_thread_cpu_clock());
-    od_forks_leave(&scope);
-}
-
-/* Found by reading: the number was forgotten only where a pool was left, and a monitor that asks for the
- * parent's takes a computing external thread for blocked. */
-TEST(a_forked_child_knows_its_own_thread_though_no_pool_was_left)
-{
-    od_fork_scope scope;
-    od_pool *pool = pool_of(1);
-
-    od_forks_enter(pool, &scope);
-    od_forks_leave(&scope);
-    assert_int_equal(od_pool_free(pool), OD_OK);
-    outcome it = in_a_child(be_an_external_again, NULL, 30);
-    if (it.status != 0)
-        print_error("child: status 0x%x, said: %s\n", (unsigned)it.status, it.said);
-    assert_int_equal(it.status, 0);
 }
 
 TEST_PROGRAM
