@@ -1,18 +1,32 @@
 /* semaphore.c — semaphores for jobs: a worker that waits hands its place over. */
-#include "include/od_semaphore.h"
+#include "gate/semaphore.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/invariant.h"
-#include "job/semaphore.h"
+#include "job/arena.h"
 #include "os/clock.h"
+#include "os/futex.h"
 #include "worker/worker.h"
+
+static odi_arena semaphores = ODI_ARENA_FOR(od_semaphore);
 
 od_semaphore *od_semaphore_create(int64_t value)
 {
     if (value < 0)
         odi_trap("CountingSemaphore(value: %lld): choose 0 or more permits", (long long)value);
-    return odi_semaphore_new(value);
+    od_semaphore *semaphore = odi_arena_take(&semaphores);
+
+    if (semaphore == NULL)
+        return NULL;
+    odi_lock_acquire(&semaphore->lock); /* the last signal of its last generation held this */
+    odi_store_relaxed(&semaphore->value, value); /* relaxed: not shared yet */
+    semaphore->first = semaphore->last = NULL;
+    semaphore->owed = 0;
+    semaphore->initial = value;
+    odi_lock_release(&semaphore->lock);
+    return semaphore;
 }
 
 int64_t od_semaphore_value(od_semaphore *semaphore)
@@ -28,26 +42,103 @@ void od_semaphore_release(od_semaphore *semaphore)
         odi_trap("CountingSemaphore with %lld permits was released while it had %lld: signal() "
                  "as often as wait() before letting it go",
                  (long long)semaphore->initial, (long long)value);
-    odi_semaphore_free(semaphore);
+    odi_arena_give(&semaphores, semaphore);
 }
 
-ODI_COLD static bool wait_in_line(od_semaphore *semaphore, odi_waiter *waiter, int64_t deadline)
+/* ---- the list: lock held ---- */
+
+static void append(od_semaphore *semaphore, odi_waiter *waiter)
 {
+    waiter->state = ODI_WAITER_LISTED;
+    waiter->before = semaphore->last;
+    waiter->after = NULL;
+    if (semaphore->last == NULL)
+        semaphore->first = waiter;
+    else
+        semaphore->last->after = waiter;
+    semaphore->last = waiter;
+}
+
+static void take_off(od_semaphore *semaphore, odi_waiter *waiter)
+{
+    if (waiter->before == NULL)
+        semaphore->first = waiter->after;
+    else
+        waiter->before->after = waiter->after;
+    if (waiter->after == NULL)
+        semaphore->last = waiter->before;
+    else
+        waiter->after->before = waiter->before;
+}
+
+/* A waiter that was counted goes. Where a signal is on its way to it, the permit is there for others. */
+static void uncount(od_semaphore *semaphore)
+{
+    semaphore->owed -= odi_add_relaxed(&semaphore->value, 1) >= 0; /* relaxed: what a signal released stays so */
+}
+
+/* ---- waiting ---- */
+
+/* It has been counted. */
+ODI_COLD static od_semaphore_outcome get_in_line(od_semaphore *semaphore, odi_waiter *waiter)
+{
+    od_semaphore_outcome outcome = OD_SEMAPHORE_WAITS; /* said even if it is granted a moment later */
+
+    odi_lock_acquire(&semaphore->lock);
+    if (waiter->state == ODI_WAITER_GONE) {
+        uncount(semaphore);
+        outcome = OD_SEMAPHORE_CANCELLED;
+    } else if (semaphore->owed > 0) {
+        semaphore->owed--;
+        outcome = OD_SEMAPHORE_TAKEN;
+    } else {
+        append(semaphore, waiter);
+    }
+    odi_lock_release(&semaphore->lock);
+    return outcome;
+}
+
+od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore, od_semaphore_waiter *waiter)
+{
+    if (ODI_LIKELY(odi_add_acquire(&semaphore->value, -1, M1) > 0))
+        return OD_SEMAPHORE_TAKEN;
+    return get_in_line(semaphore, waiter);
+}
+
+/* False: the deadline came first. */
+static bool await(odi_waiter *waiter, int64_t deadline_ns)
+{
+    while (odi_load_acquire(&waiter->granted, M1) == 0) { /* ended by: hand_over */
+        if (odi_futex_wait(&waiter->granted, 0, deadline_ns) == ODI_FUTEX_TIMED_OUT)
+            return odi_load_acquire(&waiter->granted, M1) != 0;
+    }
+    return true;
+}
+
+ODI_COLD static bool sleep_in_line(od_semaphore *semaphore, int64_t timeout_ns)
+{
+    odi_waiter waiter = {0};
+    int64_t deadline = odi_clock_after(timeout_ns);
+
+    if (get_in_line(semaphore, &waiter) == OD_SEMAPHORE_TAKEN)
+        return true;
     odi_blocking_begin("for a semaphore", NULL);
-    bool granted = odi_semaphore_await(waiter, deadline) ||
-                   !odi_semaphore_give_up(semaphore, waiter);
+    bool granted = await(&waiter, deadline) || !od_semaphore_cancel(semaphore, &waiter);
     od_blocking_end();
     return granted;
 }
 
 bool od_semaphore_wait(od_semaphore *semaphore, int64_t timeout_ns)
 {
-    odi_waiter waiter = {0};
+    int64_t value = odi_load_relaxed(&semaphore->value); /* relaxed, rechecked by the CAS */
 
-    if (timeout_ns <= 0)
-        return odi_semaphore_try(semaphore);
-    return odi_semaphore_begin(semaphore, &waiter) == ODI_WAITER_GRANTED ||
-           wait_in_line(semaphore, &waiter, odi_clock_after(timeout_ns));
+    if (ODI_LIKELY(timeout_ns > 0))
+        return ODI_LIKELY(odi_add_acquire(&semaphore->value, -1, M1) > 0) || sleep_in_line(semaphore, timeout_ns);
+    while (value > 0) {
+        if (odi_cas_acquire(&semaphore->value, &value, value - 1, M1))
+            return true;
+    }
+    return false;
 }
 
 /* ---- waiting without a thread ---- */
@@ -68,15 +159,74 @@ void od_semaphore_waiter_free(od_semaphore_waiter *waiter)
     free(waiter);
 }
 
-od_semaphore_outcome od_semaphore_wait_async(od_semaphore *semaphore,
-                                             od_semaphore_waiter *waiter)
+bool od_semaphore_cancel(od_semaphore *semaphore, od_semaphore_waiter *waiter)
 {
-    switch (odi_semaphore_begin(semaphore, waiter)) {
-    case ODI_WAITER_GRANTED:
-        return OD_SEMAPHORE_TAKEN;
-    case ODI_WAITER_GONE:
-        return OD_SEMAPHORE_CANCELLED;
-    default:
-        return OD_SEMAPHORE_WAITS;
+    odi_lock_acquire(&semaphore->lock);
+    bool listed = waiter->state == ODI_WAITER_LISTED;
+    if (listed) {
+        take_off(semaphore, waiter);
+        uncount(semaphore);
     }
+    if (waiter->state != ODI_WAITER_GRANTED)
+        waiter->state = ODI_WAITER_GONE;
+    odi_lock_release(&semaphore->lock);
+    return listed;
+}
+
+/* ---- signalling ---- */
+
+/* Gives the permit that a signal owes to the longest waiter, outside of the lock where it is
+ * to be called: it may be gone as soon as it is known to be granted. */
+ODI_COLD static void hand_over(od_semaphore *semaphore)
+{
+    odi_function *function = NULL;
+    void *context = NULL;
+
+    odi_lock_acquire(&semaphore->lock);
+    semaphore->owed++;
+    odi_waiter *waiter = semaphore->owed > 0 ? semaphore->first : NULL;
+    if (waiter != NULL) {
+        semaphore->owed--;
+        take_off(semaphore, waiter);
+        waiter->state = ODI_WAITER_GRANTED;
+        function = waiter->function;
+        context = waiter->context;
+        odi_store_release(&waiter->granted, 1, M1);
+    }
+    odi_lock_release(&semaphore->lock);
+    if (function != NULL)
+        function(context);
+    else if (waiter != NULL)
+        odi_futex_wake(&waiter->granted, 1); /* by its address alone */
+}
+
+bool od_semaphore_signal(od_semaphore *semaphore)
+{
+    if (ODI_LIKELY(odi_add_release(&semaphore->value, 1, M1) >= 0))
+        return false;
+    hand_over(semaphore);
+    return true;
+}
+
+/* ---- in a forked child: who waited is not there ---- */
+
+static void forget_who_waits(void *object)
+{
+    od_semaphore *semaphore = object;
+
+    semaphore->lock = (odi_lock){0};
+    semaphore->first = semaphore->last = NULL;
+    semaphore->owed = 0;
+    if (odi_load_relaxed(&semaphore->value) < 0) /* relaxed, both: one thread exists */
+        odi_store_relaxed(&semaphore->value, 0);
+}
+
+static void forked(void)
+{
+    odi_arena_forked(&semaphores, forget_who_waits);
+}
+
+__attribute__((constructor)) static void register_for_fork(void)
+{
+    (void)pthread_atfork(NULL, NULL, forked);
 }

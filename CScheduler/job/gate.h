@@ -1,14 +1,13 @@
-/* gate.h — who may hold a permit of a gate: the decisions of every queue and semaphore, as functions
- * of one small state. They touch nothing else, so that Tests/Engine/gate_states_test.c visits all
- * states that a chain of gates comes to, by this very code.
+/* gate.h — who may hold a permit of a gate: the decisions of every queue, as functions of one small
+ * state. They touch nothing else, so that Tests/Engine/gate_states_test.c visits all states that a chain of
+ * gates comes to, by this very code.
  *
  * A gate has `width` permits and one line of those that wait for them, in the order in which they came:
  * jobs, threads in `sync`, activations of child gates. The line is its owner's; the gate hears what
  * stands at its front.
  *
  *     held         one for each drainer, sync caller and task that is inside. A serial queue has one
- *                  permit, a limited one so many, a concurrent one as many as its pool has workers. A
- *                  semaphore has none: each signal leaves, and each waiter enters.
+ *                  permit, a limited one so many, a concurrent one as many as its pool has workers
  *     coming       of them, by a drainer that no worker has begun: one at most, the next is called by it
  *     exclusive    a barrier is inside. It enters when nobody else is, once the queue is `complete`:
  *                  nothing is left of what went to the pool before the queue was closed
@@ -22,8 +21,7 @@
  * more than `width` run.
  *
  * Owns     nothing. Locks: the owner's, around each call. How a wait ends: by the event after which one of
- * these functions says yes; the owner asks after each event that can make it do so (odi_queue_settle,
- * a semaphore's hand_over).
+ * these functions says yes; the owner asks after each event that can make it do so (odi_queue_settle).
  */
 #ifndef ODI_JOB_GATE_H
 #define ODI_JOB_GATE_H
@@ -150,8 +148,7 @@ static inline bool odi_gate_may_take_earmarked(const odi_gate *gate)
            gate->held - gate->earmarks <= odi_gate_permits(gate);
 }
 
-/* A permit is taken, whether or not there is one: by a task that a holder leaves behind; by a waiter that
- * gives up while a signal is on its way to it. */
+/* A permit is taken, whether or not there is one: by a task that a holder leaves behind. */
 static inline void odi_gate_hold(odi_gate *gate)
 {
     gate->held++;

@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 #include "job/group.h"
-#include "job/semaphore.h"
 #include "pool/pool.h"
 #include "worker/external.h"
 #include "worker/override.h"
@@ -46,7 +45,6 @@ static void after_in_child(void)
     odi_records_forked();
     odi_watches_forked();
     odi_groups_forked();
-    odi_semaphores_forked();
     odi_overrides_forked();
     for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         pool->monitor_present = false;

@@ -1,4 +1,4 @@
-/* job/semaphore, gate/semaphore: permits in line, deadlines, cancelling, and workers. */
+/* gate/semaphore: permits in line, deadlines, cancelling, and workers. */
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
@@ -6,8 +6,7 @@
 
 #include <pthread.h>
 
-#include "include/od_semaphore.h"
-#include "job/semaphore.h"
+#include "gate/semaphore.h"
 
 CHILDREN_MAY_START_THREADS
 
@@ -177,8 +176,8 @@ TEST(deadlines_that_race_with_signals_lose_no_permit)
     assert_int_equal(atomic_load(&race.signalled), (long long)RACERS * race.laps);
     assert_int_equal(atomic_load(&race.granted) + od_semaphore_value(race.semaphore),
                      (long long)RACERS * race.laps);
-    assert_int_equal(race.semaphore->gate.held, 0);
     assert_null(race.semaphore->first);
+    assert_int_equal(race.semaphore->owed, 0);
     od_semaphore_release(race.semaphore);
 }
 
@@ -325,7 +324,7 @@ TEST(cancels_that_race_with_signals_lose_no_permit)
     assert_int_equal(atomic_load(&race.granted) + atomic_load(&race.called) +
                          od_semaphore_value(race.semaphore),
                      race.laps);
-    assert_int_equal(race.semaphore->gate.held, 0);
+    assert_int_equal(race.semaphore->owed, 0);
     for (int i = 0; i < race.laps; i++)
         od_semaphore_waiter_free(entrants[i].waiter);
     free(entrants);
