@@ -54,7 +54,6 @@
     X(F6, "leave -> enter: a guest's place is free")                                      \
     X(F7, "hold back <-> leave, sleep: who makes room sees the note, or its writer the room") \
     /* pool, line */                                                                      \
-    X(P1, "refresh -> refresh: one reader of the limits at a time")                       \
     X(P2, "stop -> stop: the report is readable by who asks for it again")                \
     X(T2, "call -> cancel, over: what a timer's calls wrote is readable by who ends it")   \
     X(T3, "release -> free: the last reference to a timer sees all uses")                  \

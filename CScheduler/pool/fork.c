@@ -25,14 +25,18 @@ static bool had_pools;
 static void before_fork(void)
 {
     odi_lock_acquire(&pools_lock);
-    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
+    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
+        odi_lock_acquire(&pool->plan_lock);
         odi_lock_acquire(&pool->team.lock);
+    }
 }
 
 static void after_in_parent(void)
 {
-    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool)
+    for (od_pool *pool = pools; pool != NULL; pool = pool->next_pool) {
         odi_lock_release(&pool->team.lock);
+        odi_lock_release(&pool->plan_lock);
+    }
     odi_lock_release(&pools_lock);
 }
 
@@ -51,9 +55,6 @@ static void after_in_child(void)
         pool->plan_lock = (odi_lock){0};
         odi_store_relaxed(&pool->stop_state, 0); /* relaxed, both: one thread exists */
         odi_store_relaxed(&pool->stop_deadline, ODI_FOREVER);
-        if (odi_load_relaxed(&pool->refreshing)) /* relaxed, both: one thread exists */
-            pool->cgroups = NULL; /* half written */
-        odi_store_relaxed(&pool->refreshing, false);
         pool->still_since = 0;
         pool->still_said = false;
         odi_externals_forked(&pool->team);

@@ -66,24 +66,21 @@ static bool follow(od_pool *pool, const odi_limits *limits)
 void odi_pool_refresh(odi_team *team)
 {
     od_pool *pool = team->pool;
-    bool nobody = false;
 
     /* relaxed, both: looked at on their own */
     if (!odi_load_relaxed(&pool->follows_limits) && !odi_load_relaxed(&pool->pins))
         return;
     int64_t now = odi_clock_now();
-    /* relaxed: a hint; the flag below admits one */
-    if (now < odi_load_relaxed(&pool->next_refresh_ns) ||
-        !odi_cas_acquire(&pool->refreshing, &nobody, true, P1))
+    int64_t due = odi_load_relaxed(&pool->next_refresh_ns);
+    /* relaxed: the time alone says who reads; what he reads is under the lock */
+    if (now < due || !odi_cas_relaxed(&pool->next_refresh_ns, &due, now + REFRESH_NS))
         return;
 
     odi_limits limits;
-    odi_limits_read(pool->source, &pool->cgroups, &limits);
     odi_lock_acquire(&pool->plan_lock);
+    odi_limits_read(pool->source, &pool->cgroups, &limits);
     bool follows = follow(pool, &limits);
     odi_lock_release(&pool->plan_lock);
-    odi_store_relaxed(&pool->next_refresh_ns, now + REFRESH_NS); /* relaxed: a hint */
-    odi_store_release(&pool->refreshing, false, P1);
     if (follows)
         odi_team_publish_waiting(team);
 }

@@ -11,7 +11,6 @@
  *
  * Edges    S4  publish <-> attention   the submitter sees MONITOR_OFF or STOPPING, or who set
  *                                      it sees the work
- *          P1  refresh -> refresh      one reader of the limits at a time
  */
 #ifndef ODI_POOL_POOL_H
 #define ODI_POOL_POOL_H
@@ -37,13 +36,12 @@ struct od_pool {
     od_placement placement;  /* as asked for */
     bool made_up;             /* the topology is a test's, and stays */
     odi_lock plan_lock;       /* around a change of limits, plan and number of workers */
-    odi_cgroups *cgroups;      /* with the one reader of limits */
+    odi_cgroups *cgroups;     /* where limits were found; under plan_lock */
     odi_limits limits;        /* what the plan was made for; under plan_lock */
     odi_atomic(bool) follows_limits;
     odi_atomic(bool) pins;    /* so it follows at least the CPUs */
     bool round_down;          /* a quota */
     odi_atomic(int64_t) next_refresh_ns;
-    odi_atomic(bool) refreshing;
 
     odi_atomic(uint32_t) monitor_word; /* the monitor sleeps on it */
     bool monitor_present;              /* under the team's lock */

@@ -221,9 +221,7 @@ ODI_HOT_INLINE bool odi_site_push(odi_site *site, uint32_t band, odi_entry entry
     return pushed;
 }
 
-/* The site that a thread which is no worker submits to: its node's. A thread that moves to
- * another node stays with the site until all that waits there is claimed, so that what it
- * submits keeps its order. */
+/* The site that a thread which is no worker submits to: its node's, as far as it knows. */
 odi_site *odi_team_nearest_site(odi_team *team);
 
 ODI_HOT_INLINE odi_site *odi_team_site_here(odi_team *team)

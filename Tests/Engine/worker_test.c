@@ -345,7 +345,7 @@ WORKER_TEST(who_is_no_worker_submits_to_the_site_of_its_node)
     assert_true(here >= 0);
     sites[0].node = here + 1;
     sites[1].node = here;
-    for (int ask = 0; ask < 64; ask++) /* whatever it remembers of a pool that was here before */
+    for (int ask = 0; ask < 64; ask++) /* wherever it was when it last asked */
         (void)odi_team_nearest_site(&pool->team);
     assert_ptr_equal(odi_team_nearest_site(&pool->team), &sites[1]);
     sites[0].node = nodes[0];
