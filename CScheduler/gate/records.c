@@ -23,7 +23,7 @@ static bool have_reserved(odi_inbox *inbox, odi_record *record, odi_reserved *be
     inbox->reserved = RESERVED;
     /* relaxed: the lock. A record that its queue does not know is counted on in the ordinary way,
      * without this lock. */
-    return (odi_add_relaxed(&record->counts, RESERVED * ODI_COUNTS_ONE) &
+    return (odi_add_relaxed(&record->counts, RESERVED) &
             ODI_COUNTS_KNOWN_TO_QUEUE) != 0;
 }
 

@@ -81,7 +81,7 @@ int32_t od_queue_width(od_queue *queue);
  * exactly, as of a moment during the call. */
 uint64_t od_queue_cancel_all(od_queue *queue);
 
-/* Jobs submitted and not yet done. */
+/* Jobs submitted and not yet done; a hint while they come and go. */
 uint64_t od_queue_pending(od_queue *queue);
 
 /* Jobs that have begun and not returned, blocked ones included; no sync callers. Each thread is

@@ -23,7 +23,7 @@ static inline bool odi_record_count(odi_record *record, void *queue, struct odi_
                                     uint64_t jobs)
 {
     /* L5: whoever finds a new generation's job count finds that generation's queue and group too. */
-    uint64_t before = odi_add_acquire(&record->counts, jobs * ODI_COUNTS_ONE, L5);
+    uint64_t before = odi_add_acquire(&record->counts, jobs, L5);
 
     odi_fence_light(L2);
     if (ODI_LIKELY((before & (ODI_COUNTS_CLOSED | ODI_COUNTS_KNOWN)) == ODI_COUNTS_KNOWN &&

@@ -204,7 +204,7 @@ void od_group_release(odi_group *group)
 void od_group_enter(odi_group *group)
 {
     /* L5: as odi_record_count; a group's own record is never closed. */
-    uint64_t before = odi_add_acquire(&group->own.counts, ODI_COUNTS_ONE, L5);
+    uint64_t before = odi_add_acquire(&group->own.counts, 1, L5);
 
     if (ODI_UNLIKELY(!(before & ODI_COUNTS_KNOWN_TO_GROUP)))
         odi_group_know(group, &group->own);

@@ -10,12 +10,9 @@
  * Threads  the queries: anyone. new, free: anyone, under the lock of the queue that the
  *          record is of.
  *
- * The job count is one word: submitted (26) | known to the queue (1) | known to the group (1) |
- * watched (1) | closed (1) | outstanding (34). One addition counts a submission twice: in
- * `outstanding`, which falls again, and in `submitted`, which never does, so that a look tells what came
- * between from what ended (odi_record_pending). Closing is a read-modify-write too: it
- * divides the submissions into those that a cancel counted and those that go to the queue's next
- * record.
+ * The job count is one word: known to the queue (1) | known to the group (1) | watched (1) | closed (1) |
+ * outstanding (60). Closing is a read-modify-write too: it divides the submissions into those that a
+ * cancel counted and those that go to the queue's next record.
  *
  * A queue (a group) is empty when no record that it knows has jobs outstanding. Who looks for that
  * makes empty records unknown, under the queue's (the group's) lock; whoever counts a job on a record
@@ -92,13 +89,11 @@ struct odi_record {
     odi_record *next_of_bucket; /* newest ones, under the group's lock: see group.c */
 };
 
-#define ODI_COUNTS_SUBMITTED_SHIFT 38
-#define ODI_COUNTS_ONE ((UINT64_C(1) << ODI_COUNTS_SUBMITTED_SHIFT) | 1)
-#define ODI_COUNTS_KNOWN_TO_QUEUE (UINT64_C(1) << 37)
-#define ODI_COUNTS_KNOWN_TO_GROUP (UINT64_C(1) << 36)
+#define ODI_COUNTS_KNOWN_TO_QUEUE (UINT64_C(1) << 63)
+#define ODI_COUNTS_KNOWN_TO_GROUP (UINT64_C(1) << 62)
 #define ODI_COUNTS_KNOWN (ODI_COUNTS_KNOWN_TO_QUEUE | ODI_COUNTS_KNOWN_TO_GROUP)
-#define ODI_COUNTS_WATCHED (UINT64_C(1) << 35)
-#define ODI_COUNTS_CLOSED (UINT64_C(1) << 34)
+#define ODI_COUNTS_WATCHED (UINT64_C(1) << 61)
+#define ODI_COUNTS_CLOSED (UINT64_C(1) << 60)
 #define ODI_COUNTS_OUTSTANDING (ODI_COUNTS_CLOSED - 1)
 
 /* A record is for one band, and for barriers or for jobs that are none. */

@@ -115,7 +115,7 @@ bool odi_worker_reserve_counts(odi_worker *worker)
     }
     /* L4: acquire, so that no store to the run's word, this one or a later one without an order
      * of its own, is seen by a cancel whose closing of the job count comes before this count. */
-    odi_add_acquire(&record->counts, RESERVED * ODI_COUNTS_ONE, L4);
+    odi_add_acquire(&record->counts, RESERVED, L4);
     worker->reserved = RESERVED;
     odi_store_release(&worker->run, word + RESERVED * HELD_ONE, L4);
     return true;
@@ -405,71 +405,41 @@ static uint64_t less(uint64_t from, uint64_t what)
     return from > what ? from - what : 0;
 }
 
-static uint64_t executed(odi_team *team)
+static uint64_t outstanding(odi_record *record)
 {
-    odi_worker *worker;
-    uint64_t sum = 0;
-
-    for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
-        sum += odi_worker_executed(worker);
-    return sum;
+    return odi_counts_outstanding(odi_load_acquire(&record->counts, L1));
 }
 
-/* What the runs' words hold of the record and is not running: done, and counted in no job count yet, or
- * reserved counts. The word before the mark of a job that runs, which its start writes before the word. A
- * reserved count that is spent when its word has been read may come again, as a job that is done: what has
- * *ended on all workers meanwhile is to be taken off. Never too many then. Under the cancel lock,
- * because with a flag in sight words and marks go back under it. */
-static uint64_t held_by_runs(odi_team *team, const odi_record *record, uint64_t *ended)
+/* What the runs' words hold and is not running: done, and told to no job count yet, or a reserved count. The word
+ * before the mark of a job that runs, which its start writes before the word. */
+static uint64_t held_by_runs(odi_team *team, const odi_record *record)
 {
     odi_worker *worker;
     uint64_t sum = 0;
 
-    odi_lock_acquire(&cancel_lock);
-    uint64_t before = executed(team);
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         uint64_t word = run_of(worker, record);
         uint64_t in_job = odi_load_acquire(&worker->jobs, W2) & 1;
+
         sum += less(held(word), in_job);
     }
-    *ended = executed(team) - before;
-    odi_lock_release(&cancel_lock);
     return sum;
 }
 
-/* All that a job count was ever told of as done, in the bits that it has for submissions. */
-static uint64_t told(uint64_t counts)
-{
-    uint64_t submitted = counts >> ODI_COUNTS_SUBMITTED_SHIFT;
-
-    return (submitted - odi_counts_outstanding(counts)) &
-           (UINT64_MAX >> ODI_COUNTS_SUBMITTED_SHIFT);
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Between two looks at the job count that differ by submissions alone no run was told. Of several answers
- * that are not too low the lowest. */
+/* Looks again where the job count fell meanwhile: a run that was told is in no word any more. */
 uint64_t odi_record_pending(odi_team *team, odi_record *record)
 {
-    uint64_t counts = odi_load_acquire(&record->counts, L1), lowest = UINT64_MAX, ended = 1;
+    uint64_t before = outstanding(record), lowest = before;
+    bool fell = before != 0; /* there may be thousands of records without jobs */
 
-    for (int looks = 0; looks < LOOKS && ended != 0; looks++) {
-        uint64_t before = told(counts), outstanding = odi_counts_outstanding(counts), done;
+    for (int looks = 0; looks < LOOKS && fell; looks++) {
+        uint64_t pending = less(before, held_by_runs(team, record)), now = outstanding(record);
 
-        if (outstanding == 0) /* there may be thousands of records without jobs */
-            return 0;
-        done = less(held_by_runs(team, record, &ended), ended);
-        counts = odi_load_acquire(&record->counts, L1);
-        if (told(counts) == before)
-            lowest = least(lowest, less(odi_counts_outstanding(counts), done));
-        else
-            ended = 1;
+        lowest = pending < lowest ? pending : lowest;
+        fell = now < before;
+        before = now;
     }
-    return least(lowest, odi_counts_outstanding(counts));
+    return before == 0 ? 0 : lowest > 0 ? lowest : 1;
 }
 
 /* ---- cancelling ---- */

@@ -82,9 +82,8 @@ odi_record *odi_worker_run_record(odi_worker *worker);
 uint64_t odi_record_cancel(odi_team *team, odi_record *record);
 
 /* Jobs of the record that are not done: what its job count says, less what is done and still in a
- * run's word. Never too few; what it counts as done is seen by who asks. Too many: one for each worker
- * that begins a job, and as many as end while it looks; where runs are told each time that it does,
- * what the runs' words hold. Anyone. */
+ * run's word. Exact while none of them begins or ends, and 0 when and only when nothing is outstanding,
+ * whose ends are seen by who asks. Anyone. */
 uint64_t odi_record_pending(odi_team *team, odi_record *record);
 
 /* Jobs of a chain of records that run outside of runs at this moment. */

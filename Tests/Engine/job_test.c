@@ -199,7 +199,6 @@ static uint64_t outstanding(odi_record *record)
 TEST(the_count_of_jobs_goes_up_and_down)
 {
     odi_record *record = new_record(&heard, NULL);
-    uint64_t before = odi_load_relaxed(&record->counts) >> ODI_COUNTS_SUBMITTED_SHIFT;
 
     assert_int_equal(outstanding(record), 0);
     for (int i = 0; i < 10; i++)
@@ -208,7 +207,6 @@ TEST(the_count_of_jobs_goes_up_and_down)
     odi_record_complete(record, 4);
     odi_record_complete(record, 6);
     assert_int_equal(outstanding(record), 0);
-    assert_int_equal((odi_load_relaxed(&record->counts) >> ODI_COUNTS_SUBMITTED_SHIFT) - before, 10);
     odi_record_free(record);
 }
 

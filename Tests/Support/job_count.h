@@ -7,7 +7,7 @@
 /* False: the record is closed, and the caller takes the count back. */
 static inline bool add_to_counts(odi_record *record)
 {
-    return !(odi_add_acquire(&record->counts, ODI_COUNTS_ONE, L5) & ODI_COUNTS_CLOSED);
+    return !(odi_add_acquire(&record->counts, 1, L5) & ODI_COUNTS_CLOSED);
 }
 
 #endif
