@@ -122,6 +122,7 @@ final class EndConductor {
         }
         // What became of the closures may be about to be told.
         if now >= wholeDeadline + (stage == .queues ? 40_000_000 : 0) {
+            if stage != .queues { runOutOfTime() }
             isLate = true
             stage = .over
         }

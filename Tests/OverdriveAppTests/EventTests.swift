@@ -194,18 +194,21 @@ struct EventTests {
     @Test("hold nobody up at the end when a listener is stuck")
     func stuckListener() async throws {
         final class Stuck: NoOpTask, @unchecked Sendable {
-            let gate: Gate
-            init(_ gate: Gate) { self.gate = gate; super.init() }
-            override func receive(_ event: any AppEvent) { gate.pass() }
+            let (hears, gate) = (Gate(), Gate())
+            override func receive(_ event: any AppEvent) {
+                hears.open()
+                gate.pass()
+            }
         }
-        let gate = Gate()
-        defer { gate.open() }
+        let stuck = Stuck()
+        defer { stuck.gate.open() }
         var options = testOptions()
         options.stopBudget = .milliseconds(50)
-        options.endBudget = .milliseconds(500)
-        let app = AppTasks.build([Stuck(gate)], options: options)
+        options.endBudget = .seconds(1)
+        let app = AppTasks.build([stuck], options: options)
         try await app.booted()
         app.post(Ping(number: 1))
+        stuck.hears.pass()
         let report = await app.over()
         #expect(report.exitCode == 2)
         #expect(report.closures?.stuck == 1)
