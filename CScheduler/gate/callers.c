@@ -23,7 +23,6 @@ static void enter(od_queue *queue, odi_wait_node *waiting)
     if (queue->band > OD_BAND_USER_INTERACTIVE)
         odi_queue_raise_waiting(queue, odi_band_of_thread());
     odi_queue_settle_and_release(queue);
-    odi_queue_return_reserved(queue); /* nobody might while the caller has its permit; who keeps the queue */
 }
 
 static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
@@ -87,17 +86,15 @@ void odi_queue_give_permit(od_queue *queue, bool exclusive)
 
 /* ---- earmarking and taking back ---- */
 
-/* Both locks held; releases them. What notifications may come of is last: one that stops the pool waits for
- * every drainer that has been called. */
+/* Both locks held; releases them. */
 static void settle_both(od_queue *awaited, od_queue *queue)
 {
     odi_settlement settlement = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
     odi_settlement passes = odi_queue_settle(awaited);
     odi_lock_release(&awaited->watch.lock);
-    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
+    odi_queue_carry_out(queue, settlement);
     odi_queue_carry_out(awaited, passes);
-    odi_reserved_give_back(settlement.reserved);
 }
 
 /* What lies in the target's line for it counts no more: its drainers get another pass, and the one that
@@ -118,11 +115,9 @@ static void take_back(od_queue *awaited, od_queue *queue)
 
     odi_lock_acquire(&awaited->watch.lock);
     odi_lock_acquire(&queue->watch.lock);
-    bool has_callers = odi_earmark_end(queue, awaited);
+    odi_earmark_end(queue, awaited);
     bool at_once = odi_earmark_return(queue, &mine);
     settle_both(awaited, queue);
-    if (has_callers) /* who has a permit then gives nothing back: see `enter` */
-        odi_queue_return_reserved(queue);
     if (at_once)
         return;
     odi_queue_await_grant(queue, &mine, "for its place of"); /* ended by: odi_earmark_settle */

@@ -68,8 +68,7 @@ uint64_t odi_queue_cancel(od_queue *queue)
     odi_team *team = &queue->pool->team;
     uint64_t cancelled = 0;
 
-    odi_lock_acquire(&queue->inbox.lock); /* nothing is counted in advance meanwhile */
-    odi_reserved reserved = odi_inbox_take_reserved(&queue->inbox);
+    odi_lock_acquire(&queue->inbox.lock); /* what is pushed from here on is seen to be cancelled */
     odi_queue_close_current(queue);
     /* relaxed: set under this lock. Behind the first one that a cancel has closed are others. */
     for (odi_record *record = queue->records;
@@ -79,7 +78,6 @@ uint64_t odi_queue_cancel(od_queue *queue)
     odi_lock_release(&queue->inbox.lock);
     odi_lock_release(&queue->watch.lock);
 
-    odi_reserved_give_back(reserved);
     odi_queue_purge(queue);
     odi_queue_reap(queue);
     return cancelled;

@@ -46,7 +46,6 @@ uint64_t od_queue_pending(od_queue *queue)
 {
     uint64_t pending = 0;
 
-    odi_queue_return_reserved(queue);
     odi_lock_acquire(&queue->watch.lock);
     for (odi_record *record = queue->records; record != NULL; record = record->next_of_queue)
         pending += odi_record_pending(&queue->pool->team, record);

@@ -151,8 +151,7 @@ static size_t jobs_per_slice(od_queue *queue, uint32_t band)
     return odi_worker_other_bands(worker, band) ? 1 : JOBS_PER_SLICE;
 }
 
-/* Nothing follows from a drainer that has begun: no other one may, and what is reserved is given back when it
- * ends. Lock held. */
+/* Nothing follows from a drainer that has begun: no other one may. Lock held. */
 static bool is_full(const od_queue *queue)
 {
     return queue->gate.held >= odi_gate_permits(&queue->gate) && queue->gate.earmarks == 0 &&
@@ -170,7 +169,7 @@ typedef struct {
     uint64_t ticks;            /* what the last take of a wide line took; UINT64_MAX: unknown */
     bool free_worker, up;      /* its pass has found that it is waited for */
     bool follow;               /* others may wait for the next pass */
-    bool wide, seems_empty, none_left, held_up, waits_for_before, over;
+    bool wide, seems_empty, held_up, waits_for_before, over;
 } drainer;
 
 static bool has_job(const drainer *it)
@@ -195,8 +194,7 @@ static void take_under_targets(drainer *it, bool begins)
         it->next.settlement = odi_queue_settle(queue); /* another one may come */
     it->follow = false;
     it->over = queue->released;
-    it->none_left = queue->line.count + queue->early.count == 0;
-    it->seems_empty = queue->gate.width == 1 && it->none_left;
+    it->seems_empty = queue->gate.width == 1 && queue->line.count + queue->early.count == 0;
     if (it->seems_empty && queue->lingers_in > 0) {
         queue->lingers_in--;
         it->seems_empty = false;
@@ -239,8 +237,6 @@ static void run_what_it_took(drainer *it)
     it->scope.exclusive = it->next.barrier;
     if (it->held_up || has_job(it))
         odi_queue_carry_out(queue, it->next.settlement);
-    if (ODI_UNLIKELY(odi_is_pass(it->next.taken.first))) /* the queue itself may have nothing left */
-        odi_queue_return_reserved(queue);
     if (!has_job(it))
         return;
     uint64_t began = it->wide ? od_loop_ticks() : 0;
@@ -248,20 +244,6 @@ static void run_what_it_took(drainer *it)
     it->ticks = began != 0 ? od_loop_ticks() - began : UINT64_MAX;
     if (ODI_UNLIKELY(it->next.barrier))
         odi_queue_end_barrier(queue);
-}
-
-/* Its slice is over, or it is held up: it waits for its next one with a pass. */
-static void line_up(drainer *it)
-{
-    uint32_t band;
-
-    if (ODI_UNLIKELY(odi_apart != NULL)) /* they may be all that the wait below is for */
-        odi_queue_return_reserved(it->queue);
-    uint32_t passes = odi_queue_requeue_drainer(it->queue, &band, &it->next.taken);
-    odi_queue_start_drainers(it->queue, passes, band);
-    /* There it may stay for as long as the target is suspended, or behind what other bands have, with nothing to run. */
-    if ((it->target != NULL || it->none_left) && odi_load_relaxed(&it->queue->inbox.waiting) == 0) /* relaxed: a hint */
-        odi_queue_return_reserved(it->queue);
 }
 
 static void serve_line(od_queue *queue, odi_pass pass)
@@ -287,7 +269,7 @@ static void serve_line(od_queue *queue, odi_pass pass)
         odi_queue_carry_out(queue, it.next.settlement); /* while the caller's place is held */
         odi_wait_node_grant(odi_wait_node_of(it.next.granted)); /* the place passes to it */
     } else if (it.held_up || has_job(&it)) {
-        line_up(&it);
+        odi_queue_requeue_drainer(queue, &it.next.taken); /* its slice is over, or it is held up */
     } else {
         /* What this worker's run has not told may be all that a barrier waits for. */
         if (ODI_UNLIKELY(it.waits_for_before) && it.free_worker)

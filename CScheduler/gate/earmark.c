@@ -132,15 +132,13 @@ void odi_earmark_begin(od_queue *queue, od_queue *awaited)
     }
 }
 
-bool odi_earmark_end(od_queue *queue, od_queue *awaited)
+void odi_earmark_end(od_queue *queue, od_queue *awaited)
 {
     if (awaited->more->awaited == 0 || --awaited->more->awaited > 0) /* 0: in a forked child */
-        return false;
+        return;
     *link_to(queue, awaited) = awaited->more->next_awaited;
     if (awaited->more->pass_is_ahead) /* its drainer has one in the line, or gets it */
         awaited->more->pass_is_ahead = awaited->more->pass_ahead_is_out = false;
-    bool has_callers = awaited->more->callers.first != NULL;
     while (awaited->more->callers.first != NULL)
         odi_earmark_line_up(queue, odi_wait_list_take(&awaited->more->callers));
-    return has_callers;
 }

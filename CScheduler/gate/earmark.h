@@ -36,9 +36,9 @@ bool odi_earmark_has_pass(od_queue *queue);
 void odi_earmark_line_up(od_queue *queue, odi_wait_node *caller);
 
 /* A holder begins to wait for a permit of a queue on this one; its turn has come there, and callers through
- * that queue go into the line: whether there are such. Both locks held, both. */
+ * that queue go into the line. Both locks held, both. */
 void odi_earmark_begin(od_queue *queue, od_queue *awaited);
-bool odi_earmark_end(od_queue *queue, od_queue *awaited);
+void odi_earmark_end(od_queue *queue, od_queue *awaited);
 
 /* It goes on, with its place. False: it has to wait for that; odi_earmark_settle grants it. */
 bool odi_earmark_return(od_queue *queue, odi_wait_node *holder);

@@ -2,9 +2,7 @@
  * submits and who drains meet once in many jobs.
  *
  * Submitters push here while a drainer is at work, or none may be; when the line has nothing left, its drainer takes the whole fifo in
- * exchange for the line's empty one. The inbox also reserves *counts*: its record's job count is
- * told of many submissions at once, and of what is not used when the line is empty. Only
- * records without a group have reserved counts, because a group must not wait for a line's others.
+ * exchange for the line's empty one.
  *
  * `wants` spares the submitter the queue's lock while drainers enough are at work, or none
  * may: it is false only where somebody will look at the inbox again under that lock. It turns true
@@ -23,17 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "job/count.h"
 #include "queue/fifo.h"
 #include "sleep/lock.h"
 
 #pragma GCC visibility push(hidden)
-
-/* Reserved counts that were taken off: whom their record's last job has to wake, if they were it. */
-typedef struct {
-    odi_record *record; /* NULL: nobody */
-    odi_watchers watchers;
-} odi_reserved;
 
 /* One cache line, which a submitter keeps as long as the drainer has enough: nothing that a
  * drainer writes or looks at with each job belongs into it. */
@@ -41,8 +32,6 @@ typedef struct {
     odi_lock lock;
     odi_atomic(uint32_t) waiting; /* what the fifo holds: a hint, exact under the lock */
     odi_fifo fifo;
-    odi_record *reserved_for; /* the record of the reserved counts, if there are any */
-    uint32_t reserved;
     odi_atomic(bool) wants; /* after a push, see whether to start a drainer; turns true under both locks */
     odi_atomic(bool) diverted; /* jobs pass through the line; written under both locks */
 } odi_inbox;
@@ -81,29 +70,6 @@ static inline bool odi_inbox_empty_into(odi_inbox *inbox, odi_fifo *fifo)
     odi_store_relaxed(&inbox->waiting, 0); /* relaxed: locked */
     odi_lock_release(&inbox->lock);
     return true;
-}
-
-/* Takes the reserved counts off and tells the job count, under the inbox's lock: a cancel, which holds it
- * too, would count as cancelled what the job count says too much. The caller wakes (give_back). */
-static inline odi_reserved odi_inbox_take_reserved(odi_inbox *inbox)
-{
-    odi_reserved reserved = {0};
-
-    if (inbox->reserved > 0) {
-        reserved.watchers = odi_record_watchers(inbox->reserved_for);
-        if (odi_record_subtract(inbox->reserved_for, inbox->reserved))
-            reserved.record = inbox->reserved_for;
-    }
-    inbox->reserved_for = NULL;
-    inbox->reserved = 0;
-    return reserved;
-}
-
-/* Wakes whom reserved counts that were taken off kept waiting. Without locks. */
-static inline void odi_reserved_give_back(odi_reserved reserved)
-{
-    if (ODI_UNLIKELY(reserved.record != NULL))
-        odi_record_drained(reserved.record, reserved.watchers);
 }
 
 #pragma GCC visibility pop

@@ -17,8 +17,6 @@ static void begin_empty(od_queue *queue)
     queue->records = queue->before = NULL;
     queue->line = queue->early = queue->inbox.fifo = (odi_fifo){0}; /* a parent's memory stays */
     odi_store_relaxed(&queue->inbox.waiting, 0);
-    queue->inbox.reserved_for = NULL;
-    queue->inbox.reserved = 0;
     odi_store_relaxed(&queue->inbox.wants, true);
     odi_queue_drop_batches(queue);
     odi_queue_forget_drainers(queue);

@@ -20,10 +20,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What follows from a change of places, width or suspension, to be done without the lock. */
+/* What follows from a change of places, width or suspension, to be done without the lock: so many passes
+ * for drainers, which hold places already, are to be given to the pool. */
 typedef struct {
-    uint32_t passes, band; /* for drainers, which hold places already: to be given to the pool */
-    odi_reserved reserved; /* of a line in which nothing of its own waits */
+    uint32_t passes, band;
 } odi_settlement;
 
 /* Entries of the line; the inbox's are a hint. */

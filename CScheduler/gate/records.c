@@ -4,55 +4,7 @@
 #include "gate/submit.h"
 #include "worker/run.h"
 
-/* Submissions that the inbox draws of its record's job count at once. */
-enum { RESERVED = 64 };
-
 /* ---- into the line ---- */
-
-/* Sees to it that the inbox has a reserved count of `record`. *before are another record's, to be
- * given back. Under the inbox's lock, under which cancels close records. */
-static bool have_reserved(odi_inbox *inbox, odi_record *record, odi_reserved *before)
-{
-    if (ODI_LIKELY(inbox->reserved_for == record && inbox->reserved > 0))
-        return true;
-    /* relaxed: a cancel sets it under this lock */
-    if (odi_load_relaxed(&record->flags) & (ODI_RECORD_CANCELLED | ODI_RECORD_STALE))
-        return false;
-    *before = odi_inbox_take_reserved(inbox);
-    inbox->reserved_for = record;
-    inbox->reserved = RESERVED;
-    /* relaxed: the lock. A record that its queue does not know is counted on in the ordinary way,
-     * without this lock. */
-    return (odi_add_relaxed(&record->counts, RESERVED) &
-            ODI_COUNTS_KNOWN_TO_QUEUE) != 0;
-}
-
-bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job)
-{
-    odi_inbox *inbox = &queue->inbox;
-    odi_reserved before = {0}, unused = {0};
-    bool pushed = false, wants = false;
-
-    if (ODI_UNLIKELY(!odi_job_takes_tag(job, record->tag)))
-        return false;
-    odi_lock_acquire(&inbox->lock);
-    if (ODI_LIKELY(have_reserved(inbox, record, &before))) {
-        pushed = odi_inbox_push(inbox, odi_job_with_tag(job, record->tag), NULL);
-        if (ODI_LIKELY(pushed)) {
-            inbox->reserved--;
-            wants = odi_load_relaxed(&inbox->wants); /* relaxed: it turns true under this lock */
-        }
-    }
-    if (ODI_UNLIKELY(!pushed))
-        unused = odi_inbox_take_reserved(inbox); /* perhaps nobody else would */
-    odi_lock_release(&inbox->lock);
-
-    odi_reserved_give_back(before);
-    odi_reserved_give_back(unused);
-    if (wants)
-        odi_queue_see_to_drainers(queue);
-    return pushed;
-}
 
 /* A barrier, which the gate counts, or what belongs in front of the line. False: as odi_queue_push. Not held. */
 static bool push_under_lock(od_queue *queue, odi_entry labelled, odi_entry_node *node)

@@ -16,8 +16,7 @@ odi_settlement odi_queue_settle(od_queue *queue)
     odi_front front = odi_queue_front(queue, 0); /* first: it may take over the inbox */
     uint64_t inside = queue->line.count + queue->early.count + queue->back;
     uint64_t waiting = inside + odi_load_acquire(&queue->inbox.waiting, Q2); /* so many at least */
-    /* Passes of queues on this one are not the queue's own jobs. */
-    bool seems_clear = waiting <= queue->child_passes;
+    bool seems_clear = waiting == 0;
 
     if (seems_clear) {
         odi_lock_acquire(&queue->inbox.lock);
@@ -31,8 +30,6 @@ odi_settlement odi_queue_settle(od_queue *queue)
     bool wants = odi_gate_wants_drainer(&queue->gate, front);
     odi_invariant(!wants || seems_clear); /* the inbox's lock is held where it turns true */
     odi_store_relaxed(&queue->inbox.wants, wants); /* relaxed: the locks */
-    if (waiting <= queue->child_passes)
-        settlement.reserved = odi_inbox_take_reserved(&queue->inbox);
     if (waiting == 0 && queue->gate.held == 0) {
         odi_fifo_rest(&queue->inbox.fifo);
         odi_fifo_rest(&queue->line);
@@ -102,20 +99,16 @@ static void send(od_queue *queue, uint32_t band)
         odi_queue_reap(queue);
 }
 
-void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band)
+void odi_queue_carry_out(od_queue *queue, odi_settlement settlement)
 {
-    for (; passes > 0; passes--) {
+    uint32_t band = settlement.band;
+
+    for (; settlement.passes > 0; settlement.passes--) {
         if (ODI_UNLIKELY(odi_target_gate(queue) != NULL))
             send(queue, band);
         else if (!odi_pool_submit(queue->pool, band, odi_queue_pass(queue, (odi_pass){band, false})))
             submit_by_node(queue, band);
     }
-}
-
-void odi_queue_carry_out(od_queue *queue, odi_settlement settlement)
-{
-    odi_queue_start_drainers(queue, settlement.passes, settlement.band);
-    odi_reserved_give_back(settlement.reserved); /* last: the queue may be over by this */
 }
 
 void odi_queue_settle_and_release(od_queue *queue)
@@ -126,7 +119,7 @@ void odi_queue_settle_and_release(od_queue *queue)
     odi_queue_carry_out(queue, settlement);
 }
 
-uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken)
+void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken)
 {
     odi_settlement settlement = {0};
 
@@ -138,16 +131,7 @@ uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *t
     if (queue->drainers_waiting > 0)
         odi_queue_give_passes(queue, &settlement); /* and those that one before it wants, whose node was out */
     odi_lock_release(&queue->watch.lock);
-    *band = settlement.band;
-    return settlement.passes;
-}
-
-void odi_queue_return_reserved(od_queue *queue)
-{
-    odi_lock_acquire(&queue->inbox.lock);
-    odi_reserved reserved = odi_inbox_take_reserved(&queue->inbox);
-    odi_lock_release(&queue->inbox.lock);
-    odi_reserved_give_back(reserved);
+    odi_queue_carry_out(queue, settlement);
 }
 
 /* A drainer may be missing. Not held. */

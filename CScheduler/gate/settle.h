@@ -11,22 +11,18 @@
 
 #pragma GCC visibility push(hidden)
 
-odi_settlement odi_queue_settle(od_queue *queue);   /* held: carry_out follows, or its parts */
+odi_settlement odi_queue_settle(od_queue *queue);   /* held: carry_out follows */
 void odi_queue_settle_and_release(od_queue *queue); /* held; releases it, and does what follows */
 
 /* Not held, all of them. */
 void odi_queue_carry_out(od_queue *queue, odi_settlement settlement);
-void odi_queue_start_drainers(od_queue *queue, uint32_t passes, uint32_t band);
 /* Sees to a drainer after a push, where the inbox wants one. */
 void odi_queue_see_to_drainers(od_queue *queue);
 /* All that waits now is served in this band. */
 void odi_queue_raise_all(od_queue *queue, uint32_t band);
-/* Takes back the reserved counts of the queue's inbox, whichever generation it is in. */
-void odi_queue_return_reserved(od_queue *queue);
 
-/* The drainer's slice of its worker is over: it waits in the pool. Returns how many passes of this
- * band are wanted there; those that lie there already may do. */
-uint32_t odi_queue_requeue_drainer(od_queue *queue, uint32_t *band, odi_taken *taken);
+/* The drainer's slice of its worker is over: it waits for a pass again. */
+void odi_queue_requeue_drainer(od_queue *queue, odi_taken *taken);
 
 /* ---- barrier.c ---- */
 

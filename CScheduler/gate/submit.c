@@ -4,21 +4,6 @@
 #include "worker/run.h"
 #include "worker/worker.h"
 
-/* Into the line by a count that its inbox has reserved. False: the job is to be counted. Without a drainer it goes
- * another way. */
-ODI_HOT_INLINE bool submit_to_line(od_queue *queue, odi_record *record, uint32_t key, odi_entry job)
-{
-    bool urgent = key < queue->band; /* asked first: the job may be the queue's last */
-
-    /* relaxed, both: hints, the inbox's lock decides */
-    if (key & ODI_KEY_BARRIER || !(odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED) ||
-        odi_load_relaxed(&queue->inbox.wants) || !odi_queue_submit_to_line(queue, record, job))
-        return false;
-    if (ODI_UNLIKELY(urgent))
-        odi_queue_raise_all(queue, key);
-    return true;
-}
-
 /* The record has counted the job, and nothing can keep it. */
 ODI_COLD static od_status withdraw(odi_record *record, odi_entry job)
 {
@@ -60,8 +45,6 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
             return submit_without_record(queue, group, key, job);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
             break;
-        if (group == NULL && submit_to_line(queue, record, key, job))
-            return OD_OK;
         if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
             break;
     }
@@ -99,8 +82,6 @@ void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_ent
                 return;
             }
         }
-        if (submit_to_line(queue, record, key, job))
-            return;
     } while (ODI_UNLIKELY(!odi_record_count(record, queue, NULL, 1)));
     (void)odi_record_label(record, job, &labelled); /* an owned job takes every tag */
     if (ODI_UNLIKELY(!place(queue, record, key, labelled, node))) {

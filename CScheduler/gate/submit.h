@@ -45,10 +45,6 @@ odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, od_
  * no node (NULL). Not held. */
 bool odi_queue_push(od_queue *queue, odi_entry labelled, odi_entry_node *node);
 
-/* Counts and queues a job of a diverted record without a group in one critical section. False: it has
- * to be counted and pushed as usual (cancelled, memory is short). */
-bool odi_queue_submit_to_line(od_queue *queue, odi_record *record, odi_entry job);
-
 /* ---- limit.c ---- */
 
 /* Submits to a queue that has a limit. Not held. */

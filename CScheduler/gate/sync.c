@@ -21,17 +21,12 @@ typedef struct odi_left_place {
     const struct odi_left_place *before;
 } odi_left_place;
 
-/* First the drainers of all: a notification that stops the pool waits for each that has been called.
- * A queue that is over by now, or in another generation, has nothing to be done for it. */
+/* A queue that is over by now, or in another generation, has nothing to be done for it. */
 static void follow_up(const odi_left_place *last)
 {
     for (const odi_left_place *each = last; each != NULL; each = each->before)
-        odi_queue_start_drainers(each->queue, each->left.settlement.passes, each->left.settlement.band);
+        odi_queue_carry_out(each->queue, each->left.settlement);
     for (const odi_left_place *each = last; each != NULL; each = each->before) {
-        odi_settlement settlement = each->left.settlement;
-
-        settlement.passes = 0;
-        odi_queue_carry_out(each->queue, settlement);
         if (each->left.over)
             odi_queue_reap(each->queue);
     }

@@ -576,38 +576,10 @@ QUEUE_TEST(what_comes_while_a_drainer_settles_is_served)
     od_queue_release(queue);
 }
 
-/* ---- reserved counts ---- */
+/* ---- an empty line ---- */
 
-static bool is_reserved(od_queue *queue)
-{
-    odi_lock_acquire(&queue->inbox.lock);
-    bool reserved_for = queue->inbox.reserved_for != NULL;
-    odi_lock_release(&queue->inbox.lock);
-    return reserved_for;
-}
-
-QUEUE_TEST(reserved_counts_are_not_pending_and_not_cancelled)
-{
-    od_queue *queue = queue_of(1);
-
-    for (int round = 1; round < 70; round++) {
-        od_queue_suspend(queue);
-        add(queue, no_job, NULL); /* nobody serves the line: it is counted by itself */
-        for (int i = 1; i <= round; i++)
-            add(queue, no_job, NULL);
-        assert_true(is_reserved(queue));
-        assert_int_equal(od_queue_pending(queue), round + 1);
-        add(queue, no_job, NULL);
-        assert_int_equal(od_queue_cancel_all(queue), round + 2);
-        assert_int_equal(od_queue_pending(queue), 0);
-        od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
-    }
-    od_queue_release(queue);
-}
-
-/* An empty line keeps no reserved counts, however it became empty; or its waiters would not wake. */
-QUEUE_TEST(an_empty_line_keeps_no_reserved_counts)
+/* However it became empty, the next job finds a drainer. */
+QUEUE_TEST(what_comes_to_an_empty_line_is_served)
 {
     od_queue *queue = queue_of(1);
     od_group *group = od_group_create();
@@ -617,10 +589,6 @@ QUEUE_TEST(an_empty_line_keeps_no_reserved_counts)
         add(queue, no_job, NULL);
         if (round % 2 == 0) {
             od_queue_sync_begin(queue, &scope);
-            odi_lock_acquire(&queue->inbox.lock); /* who has left them takes them back twice */
-            uint32_t reserved = queue->inbox.reserved;
-            odi_lock_release(&queue->inbox.lock);
-            assert_int_equal(reserved, 0);
             od_queue_sync_end(&scope);
         }
         if (round % 3 == 0)

@@ -170,7 +170,7 @@ QUEUE_TEST(a_wait_that_gives_up_is_gone)
 }
 
 /* Of a queue's records all but one are unknown to it when it has been found empty: whoever submits to one
- * of them, in advance or not, makes it known before. */
+ * of them makes it known before. */
 QUEUE_TEST(what_is_submitted_to_an_unknown_record_is_waited_for)
 {
     static const int32_t bands[] = {OD_BAND_USER_INTERACTIVE, OD_BAND_DEFAULT};

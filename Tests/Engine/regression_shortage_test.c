@@ -283,15 +283,11 @@ static void line_up_without_memory(od_queue *queue)
 static void line_up_another(od_queue *queue)
 {
     odi_taken nothing = {0};
-    uint32_t band;
 
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.held++;
     odi_lock_release(&queue->watch.lock);
-    uint32_t passes = odi_queue_requeue_drainer(queue, &band, &nothing);
-    assert_int_equal(passes, PASSES);
-    assert_int_equal(band, OD_BAND_UTILITY);
-    odi_queue_start_drainers(queue, passes, band);
+    odi_queue_requeue_drainer(queue, &nothing);
 }
 
 /* One of three passes waits in the queue's node, and the others follow when that comes up: once one of these followed and the
