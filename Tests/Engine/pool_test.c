@@ -310,6 +310,18 @@ TEST(what_waits_is_begun_where_the_limits_allow_more)
     od_pool_free(pool);
 }
 
+/* Its workers are neither as many as the limits say, nor where. */
+TEST(a_pool_of_a_number_that_pins_nobody_does_not_read_the_limits_again)
+{
+    atomic_store(&cpus_allowed, 2);
+    od_pool *pool = pool_with(options_for(2), (odi_pool_world){.source = &source});
+    atomic_store(&cpus_allowed, 3);
+    odi_store_relaxed(&pool->next_refresh_ns, INT64_MIN);
+    odi_pool_refresh(&pool->team);
+    assert_int_equal(pool->limits.affinity_count, 2);
+    od_pool_free(pool);
+}
+
 static int workers_present(od_pool *pool)
 {
     odi_lock_acquire(&pool->team.lock);

@@ -150,7 +150,7 @@ TEST(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop)
 static struct {
     od_pool *pool;
     od_stop_report report;
-    atomic_int status;
+    atomic_int status, first, depth;
 } second_stop;
 
 static void stop_again(void *unused)
@@ -158,10 +158,17 @@ static void stop_again(void *unused)
     atomic_store(&second_stop.status, (int)od_pool_stop(second_stop.pool, 0, NULL));
 }
 
+static void stop_from_a_worker(void *unused)
+{
+    atomic_store(&second_stop.first, (int)od_pool_stop(second_stop.pool, 0, &second_stop.report));
+    atomic_store(&second_stop.depth, (int)odi_worker_self->blocking_depth);
+}
+
 /* What a stop discards may be the last of a group, whose notification is then called by the
- * stop itself. */
+ * stop itself. Here another pool's worker stops, which waits no more after either. */
 TEST(a_notification_that_stops_the_pool_during_its_stop_does_not_hang)
 {
+    od_pool *others = lone_worker();
     gate door = {0};
 
     second_stop.pool = lone_worker();
@@ -172,8 +179,11 @@ TEST(a_notification_that_stops_the_pool_during_its_stop_does_not_hang)
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
     od_group_notify(group, stop_again, NULL);
-    assert_int_equal(od_pool_stop(second_stop.pool, 0, &second_stop.report), OD_OK);
+    od_pool_submit(others, OD_BAND_DEFAULT, stop_from_a_worker, NULL);
+    assert_int_equal(od_pool_free(others), OD_OK); /* when it has run */
+    assert_int_equal(atomic_load(&second_stop.first), OD_OK);
     assert_int_equal(atomic_load(&second_stop.status), OD_INSIDE);
+    assert_int_equal(atomic_load(&second_stop.depth), 0);
     assert_report(&second_stop.report, 0, 1, 1);
     gate_open(&door);
     assert_comes_true(all_done(second_stop.pool) == 2); /* it has left the gate */

@@ -491,6 +491,46 @@ TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
     end();
 }
 
+/* ---- the words of the layer above ---- */
+
+static int words[3];
+static atomic_int bare, kept;
+
+static void set_words(void *work, void *route, void *bounce)
+{
+    od_thread_set_work(work);
+    od_thread_set_route(route);
+    od_thread_set_bounce(bounce);
+}
+
+static void look_for_words(void *unused)
+{
+    atomic_fetch_add(&bare, !od_thread_work() && !od_thread_route() && !od_thread_bounce());
+    set_words(&bare, &bare, &bare);
+}
+
+static void wait_with_words(void *unused)
+{
+    set_words(&words[0], &words[1], &words[2]);
+    od_queue_async(scene.queue, scene.group, OD_QUEUE_BAND, look_for_words, NULL);
+    (void)od_group_wait(scene.group, INT64_MAX);
+    atomic_fetch_add(&kept, od_thread_work() == &words[0] && od_thread_route() == &words[1] &&
+                                od_thread_bounce() == &words[2]);
+    set_words(NULL, NULL, NULL);
+}
+
+TEST(what_a_waiter_runs_has_none_of_its_words_and_leaves_them)
+{
+    begin(lone_worker());
+    scene.queue = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "words");
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_with_words, NULL);
+    assert_comes_true(all_done(scene.pool) == 2);
+    assert_int_equal(atomic_load(&bare), 1);
+    assert_int_equal(atomic_load(&kept), 1);
+    od_queue_release(scene.queue);
+    end();
+}
+
 /* ---- where it forks ---- */
 
 static void expect_the_hand_to_be_held(void *unused)
