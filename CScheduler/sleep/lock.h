@@ -32,6 +32,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "base/invariant.h"
 #include "os/membarrier.h"
 
 #pragma GCC visibility push(hidden)
@@ -68,6 +69,7 @@ static inline void odi_lock_release(odi_lock *lock)
     /* relaxed, both: K2's fence stands before the second, and the first is a hint */
     bool starves = odi_load_relaxed(&lock->mark) & ODI_LOCK_STARVED;
 
+    odi_invariant(odi_load_relaxed(&lock->word) == ODI_LOCK_HELD); /* relaxed: nobody else writes it meanwhile */
     odi_store_release(&lock->word, starves ? ODI_LOCK_HANDED : ODI_LOCK_FREE, K1);
     odi_fence_light(K2);
     if (ODI_UNLIKELY(odi_load_relaxed(&lock->mark) != 0))
