@@ -157,7 +157,7 @@ odi_topology *odi_topology_discover(const odi_source *source, const odi_limits *
                                     bool wanted)
 {
     int known = odi_cpu_mask_count(&limits->cpus), count = 0;
-    finder *find = malloc(sizeof *find + (size_t)(known + 1) * sizeof find->cpus[0]);
+    finder *find = malloc(sizeof *find + (size_t)(known > 0 ? known : 1) * sizeof find->cpus[0]);
     if (find == NULL)
         return NULL;
 

@@ -250,6 +250,25 @@ TEST(an_external_thread_that_says_that_it_blocks_makes_room)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* A section that it began and did not end is none of whoever has its place next. */
+TEST(who_leaves_in_the_midst_of_a_wait_leaves_a_place_that_does_not_wait)
+{
+    od_pool *pool = pool_without_monitor(1);
+    od_fork_scope scope;
+
+    od_forks_enter(pool, &scope);
+    od_blocking_begin();
+    od_forks_leave(&scope);
+    od_forks_enter(pool, &scope);
+    odi_forks *place = odi_external_at(&pool->team, 0);
+    bool waits = odi_load_relaxed(&place->says_blocking); /* relaxed: of this thread */
+    bool taken = odi_load_relaxed(&place->taken) != 0;
+    od_forks_leave(&scope);
+    assert_true(taken);
+    assert_false(waits);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+
 static void free_under_an_external(void *unused)
 {
     od_pool *pool = pool_of(1);

@@ -191,6 +191,25 @@ TEST(siblings_share_a_core_and_stand_together)
     odi_topology_free(topology);
 }
 
+/* Which CPU it shares a core with instead is not believed either. */
+TEST(a_list_of_siblings_that_leaves_its_cpu_out_is_not_believed)
+{
+    odi_source source = source_of("== /sys/devices/system/cpu/cpu0/topology/thread_siblings_list\n1-2\n"
+                                  "== /sys/devices/system/cpu/cpu1/topology/thread_siblings_list\n1\n"
+                                  "== /sys/devices/system/cpu/cpu2/topology/thread_siblings_list\n2\n");
+    odi_cpu_mask three;
+    odi_limits limits;
+
+    odi_cpu_mask_clear(&three);
+    for (int cpu = 0; cpu < 3; cpu++)
+        odi_cpu_mask_add(&three, cpu);
+    limits_of(&three, &limits);
+    odi_topology *topology = odi_topology_discover(&source, &limits, true);
+    assert_non_null(topology);
+    assert_int_equal(topology->core_count, 3);
+    odi_topology_free(topology);
+}
+
 TEST(high_ids_keep_their_numbers)
 {
     odi_topology *topology = look_at("high-cpu-ids");
@@ -238,12 +257,21 @@ TEST(made_up_machines_have_the_shape_asked_for)
     odi_topology_free(NULL);
 }
 
+static int caches_read;
+
+static FILE *open_counting_caches(const odi_source *source, const char *path)
+{
+    caches_read += strstr(path, "/cache/") != NULL;
+    return open_recorded(source, path);
+}
+
 TEST(only_what_is_wanted_is_read_of_one_node)
 {
     char *recording = fixture_load("smt-pairs");
     odi_source source = source_of(recording);
     odi_limits limits;
 
+    source.open = open_counting_caches;
     odi_limits_read(&source, NULL, &limits);
     odi_topology *topology = odi_topology_discover(&source, &limits, false);
     free(recording);
@@ -253,6 +281,7 @@ TEST(only_what_is_wanted_is_read_of_one_node)
     assert_int_equal(topology->core_count, 8);
     assert_int_equal(topology->nodes[0].memory_bytes, 0);
     assert_true(topology->nodes[0].whole && topology->cpus_known);
+    assert_int_equal(caches_read, 0);
     odi_topology_free(topology);
 }
 

@@ -246,6 +246,7 @@ static int discover_without_memory(void)
     odi_source source = odi_source_live();
     odi_limits limits;
     char problem[128] = "";
+    const od_machine *here = od_machine_discover(NULL, problem, sizeof problem);
 
     refuse_memory();
     for (int pieces = 0; malloc(PIECE) != NULL; pieces++) {
@@ -259,7 +260,11 @@ static int discover_without_memory(void)
         return 2;
     if (od_machine_discover(NULL, problem, sizeof problem) != NULL)
         return 3;
-    return strcmp(problem, "this machine does not fit in memory") == 0 ? 0 : 4;
+    if (strcmp(problem, "this machine does not fit in memory") != 0)
+        return 4;
+    if (od_machine_plan(here, "core", 4096, NULL, NULL, problem, sizeof problem))
+        return 6;
+    return strcmp(problem, "no memory for a plan of 4096 workers") == 0 ? 0 : 7;
 }
 
 TEST(without_memory_affinity_still_counts)
