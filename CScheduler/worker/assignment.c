@@ -1,19 +1,12 @@
 #include "worker/assignment.h"
 
-#include <stdlib.h>
-
 #include "os/affinity.h"
 #include "os/numa.h"
 #include "os/pages.h"
 #include "os/thread.h"
 #include "worker/worker.h"
 
-/* ---- assigned places: lock held ---- */
-
-static int places(const odi_team *team)
-{
-    return team->plan != NULL ? team->plan->worker_count : team->capacity;
-}
+/* ---- places: lock held ---- */
 
 /* Whether it makes a difference who lives where. */
 static bool assignment_matters(const odi_team *team)
@@ -21,12 +14,17 @@ static bool assignment_matters(const odi_team *team)
     return team->plan != NULL && (team->site_count > 1 || team->plan->pins);
 }
 
+bool odi_assignment_is_own(const odi_team *team, int slot)
+{
+    return slot < (team->plan != NULL ? team->plan->worker_count : team->capacity);
+}
+
 /* The plan's nodes are its topology's, which may have been read later than the sites. */
-static int site_of_place(const odi_team *team, int place)
+int odi_assignment_site(const odi_team *team, int slot)
 {
     if (team->plan == NULL)
-        return place % team->site_count;
-    int node = odi_plan_place(team->plan, place).node;
+        return slot % team->site_count;
+    int node = odi_plan_place(team->plan, slot % team->plan->worker_count).node;
     int id = team->plan->topology->nodes[node].id;
 
     if (node < team->site_count && team->sites[node].node == id)
@@ -38,125 +36,22 @@ static int site_of_place(const odi_team *team, int place)
     return node % team->site_count;
 }
 
-int odi_assignment_site(const odi_team *team, int slot)
-{
-    return site_of_place(team, team->assigned[slot]);
-}
-
-bool odi_assignment_is_own(const odi_team *team, int slot)
-{
-    return team->assigned[slot] < places(team);
-}
-
-/* The slot's worker, if it has a thread. */
-static odi_worker *worker_of(const odi_team *team, int slot)
-{
-    odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: written under the lock */
-
-    return worker != NULL && worker->present ? worker : NULL;
-}
-
-static bool works(const odi_team *team, int slot)
-{
-    const odi_worker *worker = worker_of(team, slot);
-
-    return worker != NULL && !worker->benched;
-}
-
-/* Also where only its mask is another: it is applied anew. */
-static void has_to_move(odi_team *team, int slot)
-{
-    odi_worker *worker = worker_of(team, slot);
-
-    if (worker != NULL) /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
-        odi_store_relaxed(&worker->moves, true);
-}
-
-static void exchange(odi_team *team, int slot, int other)
-{
-    int place = team->assigned[slot];
-
-    team->assigned[slot] = team->assigned[other];
-    team->assigned[other] = place;
-    has_to_move(team, slot);
-    has_to_move(team, other);
-}
-
-void odi_assignment_take(odi_team *team, int slot)
-{
-    int best = -1;
-
-    if (!assignment_matters(team) || odi_assignment_is_own(team, slot))
-        return;
-    for (int other = 0; other < team->capacity; other++) {
-        if (!odi_assignment_is_own(team, other) || works(team, other))
-            continue;
-        if (best < 0 || odi_assignment_site(team, other) == odi_assignment_site(team, slot))
-            best = other;
-    }
-    if (best >= 0)
-        exchange(team, slot, best);
-}
-
-void odi_assignment_give(odi_team *team)
-{
-    for (int slot = 0; slot < team->capacity && assignment_matters(team); slot++) {
-        if (works(team, slot))
-            odi_assignment_take(team, slot);
-    }
-}
-
-/* ---- a new plan: lock held ---- */
-
-/* Who works on another node than its place is changes it for one of its node's that nobody works in who is of that node. */
-static void keep_node(odi_team *team, int slot)
-{
-    const odi_worker *worker = worker_of(team, slot);
-
-    if (!works(team, slot) || odi_assignment_site(team, slot) == worker->site_index)
-        return;
-    for (int other = 0; other < places(team); other++) {
-        const odi_worker *holder = worker_of(team, other);
-
-        if ((!works(team, other) || holder->site_index != worker->site_index) && odi_assignment_is_own(team, other) &&
-            odi_assignment_site(team, other) == worker->site_index) {
-            exchange(team, slot, other);
-            return;
-        }
-    }
-}
-
-void odi_assignment_number(odi_team *team)
-{
-    for (int slot = 0; slot < team->capacity; slot++)
-        team->assigned[slot] = slot;
-}
-
 odi_plan *odi_assignment_replan(odi_team *team, odi_plan *plan)
 {
     odi_plan *old = team->plan;
-    bool mattered = assignment_matters(team);
+    bool matters = assignment_matters(team);
+    odi_worker *worker;
 
     if (plan == NULL)
         return NULL;
     team->plan = plan;
-    if (!mattered && !assignment_matters(team))
-        return old;
-    odi_assignment_number(team);
-    for (int slot = 0; slot < team->capacity; slot++) {
-        has_to_move(team, slot);
-        keep_node(team, slot);
+    matters |= assignment_matters(team);
+    for (int slot = 0; matters && (worker = odi_team_next_worker(team, &slot)) != NULL;) {
+        /* Also where only its mask is another: it is applied anew. */
+        if (worker->present) /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
+            odi_store_relaxed(&worker->moves, true);
     }
-    odi_assignment_give(team);
     return old;
-}
-
-bool odi_assignment_init(odi_team *team)
-{
-    team->assigned = calloc((size_t)team->capacity, sizeof *team->assigned);
-    if (team->assigned != NULL)
-        odi_assignment_number(team);
-    return team->assigned != NULL;
 }
 
 /* ---- workers ---- */
@@ -199,13 +94,13 @@ void odi_assignment_settle(odi_worker *worker)
 
     odi_lock_acquire(&team->lock);
     const odi_plan *plan = team->plan; /* NULL for good: nobody was ever pinned */
-    bool pinned = plan != NULL && worker->pinned;
-    bool pins = plan != NULL && odi_plan_mask(plan, team->assigned[worker->slot], &mask);
-    if (!pins && pinned)
-        all_cpus(plan->topology, &mask); /* it may go where it likes again */
+    bool changes = plan != NULL && (plan->pins || worker->pinned);
+    bool pins = changes && odi_assignment_is_own(team, worker->slot) && odi_plan_mask(plan, worker->slot, &mask);
+    if (changes && !pins)
+        all_cpus(plan->topology, &mask); /* it may go where it likes, also if a pinned thread has started it */
     odi_lock_release(&team->lock);
 
-    if (!pins && !pinned)
+    if (!changes)
         return;
     worker->pinned = pins;
     if (odi_affinity_set(&mask) != 0)

@@ -60,10 +60,8 @@ static bool init_site(odi_team *team, odi_site *site)
 bool odi_team_init(odi_team *team)
 {
     team->slots = calloc((size_t)team->capacity, sizeof *team->slots);
-    if (team->slots == NULL || !odi_assignment_init(team)) {
-        free(team->slots);
+    if (team->slots == NULL)
         return false;
-    }
     for (int site = 0; site < team->site_count; site++) {
         if (!init_site(team, &team->sites[site])) {
             odi_team_free(team);
@@ -125,7 +123,6 @@ void odi_team_free(odi_team *team)
     }
     odi_timer_queue_free(&team->timers);
     free(odi_load_relaxed(&team->table)); /* relaxed: alone */
-    free(team->assigned);
     free(team->slots);
 }
 
@@ -217,7 +214,6 @@ void odi_team_forked(odi_team *team)
     team->lock = team->first_lock = (odi_lock){0};
     team->active = team->present = team->blocked = team->allowance = 0;
     team->bench = NULL;
-    odi_assignment_number(team);
     memset(team->overrides, 0, sizeof team->overrides);
     /* relaxed, all: one thread exists */
     odi_store_relaxed(&team->overridden, 0);
