@@ -15,13 +15,9 @@
 #include "gate/settle.h"
 #include "job/group.h"
 #include "os/clock.h"
-#include "os/thread.h"
 #include "sleep/idle.h"
 #include "worker/override.h"
 #include "worker/worker.h"
-
-/* Who overrides looks again after this whether more has joined the set; each time after twice as long. */
-#define OVERRIDE_AGAIN_NS (20 * ODI_MILLISECOND)
 
 /* Waits of a few microseconds are common while workers are awake: worth waiting awake for.
  * But not after waking one, because it may need this very CPU: across CPUs a wake takes ten
@@ -141,60 +137,42 @@ static void override_records(odi_override *override, odi_watch *watch, odi_recor
         if (queue == NULL || odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 0)
             continue;
         bool diverted = odi_load_relaxed(&record->flags) & ODI_RECORD_DIVERTED;
-        odi_override_name(override, odi_load_relaxed(&record->team),
-                          diverted ? queue->band : odi_record_band(record));
+        odi_override_begin(override, odi_load_relaxed(&record->team),
+                           diverted ? queue->band : odi_record_band(record));
     }
-    odi_override_begin(override);
     odi_lock_release(&watch->lock);
 }
 
-/* Has lower bands served as the waiter's until odi_override_end. False: there was nothing to override. */
-static bool override_set(const odi_awaited *set, odi_override *override)
+/* Has lower bands served as the waiter's until odi_override_end: what is there now, and what comes to these bands. */
+static void override_set(const odi_awaited *set, odi_override *override)
 {
     od_queue *queue = set->queue;
     bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
 
     if (override->band == OD_BAND_BACKGROUND)
-        return false;
+        return;
     if (diverted)
         odi_queue_raise_all(queue, override->band);
     if (diverted && set->set.watch == &queue->watch)
-        return true; /* the line is all of it, and other queues' jobs are none of it */
+        return; /* the line is all of it, and other queues' jobs are none of it */
     if (queue != NULL && !diverted)
-        odi_override_name(override, &queue->pool->team, set->band);
+        odi_override_begin(override, &queue->pool->team, set->band);
     override_records(override, set->set.watch, set->set.first, set->set.next);
-    return diverted || override->count > 0;
 }
 
 static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waiter, int64_t deadline)
 {
-    int64_t slice_ns = OVERRIDE_AGAIN_NS;
-    bool empty = false, over = false, begun = false;
-    uint64_t slice_before = 0;
+    odi_override override = {.band = odi_band_of_thread()};
+    bool on_worker = odi_worker_self != NULL;
 
-    while (!empty && !over) {
-        odi_override override = odi_override_of(odi_band_of_thread());
-        bool overrides = override_set(set, &override);
-
-        if (!begun && odi_worker_self != NULL) {
-            /* Who comes in its place finds what is overridden already. */
-            odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
-                               set->group != NULL ? NULL : set->queue);
-            /* Who comes runs on when this thread is woken, so there is one too many then. */
-            if (overrides && override.band < OD_BAND_DEFAULT)
-                slice_before = odi_thread_begin_short_slices();
-            begun = true;
-        }
-        int64_t slice = odi_clock_after(slice_ns);
-        over = slice >= deadline || !overrides;
-        empty = odi_watch_sleep(waiter, over ? deadline : slice);
-        odi_override_end(&override);
-        slice_ns += slice_ns;
-    }
-    empty = empty || odi_watch_end(&set->set, waiter);
-    if (begun)
+    override_set(set, &override);
+    if (on_worker) /* who comes in its place finds what is overridden already */
+        odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
+                           set->group != NULL ? NULL : set->queue);
+    bool empty = odi_watch_sleep(waiter, deadline) || odi_watch_end(&set->set, waiter);
+    odi_override_end(&override);
+    if (on_worker)
         od_blocking_end();
-    odi_thread_end_short_slices(slice_before);
     return empty;
 }
 

@@ -49,13 +49,6 @@ void odi_thread_yield(void);
  * and it may be one of these that is waited for. */
 void odi_thread_give_way(int round);
 
-/* From here on the calling thread has short slices on its CPU: the kernel lets such a thread run soon
- * after it was woken, before others have used theirs up. Returns how long they were, for
- * odi_thread_end_short_slices; 0: the kernel has no such thing (before Linux 6.12, or the thread is
- * in a real-time class), and nothing has changed. */
-uint64_t odi_thread_begin_short_slices(void);
-void odi_thread_end_short_slices(uint64_t before);
-
 #pragma GCC visibility pop
 
 #endif

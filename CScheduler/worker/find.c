@@ -158,11 +158,11 @@ static bool band_waits(odi_worker *worker, uint32_t band)
  * they take turns, the one that was passed over most often. */
 static uint32_t first_of(odi_worker *worker, uint32_t bands, bool alternate)
 {
-    uint32_t first = lowest_bit(bands), as = odi_team_served_as(worker->team, first);
+    uint32_t first = lowest_bit(bands), as = odi_band_served_as(first);
     const uint32_t *passed_over = worker->passed_over;
 
     for (bands &= bands - 1; bands != 0; bands &= bands - 1) {
-        uint32_t band = lowest_bit(bands), served_as = odi_team_served_as(worker->team, band);
+        uint32_t band = lowest_bit(bands), served_as = odi_band_served_as(band);
 
         if (served_as < as ||
             (alternate && served_as == as && passed_over[band] > passed_over[first])) {
@@ -209,7 +209,7 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
                      odi_load_relaxed(&worker->site->bands);
 
     /* relaxed: a hint */
-    if (ODI_UNLIKELY((bands & (bands - 1)) != 0 && odi_load_relaxed(&worker->team->overridden) != 0) &&
+    if (ODI_UNLIKELY((bands & (bands - 1)) != 0 && odi_load_relaxed(&odi_overrides.bands) != 0) &&
         find_overridden(worker, bands, job))
         return true;
     while (bands != 0) {
@@ -230,7 +230,7 @@ static bool steal_from(odi_worker *worker, odi_worker *victim, int distance, siz
 
     /* relaxed, both: hints */
     bands &= odi_load_relaxed(&victim->bands);
-    bool plain = odi_load_relaxed(&worker->team->overridden) == 0;
+    bool plain = odi_load_relaxed(&odi_overrides.bands) == 0;
     for (uint32_t band; bands != 0; bands &= ~(1u << band)) {
         band = ODI_LIKELY(plain) ? lowest_bit(bands) : first_of(worker, bands, false);
         size_t count = odi_deque_steal(&victim->deques[band], batch,
@@ -294,7 +294,7 @@ static bool look_around(odi_worker *worker, uint32_t first, size_t most, uint32_
 ODI_COLD static bool find_overridden(odi_worker *worker, uint32_t bands, odi_entry *job)
 {
     uint32_t waiting = 0, wanted = 0, best;
-    uint32_t yields = odi_load_relaxed(&worker->team->yields); /* relaxed: a hint */
+    uint32_t yields = odi_load_relaxed(&odi_overrides.yields); /* relaxed: a hint */
 
     if (ODI_UNLIKELY(yields & 1 && yields != worker->yields_seen)) {
         worker->yields_seen = yields;
@@ -306,9 +306,9 @@ ODI_COLD static bool find_overridden(odi_worker *worker, uint32_t bands, odi_ent
         waiting |= band_waits(worker, lowest_bit(left)) ? left & -left : 0;
     if (waiting == 0)
         return false; /* it will look everywhere */
-    best = odi_team_served_as(worker->team, first_of(worker, waiting, false));
+    best = odi_band_served_as(first_of(worker, waiting, false));
     for (uint32_t band = 0; band < ODI_BANDS; band++) {
-        uint32_t as = odi_team_served_as(worker->team, band);
+        uint32_t as = odi_band_served_as(band);
 
         wanted |= as < band && as < best ? 1u << band : 0;
     }

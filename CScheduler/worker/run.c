@@ -3,6 +3,7 @@
 #include "base/invariant.h"
 #include "os/thread.h"
 #include "sleep/idle.h"
+#include "worker/override.h"
 
 #define COUNTED ODI_RUN_COUNTED
 #define FLUSHING ODI_RUN_FLUSHING
@@ -52,15 +53,14 @@ ODI_COLD static bool end_under_lock(odi_worker *worker, odi_record *record, uint
  * yields once. */
 ODI_COLD static void tell_drained(odi_worker *worker, odi_record *record, odi_watchers watchers)
 {
-    odi_team *team = worker->team;
     bool woke_before = odi_woke_a_sleeper;
-    bool overridden = odi_load_relaxed(&team->overridden) != 0; /* relaxed: a hint. By now, not afterwards. */
+    bool overridden = odi_load_relaxed(&odi_overrides.bands) != 0; /* relaxed: a hint. By now, not afterwards. */
 
     odi_woke_a_sleeper = false;
     odi_record_drained(record, watchers);
     if (odi_woke_a_sleeper && overridden) {
-        odi_or_relaxed(&team->yields, 1); /* relaxed, both: a hint */
-        worker->yields_seen = odi_add_relaxed(&team->yields, 2) + 2;
+        odi_or_relaxed(&odi_overrides.yields, 1); /* relaxed, both: a hint */
+        worker->yields_seen = odi_add_relaxed(&odi_overrides.yields, 2) + 2;
         odi_thread_yield();
         odi_woke_a_sleeper = false;
     }

@@ -109,7 +109,6 @@ void odi_team_free(odi_team *team)
 {
     odi_worker *worker;
 
-    odi_overrides_forget(team);
     odi_reclaim_drain();
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;) {
         for (int band = 0; band < ODI_BANDS; band++)
@@ -214,9 +213,7 @@ void odi_team_forked(odi_team *team)
     team->lock = team->first_lock = (odi_lock){0};
     team->active = team->present = team->blocked = team->allowance = 0;
     team->bench = NULL;
-    memset(team->overrides, 0, sizeof team->overrides);
     /* relaxed, all: one thread exists */
-    odi_store_relaxed(&team->overridden, 0);
     for (int slot = 0; slot < team->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&team->slots[slot]);
 

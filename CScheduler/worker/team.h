@@ -110,13 +110,7 @@ struct odi_team {
     odi_atomic(odi_forks *) externals[ODI_MOST_EXTERNALS]; /* a place stays once it is there (W1) */
     odi_atomic(bool) held_back; /* forks wait that nobody was woken for: see external.h */
 
-    /* Written by every wait that overrides. */
-    ODI_PAIR_ALIGNED odi_atomic(uint32_t) overridden; /* what each band is served as: see override.h */
-    uint32_t overrides[ODI_BANDS][ODI_BANDS];         /* [of][as], under the overrides' lock */
-    /* A waiter that overrides and was woken has not come yet: the lowest bit; above it they are counted. */
-    odi_atomic(uint32_t) yields;
-
-    odi_timer_queue timers; /* see worker/due.h */
+    ODI_PAIR_ALIGNED odi_timer_queue timers; /* see worker/due.h */
 
     /* Under the lock, all of it. */
     ODI_PAIR_ALIGNED odi_lock lock;

@@ -180,19 +180,6 @@ TEST(a_thread_has_a_name_and_no_asynchronous_signals)
     assert_comes_true(thread_count() == threads_at_rest());
 }
 
-/* Where the kernel has no such thing nothing changes. */
-TEST(short_turns_end)
-{
-    uint64_t before = odi_thread_begin_short_slices();
-
-    if (before == 0)
-        skip();
-    assert_int_equal(odi_thread_begin_short_slices(), 100000);
-    odi_thread_end_short_slices(before);
-    assert_int_equal(odi_thread_begin_short_slices(), before);
-    odi_thread_end_short_slices(before);
-}
-
 static void expect_the_first_thread(void *unused)
 {
     child_expects(od_thread_is_main());

@@ -11,7 +11,7 @@
 
 static uint32_t overridden(void)
 {
-    return odi_load_relaxed(&scene.pool->team.overridden); /* relaxed: looked at again and again */
+    return odi_load_relaxed(&odi_overrides.bands); /* relaxed: looked at again and again */
 }
 
 static void *open_when_something_is_lent(void *unused)
@@ -77,18 +77,17 @@ SCENE(a_lender_that_is_woken_is_told_of_until_it_comes)
 {
     od_queue *queue = background(OD_UNLIMITED);
     od_group *group = od_group_create();
-    odi_team *team = &scene.pool->team;
-    odi_override next = odi_override_of(OD_BAND_USER_INTERACTIVE);
+    odi_override next = {.band = OD_BAND_USER_INTERACTIVE};
+    uint32_t before = odi_load_relaxed(&odi_overrides.yields) >> 1; /* relaxed, and below: hints */
 
     if (odi_thread_sleeps(odi_thread_id()) < 0)
         skip();
     od_queue_async(queue, group, OD_QUEUE_BAND, end_when_asleep, (void *)(intptr_t)odi_thread_id());
     wait_and_lend(group, NULL, OD_QUEUE_BAND);
-    assert_comes_true(odi_load_relaxed(&team->yields) >> 1 == 1);
-    odi_override_name(&next, team, OD_BAND_BACKGROUND);
-    odi_override_begin(&next);
-    assert_int_equal(odi_load_relaxed(&team->yields) & 1, 0);
+    assert_comes_true(odi_load_relaxed(&odi_overrides.yields) >> 1 == before + 1);
+    odi_override_begin(&next, &scene.pool->team, OD_BAND_BACKGROUND);
     odi_override_end(&next);
+    assert_int_equal(odi_load_relaxed(&odi_overrides.yields) & 1, 0);
     od_queue_release(queue);
     od_group_release(group);
 }
@@ -234,7 +233,7 @@ SCENE(a_thief_takes_what_is_overridden_first)
     for (int lent = 0; lent < 2; lent++) {
         od_pool_options options = options_for(2);
         gate thief = {0}, keeper = {0};
-        odi_override override = odi_override_of(OD_BAND_USER_INTERACTIVE);
+        odi_override override = {.band = OD_BAND_USER_INTERACTIVE};
 
         options.spare_workers = 0;
         od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(1, 2, 1)});
@@ -245,8 +244,7 @@ SCENE(a_thief_takes_what_is_overridden_first)
         od_pool_submit(pool, OD_BAND_DEFAULT, note_and_keep, &keeper);
         assert_comes_true(atomic_load(&keeper.waiting) == 1);
         if (lent)
-            odi_override_name(&override, &pool->team, OD_BAND_BACKGROUND);
-        odi_override_begin(&override);
+            odi_override_begin(&override, &pool->team, OD_BAND_BACKGROUND);
         gate_open(&thief);
         assert_comes_true(atomic_load(&scene.ran) == 2);
         odi_override_end(&override);
@@ -262,11 +260,10 @@ SCENE(what_is_overridden_is_hinted_at_unless_forks_are_used)
 {
     for (int forks_used = 0; forks_used < 2; forks_used++) {
         od_pool *pool = lone_worker();
-        odi_override override = odi_override_of(OD_BAND_USER_INTERACTIVE);
+        odi_override override = {.band = OD_BAND_USER_INTERACTIVE};
 
         odi_store_relaxed(&pool->team.forks_used, forks_used); /* relaxed, and below: nobody else is there */
-        odi_override_name(&override, &pool->team, OD_BAND_BACKGROUND);
-        odi_override_begin(&override);
+        odi_override_begin(&override, &pool->team, OD_BAND_BACKGROUND);
         assert_int_equal(odi_load_relaxed(&pool->team.sites[0].bands), forks_used ? 0 : 1 << OD_BAND_BACKGROUND);
         odi_override_end(&override);
         assert_int_equal(od_pool_free(pool), OD_OK);
@@ -282,7 +279,7 @@ static struct {
 
 static void *free_the_other_pool(void *unused)
 {
-    assert_comes_true(overridden() != 0 && odi_load_relaxed(&other.pool->team.overridden) != 0);
+    assert_comes_true(overridden() != 0);
     gate_open(&other.door);
     assert_true(od_queue_wait(other.queue, HANG_NS));
     od_queue_release(other.queue);

@@ -15,6 +15,7 @@
 
 #include "doubles/futex.h"
 #include "doubles/no_forks.h"
+#include "doubles/no_overrides.h"
 #include "doubles/records.h"
 #include "doubles/thread_self.h"
 #include "model/scenario.h"

@@ -16,6 +16,7 @@
 #include "doubles/no_forks.h"
 #include "doubles/ledger.h"
 #include "doubles/never.h"
+#include "doubles/no_overrides.h"
 #include "doubles/pages.h"
 
 NEVER(odi_thread_yield) /* nobody overrides a band here */
