@@ -7,59 +7,29 @@
 
 _Static_assert(sizeof(odi_record) == 2 * ODI_CACHE_LINE, "a record is two cache lines");
 
-enum { PARTS = 7 };
+/* Where there is no address space for all of them. */
+#define FEWEST_RECORDS (1u << 12)
 
 odi_record *odi_record_table;
 
 static odi_lock table_lock;
-static odi_record *parts[PARTS]; /* beside the first, which is the table */
-static uint32_t table_used = ODI_TAG_FIRST;
-static uint32_t table_there; /* places in parts that are there */
+static uint32_t table_used = ODI_TAG_FIRST, table_places;
 static odi_record *free_records;
 static uint32_t free_count, reserved; /* so many of the free ones and of the places not used */
 
-/* The part that a tag lies in, the number of records before it, and in it. */
-typedef struct {
-    uint32_t part, before, records;
-} table_part;
-
-static table_part part_of(uint32_t tag)
+static bool make_table(void)
 {
-    if (tag < ODI_RECORDS_AT_FIRST)
-        return (table_part){0, 0, ODI_RECORDS_AT_FIRST};
-    uint32_t before = 1u << (31 - (uint32_t)__builtin_clz(tag));
-
-    return (table_part){(uint32_t)__builtin_ctz(before / ODI_RECORDS_AT_FIRST) + 1, before, before};
-}
-
-ODI_COLD odi_record *odi_record_far(uint32_t tag)
-{
-    table_part it = part_of(tag);
-
-    return &parts[it.part][tag - it.before];
-}
-
-/* A further part, or the first. */
-static bool add_part(void)
-{
-    if (table_there == ODI_RECORDS)
-        return false;
-    table_part it = part_of(table_there);
-    odi_record **part = it.part == 0 ? &odi_record_table : &parts[it.part];
-
-    *part = odi_pages_reserve(it.records * sizeof(odi_record));
-    if (*part == NULL)
-        return false;
-    table_there += it.records;
-    return true;
+    for (uint32_t places = ODI_RECORDS; odi_record_table == NULL && places >= FEWEST_RECORDS; places /= 2) {
+        odi_record_table = odi_pages_reserve(places * sizeof(odi_record));
+        table_places = places;
+    }
+    return odi_record_table != NULL;
 }
 
 /* More are there than are reserved. */
 static bool has_more(void)
 {
-    uint32_t places = table_there > table_used ? table_there - table_used : 0;
-
-    return free_count + places > reserved || add_part();
+    return (odi_record_table != NULL || make_table()) && free_count + (table_places - table_used) > reserved;
 }
 
 bool odi_records_reserve(void)
@@ -93,7 +63,7 @@ static odi_record *take_record(bool *reserve)
         free_count--;
         return record;
     }
-    if (table_used >= table_there)
+    if (table_used >= table_places)
         return NULL;
     record = odi_record_of(table_used);
     record->tag = table_used++;

@@ -137,17 +137,14 @@ odi_record *odi_record_serve_again(odi_record *newest, bool (*renew)(odi_record 
 /* A record that was not in the line takes the place of the newest, which goes to its end. */
 void odi_record_succeed(odi_record *successor, odi_record *newest);
 
-/* The table comes in parts, of which each is as long as all before it. A part is constant once the first
- * record of it exists. */
-#define ODI_RECORDS_AT_FIRST (1u << 18)
-#define ODI_RECORDS (1u << 24)
-extern odi_record *odi_record_table; /* the first part */
-odi_record *odi_record_far(uint32_t tag);
+/* Constant once the first record exists. */
+#define ODI_RECORDS (1u << 21)
+extern odi_record *odi_record_table;
 
 /* The record behind a tag that is neither 0 nor one that means something else. */
 static inline odi_record *odi_record_of(uint32_t tag)
 {
-    return ODI_LIKELY(tag < ODI_RECORDS_AT_FIRST) ? &odi_record_table[tag] : odi_record_far(tag);
+    return &odi_record_table[tag];
 }
 
 static inline uint64_t odi_counts_outstanding(uint64_t counts)
