@@ -13,7 +13,6 @@
     X(D2, "grow, shrink -> steal: the ring's pointer says its slots are readable")        \
     X(D3, "take, steal -> push: top says the slots below it may be written again")        \
     X(D4, "take <-> steal: one winner per index")                                         \
-    X(D5, "reclaimer -> owner: the last retirement is over, the deque may retire again")  \
     X(D6, "take_wanted <-> steal: the lower bottom is seen, or how far a thief reaches")   \
     /* queue/injector */                                                                  \
     X(J1, "push -> claim: a slot's code word says its context is readable")               \
@@ -21,7 +20,6 @@
     X(J4, "claim -> recycle: the last reader of a block sees every other reader done")    \
     X(J5, "recycle -> install: nobody reads the block through the directory any more")    \
     X(J6, "push -> claim: tail says that the directory names the block")                  \
-    X(J7, "spares: a block passes from who put it there to who takes it")                 \
     /* reclaim */                                                                         \
     X(R1, "retire -> reclaimer: the object's fields are readable")                        \
     X(R3, "retire <-> reclaimer's leaving: a thread is started or the object is seen")    \

@@ -6,8 +6,6 @@
 
 struct odi_ring {
     odi_retired retired; /* first: the reclaimer hands this back */
-    odi_ring *older;     /* the next one of a chain that is out of use */
-    odi_deque *deque;
     size_t bytes; /* as it was had: the owner may have moved to another node since */
     int64_t capacity;
     odi_slot slots[];
@@ -48,7 +46,6 @@ static odi_ring *ring_new(odi_deque *deque, int64_t capacity)
     odi_ring *ring = odi_pages_new(bytes, deque->node);
 
     if (ring != NULL) {
-        ring->deque = deque;
         ring->bytes = bytes;
         ring->capacity = capacity;
     }
@@ -77,39 +74,16 @@ static odi_entry slot_read(odi_ring *ring, int64_t index)
     return (odi_entry){odi_load_relaxed(&slot->code), odi_load_relaxed(&slot->context)};
 }
 
-static void free_chain(odi_ring *ring)
+static void free_ring(odi_ring *ring)
 {
-    while (ring != NULL) {
-        odi_ring *older = ring->older;
-
+    if (ring != NULL)
         odi_pages_free(ring, ring->bytes);
-        ring = older;
-    }
 }
 
-/* The reclaimer's end of a retirement: no thief can hold any ring of the chain now. */
+/* The reclaimer's: no thief can hold the ring now. */
 static void retirement_ends(odi_retired *retired)
 {
-    odi_ring *chain = (odi_ring *)retired;
-    odi_deque *deque = chain->deque;
-
-    free_chain(chain);
-    odi_store_release(&deque->retiring, false, D5);
-}
-
-/* Takes `ring` out of use. It joins what is kept, and all that is kept is retired as one
- * unless a retirement is still in progress: then the next call, or odi_deque_free, sees to
- * it. What is kept is smaller than the live ring, because rings double. */
-static void put_out_of_use(odi_deque *deque, odi_ring *ring)
-{
-    ring->older = deque->kept;
-    deque->kept = ring;
-    if (odi_load_acquire(&deque->retiring, D5))
-        return;
-    /* relaxed: the reclaimer learns of it through the retirement itself (R1). */
-    odi_store_relaxed(&deque->retiring, true);
-    deque->kept = NULL;
-    odi_retire(&ring->retired, retirement_ends);
+    free_ring((odi_ring *)retired);
 }
 
 void odi_deque_init(odi_deque *deque, int64_t start, int node)
@@ -117,9 +91,7 @@ void odi_deque_init(odi_deque *deque, int64_t start, int node)
     odi_store_relaxed(&deque->top, start); /* relaxed: nobody else knows the deque yet */
     odi_store_relaxed(&deque->bottom, start);
     odi_store_relaxed(&deque->ring, (odi_ring *)NULL);
-    odi_store_relaxed(&deque->retiring, false);
     deque->top_seen = start;
-    deque->kept = NULL;
     deque->node = node;
     deque->owner = NULL;
     odi_store_relaxed(&deque->growths, 0);
@@ -132,9 +104,7 @@ void odi_deque_adopt(odi_deque *deque)
 
 void odi_deque_free(odi_deque *deque)
 {
-    /* In a forked child a retirement never ends: what it retired stays, the rest goes. */
-    free_chain(deque->kept);
-    free_chain(odi_load_relaxed(&deque->ring)); /* relaxed, owner-only: nobody steals */
+    free_ring(odi_load_relaxed(&deque->ring)); /* relaxed, owner-only: nobody steals */
 }
 
 /* Replaces the ring by one of `capacity` slots that holds [top, bottom). False: no memory. */
@@ -152,7 +122,7 @@ static bool replace_ring(odi_deque *deque, int64_t capacity)
         slot_write(ring, i, slot_read(old, i));
     odi_store_release(&deque->ring, ring, D2);
     if (old != NULL)
-        put_out_of_use(deque, old);
+        odi_retire(&old->retired, retirement_ends);
     return true;
 }
 
@@ -316,9 +286,9 @@ void odi_deque_shrink(odi_deque *deque)
     odi_ring *ring = odi_load_relaxed(&deque->ring); /* relaxed, owner-only word */
 
     by_owner(deque);
-    /* Waits for no one: with a retirement in progress the large ring stays until next time. */
+    /* What grows retires no more than what it grows to, but what shrinks and grows has no end. */
     if (ring == NULL || ring->capacity <= ODI_DEQUE_MINIMUM || odi_deque_size(deque) > 0 ||
-        odi_load_acquire(&deque->retiring, D5))
+        odi_reclaim_is_behind())
         return;
     (void)replace_ring(deque, ODI_DEQUE_MINIMUM); /* no memory: the large ring serves on */
 }

@@ -26,8 +26,7 @@
  *             has read it before can take: who takes begins at top;
  *             (2) bottom - top <= the ring's capacity, a power of two;
  *             (3) the ring holds every entry of [top, bottom);
- *             (4) a retired ring is never the current one, and at most one retirement per
- *                 deque is in progress: rings that go out of use meanwhile are kept.
+ *             (4) a retired ring is never the current one.
  */
 #ifndef ODI_QUEUE_DEQUE_H
 #define ODI_QUEUE_DEQUE_H
@@ -63,10 +62,8 @@ typedef struct odi_deque {
     ODI_PAIR_ALIGNED odi_atomic(int64_t) bottom;
     odi_atomic(odi_ring *) ring;
 
-    /* Owner only, but for `retiring`, which the reclaimer clears. */
+    /* Owner only. */
     ODI_PAIR_ALIGNED int64_t top_seen; /* top is at least this; D3 was observed up to here */
-    odi_ring *kept;                    /* out of use, waiting for `retiring` to end */
-    odi_atomic(bool) retiring;
     int node;
     const void *owner; /* the thread that adopted it; NULL: its user sees to that */
     odi_atomic(uint64_t) growths; /* a counter, read by anyone */
@@ -79,7 +76,7 @@ void odi_deque_init(odi_deque *deque, int64_t start, int node);
  * another one makes an owner's call. Who was it before has made its last one. */
 void odi_deque_adopt(odi_deque *deque);
 
-/* Frees every ring. Nobody may be stealing, and no retirement may be in progress. */
+/* Frees the ring. Nobody may be stealing. */
 void odi_deque_free(odi_deque *deque);
 
 /* Gives a deque without a ring its first one. False: memory is short. Owner. */

@@ -4,9 +4,8 @@
 #include "os/pages.h"
 
 struct odi_block {
-    odi_retired retired; /* first: the reclaimer hands a batch back by its head */
-    odi_block *next;     /* among the spares, and in a batch */
-    odi_injector *injector;
+    odi_retired retired; /* first: the reclaimer hands it back */
+    odi_block *next;     /* among the spares */
     ODI_LINE_ALIGNED odi_slot slots[ODI_INJECTOR_BLOCK];
 };
 
@@ -34,86 +33,45 @@ static odi_block_place *place_of(odi_injector *injector, uint64_t ticket)
     return &injector->directory[ticket / ODI_INJECTOR_BLOCK % ODI_INJECTOR_DIRECTORY];
 }
 
-/* ---- spare blocks: pushed one by one, taken all at once, so no ABA ---- */
+/* ---- spare blocks ---- */
 
-static void spares_add(odi_injector *injector, odi_block *first, odi_block *last, int64_t count)
+/* One of the spare blocks, if more than `leave` are there. */
+static odi_block *take_spare(odi_injector *injector, uint32_t leave)
 {
-    odi_block *before = odi_load_relaxed(&injector->spares); /* relaxed, rechecked by CAS */
-
-    do {
-        last->next = before;
-    } while (!odi_cas_release(&injector->spares, &before, first, J7));
-    odi_add_relaxed(&injector->spare_count, count); /* relaxed: a hint for trimming */
-}
-
-static odi_block *spares_take_all(odi_injector *injector, int64_t *count)
-{
-    odi_block *all = odi_swap_acquire(&injector->spares, NULL, J7);
-
-    *count = 0;
-    for (odi_block *block = all; block != NULL; block = block->next)
-        ++*count;
-    odi_add_relaxed(&injector->spare_count, -*count); /* relaxed: a hint for trimming */
-    return all;
-}
-
-static void trim(odi_injector *injector);
-
-/* The reclaimer's end of a batch: no consumer can be looking at any block of it. */
-static void batch_ends(odi_retired *retired)
-{
-    odi_block *block = (odi_block *)retired;
-    odi_injector *injector = block->injector;
-
-    while (block != NULL) {
-        odi_block *next = block->next;
-
-        odi_pages_free(block, sizeof *block);
-        block = next;
+    odi_lock_acquire(&injector->lock);
+    odi_block *block = injector->spare_count > leave ? injector->spares : NULL;
+    if (block != NULL) {
+        injector->spares = block->next;
+        injector->spare_count--;
     }
-    /* relaxed: it admits the next trimmer, and the spares carry their blocks themselves */
-    odi_store_relaxed(&injector->trimming, false);
-    trim(injector); /* what became spare meanwhile found the batch in progress */
+    odi_lock_release(&injector->lock);
+    return block;
 }
 
-/* Gives all spare blocks but none in use back, one batch at a time: a consumer that is stuck
- * delays the batch, and the spares after it simply stay. */
-static void trim(odi_injector *injector)
+/* The reclaimer's: no consumer can be looking at the block. */
+static void retirement_ends(odi_retired *retired)
 {
-    bool idle = false;
-    int64_t count;
+    odi_pages_free(retired, sizeof(odi_block));
+}
 
-    /* relaxed: a hint; trimming late or early costs nothing but memory. */
-    if (odi_load_relaxed(&injector->spare_count) <= ODI_INJECTOR_SPARES ||
-        !odi_cas_relaxed(&injector->trimming, &idle, true))
-        return;
-    odi_block *batch = spares_take_all(injector, &count);
-    if (batch == NULL) {
-        odi_store_relaxed(&injector->trimming, false); /* relaxed: as above */
-        return;
-    }
-    odi_retire(&batch->retired, batch_ends);
+static void give_spare(odi_injector *injector, odi_block *block)
+{
+    odi_lock_acquire(&injector->lock);
+    block->next = injector->spares;
+    injector->spares = block;
+    injector->spare_count++;
+    odi_lock_release(&injector->lock);
+    while (!odi_reclaim_is_behind() && (block = take_spare(injector, ODI_INJECTOR_SPARES)) != NULL)
+        odi_retire(&block->retired, retirement_ends);
 }
 
 /* A block with all slots zero, or NULL. */
 static odi_block *block_new(odi_injector *injector)
 {
-    int64_t count;
-    odi_block *block = spares_take_all(injector, &count);
+    odi_block *block = take_spare(injector, 0);
 
-    if (block == NULL) {
-        block = odi_pages_new(sizeof *block, injector->node);
-        if (block != NULL)
-            block->injector = injector;
-        return block;
-    }
-    if (block->next != NULL) {
-        odi_block *last = block->next;
-
-        while (last->next != NULL)
-            last = last->next;
-        spares_add(injector, block->next, last, count - 1);
-    }
+    if (block == NULL)
+        return odi_pages_new(sizeof *block, injector->node);
     /* relaxed, J2 carries it. Only the code words matter: a slot is published by its code.
      * A consumer of long ago may be looking; its CAS on head fails whatever it sees. */
     for (size_t i = 0; i < ODI_INJECTOR_BLOCK; i++)
@@ -130,9 +88,8 @@ bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
     odi_invariant(start / ROUND % ODI_INJECTOR_ROUNDS == 0); /* the directory's zeros are that round's */
     odi_store_relaxed(&injector->tail, start); /* relaxed: nobody else knows it yet */
     odi_store_relaxed(&injector->head, start);
-    odi_store_relaxed(&injector->spares, (odi_block *)NULL);
-    odi_store_relaxed(&injector->spare_count, 0);
-    odi_store_relaxed(&injector->trimming, false);
+    injector->spares = NULL;
+    injector->spare_count = 0;
     injector->node = node;
     injector->lock = (odi_lock){0};
     injector->closed = false;
@@ -143,15 +100,8 @@ bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
 
 void odi_injector_free(odi_injector *injector)
 {
-    int64_t count;
-    odi_block *spare = spares_take_all(injector, &count);
-
-    while (spare != NULL) {
-        odi_block *next = spare->next;
-
+    for (odi_block *spare; (spare = take_spare(injector, 0)) != NULL;)
         odi_pages_free(spare, sizeof *spare);
-        spare = next;
-    }
     if (injector->directory == NULL)
         return;
     /* Installed are the blocks from head's to tail's, and no other. relaxed: nobody else. */
@@ -184,7 +134,7 @@ ODI_COLD static bool install(odi_injector *injector, odi_block_place *place, uin
         return odi_load_acquire(&place->occupant, J2) != nothing;
     /* J5 on the way in: what the recycler left behind is done. J2 publishes the block. */
     if (!odi_cas_acqrel(&place->occupant, &nothing, occupant_of(block, ticket), J2))
-        spares_add(injector, block, block, 1);
+        give_spare(injector, block);
     return true;
 }
 
@@ -331,8 +281,7 @@ static void consumed(odi_injector *injector, uint64_t ticket, size_t count)
     /* Empty for the round to come, so that a producer of this round, late with a block, finds
      * that it is not its turn. */
     odi_store_release(&place->occupant, occupant_of(NULL, ticket + ROUND), J5);
-    spares_add(injector, block, block, 1);
-    trim(injector);
+    give_spare(injector, block);
 }
 
 size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)

@@ -6,8 +6,8 @@
  * producer never touches memory that could go away: the block of a ticket it holds cannot be
  * recycled before that ticket is consumed. A consumer claims a run of published slots by one
  * CAS on `head`. The last consumer of a block puts it on the spare list, from where the next
- * producer takes it; when many are spare, all are retired and unmapped, one batch at a time,
- * because a slow consumer may still be looking at a block whose slots are long consumed.
+ * producer takes it; what is more than some is retired, because a slow consumer may still be looking
+ * at a block whose slots are long consumed.
  *
  * An entry that must not be refused brings a node along, for where memory is too short for a block: nodes
  * wait in a list under a lock, and are claimed first.
@@ -26,7 +26,6 @@
  *          J5  recycle -> install         release/acquire   the directory's place is free
  *                                                           and its count zero
  *          J6  push -> claim              release/acquire   tail's tickets have blocks
- *          J7  spares, trimming           release/acquire   a block is its taker's
  *
  * Invariants  (1) head <= tail; (2) tickets of [head, tail) have an installed block (a close has put
  *             tail ODI_INJECTOR_CLOSED beyond the last of them);
@@ -72,11 +71,10 @@ typedef struct odi_injector {
     ODI_PAIR_ALIGNED odi_atomic(uint64_t) head; /* written by consumers */
 
     ODI_PAIR_ALIGNED odi_block_place *directory; /* constant */
-    odi_atomic(odi_block *) spares;
-    odi_atomic(int64_t) spare_count;
-    odi_atomic(bool) trimming;
     int node;
-    odi_lock lock; /* of the list of nodes */
+    odi_lock lock; /* of the lists of spare blocks and of nodes */
+    odi_block *spares;
+    uint32_t spare_count;
     bool closed;
     odi_atomic(uint32_t) listed;
     odi_link *first, *last;
@@ -86,8 +84,7 @@ typedef struct odi_injector {
  * when there is no address space. */
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node);
 
-/* Frees everything; entries that remain are forgotten. Nobody may be using it, and
- * odi_reclaim_drain must have returned. */
+/* Frees everything; entries that remain are forgotten. Nobody may be using it. */
 void odi_injector_free(odi_injector *injector);
 
 /* Adds an entry at the end. Returns false, keeping nothing, when memory is short, 2^28 entries

@@ -26,6 +26,10 @@ static odi_atomic(bool) start_failed;
 static odi_atomic(uint32_t) batches;
 static odi_atomic(uint64_t) grace_periods;
 
+/* Retired and not freed. */
+static odi_atomic(uint32_t) outstanding;
+enum { MOST_OUTSTANDING = 1024 };
+
 /* Set in a forked child before it has a second thread, so it needs no order. */
 static bool out_of_bounds;
 
@@ -61,8 +65,14 @@ static void destroy_all(odi_retired *batch)
         odi_retired *next = batch->next;
 
         batch->destroy(batch);
+        odi_add_relaxed(&outstanding, (uint32_t)-1); /* relaxed: a hint */
         batch = next;
     }
+}
+
+bool odi_reclaim_is_behind(void)
+{
+    return out_of_bounds || odi_load_relaxed(&outstanding) >= MOST_OUTSTANDING; /* relaxed: a hint */
 }
 
 /* Frees everything retired so far, and again, until nothing new has come. The list then says
@@ -109,6 +119,7 @@ void odi_retire(odi_retired *retired, odi_destroy *destroy)
         return; /* a forked child keeps it */
 
     retired->destroy = destroy;
+    odi_add_relaxed(&outstanding, 1); /* relaxed: a hint */
     odi_retired *before = odi_load_relaxed(&retired_list); /* relaxed, rechecked by the CAS */
     do {
         retired->next = before;

@@ -5,7 +5,7 @@
  * Owns     the list of retired objects and the one thread that waits for grace periods. The
  *          thread starts when the first object is retired and goes when the list is empty.
  * Never    waits on behalf of a caller: retire only links the object. A reader that never
- *          ends delays frees, nothing else; who retires bounds how much he has retired.
+ *          ends delays frees, nothing else; who retires again and again asks odi_reclaim_is_behind.
  * Threads  read_begin/read_end: threads between reader_join and reader_leave; they nest.
  *          retire: anyone.
  * Fork     a forked child never calls liburcu again (it would wait for threads that are
@@ -19,6 +19,7 @@
 #ifndef ODI_RECLAIM_RECLAIM_H
 #define ODI_RECLAIM_RECLAIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
@@ -43,6 +44,9 @@ void odi_read_end(void);
 /* Calls destroy(retired) on another thread once every read section that is open now has
  * ended. The object must be unreachable for new readers already. */
 void odi_retire(odi_retired *retired, odi_destroy *destroy);
+
+/* So much is retired and not freed that who can keep what he would retire keeps it; in a forked child always. */
+bool odi_reclaim_is_behind(void);
 
 /* Waits until a moment at which everything retired before is freed, and what was retired
  * meanwhile too. Not inside a read section. For the end of

@@ -153,15 +153,13 @@ static void arena_give_back(void *ring, size_t bytes)
 static atomic_uint rings_retired;
 
 /* By a read-modify-write: a grace period that begins after it has seen what the owner unpublished. */
-static void stamp_and_retire(odi_retired *chain, odi_destroy *destroy)
+static void stamp_and_retire(odi_retired *ring, odi_destroy *destroy)
 {
     uint64_t now = atomic_fetch_add(&begun, 0);
 
-    for (odi_ring *ring = (odi_ring *)chain; ring != NULL; ring = ring->older) {
-        atomic_store(&cell_of(ring)->retired, now + 1);
-        atomic_fetch_add(&rings_retired, 1);
-    }
-    odi_retire(chain, destroy);
+    atomic_store(&cell_of(ring)->retired, now + 1);
+    atomic_fetch_add(&rings_retired, 1);
+    odi_retire(ring, destroy);
 }
 
 /* A freed ring is too old whatever the grace periods say. */

@@ -25,6 +25,11 @@ void odi_retire(odi_retired *retired, odi_destroy *destroy)
     kept_objects++;
 }
 
+bool odi_reclaim_is_behind(void)
+{
+    return false;
+}
+
 void odi_reclaim_drain(void)
 {
 }

@@ -145,7 +145,6 @@ static void prepare_large(void)
     prepare_four();
     for (int i = 0; i < 3; i++)
         take();
-    odi_store_relaxed(&deque.retiring, false); /* the growth's retirement is over */
 }
 static void shrink_owner(void)
 {

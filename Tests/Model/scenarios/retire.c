@@ -66,11 +66,9 @@ static void prepare_large(void)
         push();
     for (int i = 0; i < 3; i++)
         take();
-    odi_store_relaxed(&deque.retiring, false); /* the growth's retirement is over */
-    odi_store_relaxed(&retired_list, NULL);
+    odi_store_relaxed(&retired_list, NULL); /* the growth's retirement is over */
     odi_store_relaxed(&threads_started, 0);
     odi_store_relaxed(&started[0].ready, false);
-    deque.kept = NULL;
 }
 static void shrink_owner(void)
 {
@@ -82,7 +80,7 @@ static void shrink_owner(void)
 MODEL_SCENARIO(retire_twice, prepare_large, verify, shrink_owner, thief, model_started_thread,
                model_second_started_thread)
 
-/* The deque goes away as soon as its last retirement is over (D5). */
+/* The deque goes away while its last retirement is under way. */
 static odi_deque *passing;
 
 static void prepare_passing(void)
@@ -98,8 +96,6 @@ static void passing_owner(void)
 {
     for (int i = 0; i < 3; i++)
         model_check(odi_deque_push(passing, ledger_entry(0)));
-    while (odi_load_acquire(&passing->retiring, D5))
-        odi_spin_pause();
     odi_deque_free(passing);
     model_free(passing);
 }
