@@ -461,6 +461,7 @@ static void sleep_or_leapfrog(void)
 static void verify_leapfrogged(void)
 {
     settle(2);
+    model_check(odi_counted(&forks[0].stolen) == ran[0][1]); /* whoever runs it, a joiner too */
     model_reaches(ran[0][1] == 1);
     model_reaches(ran[1][1] == 1);
 }
