@@ -40,11 +40,10 @@ static step take(od_queue *queue, const od_scope *drainer)
     step next = {0};
     odi_entry entry;
 
-    while (!take_next(queue, &entry)) {
+    if (!take_next(queue, &entry)) {
         odi_gate_leave(&queue->gate);
         next.settlement = odi_queue_settle(queue);
-        if (!odi_queue_keep_drainer(queue, &next.settlement)) /* else somebody has pushed meanwhile */
-            return next;
+        return next;
     }
     next.barrier = queue->gate.exclusive;
     if (odi_is_wait_node(entry))

@@ -64,13 +64,6 @@ void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement)
     }
 }
 
-static void take_up(od_queue *queue, bool *begins)
-{
-    queue->drainers_waiting--;
-    *begins = queue->gate.coming > 0;
-    queue->gate.coming -= *begins;
-}
-
 bool odi_queue_begin_drainer(od_queue *queue, odi_pass pass, bool *begins, odi_settlement *settlement)
 {
     if (ODI_UNLIKELY(pass.of_node))
@@ -85,22 +78,9 @@ bool odi_queue_begin_drainer(od_queue *queue, odi_pass pass, bool *begins, odi_s
         odi_queue_give_passes(queue, settlement);
         return false;
     }
-    take_up(queue, begins);
-    return true;
-}
-
-bool odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement)
-{
-    bool in_line = odi_target_gate(queue) != NULL, begins;
-
-    if (settlement->passes != 1 || (in_line && queue->drainers_waiting > 1))
-        return false;
-    settlement->passes = 0;
-    if (in_line)
-        queue->sends = false;
-    else
-        queue->passes[settlement->band]--;
-    take_up(queue, &begins);
+    queue->drainers_waiting--;
+    *begins = queue->gate.coming > 0;
+    queue->gate.coming -= *begins;
     return true;
 }
 

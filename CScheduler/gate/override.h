@@ -44,8 +44,6 @@ void odi_queue_give_passes(od_queue *queue, odi_settlement *settlement);
 /* One has come up. False: nobody waits for it; or the line is not in so
  * high a band any more, and the settlement (may be NULL: then it serves) says what follows. */
 bool odi_queue_begin_drainer(od_queue *queue, odi_pass pass, bool *begins, odi_settlement *settlement);
-/* The drainer takes the place that the settlement gives to another one. False: it gives none, or several wait. */
-bool odi_queue_keep_drainer(od_queue *queue, odi_settlement *settlement);
 bool odi_queue_has_passes(const od_queue *queue);
 void odi_queue_forget_drainers(od_queue *queue);
 
