@@ -43,9 +43,9 @@ static void take_permit(od_queue *queue, bool exclusive, od_queue *through)
 
 /* ---- leaving ---- */
 
-ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
+ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
 {
-    odi_left left = {0};
+    odi_settlement settlement = {0};
     odi_entry next;
 
     odi_lock_acquire(&queue->watch.lock);
@@ -54,33 +54,35 @@ ODI_HOT_INLINE odi_left leave(od_queue *queue, bool exclusive)
     /* A drainer would have to find a worker first, and all of them may wait here. */
     if (holds && odi_queue_take(queue, &next, true)) {
         if (exclusive)
-            left.settlement = odi_queue_settle(queue); /* others may start beside it */
+            settlement = odi_queue_settle(queue); /* others may start beside it */
         odi_lock_release(&queue->watch.lock);
         odi_wait_node_grant(odi_wait_node_of(next));
-        return left;
+        *over = false;
+        return settlement;
     }
     if (holds)
         odi_gate_leave(&queue->gate);
     /* Who pushes from here on sees to a drainer itself where the inbox wants it.
      * relaxed: written under the lock */
     if (!odi_load_relaxed(&queue->inbox.wants) || !odi_queue_is_clear(queue) || ODI_UNLIKELY(queue->gate.earmarks > 0))
-        left.settlement = odi_queue_settle(queue);
-    left.over = queue->released;
+        settlement = odi_queue_settle(queue);
+    *over = queue->released;
     odi_lock_release(&queue->watch.lock);
-    return left;
+    return settlement;
 }
 
-odi_left odi_queue_leave(od_queue *queue, bool exclusive)
+odi_settlement odi_queue_leave(od_queue *queue, bool exclusive, bool *over)
 {
-    return leave(queue, exclusive);
+    return leave(queue, exclusive, over);
 }
 
 void odi_queue_give_permit(od_queue *queue, bool exclusive)
 {
-    odi_left left = leave(queue, exclusive);
+    bool over;
+    odi_settlement settlement = leave(queue, exclusive, &over);
 
-    odi_queue_carry_out(queue, left.settlement);
-    if (left.over)
+    odi_queue_carry_out(queue, settlement);
+    if (over)
         odi_queue_reap(queue);
 }
 

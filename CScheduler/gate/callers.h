@@ -19,12 +19,8 @@ void odi_queue_wait_for_permit(od_queue *queue, bool exclusive, od_queue *throug
 void odi_queue_give_permit(od_queue *queue, bool exclusive);
 
 /* The same in two steps, for who gives up several: where there are no workers, what follows runs on
- * the calling thread, and may wait for any of them. */
-typedef struct {
-    odi_settlement settlement;
-    bool over;
-} odi_left;
-odi_left odi_queue_leave(od_queue *queue, bool exclusive);
+ * the calling thread, and may wait for any of them. `over`: the queue was released. */
+odi_settlement odi_queue_leave(od_queue *queue, bool exclusive, bool *over);
 
 /* In a forked child: what the parent's jobs hold beyond their end is not the child's to give up. */
 void odi_holds_forked(void);

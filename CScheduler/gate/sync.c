@@ -17,38 +17,31 @@ typedef struct {
 /* A place that was given up, and those that were before it. */
 typedef struct odi_left_place {
     od_queue *queue;
-    odi_left left;
+    odi_settlement settlement;
     const struct odi_left_place *before;
 } odi_left_place;
 
-/* A queue that is over by now, or in another generation, has nothing to be done for it. */
-static void follow_up(const odi_left_place *last)
-{
-    for (const odi_left_place *each = last; each != NULL; each = each->before)
-        odi_queue_carry_out(each->queue, each->left.settlement);
-    for (const odi_left_place *each = last; each != NULL; each = each->before) {
-        if (each->left.over)
-            odi_queue_reap(each->queue);
-    }
-}
-
 /* All of them before anything follows from it. The queue's own place last: it is what keeps its
- * target. */
+ * targets, which end no sooner. A queue that is over by now, or in another generation, has nothing to be done for it. */
 static void leave(od_queue *queue, od_queue *each, odi_places places, const odi_left_place *before)
 {
-    bool last = each == places.beyond || places.targets == 0;
+    bool last = each == places.beyond || places.targets == 0, over = false;
     odi_left_place here = {.queue = last ? queue : each, .before = before};
     od_queue *next = last ? NULL : odi_target_gate(each);
 
     if (last ? places.own : places.targets & 1) {
-        here.left = odi_queue_leave(here.queue, last && places.exclusive);
+        here.settlement = odi_queue_leave(here.queue, last && places.exclusive, &over);
         before = &here;
     }
     places.targets >>= 1;
-    if (last)
-        follow_up(before);
-    else
+    if (!last) {
         leave(queue, next, places, before);
+        return;
+    }
+    for (; before != NULL; before = before->before)
+        odi_queue_carry_out(before->queue, before->settlement);
+    if (over)
+        odi_queue_reap(queue);
 }
 
 static void give_up(od_queue *queue, odi_places places)
