@@ -150,7 +150,7 @@ bool odi_limit_try(od_queue *queue, odi_group *group, uint32_t key, odi_entry jo
         odi_record *record = odi_queue_find_record(queue, group, key, NULL);
 
         if (record == NULL) /* the limit holds for those too that begin the pool */
-            record = odi_queue_admit(queue, group, key, status);
+            record = odi_queue_admit(queue, group, key, NULL, status);
         if (*status == OD_OK && (record == NULL || !odi_record_label(record, job, &labelled)))
             *status = OD_NO_MEMORY;
         if (*status != OD_OK)

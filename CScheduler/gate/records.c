@@ -192,14 +192,14 @@ ODI_COLD odi_record *odi_queue_make_current(od_queue *queue, uint32_t key, bool 
     return record;
 }
 
-ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, od_status *status)
+ODI_COLD odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, bool *reserve, od_status *status)
 {
     odi_record *record = NULL;
 
     do { /* twice only where it stops meanwhile */
         *status = odi_pool_admit(queue->pool);
         if (*status == OD_OK)
-            record = odi_queue_find_record(queue, group, key, NULL);
+            record = odi_queue_find_record(queue, group, key, reserve);
     } while (*status == OD_OK && record == NULL && !odi_pool_is_open(queue->pool));
     return record;
 }

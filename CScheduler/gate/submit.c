@@ -31,18 +31,21 @@ ODI_HOT_INLINE bool place(od_queue *queue, odi_record *record, uint32_t key, odi
     return node != NULL;
 }
 
-ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job);
+ODI_COLD static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
+                                                odi_entry_node *node, bool *reserve);
 
-ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+/* `node`, `reserve`: NULL, or as of odi_queue_submit_node. */
+ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key, odi_entry job, odi_entry_node *node,
+                                bool *reserve)
 {
     odi_worker *worker = odi_worker_self;
     odi_record *record;
     odi_entry labelled;
 
     for (;;) {
-        record = odi_queue_find_record(queue, group, key, NULL);
+        record = odi_queue_find_record(queue, group, key, reserve);
         if (ODI_UNLIKELY(record == NULL))
-            return submit_without_record(queue, group, key, job);
+            return submit_without_record(queue, group, key, job, node, reserve);
         if (worker != NULL && odi_worker_use_reserved(worker, record))
             break;
         if (ODI_LIKELY(odi_record_count(record, queue, group, 1)))
@@ -50,44 +53,29 @@ ODI_HOT_INLINE od_status submit(od_queue *queue, odi_group *group, uint32_t key,
     }
     if (ODI_UNLIKELY(!odi_record_label(record, job, &labelled)))
         return withdraw(record, job);
-    if (ODI_LIKELY(place(queue, record, key, labelled, NULL)))
+    if (ODI_LIKELY(place(queue, record, key, labelled, node)))
         return OD_OK;
     (void)odi_record_unlabel(&labelled);
     return withdraw(record, labelled);
 }
 
-static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
+static od_status submit_without_record(od_queue *queue, odi_group *group, uint32_t key, odi_entry job,
+                                       odi_entry_node *node, bool *reserve)
 {
     od_status status;
 
-    if (odi_queue_admit(queue, group, key, &status) != NULL)
-        return submit(queue, group, key, job);
+    if (odi_queue_admit(queue, group, key, reserve, &status) != NULL)
+        return submit(queue, group, key, job, node, reserve);
     return odi_pool_refuse(queue->pool, status == OD_OK ? OD_NO_MEMORY : status, job);
 }
 
 /* Called by a worker of the pool, or after its stop. */
 void odi_queue_submit_node(od_queue *queue, uint32_t key, odi_entry job, odi_entry_node *node, bool *reserve)
 {
-    odi_record *record;
-    odi_entry labelled;
+    od_status status = submit(queue, NULL, key, job, node, reserve);
 
-    do {
-        for (int looks = 0; ODI_UNLIKELY((record = odi_queue_find_record(queue, NULL, key, reserve)) == NULL); looks++) {
-            if (odi_pool_admit(queue->pool) != OD_OK) {
-                odi_pool_discard(queue->pool, job);
-                return;
-            }
-            if (looks > 0 && !*reserve) {
-                odi_run_discard(&queue->pool->team, job);
-                return;
-            }
-        }
-    } while (ODI_UNLIKELY(!odi_record_count(record, queue, NULL, 1)));
-    (void)odi_record_label(record, job, &labelled); /* an owned job takes every tag */
-    if (ODI_UNLIKELY(!place(queue, record, key, labelled, node))) {
-        (void)odi_record_unlabel(&labelled);
-        (void)withdraw(record, labelled);
-    }
+    if (ODI_UNLIKELY(status != OD_OK && status != OD_STOPPED)) /* a stop has discarded it */
+        odi_run_discard(&queue->pool->team, job);
 }
 
 /* The users' door: a queue with a limit looks first. */
@@ -95,7 +83,7 @@ ODI_HOT_INLINE od_status enter(od_queue *queue, odi_group *group, uint32_t key, 
 {
     if (ODI_UNLIKELY(queue->pending_limit > 0))
         return odi_limit_submit(queue, group, key, job);
-    return submit(queue, group, key, job);
+    return submit(queue, group, key, job, NULL, NULL);
 }
 
 od_status odi_queue_enter(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
@@ -145,18 +133,22 @@ void od_queue_async_task(od_queue *queue, int32_t band, void *task)
     odi_pool_expect(pool, od_queue_async(queue, NULL, band, od_task_run, task));
 }
 
-void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
+/* A pending limit does not hold for it. */
+static void submit_due(od_queue *queue, int32_t band, odi_entry job)
 {
     od_pool *pool = queue->pool;
 
-    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_task_run, task, 0)));
+    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), job, NULL, NULL));
+}
+
+void od_queue_async_due_task(od_queue *queue, int32_t band, void *task)
+{
+    submit_due(queue, band, odi_job_plain(od_task_run, task, 0));
 }
 
 void od_queue_async_executor_job(od_queue *queue, int32_t band, void *job)
 {
-    od_pool *pool = queue->pool;
-
-    odi_pool_expect(pool, submit(queue, NULL, band_of(queue, band), odi_job_plain(od_executor_run, job, 0)));
+    submit_due(queue, band, odi_job_plain(od_executor_run, job, 0));
 }
 
 static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
@@ -169,7 +161,7 @@ static bool try(od_queue *queue, odi_group *group, uint32_t key, odi_entry job)
     if (queue->pending_limit > 0)
         taken = odi_limit_try(queue, group, key, job, OD_OVERFLOW_REFUSED, &status);
     else
-        status = submit(queue, group, key, job);
+        status = submit(queue, group, key, job, NULL, NULL);
     odi_pool_expect(pool, status);
     return taken;
 }

@@ -39,7 +39,7 @@ ODI_HOT_INLINE odi_record *odi_queue_find_record(od_queue *queue, odi_group *gro
 
 /* The same where there was none: begins the pool, or another thread has done so since. NULL with OD_OK: memory is
  * short. */
-odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, od_status *status);
+odi_record *odi_queue_admit(od_queue *queue, odi_group *group, uint32_t key, bool *reserve, od_status *status);
 
 /* Puts a job that its record has counted into the line. False: the job is cancelled; or memory is short, and it has
  * no node (NULL). Not held. */

@@ -44,7 +44,7 @@ static od_queue *queue_that_gets(odi_record *record)
 
     while (!came && count < MANY) {
         taken[count] = queue_of(OD_UNLIMITED);
-        came = odi_queue_admit(taken[count++], NULL, OD_BAND_DEFAULT, &status) == record;
+        came = odi_queue_admit(taken[count++], NULL, OD_BAND_DEFAULT, NULL, &status) == record;
     }
     assert_true(came);
     for (int i = 0; i < count - 1; i++)

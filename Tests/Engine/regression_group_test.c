@@ -107,7 +107,7 @@ QUEUE_TEST(a_queue_whose_jobs_begin_again_at_once_releases_all_who_waited)
 
     waited.queue = queue_of(OD_UNLIMITED);
     od_status status;
-    odi_record *record = odi_queue_admit(waited.queue, NULL, OD_BAND_DEFAULT, &status);
+    odi_record *record = odi_queue_admit(waited.queue, NULL, OD_BAND_DEFAULT, NULL, &status);
     assert_true(odi_record_count(record, waited.queue, NULL, 1));
     for (int round = 0; round < 20; round++) {
         start_waiters(threads, wait_for_the_queue, &waited.queue->watch);
