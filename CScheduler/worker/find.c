@@ -70,14 +70,6 @@ static size_t batch_size(odi_worker *worker, uint32_t band)
                : 1;
 }
 
-/* The jobs' captures were written by another core a moment ago. Asked for together, they come
- * while the first jobs run; one after the other, each job would wait for its own. */
-static void fetch_captures(const odi_entry *batch, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        __builtin_prefetch((const void *)(uintptr_t)batch[i].context, 1);
-}
-
 /* Takes up to `most` jobs from an injector: the first to run, the others into the empty deque. */
 static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most,
                   odi_entry *job)
@@ -95,7 +87,6 @@ static bool claim(odi_worker *worker, odi_site *site, uint32_t band, size_t most
 
     odi_count(&worker->counters.injector_claims, 1);
     odi_count(&worker->counters.injector_jobs, count);
-    fetch_captures(batch, count);
     *job = batch[0];
     if (count > 1) {
         keep_rest(worker, band, batch, count);
