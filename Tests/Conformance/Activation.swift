@@ -67,15 +67,6 @@ extension Conformance {
             #expect(queue.sync { isActive.count } == 1)
         }
 
-        @Test("is not activated by a resume", arguments: Surface.all)
-        func overResume(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                surface.inactive(.serial, "pages").resume()
-            }
-            expectDeath(
-                result, on: surface, saying: "TaskQueue.resume() of \"pages\" was called more often than suspend()")
-        }
-
         @Test("may be let go of", arguments: Surface.all)
         func release(on surface: Surface) async {
             let result = await #expect(

@@ -311,19 +311,6 @@ extension Conformance {
             #expect(crowd.most == (together ? 2 : 1))
         }
 
-        @Test("twice", arguments: Surface.all)
-        func twice(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let (queue, unit) = (surface.operations(), surface.unit("photo") {})
-                queue.add(unit)
-                unit.waitUntilFinished()
-                queue.add(unit)
-            }
-            expectDeath(
-                result, on: surface, theirs: .message,
-                saying: "TaskQueue.add(task:) of \"photo\", which was added or started before: make a new task")
-        }
-
         @Test("goes by its priority, or by when it came", arguments: Surface.apart)
         func priorities(on surface: Surface) {
             let (queue, log) = (surface.operations(limit: 1), Log<Int>())

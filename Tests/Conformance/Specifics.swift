@@ -132,54 +132,11 @@ extension Conformance {
             #expect(passed.count == 2)
         }
 
-        @Test("as a barrier ends the process in another closure", arguments: Surface.all)
-        func noBarrier(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let queue = surface.concurrent("cache")
-                queue.sync { queue.assertOnQueueAsBarrier() }
-            }
-            expectDeath(
-                result, on: surface,
-                saying: "TaskQueue.assertOnQueueAsBarrier() of \"cache\" was called from a closure that is no barrier")
-        }
-
         @Test("passes on the main queue", arguments: Surface.all)
         func main(on surface: Surface) {
             surface.main.sync { surface.main.assertOnQueue() }
             surface.main.assertNotOnQueue()
             #expect(surface.main.sync { true })
-        }
-
-        @Test("ends the process elsewhere", arguments: Surface.all)
-        func elsewhere(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                surface.serial("journal").assertOnQueue()
-            }
-            expectDeath(
-                result, on: surface,
-                saying: "TaskQueue.assertOnQueue() of \"journal\" was called on a thread that runs no queue's closure")
-        }
-
-        @Test("ends the process on another queue", arguments: Surface.all)
-        func otherQueue(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let (queue, other) = (surface.serial("journal"), surface.serial("pages"))
-                other.sync { queue.assertOnQueue() }
-            }
-            expectDeath(
-                result, on: surface,
-                saying: "TaskQueue.assertOnQueue() of \"journal\" was called from a closure of \"pages\"")
-        }
-
-        @Test("that one is not on it ends the process there", arguments: Surface.all)
-        func notHere(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let queue = surface.serial("journal")
-                queue.sync { queue.assertNotOnQueue() }
-            }
-            expectDeath(
-                result, on: surface,
-                saying: "TaskQueue.assertNotOnQueue() of \"journal\" was called from one of its own closures")
         }
     }
 }

@@ -93,18 +93,5 @@ extension Conformance {
             target.resume()
             group.wait()
         }
-
-        @Test("is not waited for from a closure of its serial target", arguments: Surface.all)
-        func selfSync(on surface: Surface) async {
-            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [surface] in
-                let target = surface.serial("low")
-                let queue = surface.queue(.serial, "high", on: target)
-                target.sync { queue.sync {} }
-            }
-            expectDeath(
-                result, on: surface,
-                saying: "TaskQueue.sync on \"high\" from a closure of \"low\", the queue that it is on, would wait "
-                    + "for itself: call the function directly instead")
-        }
     }
 }

@@ -81,19 +81,6 @@ static void *suspend_and_resume(void *queue)
     return NULL;
 }
 
-QUEUE_TEST(order_survives_suspensions)
-{
-    pthread_t toggler;
-
-    serial.queue = queue_of(1);
-    atomic_store(&toggling, true);
-    pthread_create(&toggler, NULL, suspend_and_resume, serial.queue);
-    assert_serial(UNLESS_SANITIZED(EACH, EACH_SANITIZED));
-    atomic_store(&toggling, false);
-    pthread_join(toggler, NULL);
-    od_queue_release(serial.queue);
-}
-
 static void *resize(void *raw)
 {
     prng random = prng_for(4, 4);
@@ -105,17 +92,27 @@ static void *resize(void *raw)
     return NULL;
 }
 
-QUEUE_TEST(order_survives_a_pool_that_changes_its_size)
+static void assert_serial_beside(void *(*disturb)(void *queue))
 {
-    pthread_t resizer;
+    pthread_t thread;
 
     serial.queue = queue_of(1);
     atomic_store(&toggling, true);
-    pthread_create(&resizer, NULL, resize, NULL);
+    pthread_create(&thread, NULL, disturb, serial.queue);
     assert_serial(UNLESS_SANITIZED(EACH, EACH_SANITIZED));
     atomic_store(&toggling, false);
-    pthread_join(resizer, NULL);
+    pthread_join(thread, NULL);
     od_queue_release(serial.queue);
+}
+
+QUEUE_TEST(order_survives_suspensions)
+{
+    assert_serial_beside(suspend_and_resume);
+}
+
+QUEUE_TEST(order_survives_a_pool_that_changes_its_size)
+{
+    assert_serial_beside(resize);
 }
 
 /* ---- width ---- */

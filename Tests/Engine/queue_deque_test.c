@@ -100,14 +100,6 @@ DEQUE_TEST(an_empty_deque_gives_nothing)
     assert_int_equal(steal(entries, 4), 0);
 }
 
-DEQUE_TEST(the_owner_takes_the_oldest_first)
-{
-    push_all(0, 3);
-    take_all(0, 2);
-    push_all(3, 5);
-    take_all(2, 5);
-}
-
 DEQUE_TEST(indices_pass_the_wrap_with_everything_in_place)
 {
     push_all(0, 8); /* bottom passes INT64_MAX at the fourth */

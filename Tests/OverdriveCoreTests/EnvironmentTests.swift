@@ -92,7 +92,12 @@ struct EnvironmentTests {
             setenv("OVERDRIVE_WORKERS", "2", 1)
             setenv("OVERDRIVE_SPARES", "3", 1)
             try Scheduler.setUpShared(spareWorkers: 126)
-            alarm(3) // ends the process, which would hang
+            Scheduler.onWarning { sentence in  // ends the process, which would hang
+                var text = sentence
+                text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+                _exit(EXIT_FAILURE)
+            }
+            alarm(200)
             EnvironmentTests.meet(128)
         }
         let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)

@@ -6,20 +6,24 @@ import Testing
 /// Broken promises end the process with one sentence that names the call.
 @Suite("Misuse", .timeLimit(.minutes(10)))
 struct MisuseTests {
-    private func expect(
-        _ result: ExitTest.Result?, says sentence: String, sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
-        #expect(lines == ["overdrive: \(sentence)"], sourceLocation: sourceLocation)
+    private struct Scene: Sendable {
+        let name, sentence: String
+        let body: @Sendable () async -> Void
+
+        init(_ name: String, says sentence: String, _ body: @escaping @Sendable () async -> Void) {
+            (self.name, self.sentence, self.body) = (name, sentence, body)
+        }
     }
 
-    @Test("the global executor says what its jobs lack: a thread, or memory")
-    func globalExecutor() async {
-        let memory = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { GlobalJobs.expect(OD_NO_MEMORY) }
-        expect(memory, says: "The global executor: what was submitted can never run, for memory is too short to keep it")
-        let thread = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { GlobalJobs.expect(OD_NO_THREAD) }
-        expect(thread, says: "The global executor: what was submitted can never run, for not one thread can be started")
+    @Test("ends the process with a sentence", arguments: scenes.map(\.name))
+    func ends(name: String) async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [name] in
+            for scene in Self.scenes where scene.name == name { await scene.body() }
+        }
+        let sentence = try #require(Self.scenes.first { $0.name == name }?.sentence)
+        let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let lines = output.split(separator: "\n").filter { $0.hasPrefix("overdrive: ") }
+        #expect(lines == ["overdrive: \(sentence)"])
     }
 
     #if DEBUG
@@ -46,32 +50,24 @@ struct MisuseTests {
         }
     #endif
 
-    @Test("of waitUntilAllTasksAreFinished: from the queue's own closures", arguments: [1, TaskQueue.unlimited])
-    func selfWait(width: Int) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
-            let queue = TaskQueue.concurrent(label: "pages", maxConcurrentTaskCount: width)
-            queue.async { queue.waitUntilAllTasksAreFinished() }
-            await queue.drained()
-        }
-        expect(
-            result,
-            says: "TaskQueue.waitUntilAllTasksAreFinished() of \"pages\" from one of its own closures would wait "
-                + "for itself")
-    }
-
-    @Test("of waitUntilAllTasksAreFinished: for the main queue on the main thread")
-    func mainWait() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            await MainActor.run { TaskQueue.main.waitUntilAllTasksAreFinished() }
-        }
-        expect(
-            result,
-            says: "TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself")
-    }
-
-    @Test("of an item: waiting for it from what its body calls")
-    func itemWaitsForItselfFurtherIn() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+    private static let everybodys = "which is everybody's: make a TaskQueue of your own"
+    private static let scenes = [
+        Scene(
+            "the global executor's jobs lack memory",
+            says: "The global executor: what was submitted can never run, for memory is too short to keep it"
+        ) { GlobalJobs.expect(OD_NO_MEMORY) },
+        Scene(
+            "the global executor's jobs lack a thread",
+            says: "The global executor: what was submitted can never run, for not one thread can be started"
+        ) { GlobalJobs.expect(OD_NO_THREAD) },
+        Scene(
+            "waitUntilAllTasksAreFinished for the main queue on the main thread",
+            says: "TaskQueue.main.waitUntilAllTasksAreFinished() on the main thread would wait for itself"
+        ) { await MainActor.run { TaskQueue.main.waitUntilAllTasksAreFinished() } },
+        Scene(
+            "waiting for an item from what its body calls",
+            says: "WorkItem.wait() from the item's own body would wait for itself"
+        ) {
             let kept = Holder<WorkItem?>(nil)
             let outer = WorkItem {
                 let inner = WorkItem { kept.value?.wait() }
@@ -79,125 +75,87 @@ struct MisuseTests {
             }
             kept.value = outer
             outer.perform()
-        }
-        expect(result, says: "WorkItem.wait() from the item's own body would wait for itself")
-    }
-
-    @Test("of concurrentPerform: a negative number of iterations")
-    func negativeIterations() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue.concurrentPerform(iterations: -1) { _ in }
-        }
-        expect(result, says: "TaskQueue.concurrentPerform(iterations: -1): choose 0 or more")
-    }
-
-    @Test("of maxConcurrentTaskCount: none or fewer", arguments: [0, -2, .min])
-    func noWidth(width: Int) async {
-        let made = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
-            _ = TaskQueue(maxConcurrentTaskCount: width)
-        }
-        expect(made, says: "maxConcurrentTaskCount is \(width): choose 1 or more, or TaskQueue.unlimited")
-        let set = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
-            TaskQueue.serial().maxConcurrentTaskCount = width
-        }
-        expect(set, says: "maxConcurrentTaskCount is \(width): choose 1 or more, or TaskQueue.unlimited")
-    }
-
-    @Test("of queues that are everybody's: suspending and limiting them")
-    func everybodys() async {
-        let suspended = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        },
+        Scene(
+            "concurrentPerform of a negative number of iterations",
+            says: "TaskQueue.concurrentPerform(iterations: -1): choose 0 or more"
+        ) { TaskQueue.concurrentPerform(iterations: -1) { _ in } },
+        Scene("suspend of everybody's queue", says: "TaskQueue.suspend() of \"global-utility\", \(everybodys)") {
             TaskQueue.global(qos: .utility).suspend()
-        }
-        expect(
-            suspended,
-            says: "TaskQueue.suspend() of \"global-utility\", which is everybody's: make a TaskQueue of your own")
-        let flagged = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        },
+        Scene("isSuspended of everybody's queue", says: "TaskQueue.isSuspended of \"background\", \(everybodys)") {
             TaskQueue.background.isSuspended = true
-        }
-        expect(
-            flagged,
-            says: "TaskQueue.isSuspended of \"background\", which is everybody's: make a TaskQueue of your own")
-        let limited = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        },
+        Scene("a limit of everybody's queue", says: "TaskQueue.maxConcurrentTaskCount of \"main\", \(everybodys)") {
             TaskQueue.main.maxConcurrentTaskCount = 2
-        }
-        expect(
-            limited,
-            says: "TaskQueue.maxConcurrentTaskCount of \"main\", which is everybody's: make a TaskQueue of your own")
-        let resumed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        },
+        Scene("resume of everybody's queue", says: "TaskQueue.resume() of \"main\", \(everybodys)") {
             TaskQueue.main.resume()
-        }
-        expect(
-            resumed, says: "TaskQueue.resume() of \"main\", which is everybody's: make a TaskQueue of your own")
-    }
-
-    @Test("of cancelAll: on the main queue")
-    func cancelMain() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            TaskQueue.main.cancelAll()
-        }
-        expect(result, says: "TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back")
-    }
-
-    @Test("of shutdown: of the shared scheduler")
-    func sharedShutdown() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            await Scheduler.shared.shutdown(deadline: .zero)
-        }
-        expect(result, says: "Scheduler.shared cannot be shut down: make a Scheduler of your own")
-    }
-
-    @Test("of shutdown: from one of the scheduler's own closures")
-    func shutdownFromInside() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        },
+        Scene(
+            "cancelAll on the main queue",
+            says: "TaskQueue.main.cancelAll(): the main queue's closures cannot be taken back"
+        ) { TaskQueue.main.cancelAll() },
+        Scene(
+            "shutdown of the shared scheduler", says: "Scheduler.shared cannot be shut down: make a Scheduler of your own"
+        ) { await Scheduler.shared.shutdown(deadline: .zero) },
+        Scene(
+            "shutdown from one of the scheduler's own closures",
+            says: "Scheduler.shutdown(deadline:) of \"render\" from one of its own closures would wait for itself"
+        ) {
             let scheduler = makeScheduler(name: "render")
             let queue = TaskQueue(scheduler: scheduler)
             queue.async { scheduler.shutdown(deadline: .zero) }
             await queue.drained()
-        }
-        expect(
-            result,
-            says: "Scheduler.shutdown(deadline:) of \"render\" from one of its own closures would wait for itself")
-    }
-
-    @Test("of a scope: forked on another scheduler than it was opened on")
-    func foreignScope() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        },
+        Scene(
+            "a fork on another scheduler than the scope was opened on",
+            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
+                + "where it was opened"
+        ) {
             let other = makeScheduler()
             Parallel.scope { outer in
                 Parallel(on: other).scope { _ in outer.fork {} }
             }
-        }
-        expect(
-            result,
-            says: "Parallel.Scope.fork: the scope was opened on another thread or scheduler, or exchanged for another: fork "
-                + "where it was opened")
-    }
-
-    @Test("of an actor's executor: on a queue that is not serial, on main, and a change of the limit afterwards")
-    func actorExecutors() async {
-        expect(
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = TaskQueue.concurrent(label: "pages").actorExecutor
-            },
-            says: "TaskQueue.actorExecutor of \"pages\", which is not serial: an actor needs a TaskQueue.serial")
-        expect(
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = TaskQueue.main.actorExecutor
-            },
-            says: "TaskQueue.actorExecutor of \"main\", which runs on a dispatch queue: write @MainActor")
-        expect(
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                let queue = TaskQueue.serial(label: "account")
-                _ = queue.actorExecutor
-                queue.maxConcurrentTaskCount = 1
-                queue.maxConcurrentTaskCount = 2
-            },
+        },
+        Scene(
+            "an actor's executor of a queue that is not serial",
+            says: "TaskQueue.actorExecutor of \"pages\", which is not serial: an actor needs a TaskQueue.serial"
+        ) { _ = TaskQueue.concurrent(label: "pages").actorExecutor },
+        Scene(
+            "an actor's executor of main",
+            says: "TaskQueue.actorExecutor of \"main\", which runs on a dispatch queue: write @MainActor"
+        ) { _ = TaskQueue.main.actorExecutor },
+        Scene(
+            "a change of the limit where actors are",
             says: "TaskQueue.maxConcurrentTaskCount of \"account\" set to 2 while actors are isolated to it: a queue with "
-                + "an actorExecutor stays serial")
-        expect(
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                TaskQueue.serial(label: "account").actorExecutor.checkIsolated()
-            },
-            says: "an actor on TaskQueue \"account\" was asked for its isolation elsewhere: call it with await")
-    }
+                + "an actorExecutor stays serial"
+        ) {
+            let queue = TaskQueue.serial(label: "account")
+            _ = queue.actorExecutor
+            queue.maxConcurrentTaskCount = 1
+            queue.maxConcurrentTaskCount = 2
+        },
+        Scene(
+            "an actor's isolation, asked for elsewhere",
+            says: "an actor on TaskQueue \"account\" was asked for its isolation elsewhere: call it with await"
+        ) { TaskQueue.serial(label: "account").actorExecutor.checkIsolated() },
+    ]
+        + [1, TaskQueue.unlimited].map { width in
+            Scene(
+                "waitUntilAllTasksAreFinished from a closure of a queue \(width) wide",
+                says: "TaskQueue.waitUntilAllTasksAreFinished() of \"pages\" from one of its own closures would wait for itself"
+            ) {
+                let queue = TaskQueue.concurrent(label: "pages", maxConcurrentTaskCount: width)
+                queue.async { queue.waitUntilAllTasksAreFinished() }
+                await queue.drained()
+            }
+        }
+        + [0, -2, .min].flatMap { width in
+            let sentence = "maxConcurrentTaskCount is \(width): choose 1 or more, or TaskQueue.unlimited"
+            return [
+                Scene("a queue \(width) wide", says: sentence) { _ = TaskQueue(maxConcurrentTaskCount: width) },
+                Scene("a queue made \(width) wide", says: sentence) { TaskQueue.serial().maxConcurrentTaskCount = width },
+            ]
+        }
 }
