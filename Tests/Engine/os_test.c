@@ -4,14 +4,17 @@
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
 
 #include "base/cache_line.h"
 #include "include/od_pool.h"
+#include "os/affinity.h"
 #include "os/futex.h"
 #include "os/membarrier.h"
+#include "os/numa.h"
 #include "os/pages.h"
 #include "os/thread.h"
 
@@ -381,6 +384,32 @@ static void fence_without_the_kernel(void *unused)
 TEST(where_membarrier_is_refused_both_fences_are_full)
 {
     assert_child_succeeds(fence_without_the_kernel, NULL);
+}
+
+/* ---- where threads and pages are ---- */
+
+TEST(a_mask_that_is_set_is_no_error_whatever_failed_before)
+{
+    odi_cpu_mask here;
+
+    assert_int_equal(odi_affinity_get(0, &here), 0);
+    errno = EINVAL;
+    assert_int_equal(odi_affinity_set(&here), 0);
+}
+
+/* So many at once as its arrays have room for: a sanitizer sees one more. */
+TEST(of_a_long_stack_the_first_pages_move)
+{
+    enum { PAGES = 70 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *pages = aligned_alloc(page, PAGES * page);
+
+    assert_non_null(pages);
+    memset(pages, 7, PAGES * page);
+    odi_numa_move(pages, PAGES * page, 0);
+    for (size_t i = 0; i < PAGES; i++)
+        assert_int_equal(pages[i * page], 7);
+    free(pages);
 }
 
 CHILDREN_MAY_START_THREADS
