@@ -85,6 +85,27 @@ TEST(a_wake_counts_those_it_woke)
     assert_int_equal(odi_futex_wake(&all.word, 3), 0);
 }
 
+static void *sleep_after_a_time_out(void *raw)
+{
+    sleepers *all = raw;
+
+    errno = ETIMEDOUT;
+    atomic_fetch_add(&all->woken, odi_futex_wait(&all->word, 0, ODI_FOREVER) == ODI_FUTEX_WOKEN);
+    return NULL;
+}
+
+TEST(a_wake_is_no_time_out_whatever_failed_before)
+{
+    sleepers one = {0};
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, sleep_after_a_time_out, &one);
+    while (odi_futex_wake(&one.word, 1) == 0)
+        sched_yield();
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&one.woken), 1);
+}
+
 static void interrupt(int signal)
 {
 }
@@ -387,6 +408,30 @@ TEST(where_membarrier_is_refused_both_fences_are_full)
 }
 
 /* ---- where threads and pages are ---- */
+
+static void *measure_own_stack(void *raw)
+{
+    size_t *bytes = raw;
+
+    return odi_thread_stack_in_use(bytes);
+}
+
+TEST(the_stack_in_use_is_above_its_end_and_below_the_frame)
+{
+    enum { SIZE = 1 << 20 };
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t bytes = 0;
+    void *frame = NULL;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, SIZE);
+    assert_int_equal(pthread_create(&thread, &attributes, measure_own_stack, &bytes), 0);
+    pthread_join(thread, &frame);
+    pthread_attr_destroy(&attributes);
+    assert_non_null(frame);
+    assert_in_range(bytes, 1, SIZE);
+}
 
 TEST(a_mask_that_is_set_is_no_error_whatever_failed_before)
 {
