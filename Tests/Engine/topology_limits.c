@@ -173,7 +173,7 @@ TEST(what_slurm_gives_is_a_limit)
     } cases[] = {
         {"7", "3", "8", 3},     {"7", NULL, "8", 8}, {NULL, "3", "8", 0}, {"7", NULL, NULL, 0},
         {"7", "x", "8", 8},     {"7", "0", NULL, 0}, {"7", "-1", "2(x3)", 0},
-        {"7", "99999999999", NULL, 0},
+        {"7", "99999999999", NULL, 0}, {"7", "04", NULL, 4}, {"7", "9", NULL, 9},
     };
     static const char *const names[] = {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK",
                                         "SLURM_CPUS_ON_NODE"};
