@@ -79,4 +79,12 @@ struct InitializerTests {
         }
         #expect(order.all.count == 4)
     }
+
+    @Test("Tasks of one type may be added by the function's name")
+    func addedByName() async {
+        let queue = TaskQueue()
+        let tasks = (0..<3).map { number in Task.inline { number } }
+        tasks.forEach(queue.add(task:))
+        for (number, task) in tasks.enumerated() { #expect(await task.result().value == number) }
+    }
 }
