@@ -81,6 +81,7 @@ TEST(a_pool_that_grows_fills_the_nodes_of_its_plan)
         assert_int_equal(first, before[i] <= 4 ? before[i] : (before[i] + 1) / 2);
         let_workers_go(pool, before[i]);
         od_pool_set_workers(pool, 8);
+        assert_comes_true(still_to_move(pool) == 0); /* who has just found a job runs that first */
         hold_workers(pool, 8);
         assert_int_equal(workers_at(pool, 0), 4);
         assert_int_equal(workers_at(pool, 1), 4);
