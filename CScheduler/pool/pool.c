@@ -184,7 +184,7 @@ od_status od_pool_free(od_pool *pool)
         odi_trap("od_pool_free: a thread is between od_forks_enter and od_forks_leave, or in a "
                  "fork, of this pool (\"%s\"): the pool must outlive its guests",
                  pool->team.name);
-    odi_pool_await_monitor(pool, ODI_FOREVER); /* a stop with a deadline may not have */
+    odi_pool_await_leaving(pool, 0, ODI_FOREVER); /* a stop with a deadline may not have */
     odi_lock_acquire(&pool->team.lock);
     bool stuck = pool->team.present > 0;
     odi_lock_release(&pool->team.lock);

@@ -112,8 +112,9 @@ void odi_pool_arm_monitor(odi_team *team);
 void odi_pool_stand_by(odi_team *team); /* the team's `stand_by` */
 void odi_pool_wake_monitor(od_pool *pool);
 
-/* stop.c: sleeps until the monitor of a stopped pool has left, or until `until`. */
-void odi_pool_await_monitor(od_pool *pool, int64_t until);
+/* stop.c: of a stopped pool, sleeps until each worker that is left is inside a job, and until the monitor has left; no
+ * longer than until these times. */
+void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monitor_until);
 
 /* fork.c */
 void odi_pool_enlist(od_pool *pool);

@@ -55,17 +55,31 @@ static void bring_forward(od_pool *pool, int64_t deadline)
     }
 }
 
-/* Whether all workers that are left are inside a job. */
+/* Whether all workers that are left are inside a job. Lock held. */
 static bool only_stuck_left(odi_team *team)
 {
     odi_worker *worker;
     bool only = true;
 
-    odi_lock_acquire(&team->lock);
     for (int slot = 0; (worker = odi_team_next_worker(team, &slot)) != NULL;)
         only &= !worker->present || odi_worker_activity(worker) & 1;
-    odi_lock_release(&team->lock);
     return only;
+}
+
+void odi_pool_await_leaving(od_pool *pool, int64_t workers_until, int64_t monitor_until)
+{
+    odi_team *team = &pool->team;
+
+    for (bool leave = true; leave;) {
+        uint32_t seen = odi_load_acquire(&team->departures, S3);
+        int64_t now = odi_clock_now();
+
+        odi_lock_acquire(&team->lock);
+        leave = (now < monitor_until && pool->monitor_present) || (now < workers_until && !only_stuck_left(team));
+        odi_lock_release(&team->lock);
+        if (leave)
+            odi_futex_wait(&team->departures, seen, odi_clock_after(LOOK_NS)); /* ended by: who leaves */
+    }
 }
 
 /* True: there was something. The same below. */
@@ -246,21 +260,6 @@ static bool close_if_empty(od_pool *pool, uint32_t seen)
     return empty;
 }
 
-void odi_pool_await_monitor(od_pool *pool, int64_t until)
-{
-    odi_team *team = &pool->team;
-
-    odi_lock_acquire(&team->lock);
-    while (pool->monitor_present && odi_clock_now() < until) {
-        uint32_t seen = odi_load_acquire(&team->departures, S3);
-
-        odi_lock_release(&team->lock);
-        odi_futex_wait(&team->departures, seen, odi_clock_after(LOOK_NS)); /* ended by: its leaving */
-        odi_lock_acquire(&team->lock);
-    }
-    odi_lock_release(&team->lock);
-}
-
 /* Who submits may lose his CPU where others' jobs lie behind his step, and no worker finds them: between taking a
  * ticket of an injector and writing the job there, and between calling a queue's drainer and giving it to the pool. */
 static bool is_held_back(od_pool *pool)
@@ -307,19 +306,6 @@ static bool await_the_last(od_pool *pool)
     return false;
 }
 
-/* The last has left, or the deadline is over: workers between two jobs leave. What has not started never does. */
-static void cancel_the_rest(od_pool *pool, bool gone, int64_t grace)
-{
-    while (!gone && !only_stuck_left(&pool->team) && odi_clock_now() < grace) {
-        uint32_t seen = odi_load_acquire(&pool->team.departures, S3);
-
-        gone = all_have_left(pool);
-        if (!gone)
-            odi_futex_wait(&pool->team.departures, seen, odi_clock_after(LOOK_NS)); /* ended by: odi_team_depart */
-    }
-    give_up(pool);
-}
-
 static void stop(od_pool *pool)
 {
     odi_timer_queue_close(&pool->team.timers); /* what is not due yet was never submitted */
@@ -328,13 +314,13 @@ static void stop(od_pool *pool)
     announce(&pool->team, ODI_CANCELLING);
     odi_pool_wake_monitor(pool);
 
+    /* The last has left, or the deadline is over: workers between two jobs leave, and so does the monitor. It runs no
+     * user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline does not wait for that beyond
+     * it: od_pool_free does. */
     int64_t grace = odi_clock_after(GRACE_NS);
-    cancel_the_rest(pool, in_time, grace);
-
-    /* It runs no user code; but it may be in want of a CPU, or in the kernel. Whoever has a deadline
-     * does not wait for that beyond it: od_pool_free does. */
     int64_t deadline = odi_load_relaxed(&pool->stop_deadline); /* relaxed: the monitor leaves anyway */
-    odi_pool_await_monitor(pool, in_time && deadline > grace ? deadline : grace);
+    odi_pool_await_leaving(pool, grace, in_time && deadline > grace ? deadline : grace);
+    give_up(pool); /* what has not started never does */
 }
 
 /* RUNNING -> STOPPING: by the caller of od_pool_stop that does it; STOPPING -> STOPPED: when its

@@ -56,19 +56,12 @@ void odi_team_move(odi_worker *worker)
         odi_team_publish(team, worker->site);
 }
 
-/* Whether a worker is one too many and the team does not stop. Lock held. */
-static bool is_surplus(odi_team *team)
-{
-    /* relaxed: stop walks the bench under the lock after it set the flag */
-    return team->active > odi_team_limit(team) &&
-           !(odi_load_relaxed(&team->attention) & ODI_STOPPING);
-}
-
-/* Puts the worker on the bench, if it is still one too many. */
+/* Puts the worker on the bench, if it is still one too many and the team does not stop. */
 static bool take_a_seat(odi_team *team, odi_worker *worker)
 {
     odi_lock_acquire(&team->lock);
-    bool surplus = is_surplus(team);
+    /* relaxed: stop walks the bench under the lock after it set the flag */
+    bool surplus = team->active > odi_team_limit(team) && !(odi_load_relaxed(&team->attention) & ODI_STOPPING);
     if (surplus) {
         team->active--;
         odi_team_seat(worker);
@@ -120,10 +113,7 @@ odi_bench_result odi_team_bench(odi_worker *worker)
 
     if (!odi_worker_end_run(worker))
         return ODI_BENCH_LEAVES;
-    odi_lock_acquire(&team->lock);
-    bool surplus = is_surplus(team);
-    odi_lock_release(&team->lock);
-    if (!surplus || !hand_over_jobs(worker))
+    if (!hand_over_jobs(worker))
         return ODI_BENCH_GOES_ON;
     /* Before it is on the bench: from there on `searching` is its caller's to write. */
     (void)odi_worker_stop_searching(worker);

@@ -110,7 +110,8 @@ static void stop_from_its_flag(void)
 static void stop_at_its_deadline(void)
 {
     announce(&pool.team, ODI_CANCELLING);
-    cancel_the_rest(&pool, false, odi_clock_after(GRACE_NS));
+    odi_pool_await_leaving(&pool, odi_clock_after(GRACE_NS), 0);
+    give_up(&pool);
 }
 static void stop_now_from_its_flag(void)
 {
