@@ -157,6 +157,32 @@ QUEUE_TEST(a_batch_goes_into_no_line_by_a_record_that_was_closed_or_cancelled_me
     od_queue_release(queue);
 }
 
+#ifdef ODI_SWIFT_CLOSURES
+static atomic_int closures_ran;
+
+static __attribute__((swiftcall)) void closure(__attribute__((swift_context)) void *captures)
+{
+    atomic_fetch_add(&closures_ran, captures == NULL);
+}
+
+QUEUE_TEST(a_batch_takes_closures)
+{
+    od_queue *queue = queue_of(OD_UNLIMITED);
+    storage room;
+    odi_closure *code = closure;
+    void *word;
+
+    memcpy(&word, &code, sizeof word);
+    od_batch *batch = od_batch_begin(&room, queue, NULL, OD_QUEUE_BAND);
+    for (int job = 0; job < 3; job++)
+        od_batch_add_closure(word, NULL, batch);
+    od_batch_submit(batch);
+    assert_true(od_queue_wait(queue, HANG_NS));
+    assert_int_equal(atomic_load(&closures_ran), 3);
+    od_queue_release(queue);
+}
+#endif
+
 /* One locked addition to the ledger counts all of a batch. */
 QUEUE_TEST(a_batch_is_counted_at_once)
 {
