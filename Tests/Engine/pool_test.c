@@ -322,6 +322,17 @@ TEST(a_pool_of_a_number_that_pins_nobody_does_not_read_the_limits_again)
     od_pool_free(pool);
 }
 
+/* The leak checker looks. */
+TEST(a_pool_that_is_refused_frees_the_machine_that_was_made_up_for_it)
+{
+    od_pool_options options = options_for(-1);
+    od_pool *pool = NULL;
+
+    assert_int_equal(odi_pool_create_in(&options, &(odi_pool_world){.topology = machine_of(1, 2, 1)}, &pool, NULL, 0),
+                     OD_INVALID);
+    assert_null(pool);
+}
+
 static int workers_present(od_pool *pool)
 {
     odi_lock_acquire(&pool->team.lock);
