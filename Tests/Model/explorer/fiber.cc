@@ -57,6 +57,14 @@ static void put_in(const std::vector<char> &own)
         memcpy(locals().place, own.data(), own.size());
 }
 
+void forget_locals()
+{
+    std::vector<char> first;
+
+    set_out(first);
+    put_in(first);
+}
+
 static void take_out(std::vector<char> &own)
 {
     if (!own.empty())

@@ -11,6 +11,9 @@
 
 namespace model {
 
+// The thread-local variables are what they are in a new thread, whatever the last fiber left there.
+void forget_locals();
+
 class Fiber {
 public:
     // `stack` stays the caller's.

@@ -38,6 +38,7 @@ void Machine::start(const model_scenario *scenario)
         threads_[t].body = t < threads_count_ ? scenario->threads[t] : scenario->verify;
     }
     memory.restore_pristine();
+    forget_locals();
     self_ = kThreads;
     if (scenario->prepare != nullptr)
         scenario->prepare();
