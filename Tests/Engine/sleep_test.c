@@ -25,15 +25,9 @@ static void wait_from(uint32_t epoch, int64_t deadline_ns)
 
 #define IDLE_TEST(name) TEST_WITH(name, set_up, NULL)
 
-IDLE_TEST(with_nobody_asleep_a_signal_has_nobody)
-{
-    assert_true(odi_idle_nobody(&idle));
-    assert_int_equal(odi_idle_signal(&idle), ODI_SIGNAL_NOBODY);
-    assert_false(odi_idle_searching(&idle));
-}
-
 IDLE_TEST(one_worker_searches_at_a_time)
 {
+    assert_true(odi_idle_nobody(&idle));
     assert_true(odi_idle_try_search(&idle));
     assert_false(odi_idle_try_search(&idle));
     assert_true(odi_idle_searching(&idle));

@@ -5,7 +5,6 @@
 #include "topology/limits.h"
 
 #include <errno.h>
-#include <time.h>
 
 typedef struct expectation {
     const char *machine;
@@ -518,25 +517,6 @@ TEST(a_group_whose_path_does_not_fit_is_none)
         odi_limits_read(&source, NULL, &limits);
         assert_int_equal(limits.cpu_count, 5);
     }
-}
-
-TEST(this_machine_can_be_read_again_and_again)
-{
-    odi_source source = odi_source_live();
-    struct timespec start, end;
-    odi_limits limits;
-    const int times = 200;
-
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    for (int i = 0; i < times; i++)
-        odi_limits_read(&source, NULL, &limits);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-
-    double us = ((double)(end.tv_sec - start.tv_sec) * 1e9 +
-                 (double)(end.tv_nsec - start.tv_nsec)) / 1e3 / times;
-    print_message("one reading of the limits: %.1f us\n", us);
-    assert_true(limits.cpu_count >= 1);
-    assert_true(limits.affinity_count >= 1);
 }
 
 TEST_PROGRAM

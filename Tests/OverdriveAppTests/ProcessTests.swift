@@ -105,9 +105,11 @@ struct ProcessTests {
         }
     }
 
-    @Test("leaves a signal to the program that has claimed it, and says so")
-    func claimed() throws {
-        let running = try Command.probe("claimed").start()
+    @Test(
+        "leaves a signal to the handler or the signalfd that has claimed it, and says so",
+        arguments: [("claimed", "handled by the program"), ("claimed-by-descriptor", "read from a signalfd")])
+    func claimed(mode: String, how: String) throws {
+        let running = try Command.probe(mode).start()
         #expect(running.has("ready"))
         running.send(SIGUSR1)
         #expect(running.has("the program's own"))
@@ -116,23 +118,7 @@ struct ProcessTests {
         #expect(outcome.status == 0)
         #expect(!outcome.lines.contains("heard SIGUSR1"))
         #expect(outcome.errorLines == [
-            "overdrive: SIGUSR1 is handled by the program already, and stays so: leave it out of the app's signals, "
-                + "or give it up before the app is run"
-        ])
-    }
-
-    @Test("leaves a signal to the signalfd that it is read from, and says so")
-    func claimedByDescriptor() throws {
-        let running = try Command.probe("claimed-by-descriptor").start()
-        #expect(running.has("ready"))
-        running.send(SIGUSR1)
-        #expect(running.has("the program's own"))
-        running.send(SIGTERM)
-        let outcome = try running.wait()
-        #expect(outcome.status == 0)
-        #expect(!outcome.lines.contains("heard SIGUSR1"))
-        #expect(outcome.errorLines == [
-            "overdrive: SIGUSR1 is read from a signalfd already, and stays so: leave it out of the app's signals, "
+            "overdrive: SIGUSR1 is \(how) already, and stays so: leave it out of the app's signals, "
                 + "or give it up before the app is run"
         ])
     }

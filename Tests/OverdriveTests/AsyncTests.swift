@@ -488,10 +488,15 @@ struct AsyncTests {
     @Test("Waiting for a task that nobody has started is told of")
     func waitingForTheForgotten() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            Scheduler.onWarning { sentence in
+                var text = sentence
+                text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+                _exit(EXIT_SUCCESS)
+            }
             let task = Task.inline { 5 }
             task.name = "forgotten"
             AsyncTask { try await task.value }
-            try await AsyncTask.sleep(for: .seconds(8))
+            try await AsyncTask.sleep(for: .seconds(200))
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("\"forgotten\" is waited for, and nobody has added it to a queue or started it"))
