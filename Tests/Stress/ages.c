@@ -333,19 +333,6 @@ static void tell_ages(void)
             "%d:%s\n", atomic_load(&rings_retired), atomic_load(&ended), OLDEST, text);
 }
 
-static void keep_to_one_cpu(void)
-{
-    cpu_set_t all, one;
-
-    CPU_ZERO(&one);
-    child_expects(sched_getaffinity(0, sizeof all, &all) == 0);
-    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
-        if (CPU_ISSET(cpu, &all))
-            CPU_SET(cpu, &one);
-    }
-    child_expects(sched_setaffinity(0, sizeof one, &one) == 0);
-}
-
 static void run(void *raw)
 {
     const bool *one_cpu = raw;

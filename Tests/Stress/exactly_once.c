@@ -344,19 +344,13 @@ static void run(void *raw)
     const scenario *it = raw;
     pthread_t submitters[SUBMITTERS], threads[DISTURBERS];
     struct sigaction action = {.sa_handler = ignore}; /* without SA_RESTART */
-    cpu_set_t all, one;
+    cpu_set_t all;
 
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGUSR2, &action, NULL);
     sched_getaffinity(0, sizeof all, &all);
-    if (it->one_cpu) {
-        CPU_ZERO(&one);
-        for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
-            if (CPU_ISSET(cpu, &all))
-                CPU_SET(cpu, &one);
-        }
-        sched_setaffinity(0, sizeof one, &one);
-    }
+    if (it->one_cpu)
+        keep_to_one_cpu();
     make_world(it);
     for (int i = 0; i < DISTURBERS; i++) {
         if (it->disturbances & disturbers[i].bit)

@@ -315,19 +315,6 @@ static void settle_accounts(void)
     child_expects(od_pool_free(pool) == OD_OK);
 }
 
-static void stay_on_one_cpu(void)
-{
-    cpu_set_t all, one;
-
-    sched_getaffinity(0, sizeof all, &all);
-    CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
-        if (CPU_ISSET(cpu, &all))
-            CPU_SET(cpu, &one);
-    }
-    sched_setaffinity(0, sizeof one, &one);
-}
-
 static void run(void *raw)
 {
     static const struct {
@@ -341,7 +328,7 @@ static void run(void *raw)
     if (it->without_membarrier)
         odi_membarrier_refused = true;
     if (it->one_cpu)
-        stay_on_one_cpu();
+        keep_to_one_cpu();
     world.scenario = it;
     ledger_open(&world.ledger, stress_count(it->plain, it->sanitized));
     pool = pool_of(it->workers);

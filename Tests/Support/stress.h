@@ -115,4 +115,18 @@ static inline uint64_t ledger_close(ledger *it)
     return never;
 }
 
+/* The calling thread, and those that it starts. */
+static inline void keep_to_one_cpu(void)
+{
+    cpu_set_t all, one;
+
+    CPU_ZERO(&one);
+    child_expects(sched_getaffinity(0, sizeof all, &all) == 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all))
+            CPU_SET(cpu, &one);
+    }
+    child_expects(sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
 #endif
