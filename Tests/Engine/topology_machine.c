@@ -119,6 +119,23 @@ static void check_refusal(const char *path, const char *want)
         fail_msg("\"%s\" does not say \"%s\"", problem, want);
 }
 
+static int lowest_free_descriptor(void)
+{
+    int lowest = dup(STDERR_FILENO);
+
+    close(lowest);
+    return lowest;
+}
+
+TEST(a_machine_that_was_read_keeps_no_file_open)
+{
+    int before = lowest_free_descriptor();
+    const od_machine *machine = discover("two-nodes-smt");
+
+    assert_int_equal(lowest_free_descriptor(), before);
+    od_machine_free(machine);
+}
+
 TEST(roots_that_hold_no_machine_are_refused_in_one_sentence)
 {
     char path[] = "/tmp/odi-machine-XXXXXX";
