@@ -14,6 +14,9 @@ enum { JOBS_PER_SLICE = 64 };
 
 enum { LINGER_LOOKS = 8, PAUSES_PER_LOOK = 32, WORTH_TAKING = 512 };
 
+/* A wait that brought fewer is not repeated the next so many times: they come one at a time. */
+enum { WORTH_LINGERING = 4, NOT_LINGERING = 64 };
+
 /* The next for a drainer: first of what those wait for who earmark their places. Lock held. */
 static bool take_next(od_queue *queue, odi_entry *entry)
 {
@@ -113,23 +116,24 @@ static bool others_wait(od_queue *queue)
 /* The line is empty for now. A submitter that is in the middle of many jobs would meet an idle
  * line with each of them, and start a drainer each time; and taking them one by one costs
  * both sides a cache line's way. Where this worker has nothing else to do it lingers.
- * Ended by: the count of looks. */
-static void linger(od_queue *queue)
+ * Ended by: the count of looks. Returns whether it was worth it. */
+static bool linger(od_queue *queue)
 {
     odi_worker *worker = odi_worker_self;
     uint32_t before = odi_load_relaxed(&queue->inbox.waiting); /* relaxed, all: hints */
 
     if (before >= WORTH_TAKING || !odi_load_relaxed(&worker->team->may_spin) ||
         others_wait(queue))
-        return;
+        return true;
     for (int looks = 0; odi_spins_on(looks < LINGER_LOOKS); looks++) {
         for (int i = 0; i < PAUSES_PER_LOOK; i++)
             odi_spin_pause();
         uint32_t now = odi_load_relaxed(&queue->inbox.waiting); /* relaxed: a hint */
         if (now >= WORTH_TAKING || (now > 0 && now == before))
-            return;
+            return now >= WORTH_LINGERING;
         before = now;
     }
+    return before >= WORTH_LINGERING;
 }
 
 /* How many jobs this drainer may run before it goes back in line. */
@@ -190,6 +194,10 @@ static void take_under_targets(drainer *it, bool begins)
     it->follow = false;
     it->over = queue->released;
     it->seems_empty = queue->gate.width == 1 && queue->line.count + queue->early.count == 0;
+    if (it->seems_empty && queue->lingers_in > 0) {
+        queue->lingers_in--;
+        it->seems_empty = false;
+    }
     it->waits_for_before = queue->gate.barriers > 0 && !queue->gate.complete;
 }
 
@@ -198,12 +206,15 @@ static bool look(drainer *it)
 {
     od_queue *queue = it->queue;
     bool begins = false;
+    int lingers = -1; /* what that wait says of the next ones; below 0: there was none */
 
     it->most = jobs_per_slice(queue, it->pass.band);
     /* relaxed, plain: hints; this drainer has just emptied the line */
     if (it->done > 0 && it->most == JOBS_PER_SLICE && it->seems_empty && it->target == NULL)
-        linger(queue);
+        lingers = linger(queue) ? 0 : NOT_LINGERING;
     odi_lock_acquire(&queue->watch.lock);
+    if (lingers >= 0)
+        queue->lingers_in = (uint8_t)lingers;
     odi_queue_put_down(&it->next.taken);
     if (it->wide && it->ticks != UINT64_MAX)
         odi_queue_measure(queue, it->ticks);
