@@ -49,7 +49,7 @@ typedef struct od_pool_options {
                                and following them while the pool runs */
     od_placement placement;
     size_t stack_bytes;     /* address space per worker, touched lazily; 0: 256 MiB */
-    int spare_workers;      /* at most this many more while workers block, on any CPU; -1: 64. Where more jobs wait, and
+    int spare_workers;      /* at most this many more while workers block; -1: 64. Where more jobs wait, and
                                work with them, for a second, a sentence on stderr says which */
     bool round_quota_down;  /* a quota of 2.5 CPUs gives 2 workers instead of 3 */
 } od_pool_options;

@@ -1,12 +1,19 @@
 #include "worker/assignment.h"
 
+#include <stdlib.h>
+
 #include "os/affinity.h"
 #include "os/numa.h"
 #include "os/pages.h"
 #include "os/thread.h"
 #include "worker/worker.h"
 
-/* ---- places: lock held ---- */
+/* ---- assigned places: lock held ---- */
+
+static int places(const odi_team *team)
+{
+    return team->plan != NULL ? team->plan->worker_count : team->capacity;
+}
 
 /* Whether it makes a difference who lives where. */
 static bool assignment_matters(const odi_team *team)
@@ -14,17 +21,12 @@ static bool assignment_matters(const odi_team *team)
     return team->plan != NULL && (team->site_count > 1 || team->plan->pins);
 }
 
-bool odi_assignment_is_own(const odi_team *team, int slot)
-{
-    return slot < (team->plan != NULL ? team->plan->worker_count : team->capacity);
-}
-
 /* The plan's nodes are its topology's, which may have been read later than the sites. */
-int odi_assignment_site(const odi_team *team, int slot)
+static int site_of_place(const odi_team *team, int place)
 {
     if (team->plan == NULL)
-        return slot % team->site_count;
-    int node = odi_plan_place(team->plan, slot % team->plan->worker_count).node;
+        return place % team->site_count;
+    int node = odi_plan_place(team->plan, place).node;
     int id = team->plan->topology->nodes[node].id;
 
     if (node < team->site_count && team->sites[node].node == id)
@@ -36,22 +38,125 @@ int odi_assignment_site(const odi_team *team, int slot)
     return node % team->site_count;
 }
 
+int odi_assignment_site(const odi_team *team, int slot)
+{
+    return site_of_place(team, team->assigned[slot]);
+}
+
+bool odi_assignment_is_own(const odi_team *team, int slot)
+{
+    return team->assigned[slot] < places(team);
+}
+
+/* The slot's worker, if it has a thread. */
+static odi_worker *worker_of(const odi_team *team, int slot)
+{
+    odi_worker *worker = odi_load_relaxed(&team->slots[slot]); /* relaxed: written under the lock */
+
+    return worker != NULL && worker->present ? worker : NULL;
+}
+
+static bool works(const odi_team *team, int slot)
+{
+    const odi_worker *worker = worker_of(team, slot);
+
+    return worker != NULL && !worker->benched;
+}
+
+/* Also where only its mask is another: it is applied anew. */
+static void has_to_move(odi_team *team, int slot)
+{
+    odi_worker *worker = worker_of(team, slot);
+
+    if (worker != NULL) /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
+        odi_store_relaxed(&worker->moves, true);
+}
+
+static void exchange(odi_team *team, int slot, int other)
+{
+    int place = team->assigned[slot];
+
+    team->assigned[slot] = team->assigned[other];
+    team->assigned[other] = place;
+    has_to_move(team, slot);
+    has_to_move(team, other);
+}
+
+void odi_assignment_take(odi_team *team, int slot)
+{
+    int best = -1;
+
+    if (!assignment_matters(team) || odi_assignment_is_own(team, slot))
+        return;
+    for (int other = 0; other < team->capacity; other++) {
+        if (!odi_assignment_is_own(team, other) || works(team, other))
+            continue;
+        if (best < 0 || odi_assignment_site(team, other) == odi_assignment_site(team, slot))
+            best = other;
+    }
+    if (best >= 0)
+        exchange(team, slot, best);
+}
+
+void odi_assignment_give(odi_team *team)
+{
+    for (int slot = 0; slot < team->capacity && assignment_matters(team); slot++) {
+        if (works(team, slot))
+            odi_assignment_take(team, slot);
+    }
+}
+
+/* ---- a new plan: lock held ---- */
+
+/* Who works on another node than its place is changes it for one of its node's that nobody works in who is of that node. */
+static void keep_node(odi_team *team, int slot)
+{
+    const odi_worker *worker = worker_of(team, slot);
+
+    if (!works(team, slot) || odi_assignment_site(team, slot) == worker->site_index)
+        return;
+    for (int other = 0; other < places(team); other++) {
+        const odi_worker *holder = worker_of(team, other);
+
+        if ((!works(team, other) || holder->site_index != worker->site_index) && odi_assignment_is_own(team, other) &&
+            odi_assignment_site(team, other) == worker->site_index) {
+            exchange(team, slot, other);
+            return;
+        }
+    }
+}
+
+void odi_assignment_number(odi_team *team)
+{
+    for (int slot = 0; slot < team->capacity; slot++)
+        team->assigned[slot] = slot;
+}
+
 odi_plan *odi_assignment_replan(odi_team *team, odi_plan *plan)
 {
     odi_plan *old = team->plan;
-    bool matters = assignment_matters(team);
-    odi_worker *worker;
+    bool mattered = assignment_matters(team);
 
     if (plan == NULL)
         return NULL;
     team->plan = plan;
-    matters |= assignment_matters(team);
-    for (int slot = 0; matters && (worker = odi_team_next_worker(team, &slot)) != NULL;) {
-        /* Also where only its mask is another: it is applied anew. */
-        if (worker->present) /* relaxed: written under the lock; who sleeps is woken after it, or sees it (S4) */
-            odi_store_relaxed(&worker->moves, true);
+    if (!mattered && !assignment_matters(team))
+        return old;
+    odi_assignment_number(team);
+    for (int slot = 0; slot < team->capacity; slot++) {
+        has_to_move(team, slot);
+        keep_node(team, slot);
     }
+    odi_assignment_give(team);
     return old;
+}
+
+bool odi_assignment_init(odi_team *team)
+{
+    team->assigned = calloc((size_t)team->capacity, sizeof *team->assigned);
+    if (team->assigned != NULL)
+        odi_assignment_number(team);
+    return team->assigned != NULL;
 }
 
 /* ---- workers ---- */
@@ -94,13 +199,13 @@ void odi_assignment_settle(odi_worker *worker)
 
     odi_lock_acquire(&team->lock);
     const odi_plan *plan = team->plan; /* NULL for good: nobody was ever pinned */
-    bool changes = plan != NULL && (plan->pins || worker->pinned);
-    bool pins = changes && odi_assignment_is_own(team, worker->slot) && odi_plan_mask(plan, worker->slot, &mask);
-    if (changes && !pins)
-        all_cpus(plan->topology, &mask); /* it may go where it likes, also if a pinned thread has started it */
+    bool pinned = plan != NULL && worker->pinned;
+    bool pins = plan != NULL && odi_plan_mask(plan, team->assigned[worker->slot], &mask);
+    if (!pins && pinned)
+        all_cpus(plan->topology, &mask); /* it may go where it likes again */
     odi_lock_release(&team->lock);
 
-    if (!changes)
+    if (!pins && !pinned)
         return;
     worker->pinned = pins;
     if (odi_affinity_set(&mask) != 0)

@@ -65,6 +65,7 @@ static bool take_a_seat(odi_team *team, odi_worker *worker)
     if (surplus) {
         team->active--;
         odi_team_seat(worker);
+        odi_assignment_give(team);
         odi_team_counts_changed(team);
     }
     odi_lock_release(&team->lock);

@@ -1,4 +1,4 @@
-/* bench.h — how a worker leaves: for the bench while it is one too many, for another site when its place is
+/* bench.h — how a worker leaves: for the bench while it is one too many, for another site when its assigned place is
  * there, or for good. All of it is the worker's own.
  */
 #ifndef ODI_WORKER_BENCH_H
@@ -27,7 +27,7 @@ odi_bench_result odi_team_sit(odi_worker *worker);
 /* Gives the token back without a job in hand. False: the worker had none. Owner. */
 bool odi_worker_stop_searching(odi_worker *worker);
 
-/* A worker at a job boundary has to move: it goes to its new place. */
+/* A worker at a job boundary has to move: it goes to its new assigned place. */
 void odi_team_move(odi_worker *worker);
 
 /* A worker's thread ends: it is taken off the table and its slot is free. */

@@ -18,7 +18,7 @@
 /* After a thread could not be created, the next try comes no sooner than this. */
 enum { RETRY_START_NS = 100000000 };
 
-/* The lowest slot without a thread, with a place of its own on a site (-1: any slot). Lock held. */
+/* The lowest slot without a thread, with an assigned place of its own on a site (-1: any slot). Lock held. */
 static int free_slot(odi_team *team, int site)
 {
     for (int slot = 0; slot < team->capacity; slot++) {
@@ -31,7 +31,7 @@ static int free_slot(odi_team *team, int site)
     return -1;
 }
 
-/* A slot without a thread: of those with a place of their own, one on the site or near it.
+/* A slot without a thread: of those with an assigned place of their own, one on the site or near it.
  * Lock held. */
 static odi_worker *take_slot(odi_team *team, int site)
 {
@@ -76,8 +76,11 @@ static odi_worker *recruit(odi_team *team, int site, bool *short_of_memory)
     odi_worker *worker = *benched != NULL ? *benched : take_slot(team, site);
 
     *short_of_memory = worker == NULL;
-    if (worker != NULL && !worker->present)
-        odi_assignment_put(worker);
+    if (worker != NULL) {
+        odi_assignment_take(team, worker->slot);
+        if (!worker->present)
+            odi_assignment_put(worker);
+    }
     odi_fence_seqcst(S2); /* a search that is under way covers what was published before */
     if (worker == NULL || !odi_idle_try_search(&worker->site->idle))
         return NULL;

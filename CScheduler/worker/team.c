@@ -60,8 +60,10 @@ static bool init_site(odi_team *team, odi_site *site)
 bool odi_team_init(odi_team *team)
 {
     team->slots = calloc((size_t)team->capacity, sizeof *team->slots);
-    if (team->slots == NULL)
+    if (team->slots == NULL || !odi_assignment_init(team)) {
+        free(team->slots);
         return false;
+    }
     for (int site = 0; site < team->site_count; site++) {
         if (!init_site(team, &team->sites[site])) {
             odi_team_free(team);
@@ -122,6 +124,7 @@ void odi_team_free(odi_team *team)
     }
     odi_timer_queue_free(&team->timers);
     free(odi_load_relaxed(&team->table)); /* relaxed: alone */
+    free(team->assigned);
     free(team->slots);
 }
 
@@ -213,6 +216,7 @@ void odi_team_forked(odi_team *team)
     team->lock = team->first_lock = (odi_lock){0};
     team->active = team->present = team->blocked = team->allowance = 0;
     team->bench = NULL;
+    odi_assignment_number(team);
     /* relaxed, all: one thread exists */
     for (int slot = 0; slot < team->capacity; slot++) {
         odi_worker *worker = odi_load_relaxed(&team->slots[slot]);

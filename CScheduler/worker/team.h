@@ -117,6 +117,7 @@ struct odi_team {
     int64_t next_monitor_ns; /* after a failed start of the monitor: not before this */
     int target, blocked, allowance;
     odi_plan *plan; /* where workers live; NULL: anywhere */
+    int *assigned;  /* [capacity] each slot's place: assignment.h */
     int active;  /* workers that are not on the bench */
     int present; /* threads of the team that have not left */
     odi_atomic(odi_worker *) *slots; /* [capacity]; a worker stays once it is there (W1) */

@@ -97,7 +97,7 @@ struct odi_worker {
     odi_worker *next_benched;                         /* under the team's lock, like these */
     bool present, benched;
     bool begins_benched; /* written before its thread begins */
-    odi_atomic(bool) moves; /* its place has changed (assignment.h); a hint for the owner */
+    odi_atomic(bool) moves; /* its assigned place has changed (assignment.h); a hint for the owner */
     /* The reports' own notes (gate/report.c). */
     uint64_t reported_jobs;
     int64_t reported_ns;

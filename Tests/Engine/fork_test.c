@@ -53,6 +53,31 @@ TEST(a_child_of_an_unused_pool_can_use_it)
     tear_down_queues();
 }
 
+static void give_two_places_away(void)
+{
+    odi_lock_acquire(&pool->team.lock);
+    int first = pool->team.assigned[0];
+    pool->team.assigned[0] = pool->team.assigned[1];
+    pool->team.assigned[1] = first;
+    odi_lock_release(&pool->team.lock);
+}
+
+static void expect_first_places(void *unused)
+{
+    for (int slot = 0; slot < pool->team.capacity; slot++)
+        child_expects(pool->team.assigned[slot] == slot);
+}
+
+/* Who benched in the parent and gave its place to another is in no child. */
+TEST(a_childs_workers_have_the_places_that_they_would_have_at_first)
+{
+    set_up_queues();
+    give_two_places_away();
+    assert_child_succeeds(expect_first_places, NULL);
+    give_two_places_away();
+    tear_down_queues();
+}
+
 static void make_a_pool(void *unused)
 {
     od_pool *own = pool_of(3);

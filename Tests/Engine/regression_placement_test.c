@@ -90,6 +90,26 @@ TEST(a_pool_that_grows_fills_the_nodes_of_its_plan)
     }
 }
 
+/* Also while they work: those that are there stay where they are. */
+TEST(a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room)
+{
+    od_pool *pool = pool_on(machine_of(2, 4, 1), 5);
+    gate more[3] = {0};
+
+    hold_workers(pool, 5);
+    od_pool_set_workers(pool, 8);
+    for (int i = 0; i < 3; i++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &more[i]);
+    for (int i = 0; i < 3; i++)
+        assert_comes_true(atomic_load(&more[i].waiting) == 1);
+    assert_int_equal(workers_at(pool, 0), 4);
+    assert_int_equal(workers_at(pool, 1), 4);
+    for (int i = 0; i < 3; i++)
+        gate_open(&more[i]);
+    let_workers_go(pool, 5);
+    od_pool_free(pool);
+}
+
 TEST(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan)
 {
     atomic_ullong ran = 0;
@@ -111,6 +131,44 @@ TEST(a_pool_that_shrinks_moves_who_stays_to_the_nodes_of_its_plan)
         assert_comes_true(still_to_move(pool) == 0);
         od_pool_free(pool);
     }
+}
+
+static void note_sites(od_pool *pool, int *sites, int workers)
+{
+    odi_lock_acquire(&pool->team.lock);
+    for (int slot = 0; slot < workers; slot++)
+        sites[slot] = odi_load_relaxed(&pool->team.slots[slot])->site_index;
+    odi_lock_release(&pool->team.lock);
+}
+
+/* Two that had changed places, each on the other's node, went back with every new plan: nobody's place was free. */
+TEST(who_changed_places_stays_where_it_is_when_a_full_pool_has_a_new_plan)
+{
+    enum { WORKERS = 8, PARTNER = 5 };
+    od_pool *pool = pool_on(machine_of(2, 4, 1), WORKERS);
+    odi_team *team = &pool->team;
+    int before[WORKERS], after[WORKERS];
+
+    hold_workers(pool, WORKERS);
+    odi_lock_acquire(&team->lock);
+    int place = team->assigned[0];
+    team->assigned[0] = team->assigned[PARTNER];
+    team->assigned[PARTNER] = place;
+    for (int slot = 0; slot <= PARTNER; slot += PARTNER)
+        odi_store_relaxed(&odi_load_relaxed(&team->slots[slot])->moves, true);
+    odi_lock_release(&team->lock);
+    let_workers_go(pool, WORKERS);
+    for (int site = 0; site < team->site_count; site++)
+        odi_idle_wake_all(&team->sites[site].idle);
+    assert_comes_true(still_to_move(pool) == 0);
+    note_sites(pool, before, WORKERS);
+    assert_int_not_equal(before[0], before[1]);
+
+    od_pool_set_workers(pool, WORKERS);
+    assert_comes_true(still_to_move(pool) == 0);
+    note_sites(pool, after, WORKERS);
+    assert_memory_equal(before, after, sizeof before);
+    od_pool_free(pool);
 }
 
 /* Nobody moves on the bench: marked as one that has to, the first spare had every submission look for it. */
@@ -181,14 +239,14 @@ static bool runs_pinned_to(od_pool *pool, int cpu)
     return COMES_TRUE(all_done(pool) > before) && atomic_load(&pinned_to) == cpu;
 }
 
-static od_pool *pool_of_allowed(odi_source *source, int workers, int spares)
+static od_pool *pool_of_allowed(odi_source *source, int workers)
 {
     od_pool_options options = options_for(workers);
 
     *source = odi_source_live();
     source->affinity = ask_allowed;
     options.placement = OD_PLACEMENT_CORE;
-    options.spare_workers = spares;
+    options.spare_workers = 0;
     return pool_with(options, (odi_pool_world){.source = source});
 }
 
@@ -213,7 +271,7 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
         skip();
     for (int workers = 0; workers <= 1; workers++) {
         allow_only(first, -1);
-        od_pool *pool = pool_of_allowed(&source, workers, 0);
+        od_pool *pool = pool_of_allowed(&source, workers);
         assert_true(runs_pinned_to(pool, first));
         allow_only(second, -1);
         assert_comes_true(runs_pinned_to(pool, second));
@@ -229,7 +287,7 @@ TEST(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own)
     if (!two_cpus(&first, &second))
         skip();
     allow_only(first, second);
-    od_pool *pool = pool_of_allowed(&source, 1, 0);
+    od_pool *pool = pool_of_allowed(&source, 1);
     assert_true(runs_pinned_to(pool, first));
     od_pool_set_workers(pool, 2);
     assert_comes_true(still_to_move(pool) == 0);
@@ -239,51 +297,12 @@ TEST(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own)
         odi_cpu_mask mask;
 
         odi_lock_acquire(&pool->team.lock);
-        assert_true(odi_plan_mask(pool->team.plan, worker->slot, &mask));
+        assert_true(odi_plan_mask(pool->team.plan, pool->team.assigned[worker->slot], &mask));
         odi_lock_release(&pool->team.lock);
         seen[slot] = odi_cpu_mask_next(&mask, 0);
     }
     assert_int_not_equal(seen[0], seen[1]);
     let_workers_go(pool, 2);
-    od_pool_free(pool);
-}
-
-static void block_at_the_door(void *unused)
-{
-    od_blocking_begin();
-    gate_pass(&doors[0]);
-    od_blocking_end();
-}
-
-/* The first spare is busy by the time that this worker, which is pinned, hands its place over to a second one. */
-static void start_a_second_spare(void *pool)
-{
-    od_pool_submit(pool, OD_BAND_DEFAULT, block_at_the_door, NULL);
-    od_blocking_begin();
-    (void)COMES_TRUE(atomic_load(&doors[0].waiting) == 1);
-    od_blocking_end();
-    od_pool_submit(pool, OD_BAND_DEFAULT, note_cpu, NULL);
-    od_blocking_begin();
-    (void)COMES_TRUE(atomic_load(&pinned_to) == -1);
-    od_blocking_end();
-}
-
-/* Else two threads share a CPU, and one has none, where the spare goes on and the worker sits on the bench. */
-TEST(a_spare_is_pinned_to_no_cpu_though_a_pinned_worker_has_started_it)
-{
-    odi_source source;
-    int first, second;
-
-    if (!two_cpus(&first, &second))
-        skip();
-    allow_only(first, second);
-    od_pool *pool = pool_of_allowed(&source, 1, 2);
-    assert_true(runs_pinned_to(pool, first));
-    doors[0] = (gate){0};
-    od_pool_submit(pool, OD_BAND_DEFAULT, start_a_second_spare, pool);
-    assert_comes_true(atomic_load(&pinned_to) == -1);
-    gate_open(&doors[0]);
-    assert_comes_true(nothing_runs(pool));
     od_pool_free(pool);
 }
 
