@@ -48,6 +48,7 @@
     X(F2, "fork, pop <-> claim, want: the owner sees the limit, or they see its head")    \
     X(F3, "migrate -> owner: the limit says that the word is the owner's again")          \
     X(F4, "thief <-> joiner: who runs the slot, and what the branch wrote")               \
+    X(F5, "ring -> joiner: why it was woken")                                             \
     X(F6, "leave -> enter: a guest's place is free")                                      \
     X(F7, "hold back <-> leave, sleep: who makes room sees the note, or its writer the room") \
     /* pool, line */                                                                      \

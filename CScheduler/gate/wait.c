@@ -19,6 +19,9 @@
 #include "worker/override.h"
 #include "worker/worker.h"
 
+/* Who overrides looks again after this whether more has joined the set; each time after twice as long. */
+#define OVERRIDE_AGAIN_NS (20 * ODI_MILLISECOND)
+
 /* Waits of a few microseconds are common while workers are awake: worth waiting awake for.
  * But not after waking one, because it may need this very CPU: across CPUs a wake takes ten
  * times as long. */
@@ -143,33 +146,38 @@ static void override_records(odi_override *override, odi_watch *watch, odi_recor
     odi_lock_release(&watch->lock);
 }
 
-/* Has lower bands served as the waiter's until odi_override_end: what is there now, and what comes to these bands. */
-static void override_set(const odi_awaited *set, odi_override *override)
+/* Has lower bands served as the waiter's until odi_override_end: what is there now, and what comes to these bands.
+ * False: there is nothing to override. */
+static bool override_set(const odi_awaited *set, odi_override *override)
 {
     od_queue *queue = set->queue;
     bool diverted = queue != NULL && odi_load_relaxed(&queue->inbox.diverted); /* relaxed: a hint */
 
     if (override->band == OD_BAND_BACKGROUND)
-        return;
+        return false;
     if (diverted)
         odi_queue_raise_all(queue, override->band);
     if (diverted && set->set.watch == &queue->watch)
-        return; /* the line is all of it, and other queues' jobs are none of it */
+        return true; /* the line is all of it, and other queues' jobs are none of it */
     if (queue != NULL && !diverted)
         odi_override_begin(override, &queue->pool->team, set->band);
     override_records(override, set->set.watch, set->set.first, set->set.next);
+    return diverted || override->bands != 0;
 }
 
 static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waiter, int64_t deadline)
 {
     odi_override override = {.band = odi_band_of_thread()};
-    bool on_worker = odi_worker_self != NULL;
+    bool on_worker = odi_worker_self != NULL, empty = false, overrides = override_set(set, &override);
 
-    override_set(set, &override);
     if (on_worker) /* who comes in its place finds what is overridden already */
         odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
                            set->group != NULL ? NULL : set->queue);
-    bool empty = odi_watch_sleep(waiter, deadline) || odi_watch_end(&set->set, waiter);
+    for (int64_t again_ns = OVERRIDE_AGAIN_NS; overrides && !empty && odi_clock_after(again_ns) < deadline; again_ns += again_ns) {
+        empty = odi_watch_sleep(waiter, odi_clock_after(again_ns));
+        overrides = empty || override_set(set, &override);
+    }
+    empty = empty || odi_watch_sleep(waiter, deadline) || odi_watch_end(&set->set, waiter);
     odi_override_end(&override);
     if (on_worker)
         od_blocking_end();

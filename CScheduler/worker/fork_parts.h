@@ -11,7 +11,7 @@
 /* forks.c. Meets a request, if something is private: the owner. True: odi_forks_published follows. */
 bool odi_forks_answer(odi_forks *forks);
 /* Ends a stolen fork: its owner may go on. */
-void odi_forks_finish(od_fork_slot *slot, uint32_t state);
+void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state);
 
 #pragma GCC visibility pop
 

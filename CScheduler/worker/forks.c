@@ -80,6 +80,24 @@ void odi_forks_free(odi_forks *forks)
 
 /* ---- the owner ---- */
 
+static void ring(odi_forks *sleeper)
+{
+    odi_add_release(&sleeper->wakeup, 1, F5);
+    odi_futex_wake(&sleeper->wakeup, 1);
+}
+
+/* More is shared: tells the joiner that went to sleep wishing for it. */
+static void ring_asker(odi_forks *victim)
+{
+    /* relaxed, both: F2's fence has shown it, and only its wakeup is touched */
+    odi_forks *asker = odi_load_relaxed(&victim->asker);
+
+    if (asker != NULL)
+        asker = odi_swap_relaxed(&victim->asker, (odi_forks *)NULL);
+    if (asker != NULL)
+        ring(asker);
+}
+
 bool odi_forks_answer(odi_forks *forks)
 {
     /* relaxed, both: the owner's, and rechecked by the CAS */
@@ -106,8 +124,10 @@ bool odi_forks_answer(odi_forks *forks)
             if (now != next)
                 set_limit(forks, now);
         }
-        return true;
+        break;
     }
+    ring_asker(forks);
+    return true;
 }
 
 ODI_COLD bool od_fork_is_crowded(void)
@@ -228,6 +248,8 @@ static bool migrate(odi_forks *victim)
         moved = odi_cas_release(&victim->word, &word, make_word(tail_of(word), head), F1);
     odi_store_release(&victim->owner.limit,
                       moved ? limit_at(victim, head) : ODI_FORKS_ASKED, F3);
+    if (moved)
+        ring_asker(victim);
     return moved;
 }
 
@@ -271,11 +293,10 @@ bool odi_forks_hold_work(odi_forks *victim)
     return tail_of(word) < split_of(word) || holds_private(victim);
 }
 
-/* Of a slot whose joiner has gone on by then the address alone is used. */
-void odi_forks_finish(od_fork_slot *slot, uint32_t state)
+void odi_forks_finish(odi_forks *victim, od_fork_slot *slot, uint32_t state)
 {
     if (odi_swap_acqrel(&slot->state, state, F4) == ODI_FORK_PARKED)
-        odi_futex_wake(&slot->state, 1);
+        ring(victim);
 }
 
 void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
@@ -299,7 +320,7 @@ void odi_forks_run(odi_forks *here, odi_forks *victim, od_fork_slot *slot)
         strike_note(here);
     od_thread_set_work(outer_work);
     odi_count(&here->stolen, 1); /* its owner may read it */
-    odi_forks_finish(slot, ODI_FORK_DONE);
+    odi_forks_finish(victim, slot, ODI_FORK_DONE);
 }
 
 /* ---- after fork(2) ---- */

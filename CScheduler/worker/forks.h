@@ -28,7 +28,7 @@
  * `limit` is OPEN where it would be an address: the slow way has a real fence.
  *
  * A slot's `state`: 0 -> DONE (thief) | GIVEN_BACK (a thief that must not run it; the owner
- * does) -> 0 (owner). 0 -> PARKED (owner, about to sleep) -> DONE | GIVEN_BACK, which wake it.
+ * does) -> 0 (owner). 0 -> PARKED (owner, about to sleep) -> DONE | GIVEN_BACK, which ring.
  *
  * -> LOST (the parent's, in a forked child): the join traps.
  *
@@ -48,10 +48,12 @@
  *                                                         side its head
  *          F3  migrate -> owner       release/acquire     the word is the owner's again
  *          F4  thief <-> joiner       release/acquire     who runs the slot; what it wrote
+ *          F5  ring -> sleeping joiner release/acquire    why it was woken
  *
  * How the waits end: a claim by the claimer, a few instructions and one membarrier on. A join
- * by the thief's end of the branch, or by its giving back; while it sleeps another worker has its
- * place, and takes what the thief has to give.
+ * by the thief's end of the branch, or by its giving back; while it sleeps it has a request
+ * standing with its thief, and whoever meets that rings. (Of two joiners that sleep on one thief
+ * the later one has; the other sleeps to its end, and a worker that looks for forks takes what there is.)
  */
 #ifndef ODI_WORKER_FORKS_H
 #define ODI_WORKER_FORKS_H
@@ -112,6 +114,8 @@ struct odi_forks {
     odi_atomic(bool) says_blocking;             /* an external thread between blocking_begin and _end */
     uint32_t blocking_depth;                    /* the external thread's */
     pthread_t thread;                           /* whose stack it is, while it is anybody's */
+    odi_atomic(struct odi_forks *) asker;       /* a sleeping joiner that wants more */
+    odi_atomic(uint32_t) wakeup;                /* what the owner sleeps on in a join */
     odi_atomic(uint32_t) note_count;
     odi_forks_note *notes;                      /* NULL: there is no memory for them */
     odi_counter stolen;                         /* forks of others that this thread ran */

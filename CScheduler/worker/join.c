@@ -60,7 +60,7 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *re
     }
     /* It is a descendant's if the thief was still at it when the fork was exposed. */
     if (is_over(slot))
-        odi_forks_finish(won, ODI_FORK_GIVEN_BACK);
+        odi_forks_finish(thief, won, ODI_FORK_GIVEN_BACK);
     else {
         /* What lies below was stolen before, or the thief would not be at ours. */
         odi_invariant(place_of(thief, won) >= slot->base);
@@ -69,17 +69,26 @@ static bool leapfrog(odi_forks *forks, od_fork_slot *slot, odi_steal_request *re
     return true;
 }
 
-/* Sleeps until the slot is over. Ended by: finish. */
-ODI_COLD static void sleep_in_join(od_fork_slot *slot)
+/* Sleeps until the slot is over, or its thief has exposed something. Ended by: finish, or the
+ * thief's answer to the request that is left with it. */
+ODI_COLD static void sleep_in_join(odi_forks *forks, od_fork_slot *slot)
 {
-    uint32_t state = 0;
+    odi_forks *thief = odi_load_acquire(&slot->thief, F4);
+    uint32_t wakeup = odi_load_acquire(&forks->wakeup, F5), state = 0;
 
-    /* relaxed: who finds this wakes, and who finished before is seen by the kernel or by is_over */
+    if (thief != NULL) {
+        odi_store_relaxed(&thief->asker, forks); /* relaxed: the heavy fence follows (F2) */
+        odi_forks_want(thief);
+        odi_fence_heavy(F2);
+        if (odi_forks_hold_work(thief))
+            return;
+    }
+    /* relaxed: the wakeup was read before, and finish rings after its swap */
     if (!odi_cas_relaxed(&slot->state, &state, ODI_FORK_PARKED) && state != ODI_FORK_PARKED)
         return;
     /* Of a worker another takes the place, and an external thread leaves room for one. */
     odi_blocking_begin("for a branch that another thread runs", NULL);
-    odi_futex_wait(&slot->state, ODI_FORK_PARKED, ODI_FOREVER);
+    odi_futex_wait(&forks->wakeup, wakeup, ODI_FOREVER);
     od_blocking_end();
 }
 
@@ -102,7 +111,7 @@ ODI_COLD static void await(odi_forks *forks, od_fork_slot *slot)
         else if (odi_spins_on(odi_clock_now() < until))
             odi_thread_yield();
         else
-            sleep_in_join(slot);
+            sleep_in_join(forks, slot);
     }
     odi_store_release(&forks->owner.head, slot, F1);
     odi_fence_light(F2);

@@ -182,6 +182,74 @@ TEST(a_joiner_that_holds_a_lock_runs_no_stranger)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
+/* ---- a joiner that sleeps ---- */
+
+static struct {
+    od_pool *pool;
+    pthread_t joiner;
+    atomic_bool stolen, taken;
+} sleepy;
+
+static bool a_worker_blocks(void)
+{
+    odi_worker *worker;
+
+    for (int slot = 0; (worker = odi_team_next_worker(&sleepy.pool->team, &slot)) != NULL;)
+        if (odi_load_relaxed(&worker->says_blocking)) /* relaxed: asked again and again */
+            return true;
+    return false;
+}
+
+static void note_the_joiner(void *unused)
+{
+    if (pthread_equal(pthread_self(), sleepy.joiner))
+        atomic_store(&sleepy.taken, true);
+}
+
+static void fork_when_the_joiner_sleeps(void *unused)
+{
+    if (pthread_equal(pthread_self(), sleepy.joiner))
+        return; /* nobody took it */
+    atomic_store(&sleepy.stolen, true);
+    (void)COMES_TRUE(a_worker_blocks());
+    (void)COMES_TRUE(({
+        od_fork_slot *branch = od_fork(note_the_joiner, NULL);
+        odi_clock_sleep(ODI_MILLISECOND);
+        od_join(branch, note_the_joiner, NULL);
+        atomic_load(&sleepy.taken);
+    }));
+}
+
+static void join_asleep(void *unused)
+{
+    sleepy.joiner = pthread_self();
+    od_fork_slot *branch = od_fork(fork_when_the_joiner_sleeps, NULL);
+    odi_clock_sleep(ODI_MILLISECOND);
+    od_join(branch, fork_when_the_joiner_sleeps, NULL);
+}
+
+/* Without spares nobody else comes: a tree that forked late ran on one of two workers. */
+TEST(a_joiner_that_sleeps_takes_what_its_thief_forks_later)
+{
+    od_pool_options options = options_for(2);
+
+    options.spare_workers = 0;
+    sleepy.pool = pool_with(options, (odi_pool_world){0});
+    atomic_store(&sleepy.stolen, false);
+    atomic_store(&sleepy.taken, false);
+    assert_comes_true(({
+        od_group *group = od_group_create();
+        od_queue *queue = od_queue_create(sleepy.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "joiner");
+        od_queue_async(queue, group, OD_QUEUE_BAND, join_asleep, NULL);
+        assert_true(od_group_wait(group, HANG_NS));
+        od_queue_release(queue);
+        od_group_release(group);
+        atomic_load(&sleepy.stolen);
+    }));
+    assert_true(atomic_load(&sleepy.taken));
+    assert_int_equal(od_pool_free(sleepy.pool), OD_OK);
+}
+
 /* ---- depth ---- */
 
 enum { DEEP = UNLESS_SANITIZED(17844, 3000) };

@@ -66,6 +66,38 @@ SCENE(a_groups_job_in_a_line_is_waited_for_in_the_waiters_band)
     od_group_release(group);
 }
 
+static struct {
+    od_queue *queue;
+    od_group *group;
+} joins_late;
+
+static void *open_when_what_came_is_overridden(void *unused)
+{
+    assert_comes_true(overridden() != 0);
+    od_queue_async(joins_late.queue, joins_late.group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'B');
+    assert_comes_true(overridden() >> 4 * OD_BAND_BACKGROUND != 0);
+    gate_open(&scene.door);
+    return unused;
+}
+
+/* It waited behind all that came in the middle. */
+SCENE(what_joins_a_group_during_a_wait_is_waited_for_in_the_waiters_band)
+{
+    od_queue *middle = od_queue_create(scene.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "middle");
+    pthread_t opener;
+
+    joins_late.queue = background(OD_UNLIMITED);
+    joins_late.group = od_group_create();
+    flood_the_middle();
+    od_queue_async(middle, joins_late.group, OD_QUEUE_BAND, note, (void *)(uintptr_t)'A');
+    pthread_create(&opener, NULL, open_when_what_came_is_overridden, NULL);
+    assert_true(od_group_wait(joins_late.group, HANG_NS));
+    pthread_join(opener, NULL);
+    od_queue_release(middle);
+    od_queue_release(joins_late.queue);
+    od_group_release(joins_late.group);
+}
+
 static void end_when_asleep(void *thread)
 {
     while (odi_thread_sleeps((int)(intptr_t)thread) != 1)

@@ -42,6 +42,8 @@ static void own(unsigned row)
 {
     model_check(odi_forks_make(&forks[row], (odi_team *)&forks, NULL, SLOTS_MINIMUM));
     model_hint(&forks[row].word, sizeof forks[row].word);     /* rechecked by a CAS */
+    model_hint(&forks[row].asker, sizeof forks[row].asker);   /* rechecked by a swap */
+    model_hint(&forks[row].wakeup, sizeof forks[row].wakeup); /* the kernel compares it, locked */
     model_hint(&forks[row].owner.limit, sizeof forks[row].owner.limit); /* CAS, or F2 */
     model_hint(&published, sizeof published); /* only counted */
 }

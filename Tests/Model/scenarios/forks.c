@@ -423,12 +423,13 @@ static void sleep_until_done(void)
     be(0);
     odi_store_release(&forks[0].owner.head, slot + 1, F1);
     while (!is_over(slot))
-        sleep_in_join(slot);
+        sleep_in_join(&forks[0], slot);
     model_check(written[0] == 1);
 }
 MODEL_SCENARIO(forks_sleeping_join, prepare_taken, verify_1, sleep_until_done, run_taken)
 
-/* The branch that thread 1 runs forks another: the joiner takes that back, or sleeps to the end. */
+/* The branch that thread 1 runs forks two more: the sleeper is woken for one of them, or for
+ * the end. It takes back at most what it may. */
 static void forking_body(void *unused)
 {
     ran[model_thread()][0]++;
@@ -453,7 +454,7 @@ static void sleep_or_leapfrog(void)
     odi_store_release(&forks[0].owner.head, slot + 1, F1);
     for (int turn = 0; turn < 2 && !is_over(slot); turn++) {
         if (!leapfrog(&forks[0], slot, &request))
-            sleep_in_join(slot);
+            sleep_in_join(&forks[0], slot);
     }
     model_assume(is_over(slot)); /* no more turns than these */
     model_check(written[0] == 1);

@@ -109,6 +109,7 @@ static void prepare(void)
         table->workers[slot] = &workers[slot];
         model_check(odi_forks_make(forks, &team, &workers[slot], SLOTS_MINIMUM));
         model_hint(&forks->word, sizeof forks->word);   /* rechecked by a CAS */
+        model_hint(&forks->asker, sizeof forks->asker); /* rechecked by a swap */
         model_hint(&forks->owner.limit, sizeof forks->owner.limit); /* CAS, or F2 */
     }
     table->first[1] = 2; /* the owner and one fork thief */
