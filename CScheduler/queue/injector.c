@@ -6,6 +6,7 @@
 struct odi_block {
     odi_retired retired; /* first: the reclaimer hands it back */
     odi_block *next;     /* among the spares */
+    odi_injector *injector;
     ODI_LINE_ALIGNED odi_slot slots[ODI_INJECTOR_BLOCK];
 };
 
@@ -48,10 +49,25 @@ static odi_block *take_spare(odi_injector *injector, uint32_t leave)
     return block;
 }
 
-/* The reclaimer's: no consumer can be looking at the block. */
+static void trim(odi_injector *injector);
+
+/* The reclaimer's: no consumer can be looking at the block. Its injector is there: who frees that drains the reclaimer. */
 static void retirement_ends(odi_retired *retired)
 {
-    odi_pages_free(retired, sizeof(odi_block));
+    odi_block *block = (odi_block *)retired;
+    odi_injector *injector = block->injector;
+
+    odi_pages_free(block, sizeof *block);
+    trim(injector); /* what became spare while the reclaimer was behind stayed */
+}
+
+/* What is more than some spares is retired, unless so much is retired already. */
+static void trim(odi_injector *injector)
+{
+    odi_block *block;
+
+    while (!odi_reclaim_is_behind() && (block = take_spare(injector, ODI_INJECTOR_SPARES)) != NULL)
+        odi_retire(&block->retired, retirement_ends);
 }
 
 static void give_spare(odi_injector *injector, odi_block *block)
@@ -61,8 +77,7 @@ static void give_spare(odi_injector *injector, odi_block *block)
     injector->spares = block;
     injector->spare_count++;
     odi_lock_release(&injector->lock);
-    while (!odi_reclaim_is_behind() && (block = take_spare(injector, ODI_INJECTOR_SPARES)) != NULL)
-        odi_retire(&block->retired, retirement_ends);
+    trim(injector);
 }
 
 /* A block with all slots zero, or NULL. */
@@ -70,8 +85,12 @@ static odi_block *block_new(odi_injector *injector)
 {
     odi_block *block = take_spare(injector, 0);
 
-    if (block == NULL)
-        return odi_pages_new(sizeof *block, injector->node);
+    if (block == NULL) {
+        block = odi_pages_new(sizeof *block, injector->node);
+        if (block != NULL)
+            block->injector = injector;
+        return block;
+    }
     /* relaxed, J2 carries it. Only the code words matter: a slot is published by its code.
      * A consumer of long ago may be looking; its CAS on head fails whatever it sees. */
     for (size_t i = 0; i < ODI_INJECTOR_BLOCK; i++)

@@ -84,7 +84,8 @@ typedef struct odi_injector {
  * when there is no address space. */
 bool odi_injector_init(odi_injector *injector, uint64_t start, int node);
 
-/* Frees everything; entries that remain are forgotten. Nobody may be using it. */
+/* Frees everything; entries that remain are forgotten. Nobody may be using it, and
+ * odi_reclaim_drain must have returned. */
 void odi_injector_free(odi_injector *injector);
 
 /* Adds an entry at the end. Returns false, keeping nothing, when memory is short, 2^28 entries

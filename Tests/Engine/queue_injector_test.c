@@ -208,6 +208,7 @@ INJECTOR_TEST(behind_a_frozen_reader_spares_serve_on_and_memory_is_bounded)
     thaw(&reader);
     odi_reclaim_drain();
     assert_false(odi_reclaim_is_behind());
+    assert_int_equal(spares(), 2); /* what stayed meanwhile goes, also where nobody comes any more */
 }
 
 /* ---- many producers, many consumers ---- */
