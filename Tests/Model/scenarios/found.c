@@ -8,6 +8,8 @@
 
 #include "job/count.c"
 
+#include "job/group.c"
+
 #include "gate/queue.c"
 #include "gate/records.c"
 #include "gate/submit.c"
@@ -16,13 +18,11 @@
 #include "doubles/records.h"
 #include "model/scenario.h"
 
+NEVER(odi_arena_forked)
 NEVER(odi_arena_give)
+NEVER(odi_arena_take)
 NEVER(odi_fifo_free_blocks)
 NEVER(odi_fifo_push)
-NEVER(odi_group_drained)
-NEVER(odi_group_forget)
-NEVER(odi_group_know)
-NEVER(odi_group_record)
 NEVER(odi_limit_submit)
 NEVER(odi_limit_try)
 NEVER(odi_pool_begin)
@@ -92,3 +92,30 @@ static void verify(void)
 }
 
 MODEL_SCENARIO(record_is_found, prepare, verify, submits, submits)
+
+/* The same for the record that a group has for the queue (job/group.c): whoever finds it as the last one reads its key. */
+
+static odi_group group;
+
+static void prepare_the_group(void)
+{
+    prepare();
+    clear(&group);
+}
+
+static void submits_in_the_group(void)
+{
+    od_queue_async(&queue, &group, OD_QUEUE_BAND, body, NULL);
+}
+
+static void verify_the_group(void)
+{
+    odi_record *record = odi_load_relaxed(&group.last);
+
+    model_check(record != NULL && group.records == record && record->next_of_group == NULL);
+    model_check(odi_counts_outstanding(odi_load_relaxed(&record->counts)) == 2);
+    model_check(odi_job_tag(submitted[0]) == record->tag);
+    model_check(odi_job_tag(submitted[1]) == record->tag);
+}
+
+MODEL_SCENARIO(record_is_found_by_group, prepare_the_group, verify_the_group, submits_in_the_group, submits_in_the_group)
