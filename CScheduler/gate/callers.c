@@ -50,7 +50,7 @@ ODI_HOT_INLINE odi_settlement leave(od_queue *queue, bool exclusive, bool *over)
 
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.exclusive &= !exclusive;
-    bool holds = queue->gate.held > 0; /* in a child that a notification forked on the way the place may be the parent's */
+    bool holds = queue->gate.held > 0; /* in a child that was forked on the way the place may be the parent's */
     /* A drainer would have to find a worker first, and all of them may wait here. */
     if (holds && odi_queue_take(queue, &next, true)) {
         if (exclusive)

@@ -42,7 +42,7 @@ static void count_child(od_queue *target)
     odi_lock_release(&target->watch.lock);
 }
 
-/* May call notifications: no locks. */
+/* No locks. */
 bool odi_target_prepare(od_queue *target)
 {
     if (target->shared)

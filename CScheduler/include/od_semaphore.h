@@ -22,7 +22,8 @@ od_semaphore *od_semaphore_create(int64_t value);
 void od_semaphore_release(od_semaphore *semaphore);
 
 /* Takes a permit, waiting for one in line. False: the timeout (nanoseconds; INT64_MAX: none;
- * 0 or less only looks) came first. A worker that waits hands its place over. */
+ * 0 or less only looks) came first; what a signal
+ * gives at that very moment stays with the semaphore. A worker that waits hands its place over. */
 bool od_semaphore_wait(od_semaphore *semaphore, int64_t timeout_ns);
 
 /* Gives one permit, to the longest waiter if there is one (true). */

@@ -145,7 +145,7 @@ ODI_COLD static bool may_start(odi_worker *worker, odi_record *record, odi_entry
     uint64_t word = odi_load_relaxed(&worker->run); /* relaxed: cancels hold the lock */
     bool cancelled = is_cancelled(record);
     bool starts = (word & COUNTED) != 0;
-    if (!starts) { /* both under the lock: who asks what is pending holds it */
+    if (!starts) {
         odi_store_relaxed(&worker->run, word - HELD_ONE); /* relaxed: under the lock */
         is_in_no_job(worker);
     }

@@ -21,9 +21,8 @@
  *              held - 1, and the job is pushed.
  *     cancel   flag -> heavy fence -> each word: wait while FLUSHING, mark COUNTED and add
  *              its held -> close the job count. What is outstanding and not held never runs.
- *     pending  job count -> under the cancel lock each word, while not FLUSHING, then its owner's
- *              mark -> job count; again if runs were told meanwhile, or jobs have ended. Held and not
- *              in a job is done, or a reserved count.
+ *     pending  job count -> each word, while not FLUSHING, then its owner's mark -> job count; again if that
+ *              fell meanwhile. Held and not in a job is done, or a reserved count.
  *
  * Edges    L3  start, end <-> cancel   light/heavy fence   the starter sees the flag, or the
  *                                                          canceller the start

@@ -1,12 +1,10 @@
 #include "worker/team.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "os/pages.h"
 #include "worker/assignment.h"
-#include "worker/override.h"
 #include "worker/worker.h"
 
 /* ---- the table: under the lock, replaced as a whole ---- */

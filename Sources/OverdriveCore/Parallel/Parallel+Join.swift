@@ -19,7 +19,7 @@ extension Parallel {
     /// - Ordering: What happened before the call is visible to both closures; what they wrote is visible after
     ///   it. Between the two there is no order.
     /// - Threading: Any thread. One that is no worker takes part as an external thread of ``Scheduler/shared`` and counts
-    ///   as one of its workers meanwhile. While it waits for `b`, the caller runs only what `b` itself forked.
+    ///   as one of its workers meanwhile, also while it blocks in a closure and does not say so (``blocking(_:)``). While it waits for `b`, the caller runs only what `b` itself forked.
     /// - Cost: A few nanoseconds when nobody takes `b`: no allocation, no locked instruction, no call. A level
     ///   of nesting takes some 100 bytes of stack.
     @inlinable

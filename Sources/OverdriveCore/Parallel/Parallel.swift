@@ -12,7 +12,7 @@
 /// its own type. (In a search nobody is told: what comes before an error may still be found.)
 ///
 /// - Threading: Operations are called from any thread, which takes part as an external thread of the scheduler unless it is one of its
-///   workers. A task calls them through ``run(_:)``, and suspends meanwhile.
+///   workers, and counts as one meanwhile, also where a closure blocks there and does not say so (``blocking(_:)``). A task calls them through ``run(_:)``, and suspends meanwhile.
 ///
 /// ## Topics
 ///
