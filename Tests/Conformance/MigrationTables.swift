@@ -19,7 +19,7 @@ extension Conformance {
             ],
             "`attributes: .initiallyInactive`, `activate()`": [
                 "An inactive queue: starts nothing until it is activated",
-                "An inactive queue: is not activated by a resume",
+                "Misuse: resume of an inactive queue",
             ],
             "`DispatchQueue.main`": [
                 "The main queue: runs closures on the main actor, in order",
@@ -56,7 +56,7 @@ extension Conformance {
             "`suspend()`, `resume()`": [
                 "A suspended queue: starts nothing until it is resumed",
                 "A suspended queue: needs as many resumes as suspends",
-                "Misuse: resume more often than suspend",
+                "Misuse: resume more often than suspend of a \\(kind) queue",
             ],
             "`setTarget(queue:)`, `target:`": [
                 "A queue on a queue: keeps to the order of a serial target",
@@ -69,11 +69,11 @@ extension Conformance {
             ],
             "`dispatchPrecondition(condition: .onQueue(queue))`": [
                 "Asserting the queue: passes where it holds",
-                "Asserting the queue: ends the process elsewhere",
+                "Misuse: asserting a queue elsewhere",
             ],
             "`.onQueueAsBarrier`, `.notOnQueue`": [
                 "Asserting the queue: as a barrier passes in barriers, and everywhere on a serial queue",
-                "Asserting the queue: that one is not on it ends the process there",
+                "Misuse: asserting not to be on a queue there",
             ],
             "`DispatchGroup`": [
                 "A group: is waited for until all its closures are done",
@@ -186,8 +186,8 @@ extension Conformance {
             for file in files {
                 let source = try String(contentsOf: Self.tests.appendingPathComponent(file), encoding: .utf8)
                 var suite = ""
-                for match in source.matches(of: /@(Suite|Test)\("([^"]*)"/) {
-                    if match.1 == "Suite" { suite = String(match.2) } else { names[suite, default: []].insert(String(match.2)) }
+                for match in source.matches(of: /(@Suite|@Test|Scene)\(\s*"([^"]*)"/) {
+                    if match.1 == "@Suite" { suite = String(match.2) } else { names[suite, default: []].insert(String(match.2)) }
                 }
             }
             return names
