@@ -316,6 +316,7 @@ QUEUE_TEST(notifications_of_a_queue_come_when_it_is_empty)
 static struct {
     od_queue *suspended;
     uint64_t threads_before, threads_after;
+    bool blocked;
 } asks;
 
 static void ask_again_and_again(void *unused)
@@ -324,6 +325,7 @@ static void ask_again_and_again(void *unused)
     for (int i = 0; i < 100; i++)
         asks.suspended = od_queue_wait(asks.suspended, 0) ? NULL : asks.suspended;
     asks.threads_after = metrics_of(pool).threads_started;
+    asks.blocked = odi_worker_self->waits_ns != 0; /* it never waited before either */
 }
 
 /* Once a worker that asked so gave its place away and took it again, each time. */
@@ -345,6 +347,7 @@ QUEUE_TEST(a_wait_without_time_only_looks)
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_non_null(asks.suspended);
     assert_int_equal(asks.threads_after, asks.threads_before);
+    assert_false(asks.blocked);
     od_queue_resume(asks.suspended);
     assert_true(od_queue_wait(asks.suspended, HANG_NS));
     assert_int_equal(atomic_load(&ran), 11);

@@ -330,8 +330,13 @@ static void stay_a_moment(void *unused)
     crowd_leave(&forked.jobs);
 }
 
+/* Whoever is inside holds the place, in the child as well: what is submitted meanwhile comes after. */
 static void end_the_stay_and_go_on(void *unused)
 {
+    crowd_enter(&forked.jobs);
+    od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
+    odi_clock_sleep(MILLISECONDS(20));
+    crowd_leave(&forked.jobs);
     od_queue_sync_end(&forked.scope);
     for (int i = 0; i < 64; i++) /* more than one drainer takes at once */
         od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
