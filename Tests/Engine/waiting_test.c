@@ -284,6 +284,38 @@ TEST(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before)
     end();
 }
 
+static void cancel_the_other(void *unused)
+{
+    od_queue_cancel_all(scene.other);
+    atomic_fetch_add(&scene.nested, 1);
+}
+
+static void drain_a_child_that_cancels_while_holding(void *child)
+{
+    pthread_mutex_lock(&scene.mutex);
+    od_queue_async(child, NULL, OD_QUEUE_BAND, cancel_the_other, NULL);
+    od_queue_async(scene.other, NULL, OD_QUEUE_BAND, note_nested, NULL);
+    od_queue_async(child, NULL, OD_QUEUE_BAND, hold, NULL);
+    (void)od_queue_wait(scene.other, INT64_MAX);
+    pthread_mutex_unlock(&scene.mutex);
+    atomic_fetch_add(&scene.ended, 1);
+}
+
+/* Behind the first job of the queue on it nothing is left that is waited for, and nothing in the target's line. */
+TEST(who_waits_for_a_target_that_is_cancelled_meanwhile_runs_no_more_of_the_queues_on_it)
+{
+    begin(lone_worker());
+    scene.other = od_queue_create(scene.pool, OD_BAND_DEFAULT, 1, "target");
+    od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 1, .label = "child", .target = scene.other};
+    od_queue *child = od_queue_create_with(scene.pool, &options);
+    od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_child_that_cancels_while_holding, child);
+    assert_comes_true(atomic_load(&scene.ended) == 2);
+    assert_int_equal(atomic_load(&scene.nested), 1);
+    od_queue_release(child);
+    od_queue_release(scene.other);
+    end();
+}
+
 static void drain_a_concurrent_target_while_holding(void *child)
 {
     pthread_mutex_lock(&scene.mutex);
