@@ -150,11 +150,8 @@ static void check_room(int workers, bool joins)
     pthread_t other;
     od_fork_scope scope;
 
-    od_pool_options options = options_for(workers);
-
-    options.spare_workers = 0; /* threads are counted, and nobody sits on the bench */
     memset(&room, 0, sizeof room);
-    room.pool = pool_with(options, (odi_pool_world){0});
+    room.pool = pool_without_spares(workers); /* threads are counted, and nobody sits on the bench */
     room.pool->team.arm_monitor = do_nothing;
     assert_int_equal(pthread_create(&other, NULL, be_in_the_way, joins ? &room : NULL), 0);
     assert_comes_true(atomic_load(&room.here));

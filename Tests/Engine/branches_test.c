@@ -24,9 +24,8 @@ TEST(external_threads_and_workers_get_the_right_answer)
         }
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "fib");
         od_queue_async(queue, NULL, OD_QUEUE_BAND, fib_branch, &frame);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(frame.result, FIB);
-        od_queue_release(queue);
         assert_int_equal(od_pool_free(pool), OD_OK);
     }
 }
@@ -146,8 +145,7 @@ static void stranger(void *unused)
 
 static void spawning_branch(void *unused)
 {
-    for (int i = 0; i < 4; i++)
-        od_pool_submit(locked.pool, OD_BAND_DEFAULT, stranger, NULL);
+    submit_many(locked.pool, 4, stranger, NULL);
     odi_clock_sleep(20 * ODI_MICROSECOND); /* long enough to be waited for */
 }
 
@@ -173,13 +171,11 @@ TEST(a_joiner_that_holds_a_lock_runs_no_stranger)
     memset(&locked, 0, sizeof locked);
     pthread_mutex_init(&locked.lock, NULL);
     locked.pool = pool;
-    for (int i = 0; i < TIMES; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, hold_and_join, NULL);
+    add_many(queue, TIMES, hold_and_join, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_comes_true(atomic_load(&locked.strangers) == TIMES * 8);
     assert_int_equal(atomic_load(&locked.on_the_holder), 0);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 /* ---- a joiner that sleeps ---- */
@@ -231,10 +227,7 @@ static void join_asleep(void *unused)
 /* Without spares nobody else comes: a tree that forked late ran on one of two workers. */
 TEST(a_joiner_that_sleeps_takes_what_its_thief_forks_later)
 {
-    od_pool_options options = options_for(2);
-
-    options.spare_workers = 0;
-    sleepy.pool = pool_with(options, (odi_pool_world){0});
+    sleepy.pool = pool_without_spares(2);
     atomic_store(&sleepy.stolen, false);
     atomic_store(&sleepy.taken, false);
     assert_comes_true(({
@@ -281,12 +274,10 @@ TEST(forks_nest_as_deep_as_the_stack)
     atomic_int counter = 0;
 
     for (int round = 1; round <= 5; round++) {
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, go_deep, &counter);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        run_in(queue, go_deep, &counter);
         assert_int_equal(atomic_load(&counter), round * DEEP);
     }
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 static int without_end(volatile int level)

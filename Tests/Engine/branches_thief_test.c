@@ -71,8 +71,7 @@ static void check_above(bool reads)
         last = atomic_load(&above.began[i]) > last ? atomic_load(&above.began[i]) : last;
     print_message("the last of %d started %lld us after the leaf\n", ABOVE,
                   (long long)(last - above.leaf_began) / 1000);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 TEST(forks_above_a_long_leaf_are_taken)
@@ -120,8 +119,7 @@ TEST(a_sleeper_is_woken_for_a_fork_that_comes_later)
     assert_true(later.slept);
     assert_true(later.seen[0]);
     assert_true(later.seen[1]);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 /* One of two sleepers takes the root's branch and stays in it. The other is woken for what is
@@ -168,8 +166,7 @@ TEST(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch)
 
     memset(&second, 0, sizeof second);
     memset(&later, 0, sizeof later);
-    for (int i = 0; i < 3; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, be_awake, NULL);
+    add_many(queue, 3, be_awake, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_comes_true(idle_ones_sleep(pool, 3));
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_above_a_taken_root, pool);
@@ -177,8 +174,7 @@ TEST(a_second_sleeper_is_woken_when_the_first_stays_in_its_branch)
     assert_true(later.slept);
     assert_true(later.seen[0]);
     assert_true(later.seen[1]); /* not by the first, once it was done */
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 static void note_thread(void *raw)
@@ -214,8 +210,7 @@ TEST(workers_with_small_stacks_share_their_forks)
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_for_another, &shared);
     assert_true(od_queue_wait(queue, 3 * HANG_NS));
     assert_true(shared);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 /* ---- blocking ---- */
@@ -247,8 +242,7 @@ static void have_stolen(od_pool *pool, od_queue *queue, int slot)
 {
     memset(&held, 0, sizeof held);
     memset(&later, 0, sizeof later);
-    for (int i = 0; i < 2; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, be_held, NULL);
+    add_many(queue, 2, be_held, NULL);
     assert_comes_true(atomic_load(&held.here) == 2);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, fork_now_and_later, pool);
     atomic_store(&held.out[1 - slot], 1);
@@ -273,17 +267,15 @@ TEST(a_worker_that_has_stolen_forks_is_noticed_when_it_blocks)
     for (int slot = 0; slot < 2; slot++)
         have_stolen(pool, queue, slot);
     atomic_store(&monitor_wanted, true);
-    for (int i = 0; i < 2; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    add_many(queue, 2, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 2);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
     bool came = COMES_TRUE(atomic_load(&ran) == 1);
     od_pool_metrics(pool, &metrics);
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_true(came);
     assert_true(metrics.most_spares >= 1);
-    od_queue_release(queue);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 

@@ -2,6 +2,7 @@
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -38,15 +39,11 @@ static void a_circle_of(void *raw)
 {
     static const char *const labels[MOST] = {"anna", "bert", "carl", "dora"};
     od_pool *pool = pool_of(1);
-    pthread_t threads[MOST];
 
     circle.count = (int)(intptr_t)raw;
     for (int i = 0; i < circle.count; i++)
         circle.queues[i] = od_queue_create(pool, OD_BAND_DEFAULT, 1, labels[i]);
-    for (intptr_t i = 0; i < circle.count; i++)
-        pthread_create(&threads[i], NULL, sync_onto_the_next, (void *)i);
-    for (int i = 0; i < circle.count; i++)
-        pthread_join(threads[i], NULL);
+    run_on_threads(circle.count, sync_onto_the_next);
 }
 
 TEST(a_circle_is_named)
@@ -105,8 +102,7 @@ TEST(who_only_waits_in_one_direction_goes_on)
         pthread_create(&threads[i], NULL, climb, (void *)i);
         od_pool_submit(pool, OD_BAND_DEFAULT, climb_job, (void *)(i + CLIMBERS));
     }
-    for (int i = 0; i < CLIMBERS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, CLIMBERS);
     assert_comes_true(atomic_load(&circle.inside) == 2 * CLIMBERS);
     for (int i = 0; i < MOST; i++)
         od_queue_release(circle.queues[i]);

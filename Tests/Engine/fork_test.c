@@ -15,7 +15,6 @@ static void use_everything(void *unused)
 {
     od_group *group = od_group_create();
     atomic_ullong ran = 0;
-    od_scope scope;
 
     child_expects(group != NULL);
     for (int i = 0; i < 50; i++) {
@@ -25,8 +24,7 @@ static void use_everything(void *unused)
     }
     child_expects(od_group_wait(group, HANG_NS));
     child_expects(COMES_TRUE(atomic_load(&ran) == 150));
-    od_queue_sync_begin(serial, &scope);
-    od_queue_sync_end(&scope);
+    run_synced(serial, no_job, NULL);
     child_expects(od_queue_wait(open_queue, HANG_NS));
     child_expects(od_queue_cancel_all(serial) == 0);
     od_group_release(group);
@@ -41,9 +39,7 @@ static void set_up_queues(void)
 
 static void tear_down_queues(void)
 {
-    od_queue_release(serial);
-    od_queue_release(open_queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, serial, open_queue);
 }
 
 TEST(a_child_of_an_unused_pool_can_use_it)
@@ -83,8 +79,7 @@ static void make_a_pool(void *unused)
     od_pool *own = pool_of(3);
     atomic_ullong ran = 0;
 
-    for (int i = 0; i < 100; i++)
-        od_pool_submit(own, OD_BAND_DEFAULT, count_job, &ran);
+    submit_many(own, 100, count_job, &ran);
     child_expects(COMES_TRUE(atomic_load(&ran) == 100));
     child_expects(od_pool_free(own) == OD_OK);
 }
@@ -249,8 +244,7 @@ TEST(who_forks_in_a_notification_leaves_the_next_job_to_the_parent)
         open_queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
         od_group *group = od_group_create();
         atomic_store(&forker.told, false);
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
-        assert_comes_true(atomic_load(&door.waiting) == 1);
+        hold_a_worker(pool, &door);
         od_queue_async(open_queue, group, OD_QUEUE_BAND, no_job, NULL);
         od_group_notify(group, fork_and_come_back, NULL);
         if (follower == A_JOB_OF_A_QUEUE)

@@ -17,8 +17,7 @@ QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated)
 
         assert_false(od_queue_is_active(queue));
         assert_false(od_queue_is_suspended(queue)); /* that is another state */
-        for (int job = 0; job < 100; job++)
-            add(queue, count_job, &ran);
+        add_many(queue, 100, count_job, &ran);
         let_all_run_that_can();
         assert_int_equal(atomic_load(&ran), 0);
         assert_int_equal(od_queue_pending(queue), 100);
@@ -28,9 +27,8 @@ QUEUE_TEST(an_inactive_queue_starts_nothing_until_it_is_activated)
         assert_int_equal(atomic_load(&ran), 100);
         od_queue_activate(queue); /* changes nothing */
         add(queue, count_job, &ran);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&ran), 101);
-        od_queue_release(queue);
     }
 }
 
@@ -46,9 +44,8 @@ QUEUE_TEST(suspensions_count_beside_being_inactive)
     let_all_run_that_can();
     assert_int_equal(atomic_load(&ran), 0);
     od_queue_resume(queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
 
     queue = inactive_queue(1, "state");
     od_queue_suspend(queue);
@@ -57,9 +54,8 @@ QUEUE_TEST(suspensions_count_beside_being_inactive)
     let_all_run_that_can();
     assert_int_equal(atomic_load(&ran), 1);
     od_queue_activate(queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 2);
-    od_queue_release(queue);
 }
 
 static void resume_an_inactive_one(void *queue)
@@ -95,15 +91,13 @@ QUEUE_TEST(an_inactive_queue_is_cancelled_as_any)
     od_queue *queue = inactive_queue(2, "state");
     atomic_ullong ran = 0;
 
-    for (int job = 0; job < 10; job++)
-        add(queue, count_job, &ran);
+    add_many(queue, 10, count_job, &ran);
     assert_int_equal(od_queue_cancel_all(queue), 10);
     assert_int_equal(od_queue_pending(queue), 0);
     add(queue, count_job, &ran);
     od_queue_activate(queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
 }
 
 QUEUE_TEST(a_stop_cancels_what_an_inactive_queue_holds)
@@ -112,16 +106,12 @@ QUEUE_TEST(a_stop_cancels_what_an_inactive_queue_holds)
     od_queue_options options = {.band = OD_BAND_DEFAULT, .label = "held", .inactive = true};
     od_queue *queue = od_queue_create_with(other, &options);
     atomic_ullong ran = 0;
-    od_stop_report report;
 
     assert_non_null(queue);
-    for (int job = 0; job < 5; job++)
-        add(queue, count_job, &ran);
-    assert_int_equal(od_pool_stop(other, HANG_NS, &report), OD_OK);
-    assert_report(&report, 0, 5, 0);
+    add_many(queue, 5, count_job, &ran);
+    assert_stop(other, HANG_NS, 0, 5, 0);
     assert_int_equal(atomic_load(&ran), 0);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(other), OD_OK);
+    end_pool(other, queue);
 }
 
 static struct {
@@ -131,8 +121,7 @@ static struct {
 
 static void *submit_a_thousand(void *unused)
 {
-    for (int job = 0; job < 1000; job++)
-        add(race.queue, count_job, &race.ran);
+    add_many(race.queue, 1000, count_job, &race.ran);
     return unused;
 }
 
@@ -155,9 +144,8 @@ QUEUE_TEST(activating_loses_nothing_that_is_submitted_meanwhile)
         pthread_join(submitter, NULL);
         pthread_join(activators[0], NULL);
         pthread_join(activators[1], NULL);
-        assert_true(od_queue_wait(race.queue, HANG_NS));
+        end_queue(race.queue);
         assert_int_equal(atomic_load(&race.ran), 1000);
-        od_queue_release(race.queue);
     }
 }
 
@@ -171,11 +159,9 @@ QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not)
         int runs = widths[i] == OD_UNLIMITED || widths[i] > 2 ? 2 : widths[i];
 
         assert_int_equal(od_queue_running(queue), 0);
-        add(other, gate_job, &others);
-        assert_comes_true(atomic_load(&others.waiting) == 1);
+        hold_a_job(other, &others);
         /* Two workers are left for as many as the width allows. */
-        for (int job = 0; job < 2; job++)
-            add(queue, gate_job, &door);
+        add_many(queue, 2, gate_job, &door);
         assert_comes_true(atomic_load(&door.waiting) >= runs);
         assert_int_equal(od_queue_running(queue), runs);
         assert_int_equal(od_queue_pending(queue), 2);
@@ -186,8 +172,7 @@ QUEUE_TEST(what_runs_is_counted_and_what_waits_is_not)
         assert_int_equal(od_queue_running(other), 1);
         gate_open(&others);
         assert_true(od_queue_wait(other, HANG_NS));
-        od_queue_release(queue);
-        od_queue_release(other);
+        release_queues(queue, other);
     }
 }
 
@@ -211,8 +196,7 @@ QUEUE_TEST(a_job_counts_itself_and_a_sync_caller_does_not)
     od_scope scope;
 
     counts.queue = queue_of(OD_UNLIMITED);
-    add(counts.queue, count_in_a_job, NULL);
-    assert_true(od_queue_wait(counts.queue, HANG_NS));
+    run_in(counts.queue, count_in_a_job, NULL);
     assert_int_equal(counts.inside, 1);
     assert_int_equal(counts.in_sync, 1);
     od_queue_sync_begin(counts.queue, &scope);
@@ -240,14 +224,12 @@ QUEUE_TEST(a_job_that_runs_on_its_submitter_is_counted)
     od_queue *queue = od_queue_create_with(pool, &options);
 
     counts.beside = 0;
-    add(queue, submit_to_its_own_full_queue, queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    run_in(queue, submit_to_its_own_full_queue, queue);
     assert_int_equal(counts.beside, 2);
     assert_int_equal(od_queue_running(queue), 0);
     assert_int_equal(metrics_of(pool).executed, 3);
     assert_int_equal(metrics_of(pool).ran_on_callers, 1);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 static atomic_bool flooding, seen_running;
@@ -279,8 +261,7 @@ QUEUE_TEST(looking_while_jobs_come_and_go_sees_no_more_than_there_are_workers)
     add(queue, gate_job, &door);
     assert_comes_true(atomic_load(&seen_running));
     gate_open(&door);
-    for (int job = 0; job < UNLESS_SANITIZED(50000, 5000); job++)
-        add(queue, count_job, &ran);
+    add_many(queue, UNLESS_SANITIZED(50000, 5000), count_job, &ran);
     assert_true(od_queue_wait(queue, HANG_NS));
     atomic_store(&flooding, false);
     pthread_join(looker, &most);
@@ -298,8 +279,7 @@ QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs)
     gate door = {0};
     int inactive = 0, running = 0;
 
-    add(busy, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(busy, &door);
     add(held, no_job, NULL);
     int count = od_pool_report_queues(pool, reports, 8);
     for (int i = 0; i < count; i++) {
@@ -310,8 +290,7 @@ QUEUE_TEST(a_report_tells_what_is_inactive_and_what_runs)
     assert_int_equal(running, 1);
     gate_open(&door);
     assert_true(od_queue_wait(busy, HANG_NS)); /* the door goes with this frame */
-    od_queue_release(held);
-    od_queue_release(busy);
+    release_queues(held, busy);
 }
 
 GUARDED_PROGRAM

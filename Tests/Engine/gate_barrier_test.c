@@ -3,6 +3,7 @@
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -21,19 +22,16 @@ QUEUE_TEST(a_barrier_waits_for_what_the_pool_was_given_before)
         atomic_ullong before = 0, alone = 0, after = 0;
 
         add(queue, gate_job, &door);
-        for (int i = 0; i < 100; i++)
-            add(queue, count_job, &before);
+        add_many(queue, 100, count_job, &before);
         add_barrier(queue, count_job, &alone);
-        for (int i = 0; i < 100; i++)
-            add(queue, count_job, &after);
+        add_many(queue, 100, count_job, &after);
         assert_comes_true(atomic_load(&before) == 100);
         assert_int_equal(atomic_load(&alone), 0);
         assert_int_equal(atomic_load(&after), 0);
         gate_open(&door);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&alone), 1);
         assert_int_equal(atomic_load(&after), 100);
-        od_queue_release(queue);
     }
 }
 
@@ -73,11 +71,7 @@ static struct {
 
 static void *visit(void *unused)
 {
-    od_scope scope;
-
-    od_queue_sync_begin(visitor.queue, &scope);
-    gate_job(&visitor.inside);
-    od_queue_sync_end(&scope);
+    run_synced(visitor.queue, gate_job, &visitor.inside);
     return unused;
 }
 
@@ -116,8 +110,7 @@ QUEUE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it)
     atomic_ullong ran = 0, alone = 0;
     odi_entry labelled;
 
-    add(queue, no_job, NULL);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    run_in(queue, no_job, NULL);
     odi_record *record = (odi_record *)odi_load_relaxed(&queue->current[OD_BAND_DEFAULT]);
     assert_true(add_to_counts(record)); /* as queue.c's submit does … */
     add_barrier(queue, count_job, &alone);
@@ -128,8 +121,7 @@ QUEUE_TEST(a_late_submission_goes_before_the_barrier_that_waits_for_it)
     assert_true(odi_queue_push(queue, labelled, NULL)); /* … and now knows */
     assert_comes_true(atomic_load(&alone) == 1);
     assert_int_equal(atomic_load(&ran), 1);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 /* ---- asking ---- */
@@ -159,8 +151,7 @@ QUEUE_TEST(whether_a_job_is_alone_can_be_asked)
         asking.queue = queue_of(barrier_widths[i]);
         asking.other = queue_of(OD_UNLIMITED);
         assert_false(od_queue_is_alone(asking.queue));
-        add(asking.queue, ask, NULL);
-        assert_true(od_queue_wait(asking.queue, HANG_NS));
+        run_in(asking.queue, ask, NULL);
         assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1);
         add_barrier(asking.queue, ask, NULL);
         assert_true(od_queue_wait(asking.queue, HANG_NS));
@@ -168,13 +159,10 @@ QUEUE_TEST(whether_a_job_is_alone_can_be_asked)
         od_queue_sync_barrier_begin(asking.queue, &scope);
         ask(NULL);
         od_queue_sync_end(&scope);
-        od_queue_sync_begin(asking.queue, &scope);
-        ask(NULL);
-        od_queue_sync_end(&scope);
+        run_synced(asking.queue, ask, NULL);
         assert_int_equal(atomic_load(&asking.alone), barrier_widths[i] == 1 ? 4 : 2);
         assert_int_equal(atomic_load(&asking.asked), 4);
-        od_queue_release(asking.queue);
-        od_queue_release(asking.other);
+        release_queues(asking.queue, asking.other);
     }
 }
 
@@ -243,9 +231,8 @@ QUEUE_TEST(barriers_have_all_before_them_and_none_after)
         else
             submit_exactly((void *)(uintptr_t)round);
         assert_comes_true(atomic_load(&exact.finished) == UNLESS_SANITIZED(5000, 500));
-        assert_true(od_queue_wait(exact.queue, HANG_NS));
+        end_queue(exact.queue);
         assert_int_equal(atomic_load(&exact.wrong), 0);
-        od_queue_release(exact.queue);
     }
 }
 
@@ -304,9 +291,7 @@ static void *read_and_write(void *raw)
             write_job(NULL);
             od_queue_sync_end(&scope);
         } else {
-            od_queue_sync_begin(shared.queue, &scope);
-            read_job(NULL);
-            od_queue_sync_end(&scope);
+            run_synced(shared.queue, read_job, NULL);
         }
         atomic_fetch_add(&shared.rounds, 1);
     }
@@ -342,15 +327,13 @@ QUEUE_TEST(readers_and_writers_never_overlap)
         for (uintptr_t i = 0; i < 3; i++)
             pthread_create(&threads[i], NULL, read_and_write, (void *)(i + 1));
         pthread_create(&changer, NULL, resize_and_suspend, NULL);
-        for (int i = 0; i < 3; i++)
-            pthread_join(threads[i], NULL);
+        join_threads(threads, 3);
         pthread_join(changer, NULL);
         assert_true(od_group_wait(shared.group, HANG_NS));
-        assert_true(od_queue_wait(shared.queue, HANG_NS));
+        end_queue(shared.queue);
         assert_int_equal(atomic_load(&shared.reads) + atomic_load(&shared.writes), atomic_load(&shared.rounds));
         assert_int_equal(shared.values[0], atomic_load(&shared.writes));
         assert_int_equal(atomic_load(&shared.overlaps), 0);
-        od_queue_release(shared.queue);
         od_group_release(shared.group);
     }
 }
@@ -364,11 +347,9 @@ QUEUE_TEST(a_cancelled_barrier_holds_nothing_back)
         gate door = {0};
         atomic_ullong ran = 0;
 
-        add(queue, gate_job, &door);
-        assert_comes_true(atomic_load(&door.waiting) == 1);
+        hold_a_job(queue, &door);
         add_barrier(queue, count_job, &ran);
-        for (int i = 0; i < 50; i++)
-            add(queue, count_job, &ran);
+        add_many(queue, 50, count_job, &ran);
         add_barrier(queue, count_job, &ran);
         assert_int_equal(od_queue_cancel_all(queue), 52);
         add(queue, count_job, &ran);
@@ -387,19 +368,15 @@ QUEUE_TEST(a_cancelled_barrier_of_an_open_queue_lets_sync_callers_in)
 {
     od_queue *queue = queue_of(OD_UNLIMITED);
     gate door = {0};
-    od_scope scope;
 
     add_barrier(queue, no_job, NULL);
-    add(queue, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(queue, &door);
     add_barrier(queue, no_job, NULL);
     assert_comes_true(od_queue_cancel_all(queue) == 1);
     assert_int_equal(barriers_in(queue), 0);
-    od_queue_sync_begin(queue, &scope); /* beside the job that waits */
-    od_queue_sync_end(&scope);
+    run_synced(queue, no_job, NULL); /* beside the job that waits */
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place)
@@ -408,8 +385,7 @@ QUEUE_TEST(a_barrier_of_a_suspended_queue_keeps_its_place)
         memset(&exact, 0, sizeof exact);
         exact.queue = queue_of(barrier_widths[round]);
         od_queue_suspend(exact.queue);
-        for (int i = 0; i < 100; i++)
-            add(exact.queue, reader, NULL);
+        add_many(exact.queue, 100, reader, NULL);
         add_barrier(exact.queue, writer, (void *)(uintptr_t)100);
         add_barrier(exact.queue, writer, (void *)(uintptr_t)101);
         for (int i = 0; i < 100; i++)
@@ -450,9 +426,8 @@ QUEUE_TEST(a_job_may_sync_onto_its_own_queue_while_a_barrier_waits)
         assert_comes_true(atomic_load(&nest.inside.waiting) == 1);
         add_barrier(nest.queue, no_job, NULL);
         gate_open(&nest.inside);
-        assert_true(od_queue_wait(nest.queue, HANG_NS));
+        end_queue(nest.queue);
         assert_int_equal(atomic_load(&nest.nested), 1);
-        od_queue_release(nest.queue);
     }
 }
 
@@ -493,11 +468,9 @@ QUEUE_TEST(an_enforced_band_may_be_lower_than_the_queues)
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(seen, OD_BAND_BACKGROUND);
     od_queue_async_with(queue, NULL, OD_BAND_BACKGROUND, 0, below_the_queues_band, &seen);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(seen, OD_BAND_DEFAULT);
-    od_queue_release(queue);
 }
-
 
 GUARDED_PROGRAM
 

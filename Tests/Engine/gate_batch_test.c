@@ -63,10 +63,9 @@ QUEUE_TEST(batches_and_single_jobs_of_one_thread_keep_their_order)
         od_batch_submit(batch);
         add(queue, in_order, (void *)(intptr_t)job++);
     }
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(order.disorder, 0);
     assert_int_equal(order.next, job);
-    od_queue_release(queue);
 }
 
 QUEUE_TEST(with_one_worker_a_batch_on_an_open_queue_starts_in_order)
@@ -80,10 +79,9 @@ QUEUE_TEST(with_one_worker_a_batch_on_an_open_queue_starts_in_order)
     for (int job = 0; job < 2000; job++)
         od_batch_add(batch, in_order, (void *)(intptr_t)job);
     od_batch_submit(batch);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(order.disorder, 0);
     assert_int_equal(order.next, 2000);
-    od_queue_release(queue);
     assert_int_equal(od_pool_free(lone), OD_OK);
 }
 
@@ -106,9 +104,8 @@ QUEUE_TEST(a_cancel_counts_a_batch_that_waits)
         od_queue_resume(queue);
         od_batch_add(batch, count_job, &ran);
         od_batch_submit(batch);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&ran), 1);
-        od_queue_release(queue);
     }
 }
 
@@ -130,11 +127,9 @@ QUEUE_TEST(a_job_submits_a_batch_to_its_own_queue)
         atomic_ullong ran = 0;
 
         its_own = queue_of(widths[i]);
-        for (int round = 0; round < 5; round++)
-            add(its_own, submit_a_batch_inside, &ran);
-        assert_true(od_queue_wait(its_own, HANG_NS));
+        add_many(its_own, 5, submit_a_batch_inside, &ran);
+        end_queue(its_own);
         assert_int_equal(atomic_load(&ran), 5000);
-        od_queue_release(its_own);
     }
 }
 
@@ -144,8 +139,7 @@ QUEUE_TEST(a_batch_goes_into_no_line_by_a_record_that_was_closed_or_cancelled_me
     od_queue *queue = queue_of(OD_UNLIMITED);
     odi_entry job = odi_job_plain(no_job, NULL, 0);
 
-    add(queue, no_job, NULL);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    run_in(queue, no_job, NULL);
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     od_queue_suspend(queue);
     assert_int_equal(push(queue, record, &job, 1), 0); /* it belongs in front */
@@ -177,9 +171,8 @@ QUEUE_TEST(a_batch_takes_closures)
     for (int job = 0; job < 3; job++)
         od_batch_add_closure(word, NULL, batch);
     od_batch_submit(batch);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&closures_ran), 3);
-    od_queue_release(queue);
 }
 #endif
 
@@ -194,9 +187,8 @@ QUEUE_TEST(a_batch_is_counted_at_once)
         od_batch_add(batch, no_job, NULL);
     assert_int_equal(od_queue_pending(queue), 0); /* before it is submitted */
     od_batch_submit(batch);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(metrics_of(pool).executed, 200);
-    od_queue_release(queue);
 }
 
 GUARDED_PROGRAM

@@ -1,5 +1,6 @@
 /* gate/: what a cancel keeps from running, and counts. */
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -36,19 +37,16 @@ QUEUE_TEST(a_job_that_runs_is_not_cancelled)
         gate door = {0};
         atomic_ullong ran = 0;
 
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-        assert_comes_true(atomic_load(&door.waiting) == 1);
+        hold_a_job(queue, &door);
         od_queue_suspend(queue); /* so that no second one starts */
-        for (int job = 0; job < 50; job++)
-            add(queue, count_job, &ran);
+        add_many(queue, 50, count_job, &ran);
         assert_int_equal(od_queue_cancel_all(queue), 50);
         assert_int_equal(od_queue_pending(queue), 1);
         assert_false(od_queue_wait(queue, 0));
         gate_open(&door);
         od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&ran), 0);
-        od_queue_release(queue);
     }
 }
 
@@ -102,14 +100,10 @@ QUEUE_TEST(racing_cancels_account_for_every_job)
         race.group = od_group_create();
         race.from_inside = i >= 3;
         atomic_store(&race.running, 2);
-        for (int t = 0; t < 2; t++)
-            pthread_create(&submitters[t], NULL, race_submitter, NULL);
-        for (int t = 0; t < 2; t++)
-            pthread_create(&cancellers[t], NULL, race_canceller, NULL);
-        for (int t = 0; t < 2; t++)
-            pthread_join(submitters[t], NULL);
-        for (int t = 0; t < 2; t++)
-            pthread_join(cancellers[t], NULL);
+        start_threads(submitters, 2, race_submitter);
+        start_threads(cancellers, 2, race_canceller);
+        join_threads(submitters, 2);
+        join_threads(cancellers, 2);
         assert_true(od_queue_wait(race.queue, HANG_NS));
         assert_true(od_group_wait(race.group, HANG_NS));
         if (atomic_load(&race.submitted) !=
@@ -133,8 +127,7 @@ QUEUE_TEST(what_is_cancelled_is_in_the_pools_counters)
         uint64_t before = metrics_of(pool).cancelled;
 
         od_queue_suspend(queue);
-        for (int job = 0; job < 100; job++)
-            add(queue, no_job, NULL);
+        add_many(queue, 100, no_job, NULL);
         assert_int_equal(od_queue_cancel_all(queue), 100);
         od_queue_resume(queue);
         assert_true(od_queue_wait(queue, HANG_NS));

@@ -1,6 +1,7 @@
 /* gate/: what a queue's drainers have in hand, and what the inbox has in advance. */
 #include "Support/prng.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 #include "include/od_loop.h"
 
@@ -12,8 +13,7 @@ static void block_in_front_of(od_queue *queue, gate *door, int count, atomic_ull
 {
     od_queue_suspend(queue);
     add(queue, gate_job, door);
-    for (int i = 0; i < count; i++)
-        add(queue, count_job, ran);
+    add_many(queue, count, count_job, ran);
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&door->waiting) == 1);
     assert_int_equal(atomic_load(ran), 0);
@@ -34,8 +34,7 @@ QUEUE_TEST(a_width_raised_behind_a_blocked_job_holds_for_what_its_drainer_took)
         assert_comes_true(atomic_load(&ran) == 30);
         assert_comes_true(od_queue_pending(queue) == 1);
         gate_open(&door);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        od_queue_release(queue);
+        end_queue(queue);
     }
 }
 
@@ -56,8 +55,7 @@ QUEUE_TEST(what_was_taken_back_keeps_its_order)
         od_queue_sync_begin(queue, &scope); /* after all of them, in a serial order */
         assert_int_equal(atomic_load(&ran), 31);
         od_queue_sync_end(&scope);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        od_queue_release(queue);
+        end_queue(queue);
     }
 }
 
@@ -75,16 +73,14 @@ QUEUE_TEST(a_job_that_suspends_its_queue_holds_back_what_its_drainer_took)
 
         od_queue_suspend(queue);
         add(queue, suspend_its_queue, queue);
-        for (int i = 0; i < 30; i++)
-            add(queue, count_job, &ran);
+        add_many(queue, 30, count_job, &ran);
         od_queue_resume(queue);
         assert_comes_true(od_queue_is_suspended(queue) && od_queue_pending(queue) == 30);
         assert_int_equal(LOOK(queue, odi_queue_offered(queue)), 0);
         assert_int_equal(atomic_load(&ran), 0);
         od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&ran), 30);
-        od_queue_release(queue);
     }
 }
 
@@ -99,9 +95,8 @@ QUEUE_TEST(a_cancel_counts_what_a_blocked_drainer_took)
     assert_int_equal(od_queue_pending(queue), 1);
     add(queue, count_job, &ran);
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
 }
 
 /* ---- drainers of wide lines ---- */
@@ -136,8 +131,7 @@ QUEUE_TEST(a_job_that_blocks_holds_up_none_that_its_drainer_took)
         atomic_ullong ran = 0;
 
         add(queue, gate_job, &door);
-        for (int job = 0; job < 40; job++)
-            add(queue, count_job, &ran);
+        add_many(queue, 40, count_job, &ran);
         od_queue_resume(queue);
         assert_comes_true(atomic_load(&ran) == 40);
         gate_open(&door);
@@ -176,11 +170,9 @@ QUEUE_TEST(what_is_in_hand_before_a_barrier_does_not_wait_for_it)
 
         add_barrier(queue, no_job, NULL); /* behind it the next one is far from the line's end */
         add(queue, gate_job, &door);
-        for (int job = 0; job < 4; job++)
-            add(queue, count_job, &ran);
+        add_many(queue, 4, count_job, &ran);
         add_barrier(queue, count_job, &alone);
-        for (int job = 0; job < 10; job++)
-            add(queue, count_job, &after);
+        add_many(queue, 10, count_job, &after);
         od_queue_resume(queue);
         assert_comes_true(atomic_load(&ran) == 4);
         assert_int_equal(atomic_load(&alone), 0);
@@ -204,15 +196,13 @@ QUEUE_TEST(a_changed_width_holds_for_what_drainers_took)
             for (int job = 1; job < ODI_DRAIN_BATCH_MOST; job++)
                 add(queue, count_job, &ran);
         }
-        for (int job = 0; job < 100; job++)
-            add(queue, count_job, &ran);
+        add_many(queue, 100, count_job, &ran);
         od_queue_resume(queue);
         for (int each = 0; each < 3; each++)
             assert_comes_true(atomic_load(&doors[each].waiting) == 1);
         od_queue_set_width(queue, 1);
         assert_int_equal(LOOK(queue, odi_queue_offered(queue)), 0);
-        for (int each = 0; each < 3; each++)
-            gate_open(&doors[each]);
+        open_gates(doors, 3);
         end_wide_queue(queue);
         assert_int_equal(atomic_load(&ran), 3 * (ODI_DRAIN_BATCH_MOST - 1) + 100);
     }
@@ -239,10 +229,8 @@ QUEUE_TEST(newer_jobs_do_not_pass_over_what_is_in_hand_for_ever)
         atomic_store(&endless.over, false);
         endless.queue = wide_queue(wide[i % WIDE]);
         add(endless.queue, gate_job, &door);
-        for (int job = 0; job < ODI_DRAIN_BATCH_MOST; job++)
-            add(endless.queue, count_job, &ran);
-        for (int job = 0; job < 20 * ODI_DRAIN_BATCH_MOST; job++)
-            add(endless.queue, again, NULL);
+        add_many(endless.queue, ODI_DRAIN_BATCH_MOST, count_job, &ran);
+        add_many(endless.queue, 20 * ODI_DRAIN_BATCH_MOST, again, NULL);
         od_queue_resume(endless.queue);
         assert_comes_true(atomic_load(&ran) == ODI_DRAIN_BATCH_MOST);
         atomic_store(&endless.over, true);
@@ -264,8 +252,7 @@ static unsigned long long stand_still(standstill *it)
     *it = (standstill){.queue = wide_queue(2)};
     for (int each = 0; each < 2; each++) {
         add(it->queue, gate_job, &it->doors[each]);
-        for (int job = 0; job < 20; job++)
-            add(it->queue, count_job, &it->ran);
+        add_many(it->queue, 20, count_job, &it->ran);
     }
     od_queue_resume(it->queue);
     assert_comes_true(atomic_load(&it->doors[0].waiting) == 1);
@@ -320,8 +307,7 @@ QUEUE_TEST(what_another_drainer_had_in_hand_comes_before_what_is_newer)
     atomic_ullong ran = 0;
     odi_entry next;
 
-    for (int job = 0; job < 40; job++)
-        add(queue, count_job, &ran);
+    add_many(queue, 40, count_job, &ran);
     odi_lock_acquire(&queue->watch.lock);
     bool waits = odi_queue_peek(queue, &next); /* all of it comes into the line */
     odi_queue_fill_batch(queue, &first, &drainers[0]);
@@ -373,12 +359,10 @@ QUEUE_TEST(sync_callers_do_not_pass_over_what_is_in_hand_for_ever)
     add(calling.queue, gate_job, &door);
     add(calling.queue, count_job, &calling.ran);
     add(calling.queue, count_job, &calling.ran);
-    for (int each = 0; each < CALLERS; each++)
-        assert_int_equal(pthread_create(&callers[each], NULL, call_once, NULL), 0);
+    start_threads(callers, CALLERS, call_once);
     assert_comes_true(waiting_in(calling.queue) == CALLERS + 3);
     od_queue_resume(calling.queue);
-    for (int each = 0; each < CALLERS; each++)
-        pthread_join(callers[each], NULL);
+    join_threads(callers, CALLERS);
     gate_open(&door);
     end_wide_queue(calling.queue);
     assert_int_equal(calling.seen_by_the_last, 2);
@@ -437,7 +421,6 @@ static void *submit_racing(void *raw)
 static void *change_racing(void *unused)
 {
     prng random = prng_for(7, 1);
-    od_scope scope;
 
     while (atomic_load(&racing.submitting) > 0) {
         switch (prng_below(&random, 5)) {
@@ -450,8 +433,7 @@ static void *change_racing(void *unused)
             od_queue_resume(racing.queue);
             break;
         case 2:
-            od_queue_sync_begin(racing.queue, &scope);
-            od_queue_sync_end(&scope);
+            run_synced(racing.queue, no_job, NULL);
             break;
         case 3:
             (void)od_queue_pending(racing.queue);
@@ -474,11 +456,9 @@ QUEUE_TEST(every_job_runs_once_while_width_and_suspension_change)
         racing.barriers = round % 2 == 1;
         racing.each = UNLESS_SANITIZED(MOST_EACH, 2000);
         atomic_store(&racing.submitting, SUBMITTERS);
-        for (uintptr_t i = 0; i < SUBMITTERS; i++)
-            pthread_create(&submitters[i], NULL, submit_racing, (void *)i);
+        start_threads(submitters, SUBMITTERS, submit_racing);
         pthread_create(&changer, NULL, change_racing, NULL);
-        for (int i = 0; i < SUBMITTERS; i++)
-            pthread_join(submitters[i], NULL);
+        join_threads(submitters, SUBMITTERS);
         pthread_join(changer, NULL);
         assert_true(od_queue_wait(racing.queue, HANG_NS));
         assert_true(od_group_wait(racing.group, HANG_NS));
@@ -539,15 +519,13 @@ QUEUE_TEST(whoever_pushes_as_the_drainer_leaves_is_served_and_in_order)
     memset(&meeting, 0, sizeof meeting);
     meeting.queue = queue_of(1);
     atomic_store(&meeting.in_order, true);
-    for (uintptr_t each = 0; each < 2; each++)
-        pthread_create(&submitters[each], NULL, submit_meeting, (void *)each);
+    start_threads(submitters, 2, submit_meeting);
     for (int each = 0; each < 2; each++)
         pthread_join(submitters[each], &forgotten[each]);
     assert_null(forgotten[0]);
     assert_null(forgotten[1]);
     assert_true(atomic_load(&meeting.in_order));
-    assert_true(od_queue_wait(meeting.queue, HANG_NS));
-    od_queue_release(meeting.queue);
+    end_queue(meeting.queue);
 }
 
 /* The same at the very moment: its drainer has seen that nothing waits, and not looked at the inbox yet. */
@@ -559,8 +537,7 @@ QUEUE_TEST(what_comes_while_a_drainer_settles_is_served)
     atomic_ullong ran = 0;
     odi_entry late;
 
-    add(queue, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(queue, &door);
     add(queue, count_job, &ran);
     odi_lock_acquire(&inbox->lock);
     assert_int_equal(inbox->fifo.count, 1);
@@ -572,8 +549,7 @@ QUEUE_TEST(what_comes_while_a_drainer_settles_is_served)
     odi_lock_release(&inbox->lock);
     assert_true(awaited && pushed);
     assert_comes_true(atomic_load(&ran) == 1);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 /* ---- an empty line ---- */
@@ -583,14 +559,11 @@ QUEUE_TEST(what_comes_to_an_empty_line_is_served)
 {
     od_queue *queue = queue_of(1);
     od_group *group = od_group_create();
-    od_scope scope;
 
     for (int round = 0; round < 200; round++) {
         add(queue, no_job, NULL);
-        if (round % 2 == 0) {
-            od_queue_sync_begin(queue, &scope);
-            od_queue_sync_end(&scope);
-        }
+        if (round % 2 == 0)
+            run_synced(queue, no_job, NULL);
         if (round % 3 == 0)
             od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
         if (round % 5 == 0)
@@ -605,10 +578,7 @@ QUEUE_TEST(what_comes_to_an_empty_line_is_served)
 /* A queue is light while nothing waits in it. */
 static bool holds_hands(od_queue *queue)
 {
-    odi_lock_acquire(&queue->watch.lock);
-    bool holds = queue->batches != NULL;
-    odi_lock_release(&queue->watch.lock);
-    return holds;
+    return LOOK(queue, queue->batches != NULL);
 }
 
 QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it)
@@ -621,8 +591,7 @@ QUEUE_TEST(a_queue_takes_hands_for_as_long_as_jobs_wait_in_it)
     for (int round = 1; round <= 3; round++) {
         od_queue_suspend(queue);
         add(queue, gate_job, &door);
-        for (int i = 0; i < 20; i++)
-            add(queue, count_job, &ran);
+        add_many(queue, 20, count_job, &ran);
         od_queue_resume(queue);
         assert_comes_true(atomic_load(&door.waiting) == 1);
         assert_true(holds_hands(queue));
@@ -650,14 +619,12 @@ QUEUE_TEST(a_wide_line_of_short_jobs_is_taken_by_ever_more)
 
     while (LOOK(queue, queue->reach) == 0 && odi_clock_now() < give_up) {
         od_queue_suspend(queue);
-        for (int job = 0; job < 100; job++)
-            add(queue, no_job, NULL);
+        add_many(queue, 100, no_job, NULL);
         od_queue_resume(queue);
         odi_clock_sleep(ODI_MILLISECOND);
     }
     assert_int_not_equal(LOOK(queue, queue->reach), 0);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 QUEUE_TEST(short_jobs_are_taken_by_ever_more_and_a_long_one_ends_that)

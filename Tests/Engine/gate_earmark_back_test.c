@@ -1,6 +1,7 @@
 /* gate/earmark.c: who has earmarked its place of a target and wants it back, while others run there. All three
  * were found by reading, and hung. */
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -29,12 +30,8 @@ static void set_scene(od_pool *alone)
 
 static void clear_scene(void)
 {
-    assert_true(od_queue_wait(scene.other, HANG_NS));
-    assert_true(od_queue_wait(scene.target, HANG_NS));
-    od_queue_release(scene.serial);
-    od_queue_release(scene.other);
-    od_queue_release(scene.target);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    wait_for_queues(scene.other, scene.target);
+    end_pool(pool, scene.serial, scene.other, scene.target);
 }
 
 static void *be_first(void *unused)
@@ -72,23 +69,18 @@ static void *be_second(void *unused)
 
 static void *be_third(void *unused)
 {
-    od_scope target, other;
+    od_scope target;
 
     od_queue_sync_begin(scene.target, &target);
     gate_pass(&scene.third);
-    od_queue_sync_begin(scene.other, &other);
-    od_queue_sync_end(&other);
+    run_synced(scene.other, no_job, NULL);
     od_queue_sync_end(&target);
     return unused;
 }
 
 static void *call_other(void *unused)
 {
-    od_scope scope;
-
-    od_queue_sync_begin(scene.other, &scope);
-    gate_pass(&scene.caller);
-    od_queue_sync_end(&scope);
+    run_synced(scene.other, gate_job, &scene.caller);
     return unused;
 }
 
@@ -110,8 +102,7 @@ QUEUE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back)
     pthread_t threads[4];
 
     set_scene(pool_of(1));
-    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &busy);
-    assert_comes_true(atomic_load(&busy.waiting) == 1);
+    hold_a_worker(pool, &busy);
     pthread_create(&threads[0], NULL, be_first, NULL);
     assert_comes_true(atomic_load(&scene.first_in_serial.waiting) == 1);
     pthread_create(&threads[1], NULL, be_second, NULL);
@@ -136,8 +127,7 @@ QUEUE_TEST(a_drainer_that_lines_up_leaves_its_place_to_who_wants_one_back)
     atomic_store(&scene.all_go, true);
     gate_open(&scene.caller);
     gate_open(&scene.first_in_target);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 4);
     clear_scene();
     pool = before;
     assert_true(is_back);
@@ -153,20 +143,16 @@ QUEUE_TEST(places_of_a_target_that_grows_are_counted_anew)
     scene.third = (gate){0};
     scene.target = queue_of(2);
     scene.other = queue_on(scene.target, 3, "other");
-    for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, be_third, NULL);
+    start_threads(threads, 2, be_third);
     assert_comes_true(atomic_load(&scene.third.waiting) == 2);
-    for (int i = 0; i < 3; i++)
-        add(scene.other, gate_job, &busy);
+    add_many(scene.other, 3, gate_job, &busy);
     gate_open(&scene.third);
     assert_comes_true(atomic_load(&busy.waiting) == 2);
     od_queue_set_width(scene.target, 3);
     assert_comes_true(atomic_load(&busy.waiting) == 3); /* the two that are away do not run */
     gate_open(&busy);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    assert_true(od_queue_wait(scene.other, HANG_NS));
-    od_queue_release(scene.other);
+    join_threads(threads, 2);
+    end_queue(scene.other);
     od_queue_release(scene.target);
 }
 

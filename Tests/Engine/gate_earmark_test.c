@@ -73,8 +73,7 @@ static void sync_when_all_have_begun(void *unused)
 /* So many jobs of the queue have a place, and wait there for `go`. */
 static void hold_all(od_queue *queue, int holders)
 {
-    for (int i = 0; i < holders; i++)
-        add(queue, sync_when_all_have_begun, NULL);
+    add_many(queue, holders, sync_when_all_have_begun, NULL);
     assert_comes_true(atomic_load(&place.began) == holders);
 }
 
@@ -82,15 +81,13 @@ static void hold_all(od_queue *queue, int holders)
 static void fill_and_sync(int holders, int jobs)
 {
     hold_all(place.target, holders);
-    for (int i = 0; i < jobs; i++)
-        add(place.on_it, run_on_it, NULL);
+    add_many(place.on_it, jobs, run_on_it, NULL);
     atomic_store(&place.go, true);
 }
 
 static void assert_all_ran(uint64_t synced, uint64_t ran, int32_t width)
 {
-    assert_true(od_queue_wait(place.on_it, HANG_NS));
-    assert_true(od_queue_wait(place.target, HANG_NS));
+    wait_for_queues(place.on_it, place.target);
     assert_int_equal(atomic_load(&place.synced), synced);
     assert_int_equal(atomic_load(&place.ran), ran);
     assert_in_range(atomic_load(&place.runners.most), 1, width);
@@ -104,8 +101,7 @@ static bool owes_nothing(od_queue *queue)
 static void end_places(void)
 {
     assert_comes_true(owes_nothing(place.target)); /* a drainer may be on its way out */
-    od_queue_release(place.on_it);
-    od_queue_release(place.target);
+    release_queues(place.on_it, place.target);
 }
 
 QUEUE_TEST(holders_of_all_places_sync_onto_a_queue_on_theirs)
@@ -140,8 +136,7 @@ QUEUE_TEST(holders_of_all_places_sync_through_a_chain)
         od_queue *mid = queue_on(place.target, width, "mid");
 
         place.on_it = queue_on(mid, 1, "high");
-        for (int i = 0; i < 3; i++)
-            add(mid, run_on_it, NULL);
+        add_many(mid, 3, run_on_it, NULL);
         fill_and_sync(2, 10);
         assert_true(od_queue_wait(mid, HANG_NS));
         assert_all_ran(2, 13, 2);
@@ -163,12 +158,10 @@ QUEUE_TEST(holders_of_places_of_two_targets_sync_onto_a_sibling)
     for (int i = 0; i < 10; i++)
         add(i % 2 ? mid : place.on_it, run_on_it, NULL);
     atomic_store(&place.go, true);
-    assert_true(od_queue_wait(holders, HANG_NS));
-    assert_true(od_queue_wait(mid, HANG_NS));
+    wait_for_queues(holders, mid);
     assert_all_ran(2, 10, 2);
     assert_comes_true(owes_nothing(mid));
-    od_queue_release(holders);
-    od_queue_release(mid);
+    release_queues(holders, mid);
     end_places();
 }
 
@@ -208,8 +201,7 @@ QUEUE_TEST(a_caller_that_comes_later_is_lent_one_too)
 
     begin_places(3);
     place.on_it = queue_on(place.target, 1, "on it");
-    add(place.on_it, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(place.on_it, &door);
     pthread_create(&thread, NULL, sync_from_outside, NULL);
     assert_comes_true(waiting_in(place.on_it) == 1);
     hold_all(place.target, 2);
@@ -243,8 +235,7 @@ QUEUE_TEST(what_a_holder_waits_for_passes_a_barrier_that_waits_for_the_holder)
         atomic_store(&place.exclusive, true);
         hold_all(place.target, 2);
         add_barrier(place.target, write_alone, NULL);
-        for (int i = 0; i < 10; i++)
-            add(place.on_it, run_on_it, NULL);
+        add_many(place.on_it, 10, run_on_it, NULL);
         atomic_store(&place.go, true);
         assert_all_ran(2, 10, 2);
         assert_true(atomic_load(&place.exclusive));
@@ -286,8 +277,7 @@ QUEUE_TEST(a_suspended_target_holds_what_holders_wait_for)
     begin_places(2);
     place.on_it = queue_on(place.target, 1, "on it");
     hold_all(place.target, 2);
-    for (int i = 0; i < 10; i++)
-        add(place.on_it, run_on_it, NULL);
+    add_many(place.on_it, 10, run_on_it, NULL);
     od_queue_suspend(place.target);
     atomic_store(&place.go, true);
     assert_comes_true(away_from(place.target) == 2);
@@ -314,13 +304,11 @@ static void sync_onto_the_own_queue(void *unused)
 QUEUE_TEST(closures_of_a_limited_queue_sync_onto_it)
 {
     begin_places(2);
-    for (int i = 0; i < 2; i++)
-        add(place.target, sync_onto_the_own_queue, NULL);
+    add_many(place.target, 2, sync_onto_the_own_queue, NULL);
     assert_comes_true(atomic_load(&place.began) == 2);
     atomic_store(&place.go, true);
-    assert_true(od_queue_wait(place.target, HANG_NS));
+    end_queue(place.target);
     assert_int_equal(atomic_load(&place.synced), 2);
-    od_queue_release(place.target);
 }
 
 GUARDED_PROGRAM

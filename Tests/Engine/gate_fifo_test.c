@@ -93,10 +93,8 @@ static void sift(uint64_t rest)
     line.count = kept;
 }
 
-TEST_WITH(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks, NULL, memory_again)
+MEMORY_TEST(what_waits_in_nodes_keeps_its_place_among_what_waits_in_blocks)
 {
-    if (SANITIZED)
-        skip();
     for (uint64_t seed = 1; seed <= 20; seed++) {
         prng random = prng_for(seed, 0);
 

@@ -11,8 +11,7 @@ QUEUE_TEST(a_released_queue_still_runs_what_it_was_given)
 
         if (round % 2)
             od_queue_suspend(queue); /* a release resumes */
-        for (int i = 0; i < 20; i++)
-            add(queue, count_job, &ran);
+        add_many(queue, 20, count_job, &ran);
         od_queue_release(queue);
     }
     assert_comes_true(atomic_load(&ran) == 300 * 20);
@@ -23,8 +22,7 @@ QUEUE_TEST(a_released_queues_memory_serves_again)
     od_queue *first = queue_of(1);
 
     add(first, no_job, NULL);
-    assert_true(od_queue_wait(first, HANG_NS));
-    od_queue_release(first);
+    end_queue(first);
     assert_comes_true(serves_again(first));
 }
 
@@ -75,8 +73,7 @@ QUEUE_TEST(an_idle_line_keeps_no_blocks)
     bool trimmed = false;
 
     od_queue_suspend(queue);
-    for (int i = 0; i < 4000; i++)
-        add(queue, no_job, NULL);
+    add_many(queue, 4000, no_job, NULL);
     od_queue_resume(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     for (int tries = 0; tries < 10000 && !trimmed; tries++) { /* its drainer has yet to go */

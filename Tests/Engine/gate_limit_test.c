@@ -1,6 +1,7 @@
 /* gate/limit.c: queues that hold their producers back. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <malloc.h>
@@ -78,10 +79,9 @@ QUEUE_TEST(a_producer_waits_while_the_limit_is_reached)
     assert_int_equal(waiting(flow.queue), 10);
     od_queue_resume(flow.queue);
     pthread_join(producer, NULL);
-    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    end_queue(flow.queue);
     assert_int_equal(atomic_load(&flow.ran), 100);
     assert_int_equal(flow.disorder, 0);
-    od_queue_release(flow.queue);
 }
 
 static atomic_bool watching;
@@ -110,12 +110,10 @@ QUEUE_TEST(several_producers_keep_the_limit_and_their_order)
         od_queue_suspend(flow.queue);
         atomic_store(&watching, true);
         pthread_create(&watcher, NULL, watch_the_limit, flow.queue);
-        for (uintptr_t t = 0; t < 3; t++)
-            pthread_create(&producers[t], NULL, produce, (void *)t);
+        start_threads(producers, 3, produce);
         assert_comes_true(waiting(flow.queue) == limits[i]);
         od_queue_resume(flow.queue);
-        for (int t = 0; t < 3; t++)
-            pthread_join(producers[t], NULL);
+        join_threads(producers, 3);
         assert_true(od_queue_wait(flow.queue, HANG_NS));
         atomic_store(&watching, false);
         pthread_join(watcher, &most);
@@ -135,8 +133,7 @@ static struct {
 
 static void submit_ten(void *unused)
 {
-    for (int job = 0; job < 10; job++)
-        add(nest.queue, count_job, &nest.ran);
+    add_many(nest.queue, 10, count_job, &nest.ran);
 }
 
 /* Its own queue is full, and nobody but this job's thread could ever make room. */
@@ -146,11 +143,9 @@ QUEUE_TEST(a_job_runs_what_it_submits_to_its_own_full_queue)
         for (int overflow = OD_OVERFLOW_WAITS; overflow <= OD_OVERFLOW_RUNS; overflow++) {
             nest.queue = limited(widths[i], 1, (od_overflow)overflow);
             atomic_store(&nest.ran, 0);
-            for (int job = 0; job < 5; job++)
-                add(nest.queue, submit_ten, NULL);
-            assert_true(od_queue_wait(nest.queue, HANG_NS));
+            add_many(nest.queue, 5, submit_ten, NULL);
+            end_queue(nest.queue);
             assert_int_equal(atomic_load(&nest.ran), 50);
-            od_queue_release(nest.queue);
         }
     }
 }
@@ -170,9 +165,8 @@ QUEUE_TEST(jobs_that_submit_the_next_one_need_no_endless_stack)
     atomic_store(&nest.ran, 0);
     for (int chain = 0; chain < 3; chain++)
         add(nest.queue, submit_the_next, (void *)(uintptr_t)length);
-    assert_true(od_queue_wait(nest.queue, HANG_NS));
+    end_queue(nest.queue);
     assert_int_equal(atomic_load(&nest.ran), 3 * (length + 1));
-    od_queue_release(nest.queue);
 }
 
 static void submit_elsewhere(void *unused)
@@ -189,14 +183,11 @@ QUEUE_TEST(workers_that_wait_for_room_do_not_keep_the_queue_from_running)
 
     nest.queue = od_queue_create_with(lone, &options);
     atomic_store(&nest.ran, 0);
-    for (int job = 0; job < 10; job++)
-        add(source, submit_elsewhere, NULL);
-    assert_true(od_queue_wait(source, HANG_NS));
+    add_many(source, 10, submit_elsewhere, NULL);
+    end_queue(source);
     assert_true(od_queue_wait(nest.queue, HANG_NS));
     assert_int_equal(atomic_load(&nest.ran), 10);
-    od_queue_release(source);
-    od_queue_release(nest.queue);
-    assert_int_equal(od_pool_free(lone), OD_OK);
+    end_pool(lone, nest.queue);
 }
 
 QUEUE_TEST(a_cancel_lets_waiting_producers_go_on)
@@ -207,16 +198,13 @@ QUEUE_TEST(a_cancel_lets_waiting_producers_go_on)
     od_queue_suspend(flow.queue);
     add(flow.queue, no_job, NULL);
     add(flow.queue, no_job, NULL);
-    for (uintptr_t t = 0; t < 3; t++)
-        pthread_create(&producers[t], NULL, produce, (void *)t);
+    start_threads(producers, 3, produce);
     assert_comes_true(od_queue_pending(flow.queue) == 5);
     assert_int_equal(od_queue_cancel_all(flow.queue), 5);
-    for (int t = 0; t < 3; t++)
-        pthread_join(producers[t], NULL);
+    join_threads(producers, 3);
     od_queue_resume(flow.queue);
-    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    end_queue(flow.queue);
     assert_int_equal(atomic_load(&flow.ran), 0);
-    od_queue_release(flow.queue);
 }
 
 /* More than the limit lets in at a time. */
@@ -225,8 +213,7 @@ enum { SLEEPERS = 8 };
 static void begin_to_sleep(pthread_t *producers, uint64_t pending)
 {
     od_queue_suspend(flow.queue);
-    for (uintptr_t t = 0; t < SLEEPERS; t++)
-        pthread_create(&producers[t], NULL, produce, (void *)t);
+    start_threads(producers, SLEEPERS, produce);
     assert_comes_true(od_queue_pending(flow.queue) == pending);
 }
 
@@ -237,11 +224,9 @@ QUEUE_TEST(a_cancel_lets_more_producers_go_on_than_there_is_room_for)
     begin_flow(1, 1, OD_OVERFLOW_WAITS, 1);
     begin_to_sleep(producers, SLEEPERS);
     assert_int_equal(od_queue_cancel_all(flow.queue), SLEEPERS);
-    for (int t = 0; t < SLEEPERS; t++)
-        pthread_join(producers[t], NULL);
+    join_threads(producers, SLEEPERS);
     od_queue_resume(flow.queue);
-    assert_true(od_queue_wait(flow.queue, HANG_NS));
-    od_queue_release(flow.queue);
+    end_queue(flow.queue);
 }
 
 QUEUE_TEST(a_stop_lets_more_producers_go_on_than_there_is_room_for)
@@ -255,11 +240,9 @@ QUEUE_TEST(a_stop_lets_more_producers_go_on_than_there_is_room_for)
     flow.queue = od_queue_create_with(other, &options);
     begin_to_sleep(producers, SLEEPERS + 1); /* and the one that fits */
     assert_int_equal(od_pool_stop(other, HANG_NS, NULL), OD_OK);
-    for (int t = 0; t < SLEEPERS; t++)
-        pthread_join(producers[t], NULL);
+    join_threads(producers, SLEEPERS);
     assert_int_equal(atomic_load(&flow.ran), 0);
-    od_queue_release(flow.queue);
-    assert_int_equal(od_pool_free(other), OD_OK);
+    end_pool(other, flow.queue);
 }
 
 static void *produce_barriers(void *raw)
@@ -275,33 +258,23 @@ QUEUE_TEST(barriers_wait_for_room_too)
 
     nest.queue = limited(OD_UNLIMITED, 3, OD_OVERFLOW_WAITS);
     atomic_store(&nest.ran, 0);
-    for (int t = 0; t < 2; t++)
-        pthread_create(&producers[t], NULL, produce_barriers, NULL);
-    for (int job = 0; job < 100; job++)
-        add(nest.queue, count_job, &nest.ran);
-    for (int t = 0; t < 2; t++)
-        pthread_join(producers[t], NULL);
-    assert_true(od_queue_wait(nest.queue, HANG_NS));
+    start_threads(producers, 2, produce_barriers);
+    add_many(nest.queue, 100, count_job, &nest.ran);
+    join_threads(producers, 2);
+    end_queue(nest.queue);
     assert_int_equal(atomic_load(&nest.ran), 200);
-    od_queue_release(nest.queue);
 }
 
 /* ---- run by the caller ---- */
 
 QUEUE_TEST(a_serial_queue_stays_serial_when_its_callers_run)
 {
-    pthread_t producers[3];
-
     begin_flow(1, 2, OD_OVERFLOW_RUNS, UNLESS_SANITIZED(1000, 150));
-    for (uintptr_t t = 0; t < 3; t++)
-        pthread_create(&producers[t], NULL, produce, (void *)t);
-    for (int t = 0; t < 3; t++)
-        pthread_join(producers[t], NULL);
-    assert_true(od_queue_wait(flow.queue, HANG_NS));
+    run_on_threads(3, produce);
+    end_queue(flow.queue);
     assert_int_equal(atomic_load(&flow.ran), 3 * (unsigned)flow.jobs);
     assert_int_equal(atomic_load(&flow.overlaps), 0);
     assert_int_equal(flow.disorder, 0);
-    od_queue_release(flow.queue);
 }
 
 static void note_the_thread(void *thread)
@@ -324,9 +297,8 @@ QUEUE_TEST(the_caller_runs_what_does_not_fit)
     add(queue, note_the_thread, &ran_on);
     assert_true(pthread_equal(ran_on, pthread_self()));
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(metrics_of(pool).executed, 5);
-    od_queue_release(queue);
 }
 
 /* ---- refused ---- */
@@ -374,8 +346,7 @@ QUEUE_TEST(what_is_refused_leaves_no_memory_behind)
     assert_true(mallinfo2().uordblks < before + TRIES); /* a byte for each would be too much */
     record->tag = tag;
     od_queue_resume(queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 enum { QUEUES_ON_IT = 5 };
@@ -387,8 +358,7 @@ QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
     atomic_ullong ran = 0;
     gate door = {0};
 
-    add(target, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(target, &door);
     for (int i = 0; i < QUEUES_ON_IT; i++) {
         queues[i] = queue_on(target, 1, "on it");
         add(queues[i], count_job, &ran);
@@ -397,10 +367,8 @@ QUEUE_TEST(queues_on_it_leave_a_limit_to_its_own_jobs)
         assert_int_equal(od_queue_try_async(target, NULL, OD_QUEUE_BAND, 0, count_job, &ran), i < 2);
     gate_open(&door);
     assert_true(od_queue_wait(target, HANG_NS));
-    for (int i = 0; i < QUEUES_ON_IT; i++) {
-        assert_true(od_queue_wait(queues[i], HANG_NS));
-        od_queue_release(queues[i]);
-    }
+    for (int i = 0; i < QUEUES_ON_IT; i++)
+        end_queue(queues[i]);
     assert_int_equal(atomic_load(&ran), QUEUES_ON_IT + 2);
     assert_int_equal(LOOK(target, target->child_passes), 0);
     od_queue_release(target);
@@ -416,13 +384,11 @@ QUEUE_TEST(try_works_whatever_the_overflow)
         assert_false(od_queue_try_async(queue, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
         assert_true(od_queue_try_async(open, NULL, OD_QUEUE_BAND, 0, no_job, NULL));
         od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
-        assert_true(od_queue_wait(open, HANG_NS));
+        wait_for_queues(queue, open);
         assert_int_equal(od_queue_pending_limit(queue), 1);
         assert_int_equal(od_queue_pending_limit(open), 0);
         assert_int_equal(od_queue_overflow(queue), overflow);
-        od_queue_release(queue);
-        od_queue_release(open);
+        release_queues(queue, open);
     }
 }
 
@@ -444,8 +410,7 @@ QUEUE_TEST(a_stop_ends_the_wait_for_room)
     pthread_join(producer, NULL); /* what it submits from here on is discarded */
     assert_int_equal(atomic_load(&flow.ran), 0);
     assert_int_equal(all_done(other), 20);
-    od_queue_release(flow.queue);
-    assert_int_equal(od_pool_free(other), OD_OK);
+    end_pool(other, flow.queue);
 }
 
 /* A job that gives its queue back may be the last one, and be over before its submitter has gone on. */
@@ -453,8 +418,7 @@ QUEUE_TEST(who_comes_to_a_queue_that_is_over_finds_no_submitters)
 {
     od_queue *over = limited(1, 1, OD_OVERFLOW_WAITS);
     add(over, no_job, NULL);
-    assert_true(od_queue_wait(over, HANG_NS));
-    od_queue_release(over);
+    end_queue(over);
     assert_comes_true(LOOK(over, over->more == NULL));
     odi_queue_raise_all(over, OD_BAND_USER_INITIATED);
     odi_queue_purge(over);

@@ -78,8 +78,7 @@ static void assert_woken_although_the_record_changed_hands(void *(*sleep)(void *
     else
         od_queue_release(sleeper.queue);
     second = queue_that_gets(record);
-    add(second, count_job, &ran);
-    assert_true(od_queue_wait(second, HANG_NS));
+    run_in(second, count_job, &ran);
     assert_ptr_equal(odi_load_relaxed(&record->queue), second);
     odi_record_drained(record, watchers);
     assert_comes_true(atomic_load(&sleeper.woken));
@@ -144,8 +143,7 @@ QUEUE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again)
         od_queue_async(queue, group, OD_QUEUE_BAND, count_job, &ran);
         odi_record *record = queue->records;
         assert_int_equal(od_queue_cancel_all(queue), 1);
-        add(other, count_job, &ran);
-        assert_true(od_queue_wait(other, HANG_NS));
+        run_in(other, count_job, &ran);
         assert_ptr_not_equal(other->records, record);
 
         assert_false(add_to_counts(record)); /* late, and not yet taken back */
@@ -157,9 +155,8 @@ QUEUE_TEST(a_cancelled_record_serves_its_own_queue_and_group_again)
         assert_ptr_equal(queue->records->next_of_queue, record); /* no third one */
         assert_null(record->next_of_queue);
         od_queue_resume(queue);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&ran), 2);
-        od_queue_release(queue);
         od_queue_release(other);
         if (group != NULL)
             od_group_release(group);
@@ -172,20 +169,17 @@ QUEUE_TEST(a_late_submitter_is_not_counted_by_another_queues_cancel)
 {
     od_queue *first = queue_of(OD_UNLIMITED), *second = queue_of(OD_UNLIMITED);
 
-    add(first, no_job, NULL);
-    assert_true(od_queue_wait(first, HANG_NS));
+    run_in(first, no_job, NULL);
     odi_record *record = (odi_record *)odi_load_relaxed(&first->current[OD_BAND_DEFAULT]);
     (void)od_queue_cancel_all(first);
     od_queue_suspend(second);
-    for (int i = 0; i < 10; i++)
-        add(second, no_job, NULL);
+    add_many(second, 10, no_job, NULL);
     bool open = add_to_counts(record); /* as queue.c's submit does … */
     uint64_t cancelled = od_queue_cancel_all(second);
     if (!open || !odi_record_is(record, first, NULL))
         odi_record_complete(record, 1); /* … and takes back */
     assert_int_equal(cancelled, 10);
-    od_queue_release(first);
-    od_queue_release(second);
+    release_queues(first, second);
 }
 
 static int set_up_one_worker(void **state)
@@ -221,8 +215,7 @@ LONE_TEST(cancelled_records_serve_again_when_thousands_wait)
         for (int pass = 0; pass < 3; pass++) {
             gate door = {0};
 
-            add(other, gate_job, &door);
-            assert_comes_true(atomic_load(&door.waiting) == 1);
+            hold_a_job(other, &door);
             for (int i = 0; i < ROUNDS; i++) {
                 od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
                 assert_int_equal(od_queue_cancel_all(queue), 1);
@@ -231,12 +224,10 @@ LONE_TEST(cancelled_records_serve_again_when_thousands_wait)
                 longest = chain_length(queue);
             assert_int_equal(chain_length(queue), longest);
             gate_open(&door);
-            assert_true(od_queue_wait(queue, HANG_NS));
-            assert_true(od_queue_wait(other, HANG_NS));
+            wait_for_queues(queue, other);
         }
         assert_in_range(longest, ROUNDS, ROUNDS + 1);
-        od_queue_release(queue);
-        od_queue_release(other);
+        release_queues(queue, other);
         if (group != NULL)
             od_group_release(group);
     }
@@ -251,8 +242,7 @@ LONE_TEST(records_of_groups_that_are_over_leave_their_queue)
     od_queue *queue = queue_of(OD_UNLIMITED), *other = queue_of(OD_UNLIMITED);
     gate door = {0};
 
-    add(other, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(other, &door);
     for (int i = 0; i < GROUPS; i++) {
         groups[i] = od_group_create();
         od_queue_async(queue, groups[i], OD_QUEUE_BAND, no_job, NULL);
@@ -261,8 +251,7 @@ LONE_TEST(records_of_groups_that_are_over_leave_their_queue)
     assert_int_equal(chain_length(queue), GROUPS);
     gate_open(&door);
     assert_comes_true(chain_length(queue) == 0);
-    od_queue_release(queue);
-    od_queue_release(other);
+    release_queues(queue, other);
 }
 
 GUARDED_PROGRAM

@@ -1,6 +1,7 @@
 /* gate/: callers that wait for their permit and run on their own thread. */
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -22,33 +23,23 @@ static void add_one(void *unused)
 static void *take_turns(void *unused)
 {
     for (int i = 0; i < UNLESS_SANITIZED(2000, 400); i++) {
-        od_scope scope;
-
         if (i % 3 == 0) {
             add(rounds.queue, add_one, NULL);
             continue;
         }
-        od_queue_sync_begin(rounds.queue, &scope);
-        add_one(NULL);
-        od_queue_sync_end(&scope);
+        run_synced(rounds.queue, add_one, NULL);
     }
     return NULL;
 }
 
 QUEUE_TEST(sync_callers_and_jobs_take_turns)
 {
-    pthread_t threads[3];
-
     memset(&rounds, 0, sizeof rounds);
     rounds.queue = queue_of(1);
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, take_turns, NULL);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    assert_true(od_queue_wait(rounds.queue, HANG_NS));
+    run_on_threads(3, take_turns);
+    end_queue(rounds.queue);
     assert_int_equal(rounds.counter, 3 * UNLESS_SANITIZED(2000, 400));
     assert_int_equal(rounds.overlaps, 0);
-    od_queue_release(rounds.queue);
 }
 
 static struct {
@@ -106,8 +97,7 @@ QUEUE_TEST(a_barrier_waits_for_a_sync_caller_that_the_queue_opened_for)
         od_queue_async_with(opening.queue, NULL, OD_QUEUE_BAND, OD_BARRIER, be_alone, NULL);
         assert_comes_true(atomic_load(&opening.is_over));
         pthread_join(caller, NULL);
-        assert_true(od_queue_wait(opening.queue, HANG_NS));
-        od_queue_release(opening.queue);
+        end_queue(opening.queue);
     }
     assert_int_equal(atomic_load(&opening.overlaps), 0);
 }
@@ -181,8 +171,7 @@ static void a_first_barrier_comes(bool suspends)
     pthread_join(caller, NULL);
     if (suspends)
         od_queue_resume(again.queue);
-    assert_true(od_queue_wait(again.queue, HANG_NS));
-    od_queue_release(again.queue);
+    end_queue(again.queue);
 }
 
 /* Wherever in the nested sync the barrier comes: it was behind that barrier, and the barrier behind the outer
@@ -204,8 +193,7 @@ QUEUE_TEST(a_sync_caller_comes_after_what_it_submitted)
     od_scope scope;
 
     for (int round = 1; round <= 50; round++) {
-        for (int i = 0; i < 20; i++)
-            add(queue, count_job, &ran);
+        add_many(queue, 20, count_job, &ran);
         od_queue_sync_begin(queue, &scope);
         assert_int_equal(atomic_load(&ran), 20 * round);
         assert_true(od_queue_is_current(queue));
@@ -221,15 +209,13 @@ QUEUE_TEST(sync_on_an_open_queue_does_not_wait)
     gate door = {0};
     od_scope outer, inner;
 
-    add(queue, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(queue, &door);
     od_queue_sync_begin(queue, &outer);
     od_queue_sync_begin(queue, &inner);
     od_queue_sync_end(&inner);
     od_queue_sync_end(&outer);
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 static void sync_with_oneself(void *queue)

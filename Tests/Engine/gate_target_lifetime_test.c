@@ -20,9 +20,7 @@ QUEUE_TEST(an_inactive_queue_changes_its_target)
     od_queue_activate(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(atomic_load(&visitors.visits), 1);
-    od_queue_release(first);
-    od_queue_release(queue);
-    od_queue_release(second);
+    release_queues(first, queue, second);
 
     queue = inactive_queue(1, "free");
     first = queue_of(1);
@@ -31,8 +29,7 @@ QUEUE_TEST(an_inactive_queue_changes_its_target)
     od_queue_suspend(first);
     od_queue_activate(queue);
     add(queue, crowd_visit, &visitors);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
     od_queue_release(first);
 }
 
@@ -75,10 +72,8 @@ QUEUE_TEST(a_target_lives_as_long_as_what_is_on_it)
         od_queue *mid = queue_on(target, 1, "mid"), *high = queue_on(mid, OD_UNLIMITED, "high");
 
         crowd_begin(&visitors);
-        for (int job = 0; job < 20; job++)
-            add(high, crowd_visit, &visitors);
-        od_queue_release(target);
-        od_queue_release(mid);
+        add_many(high, 20, crowd_visit, &visitors);
+        release_queues(target, mid);
         add(high, crowd_visit, &visitors);
         od_queue_release(high);
         assert_comes_true(atomic_load(&visitors.visits) == 21);

@@ -3,6 +3,7 @@
 #include "Support/crowd.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -38,21 +39,15 @@ QUEUE_TEST(a_job_is_on_all_targets_of_its_queue)
         chain.mid = queue_on(chain.target, widths[(i + 1) % WIDTHS], "mid");
         chain.high = queue_on(chain.mid, widths[(i + 2) % WIDTHS], "high");
         chain.wrong = 0;
-        add(chain.high, look_around, NULL);
-        assert_true(od_queue_wait(chain.high, HANG_NS));
-        add(chain.mid, look_around_mid, NULL);
-        assert_true(od_queue_wait(chain.mid, HANG_NS));
-        od_queue_sync_begin(chain.high, &scope);
-        look_around(NULL);
-        od_queue_sync_end(&scope);
+        run_in(chain.high, look_around, NULL);
+        run_in(chain.mid, look_around_mid, NULL);
+        run_synced(chain.high, look_around, NULL);
         od_queue_sync_barrier_begin(chain.mid, &scope);
         look_around_mid(NULL);
         od_queue_sync_end(&scope);
         assert_false(od_queue_is_current(chain.target));
         assert_int_equal(chain.wrong, 0);
-        od_queue_release(chain.high);
-        od_queue_release(chain.mid);
-        od_queue_release(chain.target);
+        release_queues(chain.high, chain.mid, chain.target);
     }
 }
 
@@ -63,23 +58,17 @@ QUEUE_TEST(a_shared_target_gives_no_order_but_is_around)
     chain.high = queue_on(chain.mid, 1, "high");
     chain.wrong = 0;
     add(chain.high, look_around, NULL);
-    assert_true(od_queue_wait(chain.high, HANG_NS));
+    end_queue(chain.high);
     assert_int_equal(chain.wrong, 0);
-    od_queue_release(chain.high);
-    od_queue_release(chain.mid);
-    od_queue_release(chain.target);
+    release_queues(chain.mid, chain.target);
 }
 
 /* ---- whose turn it is ---- */
 
 static void *sync_again_and_again(void *queue)
 {
-    od_scope scope;
-
     for (int round = 0; round < UNLESS_SANITIZED(500, 60); round++) {
-        od_queue_sync_begin(queue, &scope);
-        crowd_visit(&visitors);
-        od_queue_sync_end(&scope);
+        run_synced(queue, crowd_visit, &visitors);
         add(queue, crowd_visit, &visitors);
     }
     return NULL;
@@ -94,12 +83,9 @@ QUEUE_TEST(sync_callers_take_turns_through_the_chain)
     crowd_begin(&visitors);
     for (int i = 0; i < 6; i++)
         pthread_create(&threads[i], NULL, sync_again_and_again, queues[i % 3]);
-    for (int i = 0; i < 6; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 2; i >= 0; i--) {
-        assert_true(od_queue_wait(queues[i], HANG_NS));
-        od_queue_release(queues[i]);
-    }
+    join_threads(threads, 6);
+    for (int i = 2; i >= 0; i--)
+        end_queue(queues[i]);
     assert_int_equal(atomic_load(&visitors.visits), 6 * 2 * UNLESS_SANITIZED(500, 60));
     assert_int_equal(atomic_load(&visitors.most), 1);
 }
@@ -128,8 +114,7 @@ QUEUE_TEST(a_sync_caller_waits_for_what_runs_on_the_target)
 
     caller.queue = queue_on(mid, 1, "high");
     atomic_store(&caller.inside, 0);
-    add(target, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(target, &door);
     pthread_create(&thread, NULL, sync_and_say_so, NULL);
     assert_comes_true(waiting_in(target) == 1 || atomic_load(&caller.inside) == 1);
     int inside = atomic_load(&caller.inside);
@@ -137,9 +122,7 @@ QUEUE_TEST(a_sync_caller_waits_for_what_runs_on_the_target)
     pthread_join(thread, NULL);
     assert_int_equal(inside, 0);
     assert_int_equal(atomic_load(&caller.inside), 1);
-    od_queue_release(caller.queue);
-    od_queue_release(mid);
-    od_queue_release(target);
+    release_queues(caller.queue, mid, target);
 }
 
 static void sync_onto_a_queue_on_this_one(void *unused)
@@ -218,16 +201,14 @@ QUEUE_TEST(a_closure_of_a_concurrent_target_may_sync_onto_a_queue_on_it)
         add(chain.high, crowd_visit, &visitors);
     }
     assert_true(od_queue_wait(chain.target, HANG_NS));
-    assert_true(od_queue_wait(chain.high, HANG_NS));
+    end_queue(chain.high);
     assert_int_equal(atomic_load(&visitors.visits), 40);
-    od_queue_release(chain.high);
     od_queue_release(chain.target);
 }
 
 static void fill_beyond_the_limit(void *unused)
 {
-    for (int job = 0; job < 20; job++)
-        add(chain.high, crowd_visit, &visitors);
+    add_many(chain.high, 20, crowd_visit, &visitors);
 }
 
 /* Each of the target's places may be held by one who would wait for room. */
@@ -238,13 +219,11 @@ QUEUE_TEST(a_full_queue_lets_in_who_is_on_its_target)
         chain.high = queue_with((od_queue_options){
             .width = 1, .label = "limited", .pending_limit = 2, .target = chain.target});
         crowd_begin(&visitors);
-        for (int job = 0; job < 4; job++)
-            add(chain.target, fill_beyond_the_limit, NULL);
+        add_many(chain.target, 4, fill_beyond_the_limit, NULL);
         assert_true(od_queue_wait(chain.target, HANG_NS));
-        assert_true(od_queue_wait(chain.high, HANG_NS));
+        end_queue(chain.high);
         assert_int_equal(atomic_load(&visitors.visits), 80);
         assert_int_equal(atomic_load(&visitors.most), 1);
-        od_queue_release(chain.high);
         od_queue_release(chain.target);
     }
 }

@@ -23,14 +23,11 @@ QUEUE_TEST(queues_on_a_serial_queue_run_one_at_a_time)
         if (job % 10 == 0)
             add(target, crowd_visit, &visitors);
     }
-    for (int i = 0; i < 4; i++) {
-        assert_true(od_queue_wait(queues[i], HANG_NS));
-        od_queue_release(queues[i]);
-    }
-    assert_true(od_queue_wait(target, HANG_NS));
+    for (int i = 0; i < 4; i++)
+        end_queue(queues[i]);
+    end_queue(target);
     assert_int_equal(atomic_load(&visitors.visits), 2200);
     assert_int_equal(atomic_load(&visitors.most), 1);
-    od_queue_release(target);
 }
 
 QUEUE_TEST(a_targets_width_holds_for_all_that_is_on_it)
@@ -41,14 +38,10 @@ QUEUE_TEST(a_targets_width_holds_for_all_that_is_on_it)
     crowd_begin(&visitors);
     for (int job = 0; job < 3000; job++)
         add(job % 3 == 0 ? target : job % 3 == 1 ? mid : high, crowd_visit, &visitors);
-    assert_true(od_queue_wait(high, HANG_NS));
-    assert_true(od_queue_wait(mid, HANG_NS));
-    assert_true(od_queue_wait(target, HANG_NS));
+    wait_for_queues(high, mid, target);
     assert_int_equal(atomic_load(&visitors.visits), 3000);
     assert_in_range(atomic_load(&visitors.most), 1, 2);
-    od_queue_release(high);
-    od_queue_release(mid);
-    od_queue_release(target);
+    release_queues(high, mid, target);
 }
 
 static struct {
@@ -67,22 +60,17 @@ QUEUE_TEST(what_a_serial_target_is_given_by_several_queues_comes_in_order)
     gate door = {0};
 
     order.count = 0;
-    add(target, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(target, &door);
     add(first, note, (void *)1);
     add(target, note, (void *)2);
     add(second, note, (void *)3);
     add(target, note, (void *)4);
     gate_open(&door);
-    assert_true(od_queue_wait(first, HANG_NS));
-    assert_true(od_queue_wait(second, HANG_NS));
-    assert_true(od_queue_wait(target, HANG_NS));
+    wait_for_queues(first, second, target);
     assert_int_equal(order.count, 4);
     for (int i = 0; i < 4; i++)
         assert_int_equal(order.noted[i], i + 1);
-    od_queue_release(first);
-    od_queue_release(second);
-    od_queue_release(target);
+    release_queues(first, second, target);
 }
 
 /* What was urgent is cancelled, and the pass that was sent for its sake comes up for what is not. */
@@ -102,8 +90,7 @@ QUEUE_TEST(a_raise_that_is_over_leaves_a_queue_its_place_in_its_targets_order)
     assert_int_equal(order.count, 2);
     for (int i = 0; i < 2; i++)
         assert_int_equal(order.noted[i], i + 1);
-    od_queue_release(queue);
-    od_queue_release(target);
+    release_queues(queue, target);
 }
 
 QUEUE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target)
@@ -112,12 +99,10 @@ QUEUE_TEST(a_queue_keeps_its_own_order_on_a_concurrent_target)
 
     order.count = 0;
     for (intptr_t i = 0; i < 16; i++)
-        add(serial, note, (void *)i);
-    assert_true(od_queue_wait(serial, HANG_NS));
+        run_in(serial, note, (void *)i);
     for (int i = 0; i < 16; i++)
         assert_int_equal(order.noted[i], i);
-    od_queue_release(serial);
-    od_queue_release(target);
+    release_queues(serial, target);
 }
 
 /* ---- suspension, barriers, cancelling ---- */
@@ -139,12 +124,10 @@ QUEUE_TEST(a_suspended_target_holds_what_is_on_it)
         let_all_run_that_can();
         assert_int_equal(atomic_load(&visitors.visits), 0);
         od_queue_resume(mid);
-        assert_true(od_queue_wait(high, HANG_NS));
+        end_queue(high);
         assert_true(od_queue_wait(mid, HANG_NS));
         assert_int_equal(atomic_load(&visitors.visits), 100);
-        od_queue_release(high);
-        od_queue_release(mid);
-        od_queue_release(target);
+        release_queues(mid, target);
     }
 }
 
@@ -171,16 +154,14 @@ QUEUE_TEST(a_target_suspended_from_a_job_on_it_holds_the_next)
         crowd_begin(&visitors);
         od_queue_suspend(queue);
         add(queue, suspend_the_target, NULL);
-        for (int job = 0; job < 50; job++)
-            add(queue, crowd_visit, &visitors);
+        add_many(queue, 50, crowd_visit, &visitors);
         od_queue_resume(queue);
         assert_comes_true(atomic_load(&held.inside.waiting) == 1);
         let_all_run_that_can();
         assert_int_equal(atomic_load(&visitors.visits), 0);
         od_queue_resume(held.target);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&visitors.visits), 50);
-        od_queue_release(queue);
         od_queue_release(held.target);
     }
 }
@@ -233,11 +214,9 @@ QUEUE_TEST(what_is_submitted_after_a_targets_suspension_waits)
         }
         atomic_store(&flow.ends, true);
         pthread_join(submitter, NULL);
-        assert_true(od_queue_wait(flow.queue, HANG_NS));
+        end_queue(flow.queue);
         assert_int_equal(atomic_load(&flow.late), 0);
-        od_queue_release(flow.queue);
-        od_queue_release(mid);
-        od_queue_release(target);
+        release_queues(mid, target);
     }
 }
 
@@ -273,8 +252,7 @@ QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one)
     pthread_t suspender;
 
     atomic_store(&is_suspended, false);
-    add(queue, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(queue, &door);
     odi_lock_acquire(&queue->inbox.lock);
     odi_store_relaxed(&queue->inbox.waiting, 1); /* relaxed: a hint, which makes it look */
     gate_open(&door);
@@ -291,9 +269,8 @@ QUEUE_TEST(a_drainer_looks_at_its_target_and_takes_in_one)
         assert_int_equal(atomic_load(&ran), 0);
     }
     od_queue_resume(target);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
     od_queue_release(target);
 }
 
@@ -328,11 +305,10 @@ QUEUE_TEST(a_job_of_the_target_comes_before_what_was_submitted_after_it)
         add(target, take_number, &between.of_target);
         add(queue, take_number, &between.of_queue);
         atomic_store(&between.may_end, true);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_true(od_queue_wait(target, HANG_NS));
         assert_int_equal(between.of_target, 0);
         assert_int_equal(between.of_queue, 1);
-        od_queue_release(queue);
         od_queue_release(target);
     }
 }
@@ -371,10 +347,8 @@ QUEUE_TEST(a_held_place_is_held_of_the_target_too)
         od_queue_unhold(held_place.queue, held_place.places);
         assert_comes_true(atomic_load(&held_place.went_on));
         assert_true(od_queue_wait(other, HANG_NS));
-        assert_true(od_queue_wait(held_place.queue, HANG_NS));
-        od_queue_release(held_place.queue);
-        od_queue_release(other);
-        od_queue_release(target);
+        end_queue(held_place.queue);
+        release_queues(other, target);
     }
 }
 
@@ -407,8 +381,7 @@ QUEUE_TEST(a_barrier_on_the_target_excludes_what_is_on_it)
         int jobs = UNLESS_SANITIZED(5000, 1000);
 
         if (early) /* some of it is with the pool already when the first queue comes */
-            for (int job = 0; job < 100; job++)
-                add(target, read_beside_others, NULL);
+            add_many(target, 100, read_beside_others, NULL);
         od_queue *on_it = queue_on(target, OD_UNLIMITED, "on it"), *serial = queue_on(target, 1, "s");
         atomic_store(&rw.overlaps, 0);
         atomic_store(&rw.reads, 0);
@@ -424,14 +397,11 @@ QUEUE_TEST(a_barrier_on_the_target_excludes_what_is_on_it)
                 od_queue_sync_end(&scope);
             }
         }
-        assert_true(od_queue_wait(on_it, HANG_NS));
-        assert_true(od_queue_wait(serial, HANG_NS));
-        assert_true(od_queue_wait(target, HANG_NS));
+        end_queue(on_it);
+        wait_for_queues(serial, target);
         assert_int_equal(atomic_load(&rw.overlaps), 0);
         assert_int_equal(atomic_load(&rw.writes), jobs / 20 + jobs / 500);
-        od_queue_release(on_it);
-        od_queue_release(serial);
-        od_queue_release(target);
+        release_queues(serial, target);
     }
 }
 
@@ -452,14 +422,12 @@ QUEUE_TEST(a_cancel_of_the_target_leaves_what_is_on_it)
     assert_true(od_queue_wait(on_it, HANG_NS));
     assert_int_equal(atomic_load(&visitors.visits), 10);
     od_queue_suspend(target);
-    for (int job = 0; job < 10; job++)
-        add(on_it, crowd_visit, &visitors);
+    add_many(on_it, 10, crowd_visit, &visitors);
     assert_int_equal(od_queue_cancel_all(on_it), 10);
     od_queue_resume(target);
     add(on_it, crowd_visit, &visitors);
-    assert_true(od_queue_wait(on_it, HANG_NS));
+    end_queue(on_it);
     assert_int_equal(atomic_load(&visitors.visits), 11);
-    od_queue_release(on_it);
     od_queue_release(target);
 }
 
@@ -488,17 +456,13 @@ QUEUE_TEST(a_turn_of_a_chain_is_no_longer_than_its_queues)
 
     atomic_store(&rounds.ran, 0);
     add(high, gate_job, &door);
-    for (int job = 0; job < CHAINED; job++)
-        add(high, count_job, &rounds.ran);
+    add_many(high, CHAINED, count_job, &rounds.ran);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_pool_submit(pool, OD_BAND_DEFAULT, another_job, NULL);
     gate_open(&door);
     assert_comes_true(atomic_load(&rounds.ran) == CHAINED); /* a wait would override bands */
-    assert_true(od_queue_wait(high, HANG_NS));
-    od_queue_release(high);
-    od_queue_release(mid);
-    od_queue_release(target);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_queue(high);
+    end_pool(pool, mid, target);
     pool = others;
     assert_in_range(atomic_load(&rounds.before_the_other), 1, SOME_TURNS);
 }

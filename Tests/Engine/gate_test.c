@@ -3,6 +3,7 @@
 #include "Support/prng.h"
 #include "Support/process.h"
 #include "Support/queues.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -40,15 +41,10 @@ static void *submit_in_order(void *raw)
 
 static void assert_serial(int each)
 {
-    pthread_t threads[SUBMITTERS];
-
     serial.each = each;
     serial.overlaps = serial.disorder = serial.ran = 0;
     memset(serial.last, 0, sizeof serial.last);
-    for (uintptr_t i = 0; i < SUBMITTERS; i++)
-        pthread_create(&threads[i], NULL, submit_in_order, (void *)i);
-    for (int i = 0; i < SUBMITTERS; i++)
-        pthread_join(threads[i], NULL);
+    run_on_threads(SUBMITTERS, submit_in_order);
     assert_true(od_queue_wait(serial.queue, HANG_NS));
     assert_int_equal(serial.overlaps, 0);
     assert_int_equal(serial.disorder, 0);
@@ -134,8 +130,7 @@ QUEUE_TEST(at_most_width_jobs_run_at_once)
         od_queue *queue = queue_of(width);
 
         crowd_begin(&visitors);
-        for (int i = 0; i < 2000; i++)
-            add(queue, stay_a_while, NULL);
+        add_many(queue, 2000, stay_a_while, NULL);
         assert_true(od_queue_wait(queue, HANG_NS));
         assert_int_equal(atomic_load(&visitors.visits), 2000);
         assert_in_range(atomic_load(&visitors.most), 1, width);
@@ -166,28 +161,22 @@ QUEUE_TEST(a_narrower_width_holds_for_what_starts_afterwards)
         add(queue, gate_job, &doors[i]);
     for (int i = 0; i < 3; i++)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
-    for (int i = 0; i < 500; i++)
-        add(queue, stay_a_while, NULL); /* still in the pool … */
+    add_many(queue, 500, stay_a_while, NULL); /* still in the pool … */
     od_queue_set_width(queue, 1);
-    for (int i = 0; i < 500; i++)
-        add(queue, stay_a_while, NULL); /* … and these in the line */
-    for (int i = 0; i < 3; i++)
-        gate_open(&doors[i]);
+    add_many(queue, 500, stay_a_while, NULL); /* … and these in the line */
+    open_gates(doors, 3);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(atomic_load(&visitors.visits), 1000);
     /* One of the 500 may already have been under way when the width changed. */
     assert_in_range(atomic_load(&visitors.most), 1, 4);
     crowd_begin(&visitors);
-    for (int i = 0; i < 500; i++)
-        add(queue, stay_a_while, NULL);
+    add_many(queue, 500, stay_a_while, NULL);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(atomic_load(&visitors.most), 1);
     od_queue_set_width(queue, OD_UNLIMITED);
-    for (int i = 0; i < 500; i++)
-        add(queue, stay_a_while, NULL);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    add_many(queue, 500, stay_a_while, NULL);
+    end_queue(queue);
     assert_int_equal(atomic_load(&visitors.visits), 1000);
-    od_queue_release(queue);
 }
 
 /* ---- suspension ---- */
@@ -201,8 +190,7 @@ QUEUE_TEST(nothing_starts_while_suspended)
         od_queue_suspend(queue);
         od_queue_suspend(queue);
         assert_true(od_queue_is_suspended(queue));
-        for (int job = 0; job < 100; job++)
-            add(queue, count_job, &ran);
+        add_many(queue, 100, count_job, &ran);
         od_queue_resume(queue);
         assert_true(od_queue_is_suspended(queue));
         let_all_run_that_can();
@@ -211,9 +199,8 @@ QUEUE_TEST(nothing_starts_while_suspended)
         assert_false(od_queue_wait(queue, MILLISECONDS(1)));
         od_queue_resume(queue);
         assert_false(od_queue_is_suspended(queue));
-        assert_true(od_queue_wait(queue, HANG_NS));
+        end_queue(queue);
         assert_int_equal(atomic_load(&ran), 100);
-        od_queue_release(queue);
     }
 }
 
@@ -227,17 +214,14 @@ QUEUE_TEST(what_was_queued_before_a_suspension_is_held_back_too)
         add(queue, gate_job, &doors[i]);
     for (int i = 0; i < 3; i++)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
-    for (int i = 0; i < 200; i++)
-        add(queue, count_job, &ran);
+    add_many(queue, 200, count_job, &ran);
     od_queue_suspend(queue);
-    for (int i = 0; i < 3; i++)
-        gate_open(&doors[i]);
+    open_gates(doors, 3);
     assert_comes_true(metrics_of(pool).diverted == 200);
     assert_int_equal(atomic_load(&ran), 0);
     od_queue_resume(queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 200);
-    od_queue_release(queue);
 }
 
 static void resume_too_often(void *unused)
@@ -341,19 +325,16 @@ QUEUE_TEST(a_wait_without_time_only_looks)
     add(asks.suspended, count_job, &ran);
     od_queue_suspend(queue);
     add(queue, ask_again_and_again, NULL);
-    for (int i = 0; i < 10; i++)
-        add(queue, count_job, &ran); /* for who comes in its place */
+    add_many(queue, 10, count_job, &ran); /* for who comes in its place */
     od_queue_resume(queue);
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_non_null(asks.suspended);
     assert_int_equal(asks.threads_after, asks.threads_before);
     assert_false(asks.blocked);
     od_queue_resume(asks.suspended);
-    assert_true(od_queue_wait(asks.suspended, HANG_NS));
+    end_queue(asks.suspended);
     assert_int_equal(atomic_load(&ran), 11);
-    od_queue_release(asks.suspended);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
     pool = three;
 }
 
@@ -378,17 +359,15 @@ QUEUE_TEST(as_many_tasks_hold_a_limited_queue_as_it_is_wide)
     atomic_store(&wide.held, 0);
     wide.queue = queue_of(PERMITS);
     assert_true(pool->team.capacity < PERMITS);
-    for (int task = 0; task < PERMITS; task++)
-        add(wide.queue, hold_a_permit, NULL);
+    add_many(wide.queue, PERMITS, hold_a_permit, NULL);
     add(wide.queue, count_job, &ran);
     assert_comes_true(atomic_load(&wide.held) == PERMITS);
     let_all_run_that_can();
     assert_int_equal(atomic_load(&ran), 0);
     for (int task = 0; task < PERMITS; task++)
         od_queue_unhold(wide.queue, 1);
-    assert_true(od_queue_wait(wide.queue, HANG_NS));
+    end_queue(wide.queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(wide.queue);
 }
 
 GUARDED_PROGRAM

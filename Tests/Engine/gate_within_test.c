@@ -88,8 +88,7 @@ QUEUE_TEST(it_is_a_job_of_the_queue_to_whoever_asks)
 {
     queue = od_queue_create(pool, OD_BAND_UTILITY, 1, "within");
     as_task(is_a_job_of_the_queue);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 static void holds_back(void)
@@ -106,9 +105,8 @@ QUEUE_TEST(it_holds_the_place_of_a_serial_queue)
     ran = 0;
     queue = queue_of(1);
     as_task(holds_back);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(ran, 1);
-    od_queue_release(queue);
 }
 
 static void releases(void)
@@ -145,8 +143,7 @@ QUEUE_TEST(a_forked_child_ends_it_without_its_worker)
 {
     queue = queue_of(1);
     as_task(forks);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
 }
 
 /* ---- where it is not as good as a turn ---- */
@@ -262,8 +259,7 @@ QUEUE_TEST(it_does_not_begin_with_another_queues_place_in_hand)
     for (int each = 0; each < WIDTHS; each++) {
         other = queue_of(widths[each]);
         add(other, runs_on_another_queue, &other);
-        assert_true(od_queue_wait(other, HANG_NS));
-        od_queue_release(other);
+        end_queue(other);
     }
     assert_int_equal(wrong, 0);
     od_queue_release(queue);
@@ -275,8 +271,7 @@ QUEUE_TEST(it_does_not_begin_on_a_queue_that_is_open_or_another_pools)
     od_stop_report report;
 
     queue = queue_of(OD_UNLIMITED);
-    add(queue, count_run, NULL);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    run_in(queue, count_run, NULL);
     as_task(begins_not);
     od_queue_release(queue);
     queue = od_queue_create(foreign, OD_BAND_DEFAULT, 1, "foreign");

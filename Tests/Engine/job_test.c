@@ -3,6 +3,7 @@
 #include "Support/clock.h"
 #include "Support/job_count.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/watch_wait.h"
 #include "Support/watchdog.h"
 
@@ -406,8 +407,7 @@ TEST(a_wait_is_ended_by_the_last_leave)
             pthread_create(&threads[i], NULL, leave_soon, group);
         assert_true(group_wait(group, INT64_MAX));
         od_group_release(group); /* while the last leaver may still be inside leave */
-        for (int i = 0; i < 2; i++)
-            pthread_join(threads[i], NULL);
+        join_threads(threads, 2);
     }
 }
 

@@ -20,16 +20,6 @@ static void start(void *raw)
         (uint32_t)(uintptr_t)raw;
 }
 
-/* A worker whose CPU is taken from it for long may be taken for blocked, and its spare begins what comes
- * after. */
-static od_pool *without_spares(int workers)
-{
-    od_pool_options options = options_for(workers);
-
-    options.spare_workers = 0;
-    return pool_with(options, (odi_pool_world){0});
-}
-
 static void submit_all(od_pool *pool, od_queue *queue)
 {
     journal.entries = UNLESS_SANITIZED(ENTRIES, ENTRIES_SANITIZED);
@@ -49,15 +39,14 @@ static void submit_all(od_pool *pool, od_queue *queue)
 TEST(with_one_worker_the_order_is_exact)
 {
     for (int round = 0; round < 2; round++) {
-        od_pool *pool = without_spares(1);
+        od_pool *pool = pool_without_spares(1); /* one would begin the next behind a worker that loses its CPU for long */
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "order");
 
         submit_all(pool, round ? queue : NULL);
         for (uint32_t i = 0; i < journal.entries; i++)
             assert_int_equal(journal.order[i], i);
         free(journal.order);
-        od_queue_release(queue);
-        od_pool_free(pool);
+        end_pool(pool, queue);
     }
 }
 
@@ -85,7 +74,7 @@ static uint32_t most_overtaken(void)
 TEST(with_two_workers_at_most_one_batch_is_overtaken)
 {
     for (int round = 0; round < 3; round++) {
-        od_pool *pool = without_spares(2);
+        od_pool *pool = pool_without_spares(2);
 
         submit_all(pool, NULL);
         assert_in_range(most_overtaken(), 0, ODI_STEAL_BATCH);

@@ -1,6 +1,7 @@
 /* os/: futexes, threads, pages, clocks, and the asymmetric fence in both its forms. */
 #include "Support/clock.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
@@ -80,8 +81,7 @@ TEST(a_wake_counts_those_it_woke)
         sched_yield();
     }
     assert_comes_true(atomic_load(&all.woken) == 3);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 3);
     assert_int_equal(odi_futex_wake(&all.word, 3), 0);
 }
 

@@ -2,6 +2,7 @@
  * it in the line. (Who waits for a group or a queue: override_wait_test.c.) */
 #include "gate/current.h"
 #include "Support/held_worker.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -156,14 +157,12 @@ SCENE(a_sync_caller_takes_along_what_is_before_it)
 {
     od_queue *queue = background(1);
     pthread_t opener;
-    od_scope scope;
 
     assert_int_equal(odi_band_of_thread(), OD_BAND_USER_INTERACTIVE);
     add(queue, OD_QUEUE_BAND, 'a');
     flood_the_middle();
     pthread_create(&opener, NULL, open_when_somebody_waits, queue);
-    od_queue_sync_begin(queue, &scope);
-    od_queue_sync_end(&scope);
+    run_synced(queue, no_job, NULL);
     pthread_join(opener, NULL);
     assert_order(queue, "a", 1);
 }
@@ -190,9 +189,8 @@ SCENE(a_thread_is_in_its_jobs_band_or_in_the_middle)
     assert_int_equal(band, OD_BAND_DEFAULT);
     od_queue_async(queue, NULL, OD_BAND_UTILITY, note_band_in_job, &band);
     gate_open(&scene.door);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(band, OD_BAND_UTILITY);
-    od_queue_release(queue);
 }
 
 static void sync_and_note_band(void *raw)
@@ -220,8 +218,7 @@ SCENE(a_sync_is_in_its_queues_band_or_its_callers)
     gate_open(&scene.door);
     sync_and_note_band(queues); /* from no job */
     assert_string_equal(scene.order, "1143");
-    od_queue_async(middle, NULL, OD_QUEUE_BAND, sync_and_note_band, queues);
-    assert_true(od_queue_wait(middle, HANG_NS));
+    run_in(middle, sync_and_note_band, queues);
     assert_string_equal(scene.order, "1122");
     assert_int_equal(od_queue_current_band(), -1);
     for (int i = 0; i < 3; i++)
@@ -262,8 +259,7 @@ TEST(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place)
     gate start = {0}, door = {0};
     atomic_ullong ran = 0;
 
-    for (int i = 0; i < 2; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &start);
+    submit_many(pool, 2, gate_job, &start);
     assert_comes_true(atomic_load(&start.waiting) == 2);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
     od_queue_async(queue, NULL, OD_BAND_USER_INTERACTIVE, count_job, &ran);
@@ -274,9 +270,8 @@ TEST(a_pass_that_comes_up_beside_its_drainer_takes_no_second_place)
     assert_int_equal(LOOK(queue, queue->drainers_waiting), 0);
     assert_int_equal(atomic_load(&ran), 0);
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
@@ -357,16 +352,13 @@ static void storm_job(void *raw)
 static void *storm_on(void *raw)
 {
     uint32_t random = (uint32_t)(uintptr_t)raw * 2654435761u + 1;
-    od_scope scope;
 
     for (int i = 0; i < EACH; i++) {
         random = random * 1664525u + 1013904223u;
         uintptr_t which = (random >> 8) % QUEUES;
 
         if ((random >> 16) % 16 == 0) {
-            od_queue_sync_begin(storm.queues[which], &scope);
-            storm_job((void *)which);
-            od_queue_sync_end(&scope);
+            run_synced(storm.queues[which], storm_job, (void *)which);
         } else
             od_queue_async(storm.queues[which], NULL, (int32_t)((random >> 20) % 8) - 1, storm_job,
                            (void *)which);
@@ -377,15 +369,11 @@ static void *storm_on(void *raw)
 TEST(places_stay_exact_and_nothing_is_lost_while_lines_are_raised)
 {
     od_pool *pool = pool_of(3);
-    pthread_t threads[THREADS];
 
     memset(&storm, 0, sizeof storm);
     for (int32_t i = 0; i < QUEUES; i++)
         storm.queues[i] = od_queue_create(pool, OD_BAND_BACKGROUND, i + 1, "storm");
-    for (uintptr_t i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, storm_on, (void *)i);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    run_on_threads(THREADS, storm_on);
     for (int i = 0; i < QUEUES; i++) {
         assert_true(od_queue_wait(storm.queues[i], HANG_NS));
         assert_comes_true(!has_passes(storm.queues[i]));

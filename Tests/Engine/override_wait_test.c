@@ -93,8 +93,7 @@ SCENE(what_joins_a_group_during_a_wait_is_waited_for_in_the_waiters_band)
     pthread_create(&opener, NULL, open_when_what_came_is_overridden, NULL);
     assert_true(od_group_wait(joins_late.group, HANG_NS));
     pthread_join(opener, NULL);
-    od_queue_release(middle);
-    od_queue_release(joins_late.queue);
+    release_queues(middle, joins_late.queue);
     od_group_release(joins_late.group);
 }
 
@@ -245,8 +244,7 @@ SCENE(two_lent_bands_leave_the_waiters_own_its_turns)
     wait_and_lend(group, NULL, OD_QUEUE_BAND);
     assert_comes_true(atomic_load(&scene.ran) == OWN + 2 * EACH_LENT);
     assert_in_range(strrchr(scene.order, 'o') - scene.order, OWN, 3 * OWN);
-    od_queue_release(utility);
-    od_queue_release(queue);
+    release_queues(utility, queue);
     od_group_release(group);
 }
 
@@ -271,8 +269,7 @@ SCENE(a_thief_takes_what_is_overridden_first)
         od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(1, 2, 1)});
         memset(scene.order, 0, sizeof scene.order);
         atomic_store(&scene.ran, 0);
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &thief);
-        assert_comes_true(atomic_load(&thief.waiting) == 1);
+        hold_a_worker(pool, &thief);
         od_pool_submit(pool, OD_BAND_DEFAULT, note_and_keep, &keeper);
         assert_comes_true(atomic_load(&keeper.waiting) == 1);
         if (lent)
@@ -313,8 +310,7 @@ static void *free_the_other_pool(void *unused)
 {
     assert_comes_true(overridden() != 0);
     gate_open(&other.door);
-    assert_true(od_queue_wait(other.queue, HANG_NS));
-    od_queue_release(other.queue);
+    end_queue(other.queue);
     assert_int_equal(od_pool_free(other.pool), OD_OK);
     gate_open(&scene.door);
     return unused;

@@ -15,14 +15,12 @@ TEST(without_a_deadline_everything_accepted_runs)
 {
     for (int workers = 1; workers <= 4; workers++) {
         od_pool *pool = pool_of(workers);
-        od_stop_report report;
         atomic_ullong ran = 0;
 
         for (int i = 0; i < 2000; i++)
             od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
-        assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+        assert_stop(pool, INT64_MAX, 2000, 0, 0);
         assert_int_equal(atomic_load(&ran), 2000);
-        assert_report(&report, 2000, 0, 0);
         od_pool_free(pool);
     }
 }
@@ -33,17 +31,14 @@ TEST(what_waits_in_queues_runs_before_a_stop_without_a_deadline_returns)
     od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_queue *open = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
     od_group *group = od_group_create();
-    od_stop_report report;
     atomic_ullong ran = 0;
 
     for (int i = 0; i < 1000; i++)
         od_queue_async(i % 2 ? serial : open, group, OD_QUEUE_BAND, count_job, &ran);
-    assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+    assert_stop(pool, INT64_MAX, 1000, 0, 0);
     assert_int_equal(atomic_load(&ran), 1000);
-    assert_report(&report, 1000, 0, 0);
     assert_true(od_group_wait(group, 0));
-    od_queue_release(serial);
-    od_queue_release(open);
+    release_queues(serial, open);
     od_group_release(group);
     od_pool_free(pool);
 }
@@ -56,13 +51,10 @@ TEST(at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named)
     od_stop_report report;
     atomic_ullong ran = 0;
 
-    for (int i = 0; i < 10; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    add_many(queue, 10, count_job, &ran);
     assert_comes_true(atomic_load(&ran) == 10);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
-    for (int i = 0; i < 100; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    hold_a_job(queue, &door);
+    add_many(queue, 100, count_job, &ran);
     assert_int_equal(od_pool_stop(pool, MILLISECONDS(5), &report), OD_OK);
     assert_int_equal(atomic_load(&ran), 10);
     assert_report(&report, 10, 100, 1);
@@ -73,8 +65,7 @@ TEST(at_the_deadline_what_waits_is_cancelled_and_what_runs_is_named)
     assert_memory_equal(&again, &report, sizeof report);
     gate_open(&door);
     assert_comes_true(nothing_runs(pool));
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
@@ -82,15 +73,12 @@ TEST(jobs_without_a_queue_are_counted_too)
 {
     od_pool *pool = lone_worker();
     gate door = {0};
-    od_stop_report report;
     atomic_ullong ran = 0;
 
-    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(pool, &door);
     for (int i = 0; i < 1000; i++)
         od_pool_submit(pool, (od_band)(i % 5), count_job, &ran);
-    od_pool_stop(pool, 0, &report);
-    assert_report(&report, 0, 1000, 1);
+    assert_stop(pool, 0, 0, 1000, 1);
     gate_open(&door);
     assert_comes_true(nothing_runs(pool));
     od_pool_free(pool);
@@ -105,8 +93,7 @@ TEST(waiters_of_what_a_stop_cancels_are_released)
     od_stop_report report;
     atomic_ullong notified = 0;
 
-    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(pool, &door);
     for (int i = 0; i < 100; i++)
         od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
     od_group_notify(group, count_job, &notified);
@@ -117,8 +104,7 @@ TEST(waiters_of_what_a_stop_cancels_are_released)
     gate_open(&door);
     assert_comes_true(nothing_runs(pool));
     od_group_release(group);
-    od_queue_release(queue);
-    od_pool_free(pool);
+    end_pool(pool, queue);
 }
 
 /* ---- queues with a line ---- */
@@ -142,8 +128,7 @@ static void end_line_scene(line_scene *it)
     gate_open(&it->door);
     assert_comes_true(nothing_runs(it->pool));
     od_group_release(it->group);
-    od_queue_release(it->serial);
-    od_pool_free(it->pool);
+    end_pool(it->pool, it->serial);
 }
 
 TEST(a_stop_cancels_what_waits_behind_a_stuck_serial_job)
@@ -152,8 +137,7 @@ TEST(a_stop_cancels_what_waits_behind_a_stuck_serial_job)
     od_stop_report report;
 
     begin_line_scene(&it);
-    od_queue_async(it.serial, NULL, OD_QUEUE_BAND, gate_job, &it.door);
-    assert_comes_true(atomic_load(&it.door.waiting) == 1);
+    hold_a_job(it.serial, &it.door);
     for (int i = 0; i < 200; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
     od_pool_stop(it.pool, 0, &report);
@@ -167,17 +151,14 @@ TEST(a_stop_cancels_what_waits_behind_a_stuck_serial_job)
 TEST(a_stop_cancels_what_waits_in_a_serial_queue)
 {
     line_scene it;
-    od_stop_report report;
 
     begin_line_scene(&it);
-    od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &it.door);
-    assert_comes_true(atomic_load(&it.door.waiting) == 1);
+    hold_a_worker(it.pool, &it.door);
     for (int i = 0; i < 200; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    od_pool_stop(it.pool, 0, &report);
+    assert_stop(it.pool, 0, 0, 200, 1);
     assert_true(od_group_wait(it.group, HANG_NS));
     assert_int_equal(atomic_load(&it.ran), 0);
-    assert_report(&report, 0, 200, 1);
     end_line_scene(&it);
 }
 
@@ -187,16 +168,13 @@ TEST(a_serial_queue_discards_after_a_stop)
     od_stop_report report;
 
     begin_line_scene(&it);
-    od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &it.door);
-    assert_comes_true(atomic_load(&it.door.waiting) == 1);
+    hold_a_worker(it.pool, &it.door);
     od_queue_async(it.serial, NULL, OD_QUEUE_BAND, no_job, NULL);
     od_pool_stop(it.pool, 0, &report); /* its drainer is among what is discarded */
     for (int i = 0; i < 10; i++)
         assert_int_equal(od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran), OD_STOPPED);
     assert_int_equal(atomic_load(&it.ran), 0);
-    od_scope scope;
-    od_queue_sync_begin(it.serial, &scope); /* does not wait for anybody */
-    od_queue_sync_end(&scope);
+    run_synced(it.serial, no_job, NULL); /* does not wait for anybody */
     assert_true(od_group_wait(it.group, HANG_NS));
     end_line_scene(&it);
 }
@@ -204,14 +182,12 @@ TEST(a_serial_queue_discards_after_a_stop)
 TEST(what_a_suspended_queue_holds_is_cancelled_by_a_stop)
 {
     line_scene it;
-    od_stop_report report;
 
     begin_line_scene(&it);
     od_queue_suspend(it.serial);
     for (int i = 0; i < 10; i++)
         od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
-    od_pool_stop(it.pool, INT64_MAX, &report);
-    assert_report(&report, 0, 10, 0);
+    assert_stop(it.pool, INT64_MAX, 0, 10, 0);
     assert_true(od_group_wait(it.group, HANG_NS));
     od_queue_async(it.serial, it.group, OD_QUEUE_BAND, count_job, &it.ran);
     assert_true(od_group_wait(it.group, HANG_NS)); /* discarded at once */
@@ -229,21 +205,17 @@ TEST(what_waits_behind_a_thread_in_sync_is_cancelled_when_nothing_else_is_left)
         od_pool *pool = pool_of(1);
         od_queue *queue = od_queue_create_with(
             pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = open ? OD_UNLIMITED : 1, .shared = open});
-        od_stop_report report;
         atomic_ullong ran = 0;
         od_scope scope;
 
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-        assert_true(od_queue_wait(queue, HANG_NS));
+        run_in(queue, count_job, &ran);
         od_queue_sync_begin(queue, &scope);
         od_queue_async_with(queue, NULL, OD_QUEUE_BAND, open ? OD_BARRIER : 0, count_job, &ran);
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-        assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
+        assert_stop(pool, INT64_MAX, 2, 1, 0);
         od_queue_sync_end(&scope);
-        assert_report(&report, 2, 1, 0);
         assert_int_equal(atomic_load(&ran), 2);
-        od_queue_release(queue);
-        od_pool_free(pool);
+        end_pool(pool, queue);
     }
 }
 
@@ -254,19 +226,15 @@ TEST(what_waits_on_a_suspended_target_is_cancelled_by_a_stop)
     od_queue *target = od_queue_create(pool, OD_BAND_DEFAULT, 1, "target");
     od_queue *queue = od_queue_create_with(
         pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
-    od_stop_report report;
     atomic_ullong ran = 0;
 
     od_queue_suspend(target);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-    assert_int_equal(od_pool_stop(pool, INT64_MAX, &report), OD_OK);
-    assert_report(&report, 0, 1, 0);
+    assert_stop(pool, INT64_MAX, 0, 1, 0);
     od_queue_resume(target);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 0);
-    od_queue_release(queue);
-    od_queue_release(target);
-    od_pool_free(pool);
+    end_pool(pool, target);
 }
 
 /* ---- after the deadline, from inside ---- */
@@ -461,8 +429,7 @@ TEST(who_submits_beside_a_stop_discards_nobody_elses_jobs)
     pthread_t thread;
 
     atomic_store(&given_up_elsewhere, 0);
-    od_pool_submit(it.pool, OD_BAND_DEFAULT, gate_job, &stuck);
-    assert_comes_true(atomic_load(&stuck.waiting) == 1);
+    hold_a_worker(it.pool, &stuck);
     for (int i = 0; i < WITNESSES; i++) {
         witnesses[i] = (witness){{&witness_kind}, i == 0 ? &door : NULL};
         od_pool_submit(it.pool, OD_BAND_DEFAULT, odi_job_call_owned, &witnesses[i]);
@@ -499,8 +466,7 @@ TEST(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand)
     pthread_t thread;
 
     od_queue_suspend(queue);
-    for (int i = 0; i < 3; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    add_many(queue, 3, count_job, &ran);
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.suspensions = 0;
     odi_settlement called = odi_queue_settle(queue);
@@ -515,8 +481,7 @@ TEST(a_stop_waits_for_a_drainer_that_its_caller_has_in_hand)
     pthread_join(thread, NULL);
     assert_report(&it.report, 3, 0, 0);
     assert_int_equal(atomic_load(&ran), 3);
-    od_queue_release(queue);
-    od_pool_free(it.pool);
+    end_pool(it.pool, queue);
 }
 
 /* Its deadline holds all the same. */
@@ -525,7 +490,6 @@ TEST(a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline)
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "called for");
     atomic_ullong ran = 0;
-    od_stop_report report;
 
     od_queue_suspend(queue);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
@@ -533,12 +497,10 @@ TEST(a_stop_does_not_wait_for_such_a_drainer_beyond_its_deadline)
     queue->gate.suspensions = 0;
     odi_settlement called = odi_queue_settle(queue);
     odi_lock_release(&queue->watch.lock);
-    od_pool_stop(pool, 5 * ODI_MILLISECOND, &report);
-    assert_report(&report, 0, 1, 0);
+    assert_stop(pool, 5 * ODI_MILLISECOND, 0, 1, 0);
     odi_queue_carry_out(queue, called);
     assert_int_equal(atomic_load(&ran), 0);
-    od_queue_release(queue);
-    od_pool_free(pool);
+    end_pool(pool, queue);
 }
 
 /* odi_injector_push up to the ticket; returns where the entry is to be written. The first of a job that ran lies before
@@ -623,8 +585,7 @@ TEST(a_stop_looks_again_where_a_worker_has_come_and_gone_behind_its_look)
     odi_owed_above = come_and_gone.owed;
     assert_report(&report, 2, 0, 0);
     assert_true(come_and_gone.looks > 1);
-    od_queue_release(come_and_gone.queue);
-    od_pool_free(pool);
+    end_pool(pool, come_and_gone.queue);
 }
 
 /* A submitter has counted a job of an open queue, and loses its CPU over the whole stop, which counts the job. */
@@ -633,7 +594,6 @@ TEST(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncoun
     od_pool *pool = pool_of(1);
     od_queue *queue = od_queue_create_with(pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .shared = true});
     odi_entry labelled;
-    od_stop_report report;
     atomic_ullong ran = 0;
 
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
@@ -641,14 +601,12 @@ TEST(who_comes_to_the_pool_after_the_stop_has_counted_his_job_discards_it_uncoun
     odi_record *record = odi_queue_find_record(queue, NULL, OD_BAND_DEFAULT, NULL);
     assert_true(odi_record_count(record, queue, NULL, 1));
     assert_true(odi_record_label(record, odi_job_plain(count_job, &ran, 0), &labelled));
-    od_pool_stop(pool, INT64_MAX, &report);
-    assert_report(&report, 1, 1, 0);
+    assert_stop(pool, INT64_MAX, 1, 1, 0);
     assert_false(od_queue_wait(queue, 0));
     assert_true(odi_pool_submit(pool, OD_BAND_DEFAULT, labelled));
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
     assert_int_equal(metrics_of(pool).cancelled, 1);
-    od_queue_release(queue);
     od_pool_free(pool);
 }
 
@@ -690,11 +648,8 @@ static struct {
 
 static void sync_onto_a(void *unused)
 {
-    od_scope scope;
-
     atomic_fetch_add(&crossed.begun, 1);
-    od_queue_sync_begin(crossed.a, &scope);
-    od_queue_sync_end(&scope);
+    run_synced(crossed.a, no_job, NULL);
 }
 
 static void submit_to_b(void *unused)
@@ -715,12 +670,10 @@ TEST(jobs_that_submit_and_sync_crosswise_after_a_stop_are_discarded)
     assert_comes_true(atomic_load(&crossed.begun) == 2);
     assert_int_equal(od_pool_stop(pool, INT64_MAX, NULL), OD_OK);
     od_queue_async(crossed.a, NULL, OD_QUEUE_BAND, submit_to_b, NULL);
-    assert_true(od_queue_wait(crossed.a, HANG_NS));
+    end_queue(crossed.a);
     assert_int_equal(atomic_load(&crossed.begun), 2);
     assert_int_equal(metrics_of(pool).cancelled, 1);
-    od_queue_release(crossed.a);
-    od_queue_release(crossed.b);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, crossed.b);
 }
 
 TEST(a_stopped_pool_starts_no_thread)
@@ -730,8 +683,7 @@ TEST(a_stopped_pool_starts_no_thread)
     od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
     od_pool_stop(pool, INT64_MAX, NULL);
     odi_or_seqcst(&pool->team.attention, ODI_MONITOR_OFF, S4); /* as the monitor leaves it */
-    for (int i = 0; i < 3; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, no_job, NULL);
+    submit_many(pool, 3, no_job, NULL);
     assert_true(odi_load_relaxed(&pool->team.attention) & ODI_MONITOR_OFF);
     od_pool_free(pool);
 }
@@ -778,8 +730,7 @@ TEST(of_several_stops_one_does_it_and_all_wait)
     atomic_ullong ran = 0;
     int ok = 0;
 
-    for (int i = 0; i < 1000; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
+    submit_many(pool, 1000, count_job, &ran);
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, stop_it, pool);
     for (int i = 0; i < 4; i++) {
@@ -832,8 +783,6 @@ static void wait_for_another(void *unused)
 TEST(what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool)
 {
     for (int round = 0; round < UNLESS_SANITIZED(400, 100); round++) {
-        od_stop_report report;
-
         leaving.pool = pool_of(1);
         leaving.semaphore = od_semaphore_create(0);
         leaving.moment = round % 50 * (round < 200 ? 100 : 2000);
@@ -841,8 +790,7 @@ TEST(what_a_job_waits_for_runs_although_the_other_worker_leaves_a_stopping_pool)
         atomic_store(&leaving.goes_on, false);
         od_pool_submit(leaving.pool, OD_BAND_DEFAULT, wait_for_another, NULL);
         od_pool_submit(leaving.pool, OD_BAND_DEFAULT, end_with_the_other, NULL);
-        assert_int_equal(od_pool_stop(leaving.pool, HANG_NS, &report), OD_OK);
-        assert_report(&report, 3, 0, 0);
+        assert_stop(leaving.pool, HANG_NS, 3, 0, 0);
         od_pool_free(leaving.pool);
         od_semaphore_release(leaving.semaphore);
     }

@@ -1,8 +1,10 @@
 /* pool/: options, threads that come when needed, a size that changes under way, limits that
  * are followed, and threads that cannot be had. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/prng.h"
+#include "Support/threads.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
@@ -136,9 +138,7 @@ TEST(every_submitted_job_runs_once_and_is_counted)
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         atomic_ullong ran = 0;
-        od_pool_options options = options_for(sizes[i]);
-        options.spare_workers = 0; /* a busy machine's workers block, and may have one */
-        od_pool *pool = pool_with(options, (odi_pool_world){0});
+        od_pool *pool = pool_without_spares(sizes[i]); /* a busy machine's workers block, and may have one */
         int jobs = UNLESS_SANITIZED(20000, 3000);
 
         for (int job = 0; job < jobs; job++)
@@ -230,8 +230,7 @@ TEST(a_smaller_pool_sends_threads_home)
     for (int i = 0; i < 6; i++)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
     assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
-    for (int i = 0; i < 6; i++)
-        gate_open(&doors[i]);
+    open_gates(doors, 6);
     assert_comes_true(metrics_of(pool).active <= 1);
     assert_comes_true(thread_count() <= no_workers + 2); /* one worker, and the monitor */
     atomic_ullong ran = 0;
@@ -296,8 +295,7 @@ TEST(what_waits_is_begun_where_the_limits_allow_more)
     options.spare_workers = 0;
     atomic_store(&cpus_allowed, 1);
     od_pool *pool = pool_with(options, (odi_pool_world){.source = &source});
-    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(pool, &door);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     atomic_store(&cpus_allowed, 2);
     assert_int_equal(od_pool_set_workers(pool, 0), OD_OK);
@@ -333,14 +331,6 @@ TEST(a_pool_that_is_refused_frees_the_machine_that_was_made_up_for_it)
     assert_null(pool);
 }
 
-static int workers_present(od_pool *pool)
-{
-    odi_lock_acquire(&pool->team.lock);
-    int present = pool->team.present - pool->monitor_present;
-    odi_lock_release(&pool->team.lock);
-    return present;
-}
-
 /* The last of two stays. */
 TEST(who_leaves_the_bench_takes_no_place_along)
 {
@@ -348,12 +338,11 @@ TEST(who_leaves_the_bench_takes_no_place_along)
     gate door = {0};
 
     pool->team.bench_ns = MILLISECONDS(1);
-    for (int job = 0; job < 3; job++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+    submit_many(pool, 3, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 3);
     assert_int_equal(od_pool_set_workers(pool, 1), OD_OK);
     gate_open(&door);
-    assert_comes_true(workers_present(pool) == 2);
+    assert_comes_true(LOCKED(&pool->team.lock, pool->team.present - pool->monitor_present) == 2);
     assert_int_equal(metrics_of(pool).active, 1);
     od_pool_free(pool);
 }
@@ -404,8 +393,7 @@ TEST(without_threads_a_submission_is_refused_whole)
     assert_true(od_group_wait(group, HANG_NS));
     assert_int_equal(metrics_of(pool).ran_on_callers, 0);
     od_group_release(group);
-    od_queue_release(serial);
-    od_pool_free(pool);
+    end_pool(pool, serial);
 }
 
 static void submit_in_a_child_without_threads(void *pool)
@@ -518,16 +506,13 @@ TEST(a_job_that_relied_on_a_start_that_failed_is_not_forgotten)
 {
     gate door = {0};
     atomic_ullong ran = 0;
-    od_pool_options options = options_for(2);
-    options.spare_workers = 0; /* nobody sits on the bench */
-    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    od_pool *pool = pool_without_spares(2); /* nobody sits on the bench */
     submission it = {.pool = pool, .ran = &ran};
     pthread_t submitter;
 
     pthread_create(&submitter, NULL, submit_one, &it);
     assert_comes_true(atomic_load(&it.start.waiting) == 1); /* a sanitizer asks for attributes too */
-    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1); /* the first worker is busy … */
+    hold_a_worker(pool, &door); /* the first worker is busy … */
     slow_failure.team = &pool->team;
     atomic_store(&before_thread, fail_slowly);
     gate_open(&it.start); /* … so this starts the second */

@@ -49,7 +49,7 @@ static int memory_again_and_tear_down(void **state)
     return tear_down(state);
 }
 
-TEST_WITH(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker, memory_again_and_tear_down)
+TEST_UNSANITIZED(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker, memory_again_and_tear_down)
 {
     static void *made[MORE_THAN_IS_AT_HAND];
     od_timer_options timer = {.call = probe_call};
@@ -58,8 +58,6 @@ TEST_WITH(what_cannot_be_made_for_want_of_memory_is_said_so, one_worker, memory_
     od_pool *none = NULL;
     char message[256] = "";
 
-    if (SANITIZED)
-        skip();
     od_registry *registry = od_registry_create();
     atomic_store(&of_every_kind, true);
     atomic_store(&grants, 0);
@@ -241,10 +239,7 @@ ON_ONE(options_of_zero_make_a_queue_as_create_does)
 
 static void *sync_once(void *onto)
 {
-    od_scope scope;
-
-    od_queue_sync_begin(onto, &scope);
-    od_queue_sync_end(&scope);
+    run_synced(onto, no_job, NULL);
     return onto;
 }
 
@@ -257,8 +252,7 @@ ON_ONE(callers_that_wait_count_for_a_limit_and_timers_are_let_in)
     probe due = {0};
     pthread_t caller;
 
-    od_queue_async(full, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(full, &door);
     pthread_create(&caller, NULL, sync_once, full);
     bool is_full = false;
     for (int tries = 0; tries < 100000 && !is_full; tries++) {

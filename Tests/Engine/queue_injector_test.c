@@ -3,6 +3,7 @@
 #include "Support/clock.h"
 #include "Support/frozen_reader.h"
 #include "Support/prng.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -268,19 +269,14 @@ static void *consume(void *raw)
 
 INJECTOR_TEST(every_entry_is_claimed_once_and_each_producers_in_order)
 {
-    pthread_t producers[PRODUCERS], consumers[CONSUMERS];
+    pthread_t consumers[CONSUMERS];
 
     traffic.each = UNLESS_SANITIZED(EACH, EACH_SANITIZED);
     traffic.seen = calloc(PRODUCERS * traffic.each, 1);
     assert_non_null(traffic.seen);
-    for (uintptr_t i = 0; i < CONSUMERS; i++)
-        pthread_create(&consumers[i], NULL, consume, (void *)i);
-    for (uintptr_t i = 0; i < PRODUCERS; i++)
-        pthread_create(&producers[i], NULL, produce, (void *)i);
-    for (int i = 0; i < PRODUCERS; i++)
-        pthread_join(producers[i], NULL);
-    for (int i = 0; i < CONSUMERS; i++)
-        pthread_join(consumers[i], NULL);
+    start_threads(consumers, CONSUMERS, consume);
+    run_on_threads(PRODUCERS, produce);
+    join_threads(consumers, CONSUMERS);
     assert_int_equal(atomic_load(&traffic.foreign), 0);
     assert_int_equal(atomic_load(&traffic.disorder), 0);
     for (uint64_t i = 0; i < PRODUCERS * traffic.each; i++)

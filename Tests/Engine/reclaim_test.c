@@ -2,6 +2,7 @@
  * and goes. */
 #include "Support/clock.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 
@@ -222,8 +223,7 @@ TEST(no_reader_sees_an_object_that_is_older_than_one_grace_period)
 
     assert_non_null(all);
     atomic_store(&torture.current, &all[0]);
-    for (int i = 0; i < READERS; i++)
-        pthread_create(&readers[i], NULL, torture_reader, NULL);
+    start_threads(readers, READERS, torture_reader);
     for (int i = 1; i <= writes; i++) {
         aged *old = atomic_exchange(&torture.current, &all[i]);
 
@@ -234,8 +234,7 @@ TEST(no_reader_sees_an_object_that_is_older_than_one_grace_period)
     }
     odi_reclaim_drain();
     atomic_store(&torture.done, true);
-    for (int i = 0; i < READERS; i++)
-        pthread_join(readers[i], NULL);
+    join_threads(readers, READERS);
     assert_int_equal(atomic_load(&torture.destroyed), writes);
     assert_true(atomic_load(&torture.histogram[0]) > 0);
     for (int age = 2; age < AGES; age++)
@@ -256,12 +255,7 @@ static void *retire_many(void *unused)
 
 TEST(threads_that_retire_at_once_lose_nothing)
 {
-    pthread_t threads[4];
-
-    for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, retire_many, NULL);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    run_on_threads(4, retire_many);
     odi_reclaim_drain();
     assert_int_equal(atomic_load(&destroyed_by_many), 4 * UNLESS_SANITIZED(20000, 3000));
 }
@@ -293,8 +287,7 @@ TEST(drains_end_while_reclaimers_fail_to_start_now_and_then)
 {
     pthread_t threads[4];
 
-    for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, retire_and_drain, NULL);
+    start_threads(threads, 4, retire_and_drain);
     atomic_store(&before_thread, fail_now_and_then);
     for (int i = 0; i < 4; i++) {
         void *all;

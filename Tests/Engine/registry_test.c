@@ -1,6 +1,7 @@
 /* job/registry: who is there, places that are used again, and threads that come, go and look. */
 #include "Support/clock.h"
 #include "Support/prng.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -140,15 +141,13 @@ TEST(threads_come_go_and_look)
     }
     atomic_store(&crowd.going, THREADS);
     pthread_barrier_init(&crowd.start, NULL, THREADS);
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, come_and_go, (void *)(intptr_t)i);
+    start_threads(threads, THREADS, come_and_go);
     for (int look = 0; atomic_load(&crowd.going) > 0; look++) {
         od_registry_each(crowd.registry, touch, NULL);
         assert_true(od_registry_count(crowd.registry) <= THREADS * OWN);
         yield_now_and_then(look);
     }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
     assert_int_equal(od_registry_count(crowd.registry), 0);
     pthread_barrier_destroy(&crowd.start);
     od_registry_release(crowd.registry);

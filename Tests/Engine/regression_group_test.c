@@ -4,6 +4,7 @@
 #include "Support/job_count.h"
 #include "Support/queues.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -46,16 +47,14 @@ static int waiters_of(odi_watch *watch)
 static void start_waiters(pthread_t *threads, void *(*wait)(void *), odi_watch *watch)
 {
     atomic_store(&waited.released, 0);
-    for (int i = 0; i < WAITERS; i++)
-        pthread_create(&threads[i], NULL, wait, NULL);
+    start_threads(threads, WAITERS, wait);
     assert_comes_true(waiters_of(watch) == WAITERS);
 }
 
 static void assert_all_released(const pthread_t *threads)
 {
     assert_comes_true(atomic_load(&waited.released) == WAITERS);
-    for (int i = 0; i < WAITERS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, WAITERS);
 }
 
 /* ---- used again at once ---- */
@@ -265,8 +264,7 @@ QUEUE_TEST(a_queue_behind_300_000_live_ones_runs_nothing_on_its_caller)
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(atomic_load(&ran), 1);
     od_queue_suspend(queue);
-    for (int i = 0; i < 10; i++)
-        add(queue, count_job, &ran);
+    add_many(queue, 10, count_job, &ran);
     assert_int_equal(od_queue_cancel_all(queue), 10);
     od_queue_release(queue);
     for (int i = 0; i < LIVE; i++)
@@ -330,8 +328,7 @@ TEST(a_job_that_waits_for_what_was_cancelled_in_a_closed_queue_goes_on)
     od_pool_submit(lone, OD_BAND_DEFAULT, have_a_cancelled_job_and_wait, NULL);
     assert_comes_true(atomic_load(&waited.released) == 1);
     od_group_release(waited.group);
-    od_queue_release(waited.queue);
-    od_pool_free(lone);
+    end_pool(lone, waited.queue);
 }
 
 GUARDED_PROGRAM

@@ -33,8 +33,7 @@ static void hold_workers(od_pool *pool, int workers)
 
 static void let_workers_go(od_pool *pool, int workers)
 {
-    for (int i = 0; i < workers; i++)
-        gate_open(&doors[i]);
+    open_gates(doors, workers);
     assert_comes_true(nothing_runs(pool));
 }
 
@@ -104,8 +103,7 @@ TEST(a_pool_that_grows_at_work_puts_new_workers_where_the_plan_has_room)
         assert_comes_true(atomic_load(&more[i].waiting) == 1);
     assert_int_equal(workers_at(pool, 0), 4);
     assert_int_equal(workers_at(pool, 1), 4);
-    for (int i = 0; i < 3; i++)
-        gate_open(&more[i]);
+    open_gates(more, 3);
     let_workers_go(pool, 5);
     od_pool_free(pool);
 }

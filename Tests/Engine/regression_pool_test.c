@@ -1,5 +1,6 @@
 /* Pools that went wrong once: jobs that did not know whose they were, pools that went while
  * somebody was inside, and pools that stopped each other. */
+#include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
 #include "Support/thread_failure.h"
@@ -14,21 +15,12 @@ static void stop_pool(void *pool)
     od_pool_stop(pool, INT64_MAX, NULL);
 }
 
-static int blocked_in(od_pool *pool)
-{
-    odi_lock_acquire(&pool->team.lock);
-    int blocked = pool->team.blocked;
-    odi_lock_release(&pool->team.lock);
-    return blocked;
-}
-
 TEST(a_worker_that_stops_another_pool_hands_its_place_over)
 {
     od_pool *pool = pool_of(1), *stopped = pool_of(1);
     gate door = {0};
 
-    od_pool_submit(stopped, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(stopped, &door);
     od_pool_submit(pool, OD_BAND_DEFAULT, stop_pool, stopped);
     assert_comes_true(blocked_in(pool) == 1);
     gate_open(&door);
@@ -82,8 +74,7 @@ TEST(the_monitor_does_not_hold_the_lock_while_it_asks_the_kernel)
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
     for (int i = 0; i < 4; i++)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
-    for (int i = 0; i < 4; i++)
-        gate_open(&doors[i]);
+    open_gates(doors, 4);
     assert_comes_true(all_done(pool) == 4);
     od_pool_free(pool);
     atomic_store(&watched.pool, NULL);
@@ -101,8 +92,7 @@ TEST(a_stop_with_a_deadline_does_not_wait_for_the_monitor)
     gate door = {0};
     int asked = atomic_load(&watched.asked);
 
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(queue, &door);
     atomic_store(&watched.held, true);
     atomic_store(&watched.pool, pool);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran); /* behind it: the monitor looks */
@@ -113,8 +103,7 @@ TEST(a_stop_with_a_deadline_does_not_wait_for_the_monitor)
     atomic_store(&watched.pool, NULL);
     atomic_store(&watched.held, false);
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
     od_pool_free(pool);
     assert_int_equal(atomic_load(&ran), 0);
 }
@@ -151,8 +140,7 @@ TEST(a_group_may_be_waited_for_while_its_last_jobs_pool_goes)
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "gone");
 
         od_queue_async(queue, waiter.group, OD_QUEUE_BAND, count_job, &ran);
-        od_queue_release(queue);
-        od_pool_free(pool);
+        end_pool(pool, queue);
     }
     atomic_store(&waiter.over, true);
     pthread_join(thread, NULL);
@@ -206,8 +194,7 @@ TEST(a_worker_in_the_place_of_a_first_spare_that_was_refused_works)
     refused = pool_of(2);
     refused->team.bench_ns = 10 * HANG_NS;
     atomic_store(&before_thread, refuse_the_second);
-    od_pool_submit(refused, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(refused, &door);
     atomic_store(&before_thread, NULL);
     odi_lock_acquire(&refused->team.lock);
     refused->team.next_start_ns = 0;

@@ -38,10 +38,8 @@ TEST(jobs_behind_a_batch_wake_a_sleeper)
         gate doors[2] = {0};
 
         memset(&meeting, 0, sizeof meeting);
-        for (int i = 0; i < 2; i++) {
-            od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
-            assert_comes_true(atomic_load(&doors[i].waiting) == 1);
-        }
+        for (int i = 0; i < 2; i++)
+            hold_a_worker(pool, &doors[i]);
         gate_open(&doors[0]);
         assert_comes_true(odi_idle_sleepers(&site->idle) == 1);
         /* Published, as it were, before that one went to sleep. */
@@ -64,13 +62,11 @@ TEST(a_resumed_queue_runs_more_than_the_number_of_workers_when_they_block)
     gate door = {0};
 
     od_queue_suspend(queue);
-    for (int i = 0; i < BLOCKERS; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+    add_many(queue, BLOCKERS, gate_job, &door);
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&door.waiting) == BLOCKERS); /* all of them at once */
     gate_open(&door);
-    assert_true(od_queue_wait(queue, HANG_NS));
-    od_queue_release(queue);
+    end_queue(queue);
     od_pool_free(pool);
 }
 
@@ -135,8 +131,7 @@ TEST(a_serial_queues_jobs_pass_a_lower_band_over_at_most_256_times_each)
     assert_comes_true(atomic_load(&flood.over));
     assert_true(od_queue_wait(flood.queue, HANG_NS));
     assert_in_range(flood.waited, BOUND - ONE_TURN, BOUND + ONE_TURN);
-    od_queue_release(flood.queue);
-    od_pool_free(flood.pool);
+    end_pool(flood.pool, flood.queue);
 }
 
 static void submit_on_the_other_node(void *unused)
@@ -178,8 +173,7 @@ static void submit_and_compute(void *unused)
     atomic_store(&behind.begun, true);
     while (!atomic_load(&behind.flooded) && odi_clock_now() < give_up)
         sched_yield();
-    for (int i = 0; i < BEHIND; i++)
-        od_pool_submit(flood.pool, OD_BAND_DEFAULT, count_job, &behind.ran);
+    submit_many(flood.pool, BEHIND, count_job, &behind.ran);
     while (atomic_load(&behind.ran) < BEHIND && odi_clock_now() < give_up)
         sched_yield();
     atomic_store(&flood.over, true);
@@ -263,8 +257,7 @@ TEST(a_job_behind_another_nodes_only_worker_is_taken_though_nearer_ones_have_som
     memset(&parts, 0, sizeof parts);
     options.spare_workers = 0;
     parts.pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 2, 1)});
-    for (int i = 0; i < PARTS; i++)
-        od_pool_submit(parts.pool, OD_BAND_DEFAULT, take_a_part, NULL);
+    submit_many(parts.pool, PARTS, take_a_part, NULL);
     assert_comes_true(atomic_load(&parts.over));
     od_pool_free(parts.pool);
     assert_in_range(parts.waited, 1, 2 * OUTSIDE_EVERY * FAR_EVERY);
@@ -282,8 +275,7 @@ TEST(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand)
 
     od_queue_suspend(queue);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    for (int i = 0; i < 9; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+    add_many(queue, 9, count_job, &ran);
     od_queue_resume(queue);
     assert_comes_true(atomic_load(&door.waiting) == 1);
     od_queue_suspend(queue);
@@ -293,9 +285,8 @@ TEST(a_cancel_of_a_suspended_queue_reaches_what_its_drainer_has_in_hand)
     assert_int_equal(od_queue_pending(queue), 0);
     od_queue_resume(queue);
     od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
     od_pool_free(pool);
 }
 
@@ -349,20 +340,17 @@ TEST(a_fork_inside_a_scope_leaves_the_childs_serial_queue_serial)
     od_pool *pool = pool_of(2);
 
     forked.queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, no_job, NULL);
-    assert_true(od_queue_wait(forked.queue, HANG_NS));
+    run_in(forked.queue, no_job, NULL);
     od_queue_sync_begin(forked.queue, &forked.scope);
     assert_child_succeeds(end_the_stay_and_go_on, NULL);
     end_the_stay_and_go_on(NULL); /* and so is the parent's */
-    od_queue_release(forked.queue);
-    od_pool_free(pool);
+    end_pool(pool, forked.queue);
 }
 
 static void unhold_and_go_on(void *places)
 {
     od_queue_unhold(forked.queue, *(uint32_t *)places);
-    for (int i = 0; i < 64; i++)
-        od_queue_async(forked.queue, NULL, OD_QUEUE_BAND, stay_a_moment, NULL);
+    add_many(forked.queue, 64, stay_a_moment, NULL);
     child_expects(od_queue_wait(forked.queue, HANG_NS));
     child_expects(atomic_load(&forked.jobs.most) == 1);
 }
@@ -401,8 +389,7 @@ TEST(a_forked_child_gives_up_no_permit_that_a_task_held_before)
     assert_child_succeeds(unhold_beside_a_job, &places);
     assert_child_succeeds(hold_and_unhold, NULL);
     unhold_and_go_on(&places);
-    od_queue_release(forked.queue);
-    od_pool_free(pool);
+    end_pool(pool, forked.queue);
 }
 
 /* ---- waiting for a turn ---- */
@@ -427,19 +414,14 @@ static void visit_the_serial_queue(void *unused)
 TEST(a_turn_passes_to_the_next_although_all_workers_wait_for_theirs)
 {
     enum { VISITS = UNLESS_SANITIZED(4000, 1000) };
-    od_pool_options options = options_for(2);
-    options.spare_workers = 0;
-    od_pool *pool = pool_with(options, (odi_pool_world){0});
+    od_pool *pool = pool_without_spares(2);
     od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
 
     rounds.serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
-    for (int i = 0; i < VISITS; i++)
-        od_queue_async(open, NULL, OD_QUEUE_BAND, visit_the_serial_queue, NULL);
+    add_many(open, VISITS, visit_the_serial_queue, NULL);
     assert_true(od_queue_wait(open, HANG_NS));
     assert_int_equal(rounds.visits, VISITS);
-    od_queue_release(rounds.serial);
-    od_queue_release(open);
-    od_pool_free(pool);
+    end_pool(pool, rounds.serial, open);
 }
 
 CHILDREN_MAY_START_THREADS

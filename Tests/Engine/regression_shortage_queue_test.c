@@ -3,6 +3,7 @@
 #include "Support/looks.h"
 #include "Support/memory_failure.h"
 #include "Support/pools.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -56,14 +57,10 @@ static od_pool *open_lines(uint32_t flags)
 
 static void close_lines(od_pool *pool)
 {
-    assert_true(od_queue_wait(lines.serial, HANG_NS));
+    end_queue(lines.serial);
     assert_true(od_queue_wait(lines.target, HANG_NS));
-    od_queue_release(lines.serial);
-    od_queue_release(lines.target);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, lines.target);
 }
-
-#define MEMORY_TEST(name) TEST_WITH(name, NULL, memory_again)
 
 /* It used to run there what it submitted to the serial queue, whoever was in that: on its thread, which held
  * one of the target's places, or at once on a suspended queue. */
@@ -71,8 +68,6 @@ MEMORY_TEST(what_memory_is_too_short_for_is_refused_and_runs_nowhere)
 {
     static const uint32_t flags[] = {0, OD_BARRIER};
 
-    if (SANITIZED)
-        skip();
     for (int each = 0; each < 4; each++) {
         od_pool *pool = open_lines(flags[each % 2]);
         od_scope scope;
@@ -115,8 +110,6 @@ MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelle
     atomic_ullong discarded = 0;
     od_scope scope;
 
-    if (SANITIZED)
-        skip();
     od_pool *pool = open_lines(0);
     od_queue_sync_begin(lines.serial, &scope);
     for (uint64_t caller = 0; caller < CALLERS; caller++) {
@@ -136,8 +129,7 @@ MEMORY_TEST(a_sync_caller_keeps_its_place_in_the_line_and_what_waits_is_cancelle
     od_queue_sync_end(&scope);
     assert_comes_true(atomic_load(&lines.ran) == CALLERS);
     atomic_store(&grants, -1);
-    for (int caller = 0; caller < CALLERS; caller++)
-        assert_int_equal(pthread_join(threads[caller], NULL), 0);
+    join_threads(threads, CALLERS);
     close_lines(pool);
 }
 
@@ -164,8 +156,6 @@ MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_que
     atomic_ullong ran = 0, calls = 0;
     od_scope scope;
 
-    if (SANITIZED)
-        skip();
     od_pool *pool = fresh_worker(&ran);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_queue_sync_begin(queue, &scope);
@@ -183,8 +173,7 @@ MEMORY_TEST(a_worker_that_fires_a_timer_without_memory_does_not_wait_for_the_que
     assert_comes_true(atomic_load(&calls) == 1);
     assert_true(od_queue_wait(queue, HANG_NS));
     od_timer_release(timer);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 /* ---- ends that somebody waits for ---- */
@@ -194,8 +183,6 @@ MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue)
 {
     atomic_ullong ran = 0, calls = 0;
 
-    if (SANITIZED)
-        skip();
     od_pool *pool = fresh_worker(&ran);
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     od_timer *timer = od_timer_create(
@@ -207,8 +194,7 @@ MEMORY_TEST(the_end_of_a_timers_call_without_memory_is_told_to_its_queue)
     atomic_store(&grants, -1);
     assert_true(empty);
     od_timer_release(timer);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue);
 }
 
 typedef struct {
@@ -231,8 +217,6 @@ MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue
 {
     atomic_ullong ran = 0;
 
-    if (SANITIZED)
-        skip();
     od_pool *pool = fresh_worker(&ran);
     od_queue *queue = od_queue_create(pool, OD_BAND_UTILITY, OD_UNLIMITED, "open");
     leader first = {od_queue_create(pool, OD_BAND_USER_INITIATED, OD_UNLIMITED, "next"), {0}, &ran};
@@ -245,9 +229,7 @@ MEMORY_TEST(the_end_of_a_barrier_that_begins_without_memory_is_told_to_its_queue
     bool empty = od_queue_wait(queue, HANG_NS) && od_queue_wait(first.next, HANG_NS);
     atomic_store(&grants, -1);
     assert_true(empty);
-    od_queue_release(first.next);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, first.next, queue);
 }
 
 /* ---- nodes ---- */
@@ -291,8 +273,6 @@ MEMORY_TEST(what_has_a_node_of_its_own_is_never_refused_and_runs_once_and_alone)
 {
     static call calls[20];
 
-    if (SANITIZED)
-        skip();
     for (int open = 0; open < 2; open++) {
         od_pool *pool = open_lines(0);
 
@@ -319,14 +299,11 @@ MEMORY_TEST(what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it)
     gate door = {0};
     bool none = false; /* the queue has its record */
 
-    if (SANITIZED)
-        skip();
     od_pool *pool = lone_worker();
     od_queue *open = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "open");
 
     memset(&lines, 0, sizeof lines);
-    od_queue_async(open, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(open, &door);
     atomic_store(&grants, 0);
     for (int each = 0; each < CALLS; each++) {
         calls[each].owned.kind = &call_kind;
@@ -336,8 +313,7 @@ MEMORY_TEST(what_has_a_node_waits_in_the_pool_where_nothing_else_can_keep_it)
     bool all = COMES_TRUE(atomic_load(&lines.ran) == CALLS);
     atomic_store(&grants, -1);
     assert_true(all);
-    assert_true(od_queue_wait(open, HANG_NS));
-    od_queue_release(open);
+    end_queue(open);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
@@ -368,15 +344,12 @@ MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
     gate begin = {0};
     int rest = 0;
 
-    if (SANITIZED)
-        skip();
     held = (gate){0};
     for (int each = 0; each < 3; each++) /* all workers are there */
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &begin);
     assert_comes_true(atomic_load(&begin.waiting) == 3);
     gate_open(&begin);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &held);
-    assert_comes_true(atomic_load(&held.waiting) == 1);
+    hold_a_job(queue, &held);
     bool mine = odi_records_reserve(), its = odi_records_reserve();
     assert_true(mine && its);
     atomic_store(&grants, 0);
@@ -400,9 +373,7 @@ MEMORY_TEST(what_is_reserved_for_one_is_taken_by_no_other)
     assert_true(od_queue_wait(queue, HANG_NS) && od_queue_wait(other, HANG_NS));
     assert_comes_true(all_done(pool) == 7);
     assert_int_equal(metrics_of(pool).cancelled, 1);
-    od_queue_release(queue);
-    od_queue_release(other);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, queue, other);
 }
 
 /* ---- what was taken for a shortage ---- */
@@ -442,7 +413,6 @@ TEST(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory)
 {
     for (int round = 0; round < UNLESS_SANITIZED(500, 100); round++) {
         bool limited = round % 2 == 1;
-        pthread_t threads[2];
 
         first_two.pool = pool_of(1);
         first_two.pauses = round / 2 % 8;
@@ -452,17 +422,13 @@ TEST(who_submits_while_another_thread_begins_the_pool_is_not_short_of_memory)
         atomic_store(&first_two.ran, 0);
         pthread_barrier_init(&first_two.begin, NULL, 2);
         od_queue_suspend(first_two.queue);
-        for (uintptr_t i = 0; i < 2; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, submit_one, (void *)i), 0);
-        for (int i = 0; i < 2; i++)
-            pthread_join(threads[i], NULL);
+        run_on_threads(2, submit_one);
         assert_int_equal(atomic_load(&first_two.ran), 0);
         assert_int_equal(od_queue_pending(first_two.queue), limited ? 1 : 2);
         assert_int_equal(od_queue_refused(first_two.queue), limited);
         od_queue_resume(first_two.queue);
-        assert_true(od_queue_wait(first_two.queue, HANG_NS));
+        end_queue(first_two.queue);
         assert_int_equal(atomic_load(&first_two.on_submitters), 0);
-        od_queue_release(first_two.queue);
         assert_int_equal(od_pool_free(first_two.pool), OD_OK);
         pthread_barrier_destroy(&first_two.begin);
     }
@@ -477,7 +443,7 @@ MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole)
     const od_queue_options limited = {.band = OD_BAND_DEFAULT, .width = 1, .pending_limit = 1};
     atomic_ullong ran = 0;
 
-    for (int there = 0; there < 2 && !UNDER_ASAN && !UNDER_TSAN; there++) { /* parts of two queues on a target */
+    for (int there = 0; there < 2; there++) { /* parts of two queues on a target */
         atomic_store(&grants, there);
         assert_null(od_queue_create_with(pool, &on_target));
         assert_null(od_queue_create_with(pool, &limited));
@@ -486,11 +452,9 @@ MEMORY_TEST(a_queue_that_memory_is_too_short_for_is_refused_whole)
     queue = od_queue_create_with(pool, &on_target);
     assert_non_null(queue);
     assert_int_equal(od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran), OD_OK);
-    assert_true(od_queue_wait(queue, HANG_NS));
+    end_queue(queue);
     assert_int_equal(atomic_load(&ran), 1);
-    od_queue_release(queue);
-    od_queue_release(target);
-    od_pool_free(pool);
+    end_pool(pool, target);
 }
 
 GUARDED_PROGRAM

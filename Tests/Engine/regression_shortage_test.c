@@ -4,6 +4,7 @@
 #include "Support/memory_failure.h"
 #include "Support/pools.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/thread_failure.h"
 #include "Support/watchdog.h"
 #include "include/od_timer.h"
@@ -27,15 +28,11 @@ static void never(void *unused)
     abort();
 }
 
-#define MEMORY_TEST(name) TEST_WITH(name, NULL, memory_again)
-
 /* It used to run on its submitter, in a job of the pool that was none of a worker's. */
 MEMORY_TEST(a_job_that_memory_is_too_short_for_is_refused_whole)
 {
     od_pool *pool = pool_of(1);
 
-    if (SANITIZED)
-        skip();
     begin_pool(pool);
     atomic_store(&grants, 0);
     od_status status = od_pool_submit(pool, OD_BAND_UTILITY, never, NULL); /* the band's first needs a block */
@@ -72,8 +69,7 @@ TEST_FIRST(a_submission_to_a_suspended_queue_is_refused_for_want_of_a_record, NU
     od_queue_resume(below);
     for (int each = 0; each < 2; each++)
         od_queue_release(queues[each]);
-    od_queue_release(below);
-    od_pool_free(pool);
+    end_pool(pool, below);
 }
 
 /* Whichever of a first job's allocations fails: the worker, its table, the injector's block. */
@@ -81,8 +77,6 @@ MEMORY_TEST(a_first_job_runs_or_is_refused_whichever_piece_of_memory_is_missing)
 {
     enum { MORE_THAN_IT_TAKES = 12 };
 
-    if (SANITIZED)
-        skip();
     for (int granted = 0; granted < MORE_THAN_IT_TAKES; granted++) {
         od_pool *pool = pool_of(2);
         atomic_ullong ran = 0;
@@ -112,8 +106,7 @@ static void spawn_and_stay(void *raw)
 {
     spawner *it = raw;
 
-    for (int i = 0; i < it->jobs; i++)
-        od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, it->ran);
+    submit_many(it->pool, it->jobs, count_job, it->ran);
     gate_pass(it->door);
 }
 
@@ -125,8 +118,6 @@ MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them)
     atomic_ullong ran = 0;
     gate doors[2] = {0};
 
-    if (SANITIZED)
-        skip();
     od_pool *pool = pool_of(2);
     spawner spawners[2] = {{pool, JOBS, &doors[0], &ran}, {pool, JOBS, &doors[1], &ran}};
     for (int i = 0; i < 2; i++)
@@ -135,8 +126,7 @@ MEMORY_TEST(a_worker_that_cannot_hand_its_jobs_over_runs_them)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
     atomic_store(&grants, 0);
     od_pool_set_workers(pool, 1);
-    for (int i = 0; i < 2; i++)
-        gate_open(&doors[i]);
+    open_gates(doors, 2);
     bool all = COMES_TRUE(atomic_load(&ran) == 2 * JOBS); /* while memory is short */
     atomic_store(&grants, -1);
     assert_true(all);
@@ -162,8 +152,6 @@ MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack)
 {
     enum { TURNS = 400, JOBS = TURNS * 64 };
 
-    if (SANITIZED)
-        skip();
     memset(&depth, 0, sizeof depth);
     atomic_ullong others = 0;
     gate door = {0};
@@ -171,8 +159,7 @@ MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack)
     od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, 1, "long");
     od_pool_submit(pool, OD_BAND_USER_INTERACTIVE, gate_job, &door);
     assert_comes_true(atomic_load(&door.waiting) == 1);
-    for (int i = 0; i < JOBS; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, note_depth, NULL);
+    add_many(queue, JOBS, note_depth, NULL);
     for (int i = 0; i < 10; i++) /* for whom the drainer goes back in line */
         od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &others);
     atomic_store(&grants, 0); /* the worker has no ring of this band yet */
@@ -182,8 +169,7 @@ MEMORY_TEST(a_long_line_without_memory_needs_no_deep_stack)
     assert_true(od_queue_wait(queue, HANG_NS));
     assert_int_equal(depth.jobs, JOBS);
     assert_in_range(depth.highest - depth.lowest, 0, 4096);
-    od_queue_release(queue);
-    od_pool_free(pool);
+    end_pool(pool, queue);
 }
 
 enum { THREADS = 3, JOBS_EACH = 300 };
@@ -211,8 +197,6 @@ MEMORY_TEST(queues_on_a_queue_without_memory_run_everything)
 {
     pthread_t threads[THREADS];
 
-    if (SANITIZED)
-        skip();
     for (int round = 0; round < 20; round++) {
         od_pool *pool = pool_of(3);
         od_queue_options options = {.band = OD_BAND_DEFAULT, .width = 2, .label = "target"};
@@ -224,18 +208,14 @@ MEMORY_TEST(queues_on_a_queue_without_memory_run_everything)
         atomic_store(&tree.ran, 0);
         atomic_store(&tree.accepted, 0);
         begin_pool(pool);
-        for (int i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, submit_to_the_tree, NULL), 0);
+        start_threads(threads, THREADS, submit_to_the_tree);
         atomic_store(&grants, round % 4);
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
+        join_threads(threads, THREADS);
         bool all = COMES_TRUE(atomic_load(&tree.ran) == atomic_load(&tree.accepted));
         atomic_store(&grants, -1);
         assert_true(all);
         assert_comes_true(has_all_places(tree.queue) && has_all_places(tree.target));
-        od_queue_release(tree.queue);
-        od_queue_release(tree.target);
-        assert_int_equal(od_pool_free(pool), OD_OK);
+        end_pool(pool, tree.queue, tree.target);
     }
 }
 
@@ -263,8 +243,7 @@ static void line_up_without_memory(od_queue *queue)
     od_queue_suspend(queue);
     atomic_store(&meeting.met, 0);
     atomic_store(&meeting.ran, 0);
-    for (int each = 0; each < PASSES; each++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, meet, NULL);
+    add_many(queue, PASSES, meet, NULL);
     odi_lock_acquire(&queue->watch.lock);
     queue->gate.suspensions = 0;
     for (int each = 0; each < PASSES; each++) {
@@ -294,23 +273,17 @@ static void line_up_another(od_queue *queue)
  * other was lost, and its place was held for ever. */
 MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memory_again)
 {
-    od_pool_options options = options_for(PASSES);
-
-    if (SANITIZED)
-        skip();
     enum { ALONE, ON_A_TARGET, BEFORE_ANOTHER, KINDS };
     for (int kind = ALONE; kind < KINDS; kind++) {
         od_queue_options wide = {.band = OD_BAND_UTILITY, .width = PASSES + 1, .label = "wide"};
         atomic_ullong alone = 0;
         gate door = {0};
 
-        options.spare_workers = 0;
-        od_pool *pool = pool_with(options, (odi_pool_world){0});
+        od_pool *pool = pool_without_spares(PASSES);
         od_queue *target = od_queue_create_with(pool, &wide);
         wide.target = kind == ON_A_TARGET ? target : NULL;
         od_queue *queue = od_queue_create_with(pool, &wide);
-        for (int each = 0; each < PASSES; each++)
-            od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &door);
+        submit_many(pool, PASSES, gate_job, &door);
         assert_comes_true(atomic_load(&door.waiting) == PASSES);
         line_up_without_memory(queue);
         if (kind == BEFORE_ANOTHER)
@@ -321,9 +294,7 @@ MEMORY_TEST(passes_that_memory_was_too_short_for_all_come_up_where_there_is_memo
         assert_true(od_queue_wait(queue, HANG_NS));
         assert_int_equal(atomic_load(&alone), 1);
         assert_comes_true(has_all_places(queue) && has_all_places(target));
-        od_queue_release(queue);
-        od_queue_release(target);
-        assert_int_equal(od_pool_free(pool), OD_OK);
+        end_pool(pool, queue, target);
     }
 }
 
@@ -349,15 +320,10 @@ static void submit_without_memory(void *unused)
 /* Inside it was an error, outside the job is discarded and counted. */
 MEMORY_TEST(what_a_stuck_job_submits_past_the_deadline_is_discarded_though_memory_is_short)
 {
-    od_stop_report report;
-
-    if (SANITIZED)
-        skip();
     past_the_deadline.pool = lone_worker();
     od_pool_submit(past_the_deadline.pool, OD_BAND_DEFAULT, submit_without_memory, NULL);
     assert_comes_true(atomic_load(&past_the_deadline.door.waiting) == 1);
-    od_pool_stop(past_the_deadline.pool, 0, &report);
-    assert_report(&report, 0, 0, 1);
+    assert_stop(past_the_deadline.pool, 0, 0, 0, 1);
     gate_open(&past_the_deadline.door);
     assert_comes_true(all_done(past_the_deadline.pool) == 4);
     assert_true(past_the_deadline.one && past_the_deadline.several);

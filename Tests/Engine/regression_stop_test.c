@@ -28,7 +28,7 @@ TEST(a_stop_counts_what_a_drainer_has_in_hand)
         od_queue_async(serial, group, OD_QUEUE_BAND, count_job, &ran);
     od_queue_resume(serial);
     assert_comes_true(atomic_load(&door.waiting) == 1);
-    od_pool_stop(pool, MILLISECONDS(2), &report);
+    assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
     assert_report(&report, 0, BEHIND, 1);
     assert_ptr_equal(report.stuck_queues[0], serial);
     gate_open(&door);
@@ -36,8 +36,7 @@ TEST(a_stop_counts_what_a_drainer_has_in_hand)
     assert_true(od_queue_wait(serial, HANG_NS));
     assert_int_equal(atomic_load(&ran), 0);
     od_group_release(group);
-    od_queue_release(serial);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, serial);
 }
 
 static void take_a_moment(void *counter)
@@ -67,8 +66,7 @@ TEST(a_stop_in_the_midst_of_lines_accounts_for_every_job_and_nothing_starts_afte
         assert_int_equal(report.ran + report.cancelled + report.stuck, JOBS);
         assert_int_equal(atomic_load(&ran), report.ran + report.stuck);
         od_group_release(group);
-        od_queue_release(queue);
-        assert_int_equal(od_pool_free(pool), OD_OK);
+        end_pool(pool, queue);
     }
 }
 
@@ -80,7 +78,6 @@ TEST(a_stop_past_its_deadline_begins_no_job_itself)
     od_pool *pool = lone_worker();
     od_queue_options before = {.band = OD_BAND_DEFAULT, .width = 1, .inactive = true};
     od_queue *on_it[2], *target;
-    od_stop_report report;
     gate door = {0};
     atomic_ullong ran = 0;
 
@@ -90,23 +87,18 @@ TEST(a_stop_past_its_deadline_begins_no_job_itself)
         pool, &(od_queue_options){.band = OD_BAND_DEFAULT, .width = 1, .target = target});
     od_queue_set_target(on_it[0], target);
     od_queue_activate(on_it[0]);
-    od_queue_async(target, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(target, &door);
     od_queue_async_with(target, NULL, OD_QUEUE_BAND, OD_BARRIER, count_job, &ran);
     for (int i = 0; i < 2; i++) /* whichever order the queues are cancelled in */
         od_queue_async(on_it[i], NULL, OD_QUEUE_BAND, count_job, &ran);
-    assert_int_equal(od_pool_stop(pool, MILLISECONDS(2), &report), OD_OK);
+    assert_stop(pool, MILLISECONDS(2), 0, 3, 1);
     assert_int_equal(atomic_load(&ran), 0);
-    assert_report(&report, 0, 3, 1);
     gate_open(&door);
     assert_comes_true(all_done(pool) == 4); /* it has left the gate */
-    for (int i = 0; i < 2; i++) {
-        assert_true(od_queue_wait(on_it[i], HANG_NS));
-        od_queue_release(on_it[i]);
-    }
-    assert_true(od_queue_wait(target, HANG_NS));
+    for (int i = 0; i < 2; i++)
+        end_queue(on_it[i]);
+    end_queue(target);
     assert_int_equal(atomic_load(&ran), 0);
-    od_queue_release(target);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
@@ -143,8 +135,7 @@ TEST(a_job_on_top_of_a_waiting_one_has_no_successor_after_the_stop)
     assert_true(od_queue_wait(on_top.serial, HANG_NS));
     assert_comes_true(all_done(pool) == 3);
     assert_int_equal(atomic_load(&on_top.ran), 0);
-    od_queue_release(on_top.serial);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, on_top.serial);
 }
 
 static struct {
@@ -175,8 +166,7 @@ TEST(a_notification_that_stops_the_pool_during_its_stop_does_not_hang)
     atomic_store(&second_stop.status, -1);
     od_queue *queue = od_queue_create(second_stop.pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
     od_group *group = od_group_create();
-    od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(second_stop.pool, &door);
     od_queue_async(queue, group, OD_QUEUE_BAND, no_job, NULL);
     od_group_notify(group, stop_again, NULL);
     od_pool_submit(others, OD_BAND_DEFAULT, stop_from_a_worker, NULL);
@@ -188,8 +178,7 @@ TEST(a_notification_that_stops_the_pool_during_its_stop_does_not_hang)
     gate_open(&door);
     assert_comes_true(all_done(second_stop.pool) == 2); /* it has left the gate */
     od_group_release(group);
-    od_queue_release(queue);
-    assert_int_equal(od_pool_free(second_stop.pool), OD_OK);
+    end_pool(second_stop.pool, queue);
 }
 
 static struct {
@@ -209,24 +198,19 @@ TEST(a_report_counts_what_a_notification_submits_during_the_stop)
     od_pool *pool = lone_worker();
     od_queue *last = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "last");
     od_group *group = od_group_create();
-    od_stop_report report;
     gate door = {0};
 
     atomic_store(&notified.ran, 0);
     notified.held = od_queue_create(pool, OD_BAND_DEFAULT, 1, "held");
-    od_queue_async(notified.held, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(notified.held, &door);
     od_queue_async(last, group, OD_QUEUE_BAND, no_job, NULL);
     od_group_notify(group, submit_when_notified, NULL);
-    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
-    assert_report(&report, 0, 2, 1);
+    assert_stop(pool, 0, 0, 2, 1);
     gate_open(&door);
     assert_comes_true(all_done(pool) == 3); /* it has left the gate */
     assert_int_equal(atomic_load(&notified.ran), 0);
     od_group_release(group);
-    od_queue_release(last);
-    od_queue_release(notified.held);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, last, notified.held);
 }
 
 static void *stop_without_a_deadline(void *report)
@@ -244,8 +228,7 @@ TEST(a_stop_with_a_deadline_does_not_wait_for_one_without)
     pthread_t thread;
 
     second_stop.pool = lone_worker();
-    od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_worker(second_stop.pool, &door);
     od_pool_submit(second_stop.pool, OD_BAND_DEFAULT, no_job, NULL);
     assert_int_equal(pthread_create(&thread, NULL, stop_without_a_deadline, &first), 0);
     assert_comes_true(odi_load_relaxed(&second_stop.pool->team.attention) & ODI_STOPPING);
@@ -283,21 +266,17 @@ TEST(a_stop_without_a_deadline_runs_what_a_job_waits_for)
     static const int32_t widths[] = {OD_UNLIMITED, 1};
 
     for (int i = 0; i < 2; i++) {
-        od_stop_report report;
-
         memset(&waits, 0, sizeof waits);
         waits.pool = pool_of(1);
         waits.queue = od_queue_create(waits.pool, OD_BAND_DEFAULT, widths[i], "waited for");
         waits.group = od_group_create();
         od_pool_submit(waits.pool, OD_BAND_DEFAULT, submit_and_wait_for_it, NULL);
         assert_comes_true(atomic_load(&waits.begun));
-        od_pool_stop(waits.pool, INT64_MAX, &report);
+        assert_stop(waits.pool, INT64_MAX, 2, 0, 0);
         assert_true(atomic_load(&waits.waited));
         assert_int_equal(atomic_load(&waits.inner), 1);
-        assert_report(&report, 2, 0, 0);
         od_group_release(waits.group);
-        od_queue_release(waits.queue);
-        od_pool_free(waits.pool);
+        end_pool(waits.pool, waits.queue);
     }
 }
 
@@ -359,18 +338,14 @@ TEST(what_a_cancel_discarded_before_a_stop_is_in_its_report)
     for (int i = 0; i < 3; i++) {
         od_pool *pool = pool_of(1);
         od_queue *queue = od_queue_create(pool, OD_BAND_DEFAULT, widths[i], "cancelled");
-        od_stop_report report;
         atomic_ullong ran = 0;
 
         od_queue_suspend(queue);
-        for (int job = 0; job < 10; job++)
-            od_queue_async(queue, NULL, OD_QUEUE_BAND, count_job, &ran);
+        add_many(queue, 10, count_job, &ran);
         assert_int_equal(od_queue_cancel_all(queue), 10);
-        od_pool_stop(pool, INT64_MAX, &report);
-        assert_report(&report, 0, 10, 0);
+        assert_stop(pool, INT64_MAX, 0, 10, 0);
         assert_int_equal(atomic_load(&ran), 0);
-        od_queue_release(queue);
-        od_pool_free(pool);
+        end_pool(pool, queue);
     }
 }
 
@@ -402,8 +377,7 @@ TEST(what_a_suspended_queue_is_given_after_a_stop_is_discarded_and_counted)
         assert_int_equal(metrics_of(pool).cancelled, 10);
         assert_int_equal(metrics_of(pool).executed, had_jobs);
         od_group_release(group);
-        od_queue_release(queue);
-        od_pool_free(pool);
+        end_pool(pool, queue);
     }
 }
 
@@ -436,15 +410,13 @@ TEST_WITH(what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late
     od_pool *pool = pool_of(1);
     od_queue *serial = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     atomic_ullong ran = 0;
-    od_stop_report report;
     pthread_t submitter;
 
     late_start = (gate){0};
     atomic_store(&before_thread, thread_comes_late);
     assert_int_equal(pthread_create(&submitter, NULL, submit_first, pool), 0);
     assert_comes_true(atomic_load(&late_start.waiting) == 1);
-    assert_int_equal(od_pool_stop(pool, 0, &report), OD_OK);
-    assert_report(&report, 0, 0, 0); /* what it was started for is not accepted yet */
+    assert_stop(pool, 0, 0, 0, 0); /* what it was started for is not accepted yet */
     od_queue_async(serial, NULL, OD_QUEUE_BAND, count_job, &ran);
     od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
     assert_int_equal(all_done(pool), 2);
@@ -452,8 +424,7 @@ TEST_WITH(what_is_submitted_after_a_stop_is_not_left_to_a_worker_that_comes_late
     gate_open(&late_start);
     pthread_join(submitter, NULL);
     assert_comes_true(all_done(pool) == 3);
-    od_queue_release(serial);
-    assert_int_equal(od_pool_free(pool), OD_OK);
+    end_pool(pool, serial);
 }
 
 /* ---- what comes while the last worker leaves ---- */

@@ -48,14 +48,11 @@ static void pending_from_outside(long jobs)
     assert_true(pending * 1024 <= jobs * BYTES_FROM_OUTSIDE);
     assert_comes_true(resident_kib() - before <= BACK_WITHIN_KIB);
     od_group_release(group);
-    od_queue_release(queue);
-    od_pool_free(pool);
+    end_pool(pool, queue);
 }
 
-TEST(pending_jobs_from_outside_take_at_most_24_bytes)
+TEST_UNSANITIZED(pending_jobs_from_outside_take_at_most_24_bytes, NULL, NULL)
 {
-    if (SANITIZED)
-        skip(); /* shadow memory counts too */
     pending_from_outside(1000000);
     pending_from_outside(1200000); /* past a power of two */
 }
@@ -93,24 +90,19 @@ static void pending_from_inside(long jobs)
     assert_true(inside.pending * 1024 <= jobs * BYTES_FROM_INSIDE);
     assert_comes_true(resident_kib() - inside.before <= BACK_WITHIN_KIB);
     od_group_release(group);
-    od_queue_release(queue);
-    od_pool_free(pool);
+    end_pool(pool, queue);
 }
 
-TEST(pending_jobs_from_inside_take_at_most_40_bytes)
+TEST_UNSANITIZED(pending_jobs_from_inside_take_at_most_40_bytes, NULL, NULL)
 {
-    if (SANITIZED)
-        skip();
     pending_from_inside(1000000);
     pending_from_inside(1200000);
 }
 
-TEST(memory_does_not_grow_with_what_has_passed_through)
+TEST_UNSANITIZED(memory_does_not_grow_with_what_has_passed_through, NULL, NULL)
 {
     long first = 0;
 
-    if (SANITIZED)
-        skip();
     pool = pool_of(2);
     queue = od_queue_create(pool, OD_BAND_DEFAULT, OD_UNLIMITED, "through");
     for (int round = 0; round < 30; round++) {
@@ -123,8 +115,7 @@ TEST(memory_does_not_grow_with_what_has_passed_through)
             first = resident_kib();
     }
     assert_comes_true(resident_kib() - first <= BACK_WITHIN_KIB);
-    od_queue_release(queue);
-    od_pool_free(pool);
+    end_pool(pool, queue);
 }
 
 /* ---- idleness ---- */
@@ -175,12 +166,10 @@ static void await(od_queue **queues, int count)
 
 /* Its handle, its record, and nothing that waiting jobs have needed: how many met their drainer is all the same. What
  * was needed meanwhile is free, and what malloc keeps of that is no queue's. */
-TEST(a_live_queue_that_was_used_takes_at_most_700_bytes)
+TEST_UNSANITIZED(a_live_queue_that_was_used_takes_at_most_700_bytes, NULL, NULL)
 {
     enum { QUEUES = 50000, BYTES_OF_QUEUE = 700 };
 
-    if (SANITIZED)
-        skip(); /* shadow memory counts too */
     od_queue **queues = malloc(QUEUES * sizeof *queues);
     assert_non_null(queues);
     pool = lone_worker();
@@ -222,17 +211,14 @@ TEST(after_work_of_every_kind_the_process_is_idle)
         od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
     for (int i = 0; i < 4; i++)
         assert_comes_true(atomic_load(&doors[i].waiting) == 1);
-    for (int i = 0; i < 4; i++)
-        gate_open(&doors[i]);
+    open_gates(doors, 4);
     assert_comes_true(all_done(pool) >= 40004);
     assert_idle();
 
     od_metrics metrics = metrics_of(pool);
     assert_int_equal(metrics.executed, 40004);
     assert_comes_true(metrics_of(pool).active <= 3);
-    od_queue_release(queue);
-    od_queue_release(serial);
-    od_pool_free(pool);
+    end_pool(pool, queue, serial);
 }
 
 TEST(hints_of_several_bands_do_not_keep_a_worker_awake)

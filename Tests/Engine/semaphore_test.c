@@ -2,6 +2,7 @@
 #include "Support/pools.h"
 #include "Support/prng.h"
 #include "Support/process.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -168,11 +169,9 @@ TEST(deadlines_that_race_with_signals_lose_no_permit)
         pthread_create(&waiters[i], NULL, wait_with_short_deadlines, (void *)i);
         pthread_create(&signallers[i], NULL, signal_laps, (void *)i);
     }
-    for (int i = 0; i < RACERS; i++)
-        pthread_join(signallers[i], NULL);
+    join_threads(signallers, RACERS);
     atomic_store(&race.over, true);
-    for (int i = 0; i < RACERS; i++)
-        pthread_join(waiters[i], NULL);
+    join_threads(waiters, RACERS);
     assert_int_equal(atomic_load(&race.signalled), (long long)RACERS * race.laps);
     assert_int_equal(atomic_load(&race.granted) + od_semaphore_value(race.semaphore),
                      (long long)RACERS * race.laps);
@@ -315,8 +314,7 @@ TEST(cancels_that_race_with_signals_lose_no_permit)
     pthread_create(&threads[0], NULL, begin_all, NULL);
     pthread_create(&threads[1], NULL, cancel_all, NULL);
     pthread_create(&threads[2], NULL, signal_laps, (void *)1);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 3);
     /* There was a permit for each: whoever was not cancelled has one. */
     for (int i = 0; i < race.laps; i++)
         once &= atomic_load(&entrants[i].outcomes) == 1;
@@ -352,10 +350,8 @@ TEST(a_worker_that_waits_hands_its_place_over)
     od_semaphore *semaphore = od_semaphore_create(0);
 
     atomic_store(&passed, 0);
-    for (int i = 0; i < 5; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, wait_job, semaphore);
-    for (int i = 0; i < 5; i++)
-        od_pool_submit(pool, OD_BAND_DEFAULT, signal_job, semaphore);
+    submit_many(pool, 5, wait_job, semaphore);
+    submit_many(pool, 5, signal_job, semaphore);
     assert_comes_true(atomic_load(&passed) == 5);
     assert_int_equal(od_pool_free(pool), OD_OK);
     od_semaphore_release(semaphore);

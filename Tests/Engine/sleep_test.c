@@ -1,5 +1,6 @@
 /* sleep/: the event count's protocol step by step, and the lock. (That no wake is lost the explorer shows.) */
 #include "Support/clock.h"
+#include "Support/threads.h"
 #include "Support/watchdog.h"
 
 #include <pthread.h>
@@ -120,12 +121,7 @@ static void *count_under_the_lock(void *unused)
 
 TEST(the_lock_admits_one_at_a_time_and_wakes_who_waits)
 {
-    pthread_t threads[LOCKERS];
-
-    for (int i = 0; i < LOCKERS; i++)
-        pthread_create(&threads[i], NULL, count_under_the_lock, NULL);
-    for (int i = 0; i < LOCKERS; i++)
-        pthread_join(threads[i], NULL);
+    run_on_threads(LOCKERS, count_under_the_lock);
     assert_int_equal(guarded, (long)LOCKERS * UNLESS_SANITIZED(TURNS, TURNS_SANITIZED));
     assert_int_equal(odi_load_relaxed(&lock.word), ODI_LOCK_FREE);
 }
@@ -139,7 +135,6 @@ static void *wait_for_the_lock(void *unused)
     odi_lock_release(&lock);
     return NULL;
 }
-
 
 /* Once who asked again and again what a queue runs kept its workers from the queue's lock for good. */
 TEST(who_takes_a_lock_again_and_again_leaves_it_to_those_who_wait)

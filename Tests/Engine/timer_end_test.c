@@ -197,18 +197,15 @@ TEST(a_timer_that_a_worker_has_in_hand_is_not_called_after_a_stop)
     gate busy = {0}, delivery = {0};
     probe first = {.waits_at = &delivery}, second = {0};
     od_timer_options options = options_of(&first, MILLISECONDS(1), 0);
-    od_stop_report report;
 
-    od_pool_submit(lone, OD_BAND_DEFAULT, gate_job, &busy);
-    assert_comes_true(atomic_load(&busy.waiting) == 1);
+    hold_a_worker(lone, &busy);
     first.timer = od_timer_create_elsewhere(lone, &options, wait_and_call);
     od_timer_start(first.timer);
     start_on(open, &second, MILLISECONDS(2), 0);
     odi_clock_sleep(MILLISECONDS(5));
     gate_open(&busy);
     assert_comes_true(atomic_load(&delivery.waiting) == 1);
-    assert_int_equal(od_pool_stop(lone, 0, &report), OD_OK);
-    assert_report(&report, 1, 0, 0);
+    assert_stop(lone, 0, 1, 0, 0);
     gate_open(&delivery);
     assert_comes_true(atomic_load(&second.overs) == 1);
     assert_int_equal(atomic_load(&second.calls), 0);

@@ -108,8 +108,7 @@ ON_TWO(a_serial_queue_gets_them_in_the_order_of_their_times)
         assert_true(within < SECONDS(10));
     }
     assert_int_equal(atomic_load(&order.broken), 0);
-    od_queue_release(serial);
-    assert_int_equal(od_pool_free(alone), OD_OK);
+    end_pool(alone, serial);
 }
 
 static void keep_when(void *raw, uint64_t missed)
@@ -203,8 +202,7 @@ ON_TWO(blocked_workers_do_not_keep_a_timer_from_coming)
             start_and_forget(queue, &options);
             odi_clock_sleep(MILLISECONDS(1));
         }
-        for (int i = 0; i < od_pool_workers(pool); i++)
-            od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
+        add_many(queue, od_pool_workers(pool), gate_job, &door);
         if (round % 2 == 1) {
             assert_comes_true(atomic_load(&door.waiting) == od_pool_workers(pool));
             start_and_forget(queue, &options);
@@ -230,8 +228,7 @@ ON_TWO(a_job_may_wait_for_the_timer_that_it_arms)
 {
     atomic_int done = 0;
 
-    for (int i = 0; i < 3; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, wait_for_a_timer_of_its_own, &done);
+    add_many(queue, 3, wait_for_a_timer_of_its_own, &done);
     assert_comes_true(atomic_load(&done) == 3);
     assert_true(od_queue_wait(queue, HANG_NS));
 }
@@ -249,8 +246,7 @@ ON_ONE(a_busy_worker_looks_between_jobs)
     probe it = {0};
 
     atomic_store(&stream_ends, false);
-    for (int i = 0; i < 64; i++)
-        od_queue_async(queue, NULL, OD_QUEUE_BAND, stream, NULL);
+    add_many(queue, 64, stream, NULL);
     start(&it, MILLISECONDS(10), 0);
     assert_comes_true(atomic_load(&it.overs) == 1);
     atomic_store(&stream_ends, true);
@@ -275,8 +271,7 @@ ON_TWO(a_timers_calls_may_be_barriers_and_of_a_higher_band)
 
     atomic_store(&band_of_the_call, -1);
     atomic_store(&alone_in_the_call, -1);
-    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, &door);
-    assert_comes_true(atomic_load(&door.waiting) == 1);
+    hold_a_job(queue, &door);
     od_timer *timer = od_timer_create_with(queue, OD_BAND_USER_INITIATED, OD_BARRIER, &options);
     assert_non_null(timer);
     od_timer_start(timer);
@@ -595,28 +590,22 @@ static bool has_woken_the_leader(od_pool *two, int first, gate *busy)
 {
     gate doors[2] = {{0}};
 
-    for (int job = 0; job < 2; job++) {
-        od_pool_submit(two, OD_BAND_DEFAULT, gate_job, &doors[job]);
-        assert_comes_true(atomic_load(&doors[job].waiting) == 1);
-    }
+    for (int job = 0; job < 2; job++)
+        hold_a_worker(two, &doors[job]);
     gate_open(&doors[first]);
     assert_comes_true(asleep(two) == 1);
     gate_open(&doors[!first]);
     assert_comes_true(asleep(two) == 2);
-    od_pool_submit(two, OD_BAND_DEFAULT, gate_job, busy);
-    assert_comes_true(atomic_load(&busy->waiting) == 1);
+    hold_a_worker(two, busy);
     return asleep(two) == 1 && odi_load_relaxed(&two->team.timers.leader) == 0; /* relaxed: both stand still */
 }
 
 /* Beside a worker that comes the monitor would be one thread more that wakes for each timer. */
 TEST(the_monitor_does_not_stand_by_where_a_sleeper_is_woken)
 {
-    od_pool_options options = options_for(2);
     gate busy = {0};
     probe far = {0};
-
-    options.spare_workers = 0;
-    od_pool *two = pool_with(options, (odi_pool_world){0});
+    od_pool *two = pool_without_spares(2);
     od_queue *on_two = od_queue_create(two, OD_BAND_DEFAULT, OD_UNLIMITED, "on two");
     for (int round = 0; !has_woken_the_leader(two, round % 2, &busy); round++) {
         assert_true(round < 50);
@@ -630,8 +619,7 @@ TEST(the_monitor_does_not_stand_by_where_a_sleeper_is_woken)
     assert_int_equal(od_timer_cancel(far.timer), OD_TIMER_PREVENTED);
     od_timer_release(far.timer);
     gate_open(&busy);
-    od_queue_release(on_two);
-    assert_int_equal(od_pool_free(two), OD_OK);
+    end_pool(two, on_two);
 }
 
 static void note_site(void *raw)

@@ -40,15 +40,6 @@ static void end(void)
     assert_int_equal(od_pool_free(scene.pool), OD_OK);
 }
 
-/* Workers that are known to wait. */
-static int blocked_in(od_pool *pool)
-{
-    odi_lock_acquire(&pool->team.lock);
-    int blocked = pool->team.blocked;
-    odi_lock_release(&pool->team.lock);
-    return blocked;
-}
-
 /* ---- a stranger on top of a waiter ---- */
 
 static void hold_and_wait(void *unused)
@@ -87,11 +78,7 @@ static od_queue *queues[QUEUES];
 
 static void sync_onto(void *queue)
 {
-    od_scope scope;
-
-    od_queue_sync_begin(queue, &scope);
-    crowd_visit(&scene.inside);
-    od_queue_sync_end(&scope);
+    run_synced(queue, crowd_visit, &scene.inside);
 }
 
 static void wait_in_queue(void *queue)
@@ -184,10 +171,7 @@ TEST(groups_that_wait_for_groups_need_no_thread_for_each)
 
 TEST(groups_that_wait_for_groups_are_shared_by_workers_without_spares)
 {
-    od_pool_options options = options_for(3);
-
-    options.spare_workers = 0;
-    wait_for_groups_in_groups(pool_with(options, (odi_pool_world){0}));
+    wait_for_groups_in_groups(pool_without_spares(3));
 }
 
 static void flood_then_wait(void *unused)
@@ -213,8 +197,7 @@ TEST(what_is_waited_for_is_taken_from_behind_strangers)
 
 static void drain_and_wait(void *unused)
 {
-    for (int i = 0; i < 3; i++)
-        od_queue_async(scene.other, NULL, OD_QUEUE_BAND, crowd_visit, &scene.inside);
+    add_many(scene.other, 3, crowd_visit, &scene.inside);
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, note_nested, NULL);
     (void)od_queue_wait(scene.other, INT64_MAX);
     atomic_store(&scene.holds, (int)atomic_load(&scene.inside.visits) + 100 * atomic_load(&scene.nested));
@@ -279,8 +262,7 @@ TEST(who_waits_for_a_target_runs_no_more_of_the_queues_on_it_than_stands_before)
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_child_while_holding, child);
     assert_comes_true(atomic_load(&scene.ended) == 2);
     assert_int_equal(atomic_load(&scene.nested), 2);
-    od_queue_release(child);
-    od_queue_release(scene.other);
+    release_queues(child, scene.other);
     end();
 }
 
@@ -337,8 +319,7 @@ TEST(who_waits_for_a_concurrent_target_runs_none_of_the_queues_on_it)
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, drain_a_concurrent_target_while_holding, child);
     assert_comes_true(atomic_load(&scene.ended) == 2);
     assert_int_equal(atomic_load(&scene.nested), 1);
-    od_queue_release(child);
-    od_queue_release(scene.other);
+    release_queues(child, scene.other);
     end();
 }
 
@@ -372,8 +353,7 @@ TEST(what_a_waiter_runs_is_not_inside_the_waiters_queue)
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_look_around, NULL);
     assert_comes_true(atomic_load(&scene.ended) == 2);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    od_queue_release(scene.queue);
-    od_queue_release(scene.other);
+    release_queues(scene.queue, scene.other);
     end();
 }
 
@@ -427,9 +407,7 @@ TEST(who_runs_what_does_not_fit_is_inside_all_its_queues_in_their_order)
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, wait_for_one_that_fills_up, NULL);
     assert_comes_true(atomic_load(&scene.ended) == 2);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    od_queue_release(full);
-    od_queue_release(scene.queue);
-    od_queue_release(scene.other);
+    release_queues(full, scene.queue, scene.other);
     end();
 }
 
@@ -467,8 +445,7 @@ TEST(reports_name_what_runs_and_not_what_waits_below)
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_report, NULL);
     assert_comes_true(atomic_load(&scene.ended) == 1);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    od_queue_release(scene.queue);
-    od_queue_release(scene.other);
+    release_queues(scene.queue, scene.other);
     end();
 }
 
@@ -495,8 +472,7 @@ TEST(what_runs_on_top_of_a_wait_and_what_waits_are_one_each)
     od_queue_async(scene.queue, NULL, OD_QUEUE_BAND, wait_and_count, NULL);
     assert_comes_true(atomic_load(&scene.ended) == 1);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    od_queue_release(scene.queue);
-    od_queue_release(scene.other);
+    release_queues(scene.queue, scene.other);
     end();
 }
 
@@ -514,8 +490,7 @@ TEST(what_a_worker_slept_is_no_part_of_its_next_jobs_time)
     assert_comes_true(odi_thread_sleeps(odi_load_relaxed(&worker->thread_id)) == 1); /* it has had its last look */
     odi_store_relaxed(&worker->noted_jobs, odi_worker_activity(worker));
     odi_store_relaxed(&worker->noted_ns, odi_clock_coarse() - 1000 * ODI_SECOND);
-    od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &held);
-    assert_comes_true(atomic_load(&held.waiting) == 1);
+    hold_a_worker(scene.pool, &held);
     assert_int_equal(od_pool_report_workers(scene.pool, &report, 1), 1);
     gate_open(&held);
     assert_true(report.running_ns < 500 * ODI_SECOND);
@@ -599,8 +574,7 @@ TEST(a_child_of_what_a_waiter_runs_leaves_the_waiters_hand_to_its_drainer)
     od_queue_resume(scene.queue);
     assert_comes_true(atomic_load(&scene.inside.visits) == 8);
     assert_int_equal(atomic_load(&scene.nested), 0);
-    od_queue_release(scene.queue);
-    od_queue_release(scene.other);
+    release_queues(scene.queue, scene.other);
     end();
 }
 
@@ -645,13 +619,9 @@ static gate door;
 
 static void leave_a_stranger_and_sync(void *unused)
 {
-    od_scope scope;
-
     od_pool_submit(scene.pool, OD_BAND_DEFAULT, gate_job, &door);
     atomic_store(&scene.holds, 1);
-    od_queue_sync_begin(scene.queue, &scope);
-    note_order((void *)1);
-    od_queue_sync_end(&scope);
+    run_synced(scene.queue, note_order, (void *)1);
 }
 
 /* It lost it every 20 ms, to come back at the end of the line if a stranger on top of it lasted. */
@@ -672,8 +642,7 @@ TEST(a_sync_caller_keeps_its_place_in_line)
     gate_open(&door);
     assert_comes_true(atomic_load(&next_in_order) == 2);
     assert_int_equal(atomic_load(&order[0]), 1);
-    assert_true(od_queue_wait(scene.queue, HANG_NS));
-    od_queue_release(scene.queue);
+    end_queue(scene.queue);
     end();
 }
 

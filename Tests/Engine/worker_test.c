@@ -238,8 +238,7 @@ static void spawn_and_stay(void *raw)
     int jobs = (int)(intptr_t)raw;
 
     theft.victim = pthread_self();
-    for (int i = 0; i < jobs; i++)
-        od_pool_submit(theft.pool, OD_BAND_DEFAULT, stealable, NULL);
+    submit_many(theft.pool, jobs, stealable, NULL);
     while (atomic_load(&theft.on_others) < (unsigned long long)jobs)
         sched_yield(); /* computes, so no spare comes: only thieves can end this */
 }
@@ -322,12 +321,9 @@ WORKER_TEST(a_worker_that_moves_leaves_its_search_to_another)
     memset(&moving, 0, sizeof moving);
     moving.pool = pool_with(options_for(2), (odi_pool_world){.topology = machine_of(1, 2, 1)});
     moving.pool->team.arm_monitor = arm_nothing; /* which would see to it later */
-    for (int i = 0; i < 2; i++) {
-        od_pool_submit(moving.pool, OD_BAND_DEFAULT, gate_job, &doors[i]);
-        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
-    }
     for (int i = 0; i < 2; i++)
-        gate_open(&doors[i]);
+        hold_a_worker(moving.pool, &doors[i]);
+    open_gates(doors, 2);
     od_pool_submit(moving.pool, OD_BAND_DEFAULT, move_with_the_token, NULL);
     assert_comes_true(atomic_load(&moving.seen) != 0);
     assert_int_equal(atomic_load(&moving.seen), 1);
@@ -377,7 +373,7 @@ static void block_at_a_gate(void *raw)
     }
 }
 
-static void open_gates(void *raw)
+static void open_their_gates(void *raw)
 {
     blocker *first = raw;
 
@@ -395,7 +391,7 @@ static void run_blockers(bool say_so)
         blockers[i].says_so = say_so;
         od_pool_submit(pool, OD_BAND_DEFAULT, block_at_a_gate, &blockers[i]);
     }
-    od_pool_submit(pool, OD_BAND_DEFAULT, open_gates, blockers);
+    od_pool_submit(pool, OD_BAND_DEFAULT, open_their_gates, blockers);
     assert_comes_true(all_done(pool) == 9); /* with one worker alone this never ends */
     assert_in_range(metrics_of(pool).most_spares, 1, 16);
     assert_comes_true(metrics_of(pool).active <= 1);
@@ -428,7 +424,7 @@ WORKER_TEST(spare_workers_have_a_cap_and_reaching_it_is_counted)
     }
     assert_comes_true(metrics_of(pool).spare_cap_reached > 0);
     assert_int_equal(metrics_of(pool).most_spares, 2);
-    open_gates(blockers);
+    open_their_gates(blockers);
     assert_comes_true(all_done(pool) == 8);
     od_pool_free(pool);
 }

@@ -174,11 +174,9 @@ static void note_pages(hold *it, odi_worker *worker)
     volatile char here = 1;
 
     thread_local_word = here;
-    for (int i = 0; i < SMALL_PUSHES; i++)
-        od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, &children_ran);
+    submit_many(it->pool, SMALL_PUSHES, count_job, &children_ran);
     found->small_ring = node_of(default_ring(worker));
-    for (int i = 0; i < LARGE_PUSHES; i++)
-        od_pool_submit(it->pool, OD_BAND_DEFAULT, count_job, &children_ran);
+    submit_many(it->pool, LARGE_PUSHES, count_job, &children_ran);
     found->ring = node_of(default_ring(worker));
     found->ring_later = node_of(default_ring(worker) + INTO_THE_RING);
     found->worker = node_of(worker);
@@ -341,8 +339,7 @@ static void divide(hold *it, odi_worker *worker)
     if (node == roles->thief_node && atomic_fetch_add(&roles->thieves, 1) == 0)
         atomic_store(&roles->thief, worker);
     else if (atomic_fetch_add(&roles->victims[node], 1) == 0) {
-        for (int i = 0; i < PUSHED; i++)
-            od_pool_submit(it->pool, OD_BAND_DEFAULT, log_job, &node_numbers[node]);
+        submit_many(it->pool, PUSHED, log_job, &node_numbers[node]);
     }
 }
 

@@ -345,15 +345,12 @@ static void run(void *raw)
     for (int i = 0; i < OWNERS * DEQUES_EACH; i++)
         odi_deque_init(&deques[i], INT64_MAX - 100 * i, ODI_ANY_NODE);
     pthread_create(&counter, NULL, count_grace_periods, NULL);
-    for (uintptr_t i = 0; i < THIEVES; i++)
-        pthread_create(&thieves[i], NULL, steal_on, (void *)i);
+    start_threads(thieves, THIEVES, steal_on);
     for (int i = 0; i < OWNERS; i++)
         pthread_create(&owners[i], NULL, own, &deques[i * DEQUES_EACH]);
-    for (int i = 0; i < OWNERS; i++)
-        pthread_join(owners[i], NULL);
+    join_threads(owners, OWNERS);
     atomic_store(&over, true);
-    for (int i = 0; i < THIEVES; i++)
-        pthread_join(thieves[i], NULL);
+    join_threads(thieves, THIEVES);
     pthread_join(counter, NULL);
     tell_ages();
     child_expects(!atomic_load(&failed));

@@ -112,8 +112,7 @@ static void *disturb(void *unused)
 
     while (!atomic_load(&world.over)) {
         child_expects(od_pool_set_workers(world.pool, 1 + (int)prng_below(&random, 6)) == OD_OK);
-        for (int i = 0; i < 20; i++)
-            od_pool_submit(world.pool, OD_BAND_DEFAULT, count_job, &world.others);
+        submit_many(world.pool, 20, count_job, &world.others);
         odi_clock_sleep(500 * ODI_MICROSECOND);
     }
     return NULL;
@@ -136,8 +135,7 @@ static void grow(uint32_t branches, bool blocks, bool disturbed)
         else
             od_pool_submit(world.pool, OD_BAND_DEFAULT, be_a_job, &growers[i]);
     }
-    for (int i = 0; i < GUESTS; i++)
-        pthread_join(externals[i], NULL);
+    join_threads(externals, GUESTS);
     child_expects(COMES_TRUE(atomic_load(&world.roots) == 0));
     atomic_store(&world.over, true);
     if (disturbed)

@@ -342,7 +342,7 @@ static void run(void *raw)
                       {AFFINITY, move},   {SIGNALS, storm}};
     enum { DISTURBERS = sizeof disturbers / sizeof disturbers[0] };
     const scenario *it = raw;
-    pthread_t submitters[SUBMITTERS], threads[DISTURBERS];
+    pthread_t threads[DISTURBERS];
     struct sigaction action = {.sa_handler = ignore}; /* without SA_RESTART */
     cpu_set_t all;
 
@@ -356,10 +356,7 @@ static void run(void *raw)
         if (it->disturbances & disturbers[i].bit)
             pthread_create(&threads[i], NULL, disturbers[i].body, &all);
     }
-    for (int i = 0; i < SUBMITTERS; i++)
-        pthread_create(&submitters[i], NULL, submitter, NULL);
-    for (int i = 0; i < SUBMITTERS; i++)
-        pthread_join(submitters[i], NULL);
+    run_on_threads(SUBMITTERS, submitter);
     atomic_store(&world.over, true);
     for (int i = 0; i < DISTURBERS; i++) {
         if (it->disturbances & disturbers[i].bit)

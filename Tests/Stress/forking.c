@@ -121,13 +121,11 @@ static void fork_often(void *unused)
         world.queues[i] = od_queue_create(world.pool, OD_BAND_DEFAULT, widths[i], "forking");
     for (int i = 0; i < GROUPS; i++)
         world.groups[i] = od_group_create();
-    for (uintptr_t i = 0; i < LOADERS; i++)
-        pthread_create(&threads[i], NULL, load, (void *)i);
+    start_threads(threads, LOADERS, load);
     for (uint32_t round = stress_count(1000, 100); round > 0; round--)
         fork_and_wait(round);
     atomic_store(&world.over, true);
-    for (int i = 0; i < LOADERS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, LOADERS);
     child_expects(COMES_TRUE(atomic_load(&world.ledger.ran) ==
                              atomic_load(&world.ledger.issued)));
     for (int i = 0; i < GROUPS; i++)

@@ -65,12 +65,8 @@ static bool live(prng *random, bool cancels)
         child_expects(od_group_wait(group, SECONDS(60)));
     if (!suspended && prng_one_in(random, 3))
         child_expects(od_queue_wait(queue, SECONDS(60)));
-    if (!suspended && prng_one_in(random, 5)) {
-        od_scope scope;
-
-        od_queue_sync_begin(queue, &scope);
-        od_queue_sync_end(&scope);
-    }
+    if (!suspended && prng_one_in(random, 5))
+        run_synced(queue, no_job, NULL);
     if (prng_one_in(random, 2))
         od_group_release(group), group = NULL;
     od_queue_release(queue);
@@ -107,8 +103,7 @@ static void run(bool cancels)
         livers[i] = (liver){(uint64_t)i, cancels};
         pthread_create(&threads[i], NULL, live_on, &livers[i]);
     }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
     uint32_t issued = atomic_load(&world.ledger.issued);
     bool complete = COMES_TRUE(atomic_load(&world.ledger.ran) + atomic_load(&world.cancelled) >=
                                issued);
@@ -171,8 +166,7 @@ static void round_trips(void *unused)
 
         for (int i = 0; i < 3; i++)
             pthread_create(&threads[i], NULL, go_back_and_forth, queues[i % 2]);
-        for (int i = 0; i < 3; i++)
-            pthread_join(threads[i], NULL);
+        join_threads(threads, 3);
         for (int i = 0; i < 2; i++)
             od_queue_release(queues[i]);
         child_expects(od_pool_free(pool) == OD_OK);

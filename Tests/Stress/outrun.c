@@ -101,8 +101,7 @@ static void outrun(void *raw)
         long now = resident_kib();
         most = now > most ? now : most;
     }
-    for (int i = 0; i < PRODUCERS; i++)
-        pthread_join(producers[i], NULL);
+    join_threads(producers, PRODUCERS);
     child_expects(od_queue_wait(world.queue, INT64_MAX));
     dprintf(STDOUT_FILENO, "    %u jobs, %ld KiB after a twenty-fifth, %ld KiB at most, %llu pending at "
             "most, refused %llu times\n", world.room, before, most,

@@ -163,8 +163,7 @@ static void stop_with_a_stuck_job(void *unused)
         child_expects(od_queue_wait(queue, SECONDS(60)));
         child_expects(COMES_TRUE(nothing_runs(pool)));
         child_expects(report.ran + report.stuck - 1 == atomic_load(&ran));
-        od_queue_release(queue);
-        od_pool_free(pool);
+        end_pool(pool, queue);
     }
 }
 

@@ -323,7 +323,7 @@ static void run(void *raw)
     } disturbers[] = {{SUSPEND, suspend}, {WIDEN, widen}, {CANCEL, cancel}};
     enum { DISTURBERS = sizeof disturbers / sizeof disturbers[0] };
     const scenario *it = raw;
-    pthread_t submitters[SUBMITTERS], threads[DISTURBERS];
+    pthread_t threads[DISTURBERS];
 
     if (it->without_membarrier)
         odi_membarrier_refused = true;
@@ -339,10 +339,7 @@ static void run(void *raw)
         if (it->disturbances & disturbers[i].bit)
             pthread_create(&threads[i], NULL, disturbers[i].body, NULL);
     }
-    for (int i = 0; i < SUBMITTERS; i++)
-        pthread_create(&submitters[i], NULL, submitter, NULL);
-    for (int i = 0; i < SUBMITTERS; i++)
-        pthread_join(submitters[i], NULL);
+    run_on_threads(SUBMITTERS, submitter);
     atomic_store(&world.over, true);
     for (int i = 0; i < DISTURBERS; i++) {
         if (it->disturbances & disturbers[i].bit)

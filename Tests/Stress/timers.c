@@ -148,8 +148,7 @@ static void run(void *raw)
     queues[1] = od_queue_create(pool, OD_BAND_DEFAULT, 1, "serial");
     for (int i = 0; i < THREADS; i++)
         child_expects(pthread_create(&threads[i], NULL, clerk, (void *)(uintptr_t)plan) == 0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
 
     /* What nobody cancelled comes by itself; of "repeating" nothing is left. */
     child_expects(COMES_TRUE(atomic_load(&ended) == slip_count));

@@ -59,4 +59,10 @@ static inline void gate_open(gate *door)
     atomic_store(&door->open, true);
 }
 
+static inline void open_gates(gate *doors, int count)
+{
+    for (int each = 0; each < count; each++)
+        gate_open(&doors[each]);
+}
+
 #endif

@@ -4,18 +4,29 @@
 
 #include "Support/check.h"
 #include "gate/settle.h"
+#include "pool/pool.h"
 #include "gate/submit.h"
 #include "worker/run.h"
 #include "os/thread.h"
 
-/* The value of `expression` while nobody changes the queue's line. */
-#define LOOK(queue, expression)                                                           \
+/* The value of `expression` under the lock. */
+#define LOCKED(guard, expression)                                                         \
     __extension__({                                                                       \
-        odi_lock_acquire(&(queue)->watch.lock);                                           \
+        odi_lock *guard_ = (guard);                                                       \
+        odi_lock_acquire(guard_);                                                         \
         __typeof__(expression) seen_ = (expression);                                      \
-        odi_lock_release(&(queue)->watch.lock);                                           \
+        odi_lock_release(guard_);                                                         \
         seen_;                                                                            \
     })
+
+/* The value of `expression` while nobody changes the queue's line. */
+#define LOOK(queue, expression) LOCKED(&(queue)->watch.lock, expression)
+
+/* Workers that are known to wait. */
+static inline int blocked_in(od_pool *pool)
+{
+    return LOCKED(&pool->team.lock, pool->team.blocked);
+}
 
 static inline int32_t running_in(od_queue *queue)
 {
@@ -43,10 +54,7 @@ static inline int32_t away_from(od_queue *queue)
  * has a lock that it could sleep for, once this one is released. */
 static inline bool sleeps_at(odi_watch *watch, int id)
 {
-    odi_lock_acquire(&watch->lock);
-    bool waits = watch->waiters != NULL;
-    odi_lock_release(&watch->lock);
-    return waits && odi_thread_sleeps(id) != 0;
+    return LOCKED(&watch->lock, watch->waiters != NULL) && odi_thread_sleeps(id) != 0;
 }
 
 static inline bool has_passes(od_queue *queue)

@@ -72,4 +72,6 @@ static int memory_again(void **state)
     return 0;
 }
 
+#define MEMORY_TEST(name) TEST_UNSANITIZED(name, NULL, memory_again)
+
 #endif

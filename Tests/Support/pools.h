@@ -46,6 +46,15 @@ static inline od_pool *pool_of(int workers)
     return pool_with(options_for(workers), (odi_pool_world){0});
 }
 
+/* Its workers are all the threads that there are. */
+static inline od_pool *pool_without_spares(int workers)
+{
+    od_pool_options options = options_for(workers);
+
+    options.spare_workers = 0;
+    return pool_with(options, (odi_pool_world){0});
+}
+
 /* One worker and no spare, on one node wherever this is: what waits behind a job waits, and bands come
  * in their order, which across nodes they do not. */
 static inline od_pool *lone_worker(void)
@@ -122,6 +131,15 @@ static inline void assert_report(const od_stop_report *report, uint64_t ran, uin
     assert_int_equal(report->stuck, stuck);
 }
 
+/* What a stop says that ends in time or at its deadline. */
+static inline void assert_stop(od_pool *pool, int64_t deadline_ns, uint64_t ran, uint64_t cancelled, uint64_t stuck)
+{
+    od_stop_report report;
+
+    assert_int_equal(od_pool_stop(pool, deadline_ns, &report), OD_OK);
+    assert_report(&report, ran, cancelled, stuck);
+}
+
 /* A job that counts itself. */
 static inline void count_job(void *counter)
 {
@@ -131,5 +149,79 @@ static inline void count_job(void *counter)
 static inline void no_job(void *unused)
 {
 }
+
+/* ---- what tests do all the time ---- */
+
+static inline void submit_many(od_pool *pool, int jobs, void (*function)(void *), void *context)
+{
+    for (int job = 0; job < jobs; job++)
+        od_pool_submit(pool, OD_BAND_DEFAULT, function, context);
+}
+
+static inline void add_many(od_queue *queue, int jobs, void (*function)(void *), void *context)
+{
+    for (int job = 0; job < jobs; job++)
+        od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
+}
+
+static inline void run_in(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, function, context);
+    assert_true(od_queue_wait(queue, HANG_NS));
+}
+
+/* On the calling thread, inside the queue. */
+static inline void run_synced(od_queue *queue, void (*function)(void *), void *context)
+{
+    od_scope scope;
+
+    od_queue_sync_begin(queue, &scope);
+    function(context);
+    od_queue_sync_end(&scope);
+}
+
+/* When this returns a worker waits at the gate. */
+static inline void hold_a_worker(od_pool *pool, gate *door)
+{
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, door);
+    assert_comes_true(atomic_load(&door->waiting) == 1);
+}
+
+/* When this returns a job of the queue waits at the gate. */
+static inline void hold_a_job(od_queue *queue, gate *door)
+{
+    od_queue_async(queue, NULL, OD_QUEUE_BAND, gate_job, door);
+    assert_comes_true(atomic_load(&door->waiting) == 1);
+}
+
+/* All that was submitted to it has ended, and the queue may go. */
+static inline void end_queue(od_queue *queue)
+{
+    assert_true(od_queue_wait(queue, HANG_NS));
+    od_queue_release(queue);
+}
+
+/* Of the queues NULL is the last. */
+static inline void wait_for_all(od_queue **queues)
+{
+    for (; *queues != NULL; queues++)
+        assert_true(od_queue_wait(*queues, HANG_NS));
+}
+
+static inline void release_all(od_queue **queues)
+{
+    for (; *queues != NULL; queues++)
+        od_queue_release(*queues);
+}
+
+#define wait_for_queues(...) wait_for_all((od_queue *[]){__VA_ARGS__, NULL})
+#define release_queues(...) release_all((od_queue *[]){__VA_ARGS__, NULL})
+
+/* The queues may go, and their pool's threads have ended. */
+#define end_pool(pool, ...)                                                               \
+    do {                                                                                  \
+        release_queues(__VA_ARGS__);                                                      \
+        assert_int_equal(od_pool_free(pool), OD_OK);                                      \
+    } while (0)
 
 #endif

@@ -17,6 +17,7 @@
 #include "Support/clock.h"
 #include "Support/process.h"
 #include "Support/prng.h"
+#include "Support/threads.h"
 
 static uint64_t stress_seed;
 static double stress_scale;
