@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/cache_line.h"
+#include "base/invariant.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/thread.h"
@@ -49,6 +50,7 @@ void odi_reader_leave(void)
 
 void odi_read_begin(void)
 {
+    odi_invariant(joined > 0); /* no grace period waits for a thread that is on no list */
     if (ODI_LIKELY(!out_of_bounds))
         odi_grace_read_begin();
 }

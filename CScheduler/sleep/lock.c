@@ -88,6 +88,7 @@ void odi_lock_wake(odi_lock *lock)
 
 void odi_lock_release_last(odi_lock *lock)
 {
+    odi_invariant(odi_load_relaxed(&lock->word) == ODI_LOCK_HELD); /* relaxed: as in odi_lock_release */
     odi_store_release(&lock->word, ODI_LOCK_FREE, K1);
     odi_futex_wake(&lock->both, 1); /* it uses the address alone */
 }

@@ -29,6 +29,7 @@ static void claim(void)
     odi_entry entry;
     size_t count;
 
+    odi_reader_join();
     odi_read_begin();
     count = odi_injector_claim(&injector, &entry, 1);
     odi_read_end();

@@ -37,6 +37,7 @@ static void prepare(void)
 
 static void reader(void)
 {
+    odi_reader_join();
     odi_read_begin();
     object *seen = odi_load_acquire(&shared, none);
     model_check(seen->value > 0);

@@ -20,6 +20,7 @@ static void thief(void)
     odi_entry entries[2];
     size_t count;
 
+    odi_reader_join();
     odi_read_begin();
     count = odi_deque_steal(&deque, entries, 2);
     odi_read_end();

@@ -133,12 +133,14 @@ static void thief(void)
 {
     odi_entry job;
 
+    odi_reader_join();
     if (odi_worker_find_elsewhere(thief_itself, &job))
         ledger_note(job);
 }
 
 static void looker(void)
 {
+    odi_reader_join();
     (void)odi_team_seems_to_have_work(&pool.team); /* whatever it sees, it may look at */
 }
 
@@ -168,6 +170,7 @@ static void reader_of_slots(void)
 {
     od_metrics metrics;
 
+    odi_reader_join();
     odi_read_begin(); /* only so that the double has no thread without sections */
     odi_read_end();
     od_pool_metrics(&pool, &metrics);
