@@ -85,13 +85,12 @@ bool odi_queue_pop_batch(od_queue *queue, odi_entry *entry)
 {
     if (queue->back == 0)
         return false;
-    for (int each = 0; each < odi_queue_drain_batches(queue); each++) {
-        if (odi_drain_batch_pop(&queue->batches[each], entry)) {
-            queue->back--;
-            return true;
-        }
-    }
-    return false;
+    odi_drain_batch *batch = queue->batches;
+
+    while (!odi_drain_batch_pop(batch, entry)) /* ended by: one of those whose jobs `back` counts */
+        batch++;
+    queue->back--;
+    return true;
 }
 
 bool odi_queue_peek(od_queue *queue, odi_entry *entry)

@@ -110,11 +110,11 @@ static void arm(od_timer *timer, int64_t now)
 }
 
 /* The number of intervals between the last call that was due and now. */
-static uint64_t intervals_missed(const od_timer *timer, int64_t now)
+static uint64_t intervals_missed(const od_timer *timer)
 {
-    return timer->interval > 0 && now > timer->due
-               ? (uint64_t)(now - timer->due) / (uint64_t)timer->interval
-               : 0;
+    int64_t late = timer->interval > 0 ? odi_clock_now() - timer->due : 0;
+
+    return late > 0 ? (uint64_t)late / (uint64_t)timer->interval : 0;
 }
 
 static void arm_next(od_timer *timer)
@@ -142,7 +142,7 @@ static void call(odi_owned *owned)
 
     if (!begin_call(timer))
         return; /* after_call ends it */
-    uint64_t missed = intervals_missed(timer, timer->interval > 0 ? odi_clock_now() : 0);
+    uint64_t missed = intervals_missed(timer);
 
     timer->due += (int64_t)missed * timer->interval;
     timer->call(timer->context, missed);

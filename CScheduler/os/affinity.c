@@ -58,13 +58,13 @@ bool odi_cpu_mask_parse(const char *text, odi_cpu_mask *mask)
 int odi_affinity_get(int thread, odi_cpu_mask *mask)
 {
     odi_cpu_mask_clear(mask);
-    return syscall(SYS_sched_getaffinity, thread, sizeof mask->words, mask->words) < 0 ? errno : 0;
+    return syscall(SYS_sched_getaffinity, thread, sizeof mask->words, mask->words) == -1 ? errno : 0;
 }
 
 int odi_affinity_set(const odi_cpu_mask *mask)
 {
     /* A kernel with a narrower mask ignores the rest, one with a wider mask fills up. */
-    return syscall(SYS_sched_setaffinity, 0, sizeof mask->words, mask->words) < 0 ? errno : 0;
+    return syscall(SYS_sched_setaffinity, 0, sizeof mask->words, mask->words) == -1 ? errno : 0;
 }
 
 int odi_affinity_node(void)

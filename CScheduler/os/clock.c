@@ -23,8 +23,6 @@ int64_t odi_clock_after(int64_t delay_ns)
 {
     int64_t now = odi_clock_now();
 
-    if (delay_ns <= 0)
-        return now;
     return delay_ns >= INT64_MAX - now ? INT64_MAX : now + delay_ns;
 }
 

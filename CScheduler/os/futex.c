@@ -36,9 +36,8 @@ odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
 
 int odi_futex_wake_named(odi_atomic(uint32_t) *word, int count, uint32_t names)
 {
-    long woken = syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, NULL,
-                         NULL, names);
-    return woken > 0 ? (int)woken : 0;
+    return (int)syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, NULL,
+                        NULL, names);
 }
 
 int odi_futex_wake(odi_atomic(uint32_t) *word, int count)

@@ -20,7 +20,7 @@ void od_pool_options_init(od_pool_options *options)
 
 static od_status refuse(char *message, size_t capacity, const char *sentence, long long value)
 {
-    if (message != NULL && capacity > 0)
+    if (message != NULL)
         snprintf(message, capacity, sentence, value);
     return OD_INVALID;
 }

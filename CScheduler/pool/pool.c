@@ -19,7 +19,7 @@ enum { DEFAULT_SPARES = 64 };
 
 static od_status out_of_memory(char *message, size_t capacity)
 {
-    if (message != NULL && capacity > 0)
+    if (message != NULL)
         snprintf(message, capacity, "memory is too short for a pool");
     return OD_NO_MEMORY;
 }

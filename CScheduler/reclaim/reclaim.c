@@ -86,11 +86,10 @@ static void reclaim_until_empty(void)
     do {
         odi_retired *batch = odi_swap_acqrel(&retired_list, &at_work, R1);
 
-        if (batch != NULL && batch != &at_work) {
-            odi_grace_wait();
-            odi_add_relaxed(&grace_periods, 1); /* relaxed: a counter */
-            destroy_all(batch);
-        }
+        odi_invariant(batch != NULL && batch != &at_work); /* one reclaimer at a time, and only where something waits */
+        odi_grace_wait();
+        odi_add_relaxed(&grace_periods, 1); /* relaxed: a counter */
+        destroy_all(batch);
         expected = &at_work;
         /* R3: a retirement between the swap and here makes this fail, and is seen. */
     } while (!odi_cas_release(&retired_list, &expected, NULL, R4));

@@ -140,7 +140,6 @@ odi_wheel_node *odi_wheel_take(odi_wheel *wheel, uint64_t now)
         odi_wheel_cancel(wheel, node);
         return node;
     }
-    catch_up(wheel, now);
     return NULL;
 }
 
