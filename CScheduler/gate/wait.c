@@ -173,8 +173,9 @@ static bool sleep_until_released(const odi_awaited *set, odi_watch_waiter *waite
     if (on_worker) /* who comes in its place finds what is overridden already */
         odi_blocking_begin(set->group != NULL ? "for a group" : "for the end of",
                            set->group != NULL ? NULL : set->queue);
-    for (int64_t again_ns = OVERRIDE_AGAIN_NS; overrides && !empty && odi_clock_after(again_ns) < deadline; again_ns += again_ns) {
-        empty = odi_watch_sleep(waiter, odi_clock_after(again_ns));
+    for (int64_t again_ns = OVERRIDE_AGAIN_NS, again;
+         overrides && !empty && (again = odi_clock_after(again_ns)) < deadline; again_ns += again_ns) {
+        empty = odi_watch_sleep(waiter, again);
         overrides = empty || override_set(set, &override);
     }
     empty = empty || odi_watch_sleep(waiter, deadline) || odi_watch_end(&set->set, waiter);
