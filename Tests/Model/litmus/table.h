@@ -6,11 +6,11 @@ namespace litmus {
 struct Test {
     const char *name;
     const char *program;
-    const char *finals;
-    // The outcomes that exist, as lists separated by commas. ALL_BUT: every combination of 0
-    // and 1, without those listed. KEY: those listed exist; after a '/', those that must not.
-    enum Mode { ONLY, ALL_BUT, KEY } mode;
-    const char *outcomes;
+    const char *outcomes; // lists, separated by commas
+    // ALL_BUT: every combination of 0 and 1 exists, without those listed. KEY: those listed exist; after a '/',
+    // those that must not.
+    enum Mode { ONLY, ALL_BUT, KEY } mode = ALL_BUT;
+    const char *finals = ""; // words that are read when all is over
 };
 
 extern const Test tests[];

@@ -118,28 +118,24 @@ const struct {
     const char *name;
     void (*threads[3])();
     const char *fails; // what it says then; empty: it passes
-    model_spins spins;
+    model_spins spins; // where it is named; otherwise MODEL_SPINS_WAIT, which is 0
 } table[] = {
-    {"a wait that is ended", {wait_for_x, store_x}, "", MODEL_SPINS_WAIT},
-    {"a wait that nobody ends", {wait_for_x, nothing}, "waits for ever", MODEL_SPINS_WAIT},
-    {"two that wait for each other", {x_then_y, y_then_x}, "waits for ever", MODEL_SPINS_WAIT},
-    {"one of two is let go by a third", {x_then_y, y_then_x, store_x}, "", MODEL_SPINS_WAIT},
-    {"a round of which only the first load was old", {wait_for_x_beside_y, store_x}, "", MODEL_SPINS_WAIT},
-    {"a failed compare-and-swap of a lock that is let go", {hold_and_let_go, hold_and_let_go}, "",
-     MODEL_SPINS_WAIT},
-    {"a failed compare-and-swap of a lock that is kept", {hold_and_let_go, hold_for_ever}, "waits for ever",
-     MODEL_SPINS_WAIT},
-    {"a waiting round that writes", {count_while_waiting, nothing}, "writes, and the next one too",
-     MODEL_SPINS_WAIT},
-    {"a waiting round that reads nothing", {pause_on_nothing}, "reads nothing", MODEL_SPINS_WAIT},
-    {"a sleep in a loop, which may return for nothing", {sleep_for_x, store_and_wake}, "", MODEL_SPINS_WAIT},
-    {"a sleep without a loop", {sleep_once_for_x, store_and_wake}, "broken: LOAD(0) == 1", MODEL_SPINS_WAIT},
-    {"a sleep that nobody ends", {sleep_for_x, store_x}, "lost wake-up", MODEL_SPINS_WAIT},
+    {"a wait that is ended", {wait_for_x, store_x}, ""},
+    {"a wait that nobody ends", {wait_for_x, nothing}, "waits for ever"},
+    {"two that wait for each other", {x_then_y, y_then_x}, "waits for ever"},
+    {"one of two is let go by a third", {x_then_y, y_then_x, store_x}, ""},
+    {"a round of which only the first load was old", {wait_for_x_beside_y, store_x}, ""},
+    {"a failed compare-and-swap of a lock that is let go", {hold_and_let_go, hold_and_let_go}, ""},
+    {"a failed compare-and-swap of a lock that is kept", {hold_and_let_go, hold_for_ever}, "waits for ever"},
+    {"a waiting round that writes", {count_while_waiting, nothing}, "writes, and the next one too"},
+    {"a waiting round that reads nothing", {pause_on_nothing}, "reads nothing"},
+    {"a sleep in a loop, which may return for nothing", {sleep_for_x, store_and_wake}, ""},
+    {"a sleep without a loop", {sleep_once_for_x, store_and_wake}, "broken: LOAD(0) == 1"},
+    {"a sleep that nobody ends", {sleep_for_x, store_x}, "lost wake-up"},
     {"what follows a bounded wait", {spin_then_expect, store_x}, "broken: LOAD(0) == 1", MODEL_SPINS_BOTH},
-    {"what follows a bounded wait that leaves", {spin_then_expect, store_x}, "broken: LOAD(0) == 1",
-     MODEL_SPINS_LEAVE},
-    {"outcomes that are reached", {reach_both, store_x}, "", MODEL_SPINS_WAIT},
-    {"an outcome that is not reached", {reach_both, nothing}, "never reached: x == 1", MODEL_SPINS_WAIT},
+    {"what follows a bounded wait that leaves", {spin_then_expect, store_x}, "broken: LOAD(0) == 1", MODEL_SPINS_LEAVE},
+    {"outcomes that are reached", {reach_both, store_x}, ""},
+    {"an outcome that is not reached", {reach_both, nothing}, "never reached: x == 1"},
 };
 
 } // namespace
