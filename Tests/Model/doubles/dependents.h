@@ -21,7 +21,4 @@ static bool push_dependent(edge *it)
 }
 
 /* All of them, newest first; nobody is added from now on. */
-static edge *take_dependents(void)
-{
-    return odi_swap_acqrel(&dependents, &closed, none);
-}
+static edge *take_dependents(void) { return odi_swap_acqrel(&dependents, &closed, none); }

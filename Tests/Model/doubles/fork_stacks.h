@@ -10,34 +10,12 @@
 
 enum { SLOTS = 6 };
 
-void *odi_pages_reserve_guarded(size_t bytes)
-{
-    return model_calloc(SLOTS, sizeof(od_fork_slot));
-}
-
-void odi_pages_free_reserved(void *pages, size_t bytes)
-{
-    model_free(pages);
-}
-
-void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence)
-{
-}
-
-void odi_trap(const char *format, ...)
-{
-    model_fail("the engine found a broken promise");
-}
-
-void odi_thread_yield(void)
-{
-    odi_spin_pause();
-}
-
-void odi_thread_give_way(int round)
-{
-    odi_spin_pause();
-}
+void *odi_pages_reserve_guarded(size_t bytes) { return model_calloc(SLOTS, sizeof(od_fork_slot)); }
+void odi_pages_free_reserved(void *pages, size_t bytes) { model_free(pages); }
+void odi_overflow_watch(odi_overflow_test *lies_there, const char *sentence) {}
+void odi_trap(const char *format, ...) { model_fail("the engine found a broken promise"); }
+void odi_thread_yield(void) { odi_spin_pause(); }
+void odi_thread_give_way(int round) { odi_spin_pause(); }
 
 od_fork_slot *od_fork_first(uint64_t code, void *context)
 {

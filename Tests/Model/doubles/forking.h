@@ -12,30 +12,15 @@ static odi_atomic(uint32_t) published;
 
 /* ---- external threads, and who is told of forks ---- */
 
-void odi_forks_published(odi_forks *whose)
-{
-    odi_add_release(&published, 1, none);
-}
-
-void odi_external_leave(odi_forks *whose)
-{
-}
-
-void odi_blocking_begin(const char *what, void *whose)
-{
-}
-
-void od_blocking_end(void)
-{
-}
+void odi_forks_published(odi_forks *whose) { odi_add_release(&published, 1, none); }
+void odi_external_leave(odi_forks *whose) {}
+void odi_blocking_begin(const char *what, void *whose) {}
+void od_blocking_end(void) {}
 
 /* ---- stacks ---- */
 
 /* The calling thread's stack is that of thread `row`. */
-static void be(unsigned row)
-{
-    od_forks_self = &forks[row].owner;
-}
+static void be(unsigned row) { od_forks_self = &forks[row].owner; }
 
 /* Makes a stack for thread `row`. */
 static void own(unsigned row)

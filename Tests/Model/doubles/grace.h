@@ -13,13 +13,8 @@
 static odi_atomic(uint32_t) grace_section[MODEL_ROWS]; /* odd inside a section */
 static unsigned grace_readers;                         /* bit t: thread t reads */
 
-void odi_grace_join(void)
-{
-}
-
-void odi_grace_leave(void)
-{
-}
+void odi_grace_join(void) {}
+void odi_grace_leave(void) {}
 
 void odi_grace_read_begin(void)
 {

@@ -5,15 +5,8 @@
 
 static odi_injector injector;
 
-static void make_injector(void)
-{
-    model_check(odi_injector_init(&injector, 0, 0));
-}
-
-static inline void push_entry(unsigned n)
-{
-    model_check(odi_injector_push(&injector, ledger_entry(n)));
-}
+static void make_injector(void) { model_check(odi_injector_init(&injector, 0, 0)); }
+static inline void push_entry(unsigned n) { model_check(odi_injector_push(&injector, ledger_entry(n))); }
 
 static unsigned pushed; /* by push */
 

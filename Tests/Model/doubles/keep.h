@@ -4,32 +4,10 @@
 
 static unsigned kept_objects;
 
-void odi_reader_join(void)
-{
-}
-
-void odi_reader_leave(void)
-{
-}
-
-void odi_read_begin(void)
-{
-}
-
-void odi_read_end(void)
-{
-}
-
-void odi_retire(odi_retired *retired, odi_destroy *destroy)
-{
-    kept_objects++;
-}
-
-bool odi_reclaim_is_behind(void)
-{
-    return false;
-}
-
-void odi_reclaim_drain(void)
-{
-}
+void odi_reader_join(void) {}
+void odi_reader_leave(void) {}
+void odi_read_begin(void) {}
+void odi_read_end(void) {}
+void odi_retire(odi_retired *retired, odi_destroy *destroy) { kept_objects++; }
+bool odi_reclaim_is_behind(void) { return false; }
+void odi_reclaim_drain(void) {}

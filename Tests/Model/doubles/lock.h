@@ -27,7 +27,4 @@ static inline void odi_lock_release(odi_lock *lock)
     odi_store_release(&lock->word, ODI_LOCK_FREE, K1);
 }
 
-void odi_lock_release_last(odi_lock *lock)
-{
-    odi_lock_release(lock);
-}
+void odi_lock_release_last(odi_lock *lock) { odi_lock_release(lock); }

@@ -18,30 +18,9 @@ odi_place odi_plan_place(const odi_plan *plan, int worker)
     return (odi_place){0};
 }
 
-int odi_affinity_node(void)
-{
-    return -1;
-}
-
-bool odi_plan_mask(const odi_plan *plan, int worker, odi_cpu_mask *mask)
-{
-    return false;
-}
-
-int odi_affinity_set(const odi_cpu_mask *mask)
-{
-    return 0;
-}
-
-void odi_numa_move(void *memory, size_t bytes, int node)
-{
-}
-
-_Noreturn void odi_trap(const char *format, ...)
-{
-    model_fail("trapped: %s", format);
-}
-
-void odi_warn(const char *format, ...)
-{
-}
+int odi_affinity_node(void) { return -1; }
+bool odi_plan_mask(const odi_plan *plan, int worker, odi_cpu_mask *mask) { return false; }
+int odi_affinity_set(const odi_cpu_mask *mask) { return 0; }
+void odi_numa_move(void *memory, size_t bytes, int node) {}
+_Noreturn void odi_trap(const char *format, ...) { model_fail("trapped: %s", format); }
+void odi_warn(const char *format, ...) {}

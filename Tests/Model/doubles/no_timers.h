@@ -1,39 +1,14 @@
 /* no_timers.h — worker/due.c and timer/timer_queue.c for scenarios in which nothing is ever armed. */
 #include "worker/due.h"
 
-bool odi_timer_queue_init(odi_timer_queue *timers, int wheels)
-{
-    return true;
-}
-
-void odi_timer_queue_free(odi_timer_queue *timers)
-{
-}
-
-void odi_timer_queue_forked(odi_timer_queue *timers)
-{
-}
-
-void odi_timer_queue_close(odi_timer_queue *timers)
-{
-}
-
-int64_t odi_timer_queue_earliest(odi_timer_queue *timers)
-{
-    return ODI_FOREVER;
-}
-
-void odi_team_watch_timers(odi_team *team, odi_site *site)
-{
-}
-
-void odi_worker_fire_due(odi_worker *worker)
-{
-}
-
-void odi_worker_pass_time(odi_worker *worker)
-{
-}
+bool odi_timer_queue_init(odi_timer_queue *timers, int wheels) { return true; }
+void odi_timer_queue_free(odi_timer_queue *timers) {}
+void odi_timer_queue_forked(odi_timer_queue *timers) {}
+void odi_timer_queue_close(odi_timer_queue *timers) {}
+int64_t odi_timer_queue_earliest(odi_timer_queue *timers) { return ODI_FOREVER; }
+void odi_team_watch_timers(odi_team *team, odi_site *site) {}
+void odi_worker_fire_due(odi_worker *worker) {}
+void odi_worker_pass_time(odi_worker *worker) {}
 
 void odi_worker_sleep(odi_worker *worker, uint32_t epoch)
 {

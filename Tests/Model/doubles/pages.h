@@ -3,22 +3,7 @@
 
 #include "model/check.h"
 
-void *odi_pages_new(size_t bytes, int node)
-{
-    return model_calloc(1, bytes);
-}
-
-void odi_pages_free(void *pages, size_t bytes)
-{
-    model_free(pages);
-}
-
-void *odi_pages_reserve(size_t bytes)
-{
-    return model_calloc(1, bytes);
-}
-
-void odi_pages_free_reserved(void *pages, size_t bytes)
-{
-    odi_pages_free(pages, bytes);
-}
+void *odi_pages_new(size_t bytes, int node) { return model_calloc(1, bytes); }
+void odi_pages_free(void *pages, size_t bytes) { model_free(pages); }
+void *odi_pages_reserve(size_t bytes) { return model_calloc(1, bytes); }
+void odi_pages_free_reserved(void *pages, size_t bytes) { odi_pages_free(pages, bytes); }

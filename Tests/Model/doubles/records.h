@@ -7,7 +7,4 @@
 
 enum { MODEL_RECORDS = 8 };
 
-void *odi_pages_reserve(size_t bytes)
-{
-    return model_calloc(MODEL_RECORDS, sizeof(odi_record));
-}
+void *odi_pages_reserve(size_t bytes) { return model_calloc(MODEL_RECORDS, sizeof(odi_record)); }

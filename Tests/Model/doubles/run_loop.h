@@ -9,22 +9,10 @@
 /* Nobody takes a lock here. */
 _Thread_local odi_atomic(bool) *odi_lock_sleeper __attribute__((tls_model("initial-exec")));
 
-void odi_team_publish_slow(odi_team *whose, odi_site *where)
-{
-}
-
-static void refresh(odi_team *whose)
-{
-}
-
-bool odi_worker_end_run(odi_worker *worker)
-{
-    return true;
-}
-
-void odi_deque_shrink(odi_deque *deque)
-{
-}
+void odi_team_publish_slow(odi_team *whose, odi_site *where) {}
+static void refresh(odi_team *whose) {}
+bool odi_worker_end_run(odi_worker *worker) { return true; }
+void odi_deque_shrink(odi_deque *deque) {}
 
 /* What a search does not reach. */
 NEVER(odi_affinity_set)

@@ -84,19 +84,9 @@ enum { JOBS = 4 };
 /* The scenario's. */
 static odi_entry job(unsigned n);
 
-static unsigned number_of(odi_entry entry)
-{
-    return (unsigned)entry.context;
-}
-
-bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
-{
-    return true;
-}
-
-void odi_injector_free(odi_injector *injector)
-{
-}
+static unsigned number_of(odi_entry entry) { return (unsigned)entry.context; }
+bool odi_injector_init(odi_injector *injector, uint64_t start, int node) { return true; }
+void odi_injector_free(odi_injector *injector) {}
 
 bool odi_injector_push(odi_injector *injector, odi_entry entry)
 {
@@ -110,10 +100,7 @@ bool odi_injector_push(odi_injector *injector, odi_entry entry)
     return false;
 }
 
-void odi_injector_close(odi_injector *injector)
-{
-    (void)odi_or_relaxed(&injector->tail, CLOSED);
-}
+void odi_injector_close(odi_injector *injector) { (void)odi_or_relaxed(&injector->tail, CLOSED); }
 
 bool odi_injector_is_used_up(odi_injector *injector)
 {
@@ -155,31 +142,12 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *found_here)
            odi_injector_claim(&site.injectors[0], found_here, 1) > 0;
 }
 
-bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *found_there)
-{
-    return false;
-}
-
-void odi_group_drained(odi_group *group)
-{
-}
-
-void odi_group_know(odi_group *group, odi_record *record)
-{
-    (void)group, (void)record;
-}
-
-void odi_pool_wake_monitor(od_pool *whose)
-{
-}
-
-static void refresh(odi_team *team)
-{
-}
-
-static void arm_monitor(odi_team *team)
-{
-}
+bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *found_there) { return false; }
+void odi_group_drained(odi_group *group) {}
+void odi_group_know(odi_group *group, odi_record *record) { (void)group, (void)record; }
+void odi_pool_wake_monitor(od_pool *whose) {}
+static void refresh(odi_team *team) {}
+static void arm_monitor(odi_team *team) {}
 
 /* What every scenario of the pool begins with: `capacity` slots, none of them taken. */
 static void make_pool(int capacity)

@@ -41,12 +41,5 @@ static inline void model_run_started(unsigned n)
     started[n].body(started[n].argument);
 }
 
-static inline void model_started_thread(void)
-{
-    model_run_started(0);
-}
-
-static inline void model_second_started_thread(void)
-{
-    model_run_started(1);
-}
+static inline void model_started_thread(void) { model_run_started(0); }
+static inline void model_second_started_thread(void) { model_run_started(1); }

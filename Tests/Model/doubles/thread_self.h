@@ -5,30 +5,11 @@
 
 #include "model/scenario.h"
 
-void odi_thread_yield(void)
-{
-    odi_spin_pause();
-}
-
-void odi_thread_give_way(int round)
-{
-    odi_spin_pause();
-}
-
-int odi_thread_id(void)
-{
-    return (int)model_thread() + 1;
-}
-
-int odi_thread_cpu_clock(void)
-{
-    return -1;
-}
-
-int od_thread_cpu(void)
-{
-    return -1;
-}
+void odi_thread_yield(void) { odi_spin_pause(); }
+void odi_thread_give_way(int round) { odi_spin_pause(); }
+int odi_thread_id(void) { return (int)model_thread() + 1; }
+int odi_thread_cpu_clock(void) { return -1; }
+int od_thread_cpu(void) { return -1; }
 
 void *odi_thread_stack_in_use(size_t *bytes)
 {
@@ -36,10 +17,5 @@ void *odi_thread_stack_in_use(size_t *bytes)
     return NULL;
 }
 
-void odi_overflow_begin(void)
-{
-}
-
-void odi_overflow_end(void)
-{
-}
+void odi_overflow_begin(void) {}
+void odi_overflow_end(void) {}

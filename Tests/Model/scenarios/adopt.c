@@ -26,15 +26,8 @@ static void adopt(int which)
     model_check(*present == (int)(present - kept) + 1);
 }
 
-static void first(void)
-{
-    adopt(0);
-}
-
-static void second(void)
-{
-    adopt(1);
-}
+static void first(void) { adopt(0); }
+static void second(void) { adopt(1); }
 
 static void reads(void)
 {
@@ -43,13 +36,7 @@ static void reads(void)
     model_check(present == NULL || *present == (int)(present - kept) + 1);
 }
 
-static void nothing(void)
-{
-}
-
-static void verify(void)
-{
-    model_check(odi_load_relaxed(&wins) == 1);
-}
+static void nothing(void) {}
+static void verify(void) { model_check(odi_load_relaxed(&wins) == 1); }
 
 MODEL_SCENARIO(context_is_adopted_once, nothing, verify, first, second, reads)

@@ -15,10 +15,7 @@ static void body(void *context)
     odi_futex_wake(&done, 1);
 }
 
-static odi_entry job(unsigned n)
-{
-    return odi_job_plain(body, (void *)(uintptr_t)n, 0);
-}
+static odi_entry job(unsigned n) { return odi_job_plain(body, (void *)(uintptr_t)n, 0); }
 
 static void prepare(void)
 {
@@ -27,10 +24,7 @@ static void prepare(void)
     waiting_worker = make_present();
 }
 
-static void submitter(void)
-{
-    odi_pool_submit(&pool, 0, job(0));
-}
+static void submitter(void) { odi_pool_submit(&pool, 0, job(0)); }
 
 static void verify(void)
 {

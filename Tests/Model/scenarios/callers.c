@@ -13,21 +13,13 @@
 
 _Thread_local odi_worker *odi_worker_self __attribute__((tls_model("initial-exec")));
 
-void odi_blocking_begin(const char *what, void *whose)
-{
-}
-
-void od_blocking_end(void)
-{
-}
+void odi_blocking_begin(const char *what, void *whose) {}
+void od_blocking_end(void) {}
 
 static odi_wait_node *waiting_caller;
 static int written;
 
-static void prepare(void)
-{
-    waiting_caller = model_calloc(1, sizeof *waiting_caller);
-}
+static void prepare(void) { waiting_caller = model_calloc(1, sizeof *waiting_caller); }
 
 static void granter(void)
 {

@@ -70,10 +70,7 @@ static void verify_batch(void)
     model_reaches(most == 2);
 }
 
-static void one_thief(void)
-{
-    steal(2);
-}
+static void one_thief(void) { steal(2); }
 
 static void two_steals(void)
 {

@@ -34,15 +34,8 @@ static void prepare_some(unsigned count)
         push();
 }
 
-static void prepare_two(void)
-{
-    prepare_some(2);
-}
-
-static void prepare_three(void)
-{
-    prepare_some(3);
-}
+static void prepare_two(void) { prepare_some(2); }
+static void prepare_three(void) { prepare_some(3); }
 
 static void verify(void)
 {
@@ -51,10 +44,7 @@ static void verify(void)
     ledger_settle_unordered(pushed);
 }
 
-static void take_one(void)
-{
-    take_back();
-}
+static void take_one(void) { take_back(); }
 
 static void take_two(void)
 {

@@ -27,66 +27,27 @@ bool odi_forks_make(odi_forks *forks, odi_team *in, odi_worker *worker, size_t s
     return unused_self != NULL;
 }
 
-void odi_forks_free(odi_forks *forks)
-{
-}
-
-void odi_forks_lose(odi_forks *forks)
-{
-}
+void odi_forks_free(odi_forks *forks) {}
+void odi_forks_lose(odi_forks *forks) {}
 
 NEVER(odi_forks_hold_work)
 
-void *odi_pages_new(size_t bytes, int node)
-{
-    return NULL;
-}
-
-void odi_pages_free(void *pages, size_t bytes)
-{
-}
-
-int odi_thread_id(void)
-{
-    return 1;
-}
-
-int odi_thread_cpu_clock(void)
-{
-    return 1;
-}
-
-odi_site *odi_team_nearest_site(odi_team *whose)
-{
-    return &whose->sites[0];
-}
-
-bool odi_team_has_work(odi_team *whose)
-{
-    return odi_load_relaxed(&exposed) != 0;
-}
+void *odi_pages_new(size_t bytes, int node) { return NULL; }
+void odi_pages_free(void *pages, size_t bytes) {}
+int odi_thread_id(void) { return 1; }
+int odi_thread_cpu_clock(void) { return 1; }
+odi_site *odi_team_nearest_site(odi_team *whose) { return &whose->sites[0]; }
+bool odi_team_has_work(odi_team *whose) { return odi_load_relaxed(&exposed) != 0; }
 
 _Thread_local bool odi_woke_a_sleeper __attribute__((tls_model("initial-exec")));
 
-uint32_t odi_idle_sleepers(odi_idle *idle)
-{
-    return 0;
-}
-
-odi_signal odi_idle_signal(odi_idle *idle)
-{
-    return ODI_SIGNAL_NOBODY;
-}
+uint32_t odi_idle_sleepers(odi_idle *idle) { return 0; }
+odi_signal odi_idle_signal(odi_idle *idle) { return ODI_SIGNAL_NOBODY; }
 
 /* Nobody sleeps, and a worker may be started: a publisher comes here. */
-void odi_team_publish_slow(odi_team *whose, odi_site *near)
-{
-    odi_add_relaxed(&woken, 1);
-}
+void odi_team_publish_slow(odi_team *whose, odi_site *near) { odi_add_relaxed(&woken, 1); }
 
-static void arm(odi_team *whose)
-{
-}
+static void arm(odi_team *whose) {}
 
 /* ---- scenarios ---- */
 
@@ -111,18 +72,9 @@ static void expose(void)
     if (odi_externals_leave_room(&team))
         odi_team_publish(&team, &site);
 }
-static void leave(void)
-{
-    odi_external_give_up(&externals[1]);
-}
-static void say_that_it_blocks(void)
-{
-    odi_external_block(&externals[1]);
-}
-static void verify_woken(void)
-{
-    model_check(odi_load_relaxed(&woken) > 0);
-}
+static void leave(void) { odi_external_give_up(&externals[1]); }
+static void say_that_it_blocks(void) { odi_external_block(&externals[1]); }
+static void verify_woken(void) { model_check(odi_load_relaxed(&woken) > 0); }
 MODEL_SCENARIO(external_threads_leave, prepare_full, verify_woken, expose, leave)
 MODEL_SCENARIO(external_threads_block, prepare_full, verify_woken, expose, say_that_it_blocks)
 
@@ -159,8 +111,5 @@ static void visit(void)
         odi_external_give_up(&externals[0]);
     }
 }
-static void verify_place(void)
-{
-    model_check(stack >= 1 && odi_load_relaxed(&externals[0].taken) == 0);
-}
+static void verify_place(void) { model_check(stack >= 1 && odi_load_relaxed(&externals[0].taken) == 0); }
 MODEL_SCENARIO(external_threads_place, prepare_place, verify_place, visit, visit, visit)

@@ -45,9 +45,7 @@ static void give_up(void)
     }
 }
 
-static void nothing(void)
-{
-}
+static void nothing(void) {}
 
 static void verify(void)
 {

@@ -27,10 +27,7 @@ static void body(void *raw)
     written[which] = which + 1;
 }
 
-static void fork_branch(int which)
-{
-    branch[which] = od_fork(body, &number[which]);
-}
+static void fork_branch(int which) { branch[which] = od_fork(body, &number[which]); }
 
 static void join_branch(int which)
 {
@@ -56,16 +53,11 @@ static void as_owner_0(void (*act)(void))
     act();
 }
 
-static void steal_and_run(unsigned me)
-{
-    steal_and_run_of(me, 0);
-}
+static void steal_and_run(unsigned me) { steal_and_run_of(me, 0); }
 
 /* ---- one shared fork: join against steal ---- */
 
-static void nothing(void)
-{
-}
+static void nothing(void) {}
 static void prepare_empty(void)
 {
     as_owner_0(nothing);
@@ -78,14 +70,8 @@ static void fork_and_join(void)
     fork_branch(0);
     join_branch(0);
 }
-static void thief_1(void)
-{
-    steal_and_run(1);
-}
-static void thief_2(void)
-{
-    steal_and_run(2);
-}
+static void thief_1(void) { steal_and_run(1); }
+static void thief_2(void) { steal_and_run(2); }
 /* Whose row the branch stands in: its owner's, and a thief's. */
 static void both_may_run(int which)
 {
@@ -95,10 +81,7 @@ static void both_may_run(int which)
     model_reaches(which == 0 || ran[0][1] == 0);
 }
 
-static void verify_1(void)
-{
-    settle(1);
-}
+static void verify_1(void) { settle(1); }
 static void verify_root(void)
 {
     settle(1);
@@ -115,10 +98,7 @@ static void fork_and_join_twice(void)
     fork_branch(1);
     join_branch(1);
 }
-static void verify_2(void)
-{
-    settle(2);
-}
+static void verify_2(void) { settle(2); }
 static void verify_migrated(void)
 {
     settle(2);
@@ -153,10 +133,7 @@ static void help_oneself(unsigned me)
     steal_and_run(me);
     steal_and_run(me);
 }
-static void migrant_1(void)
-{
-    help_oneself(1);
-}
+static void migrant_1(void) { help_oneself(1); }
 MODEL_SCENARIO(forks_migrate, prepare_private, verify_migrated, pop_both, migrant_1)
 
 /* The owner's stack goes down and up again meanwhile: its third fork is at the second's place. */
@@ -168,10 +145,7 @@ static void pop_fork_pop(void)
     join_branch(2);
     join_branch(0);
 }
-static void verify_3(void)
-{
-    settle(3);
-}
+static void verify_3(void) { settle(3); }
 MODEL_SCENARIO(forks_migrate_reuse, prepare_private, verify_3, pop_fork_pop, migrant_1)
 
 static void want_and_steal(void)
@@ -356,10 +330,7 @@ static void want_and_migrate(void)
     odi_forks_want(&forks[0]);
     migrate(&forks[0]);
 }
-static void want_anew(void)
-{
-    odi_forks_want(&forks[0]);
-}
+static void want_anew(void) { odi_forks_want(&forks[0]); }
 static void verify_limit(void)
 {
     uint32_t split = split_of(odi_load_relaxed(&forks[0].word));

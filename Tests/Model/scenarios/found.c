@@ -72,14 +72,8 @@ static void prepare(void)
     odi_queue_close_current(&queue);
 }
 
-static void body(void *context)
-{
-}
-
-static void submits(void)
-{
-    od_queue_async(&queue, NULL, OD_QUEUE_BAND, body, NULL);
-}
+static void body(void *context) {}
+static void submits(void) { od_queue_async(&queue, NULL, OD_QUEUE_BAND, body, NULL); }
 
 static void verify(void)
 {
@@ -103,10 +97,7 @@ static void prepare_the_group(void)
     clear(&group);
 }
 
-static void submits_in_the_group(void)
-{
-    od_queue_async(&queue, &group, OD_QUEUE_BAND, body, NULL);
-}
+static void submits_in_the_group(void) { od_queue_async(&queue, &group, OD_QUEUE_BAND, body, NULL); }
 
 static void verify_the_group(void)
 {

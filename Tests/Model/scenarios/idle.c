@@ -26,10 +26,7 @@ static void submit(void)
     publish();
 }
 
-static bool has_work(void)
-{
-    return odi_load_relaxed(&waiting) > 0;
-}
+static bool has_work(void) { return odi_load_relaxed(&waiting) > 0; }
 
 static bool take_job(void)
 {
@@ -72,15 +69,8 @@ static void work(bool searching)
     }
 }
 
-static void worker(void)
-{
-    work(false);
-}
-
-static void searcher(void)
-{
-    work(true);
-}
+static void worker(void) { work(false); }
+static void searcher(void) { work(true); }
 
 static void prepare(void)
 {
@@ -154,15 +144,8 @@ static void work_counted(bool searching)
     }
 }
 
-static void searcher_counted(void)
-{
-    work_counted(true);
-}
-
-static void worker_counted(void)
-{
-    work_counted(false);
-}
+static void searcher_counted(void) { work_counted(true); }
+static void worker_counted(void) { work_counted(false); }
 
 static void prepare_counted(void)
 {
@@ -199,10 +182,7 @@ static void prepare_give_up(void)
     model_hint(&tickets, sizeof tickets);
 }
 
-static void verify_seen(void)
-{
-    model_check(!covered || seen);
-}
+static void verify_seen(void) { model_check(!covered || seen); }
 MODEL_SCENARIO(idle_given_up, prepare_give_up, verify_seen, submit_covered, give_up)
 
 /* The same with a search that begins meanwhile, and a worker that is half asleep: the
@@ -219,14 +199,8 @@ static void prepare_half_asleep(void)
     prepare_announced();
     odi_store_relaxed(&waiting, 1);
 }
-static void half_asleep(void)
-{
-    work(sleep_announced(announced_epoch));
-}
-static void beginner(void)
-{
-    work(odi_idle_try_search(&idle));
-}
+static void half_asleep(void) { work(sleep_announced(announced_epoch)); }
+static void beginner(void) { work(odi_idle_try_search(&idle)); }
 MODEL_SCENARIO(idle_search_begins, prepare_half_asleep, verify_two, submit, beginner,
                half_asleep)
 

@@ -103,10 +103,7 @@ static void one_drains(void)
     odi_store_relaxed(&inbox.wants, false);
 }
 
-static void nobody_drains(void)
-{
-    odi_store_relaxed(&inbox.wants, true);
-}
+static void nobody_drains(void) { odi_store_relaxed(&inbox.wants, true); }
 
 /* What was pushed ran, or somebody holds the place and comes for it. */
 static void nothing_is_forgotten(void)

@@ -46,10 +46,7 @@ static void claim(size_t most)
         ledger_note(entries[i]);
 }
 
-static void prepare(void)
-{
-    model_check(odi_injector_init(&injector, 0, 0));
-}
+static void prepare(void) { model_check(odi_injector_init(&injector, 0, 0)); }
 
 static void verify(void)
 {

@@ -19,10 +19,7 @@ static void verify_two(void)
     ledger_settle_unordered(2);
 }
 
-static void push_0(void)
-{
-    push_entry(0);
-}
+static void push_0(void) { push_entry(0); }
 
 /* Its entry is claimed and its block recycled while the other producer holds the same ticket. */
 static void push_1_and_claim(void)
@@ -39,8 +36,5 @@ static void prepare_two(void)
     push_entry(0);
     push_entry(1);
 }
-static void look_for_any(void)
-{
-    model_check(odi_injector_has_claimable(&injector));
-}
+static void look_for_any(void) { model_check(odi_injector_has_claimable(&injector)); }
 MODEL_SCENARIO(injector_stale_look, prepare_two, verify_two, claim, look_for_any)

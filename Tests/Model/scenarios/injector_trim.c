@@ -41,10 +41,7 @@ static void verify_two(void)
 }
 
 /* A producer takes the spare block, or finds it gone. */
-static void push_1(void)
-{
-    push_entry(1);
-}
+static void push_1(void) { push_entry(1); }
 static void prepare_one_reader(void)
 {
     prepare();

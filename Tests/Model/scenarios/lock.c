@@ -53,18 +53,9 @@ static void section(int bears)
     leave();
 }
 
-static void patient(void)
-{
-    section(INT32_MAX);
-}
-static void without_patience(void)
-{
-    section(0);
-}
-static void bears_one(void)
-{
-    section(1);
-}
+static void patient(void) { section(INT32_MAX); }
+static void without_patience(void) { section(0); }
+static void bears_one(void) { section(1); }
 
 /* The lock is held at the beginning. Once and again, and not before the one that starves meanwhile. */
 static void release_and_come_again(void)
@@ -124,14 +115,8 @@ static void asleep(int bears, uint16_t name)
     scope();
     leave();
 }
-static void patient_asleep(void)
-{
-    asleep(INT32_MAX, ODI_LOCK_AWAITED);
-}
-static void starving_asleep(void)
-{
-    asleep(0, ODI_LOCK_STARVED);
-}
+static void patient_asleep(void) { asleep(INT32_MAX, ODI_LOCK_AWAITED); }
+static void starving_asleep(void) { asleep(0, ODI_LOCK_STARVED); }
 
 /* One that goes for good (worker/bench.c, pool/monitor.c), and who ends what the lock was part of. */
 static odi_lock *of_its_own;
@@ -158,10 +143,7 @@ static void come_and_end_it(void)
     model_free(of_its_own);
 }
 
-static void verify_two(void)
-{
-    model_check(entered == 2);
-}
+static void verify_two(void) { model_check(entered == 2); }
 /* Who is to be handed the lock is already there when it is released, or comes later. */
 static void verify_line(void)
 {
@@ -175,10 +157,7 @@ static void verify_mixed(void)
     verify_two();
     model_check(first_in == 0);
 }
-static void verify_three(void)
-{
-    model_check(entered == 3);
-}
+static void verify_three(void) { model_check(entered == 3); }
 
 MODEL_SCENARIO(lock_two, looks_are_hints, verify_two, patient, patient)
 MODEL_SCENARIO(lock_three, hold_for_two, verify_two, release, patient, patient)

@@ -22,15 +22,8 @@ static bool seen;
 
 /* ---- the rest of the engine ---- */
 
-bool odi_team_has_work(odi_team *team)
-{
-    return odi_load_relaxed(&work);
-}
-
-bool odi_team_seems_to_have_work(odi_team *team)
-{
-    return odi_team_has_work(team);
-}
+bool odi_team_has_work(odi_team *team) { return odi_load_relaxed(&work); }
+bool odi_team_seems_to_have_work(odi_team *team) { return odi_team_has_work(team); }
 
 /* Somebody has seen it: the monitor may go. */
 static void see(odi_team *team)
@@ -41,27 +34,16 @@ static void see(odi_team *team)
 }
 
 /* The monitor's: the submitter has its own below. */
-void odi_team_publish_slow(odi_team *team, odi_site *from)
-{
-    see(team);
-}
+void odi_team_publish_slow(odi_team *team, odi_site *from) { see(team); }
 
-static void refresh(odi_team *team)
-{
-}
+static void refresh(odi_team *team) {}
 
 void (*odi_describe_waits_above)(od_pool *pool, char *text, size_t size);
 
 _Thread_local bool odi_woke_a_sleeper;
 
-odi_signal odi_idle_signal(odi_idle *idle)
-{
-    model_fail("nobody sleeps here");
-}
-
-void odi_team_counts_changed(odi_team *team)
-{
-}
+odi_signal odi_idle_signal(odi_idle *idle) { model_fail("nobody sleeps here"); }
+void odi_team_counts_changed(odi_team *team) {}
 
 /* As in worker/team.c. */
 void odi_team_set_attention(odi_team *team, uint32_t bits, bool on)
@@ -70,37 +52,13 @@ void odi_team_set_attention(odi_team *team, uint32_t bits, bool on)
     odi_or_seqcst(&team->attention, bits, S4);
 }
 
-bool odi_team_is_due(odi_team *team)
-{
-    return false;
-}
-
-int64_t odi_timer_queue_stand_by(odi_timer_queue *timers)
-{
-    return ODI_FOREVER;
-}
-
-int64_t odi_clock_cpu(int clock)
-{
-    return 0;
-}
-
-int odi_thread_sleeps(int id)
-{
-    return -1;
-}
-
-void odi_idle_wake_all(odi_idle *idle)
-{
-}
-
-void odi_reader_join(void)
-{
-}
-
-void odi_reader_leave(void)
-{
-}
+bool odi_team_is_due(odi_team *team) { return false; }
+int64_t odi_timer_queue_stand_by(odi_timer_queue *timers) { return ODI_FOREVER; }
+int64_t odi_clock_cpu(int clock) { return 0; }
+int odi_thread_sleeps(int id) { return -1; }
+void odi_idle_wake_all(odi_idle *idle) {}
+void odi_reader_join(void) {}
+void odi_reader_leave(void) {}
 
 static odi_atomic(bool) has_called;
 
@@ -130,10 +88,7 @@ static void prepare(void)
     model_hint(&team->attention, sizeof team->attention);
 }
 
-static void monitor(void)
-{
-    monitor_main(&pool);
-}
+static void monitor(void) { monitor_main(&pool); }
 
 /* As odi_team_publish does it where nobody is free. */
 static void submitter(void)
@@ -182,15 +137,9 @@ static void gives_place(void)
     seen = odi_team_has_work(&pool.team);
 }
 
-static void verify_called(void)
-{
-    model_check(seen || odi_load_relaxed(&has_called));
-}
+static void verify_called(void) { model_check(seen || odi_load_relaxed(&has_called)); }
 MODEL_SCENARIO(monitor_is_not_to_be_had, prepare_without, verify_called, submitter, gives_place)
 
 /* Whose job was taken by then. */
-static void arms(void)
-{
-    odi_pool_arm_monitor(&pool.team);
-}
+static void arms(void) { odi_pool_arm_monitor(&pool.team); }
 MODEL_SCENARIO(monitor_is_not_to_be_had_by_another, prepare_without, verify_called, arms, submitter, gives_place)

@@ -24,20 +24,9 @@ static odi_atomic(uint32_t) waiting; /* jobs */
 
 /* ---- where work waits ---- */
 
-static bool has_work(void)
-{
-    return odi_load_relaxed(&waiting) > 0;
-}
-
-bool odi_team_has_jobs(odi_team *whose)
-{
-    return has_work();
-}
-
-bool odi_team_seems_to_have_work(odi_team *whose)
-{
-    return has_work();
-}
+static bool has_work(void) { return odi_load_relaxed(&waiting) > 0; }
+bool odi_team_has_jobs(odi_team *whose) { return has_work(); }
+bool odi_team_seems_to_have_work(odi_team *whose) { return has_work(); }
 
 bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
 {
@@ -50,10 +39,7 @@ bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
     return false;
 }
 
-bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
-{
-    return false;
-}
+bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job) { return false; }
 
 /* ---- threads ---- */
 
@@ -90,25 +76,10 @@ static void work(odi_worker *worker)
     ran[model_thread()]++;
 }
 
-static void first(void)
-{
-    work(&workers[0]);
-}
-
-static void second(void)
-{
-    work(&workers[1]);
-}
-
-static void verify_one(void)
-{
-    model_check(total() == 1);
-}
-
-static void verify_two(void)
-{
-    model_check(total() == 2);
-}
+static void first(void) { work(&workers[0]); }
+static void second(void) { work(&workers[1]); }
+static void verify_one(void) { model_check(total() == 1); }
+static void verify_two(void) { model_check(total() == 2); }
 
 MODEL_SCENARIO(park_against_submit, prepare, verify_one, submit, first)
 

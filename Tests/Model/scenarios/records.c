@@ -25,10 +25,7 @@ static odi_watch watch;
 static int old_queue, new_queue; /* addresses */
 static int written;
 
-void odi_group_drained(odi_group *group)
-{
-    model_check(false);
-}
+void odi_group_drained(odi_group *group) { model_check(false); }
 
 void odi_group_know(odi_group *group, odi_record *of)
 {
@@ -38,10 +35,7 @@ void odi_group_know(odi_group *group, odi_record *of)
 
 static const odi_set set = {&watch, &record, odi_record_next_of_queue, ODI_COUNTS_KNOWN_TO_QUEUE, NULL};
 
-static void drained(void *whose, odi_record *of)
-{
-    odi_watch_changed(&set);
-}
+static void drained(void *whose, odi_record *of) { odi_watch_changed(&set); }
 
 /* gate/queue.c's */
 static void know(odi_record *of)
@@ -53,10 +47,7 @@ static void know(odi_record *of)
 
 static const odi_record_owner owner = {.drained = drained, .know = know};
 
-static void count(odi_record *on)
-{
-    model_check(odi_record_count(on, &old_queue, NULL, 1));
-}
+static void count(odi_record *on) { model_check(odi_record_count(on, &old_queue, NULL, 1)); }
 
 static odi_record *make(void *queue)
 {
@@ -67,10 +58,7 @@ static odi_record *make(void *queue)
     return made;
 }
 
-static void prepare(void)
-{
-    record = make(&old_queue);
-}
+static void prepare(void) { record = make(&old_queue); }
 
 /* It was closed by a cancel, is empty and free. */
 static void prepare_free(void)
@@ -166,19 +154,13 @@ static void notified(void *context)
     model_check(results[0] == 1);
     written++;
 }
-static void notifies(void)
-{
-    model_check(odi_watch_notify(&set, notified, NULL));
-}
+static void notifies(void) { model_check(odi_watch_notify(&set, notified, NULL)); }
 static void prepare_one(void)
 {
     prepare();
     count(record);
 }
-static void verify_notified(void)
-{
-    model_check(written == 1);
-}
+static void verify_notified(void) { model_check(written == 1); }
 MODEL_SCENARIO(record_notifies_once, prepare_one, verify_notified, first_job, notifies)
 
 /* Used again at once: whoever waits by then is released in its own round, and is notified in it. */

@@ -14,10 +14,7 @@ static uintptr_t rooms[SHARDS][PLACES];
 static uint64_t first;
 
 /* The shard is in its address. */
-static void *object_on(uintptr_t which)
-{
-    return (void *)(which << 7);
-}
+static void *object_on(uintptr_t which) { return (void *)(which << 7); }
 
 static void one_is_there(void)
 {
@@ -34,14 +31,7 @@ static void brings_the_next(void)
     model_check(od_registry_remove(&registry, first));
 }
 
-static void looks(void)
-{
-    model_check(!od_registry_is_empty(&registry));
-}
-
-static void one_is_left(void)
-{
-    model_check(od_registry_count(&registry) == 1);
-}
+static void looks(void) { model_check(!od_registry_is_empty(&registry)); }
+static void one_is_left(void) { model_check(od_registry_count(&registry) == 1); }
 
 MODEL_SCENARIO(registry_is_never_empty, one_is_there, one_is_left, brings_the_next, looks)

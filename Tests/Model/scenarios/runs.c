@@ -59,10 +59,7 @@ static void body(void *context)
     ran[model_thread()]++;
 }
 
-static odi_entry job(unsigned n)
-{
-    return odi_job_plain(body, (void *)(uintptr_t)n, record->tag);
-}
+static odi_entry job(unsigned n) { return odi_job_plain(body, (void *)(uintptr_t)n, record->tag); }
 
 /* What gate/queue.c does from a thread that has no reserved counts. */
 static bool count_one(void)
@@ -150,18 +147,9 @@ static void second_runs_other(void)
     run_job(&workers[1], 1);
     end_run(&workers[1]);
 }
-static void first_starts(void)
-{
-    run_job(&workers[0], 0);
-}
-static void second_starts(void)
-{
-    run_job(&workers[1], 1);
-}
-static void cancel(void)
-{
-    never = odi_record_cancel(&team, record);
-}
+static void first_starts(void) { run_job(&workers[0], 0); }
+static void second_starts(void) { run_job(&workers[1], 1); }
+static void cancel(void) { never = odi_record_cancel(&team, record); }
 
 /* The start of one job; of two in one run; of two in two runs (L3, L4). */
 MODEL_SCENARIO(runs_start, prepare_one, verify, first_runs_one, cancel)
@@ -261,10 +249,7 @@ static void prepare_drawn(void)
 MODEL_SCENARIO(runs_reserved_counts_drawn, prepare_drawn, verify, first_submits, cancel)
 
 /* A thread that is no worker runs one (K1), and one that submits meanwhile. */
-static void outside_runs(void)
-{
-    (void)odi_run_outside(&team, job(0));
-}
+static void outside_runs(void) { (void)odi_run_outside(&team, job(0)); }
 static void outside_submits(void)
 {
     if (count_one())
@@ -275,10 +260,7 @@ MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_s
                outside_submits, cancel)
 
 /* A stop discards a job that a cancel counts, or does not. */
-static void discard(void)
-{
-    odi_run_discard(&team, job(0));
-}
+static void discard(void) { odi_run_discard(&team, job(0)); }
 static void verify_discard(void)
 {
     model_check(sum(ran) == 0);
@@ -299,10 +281,7 @@ static void look_at_ledger(void)
     if (odi_record_is_empty(record, false))
         model_check(written[0] == 1 && written[1] == 1);
 }
-static void verify_drained(void)
-{
-    model_check(sum(ran) == 2 && sum(drains) == 1);
-}
+static void verify_drained(void) { model_check(sum(ran) == 2 && sum(drains) == 1); }
 MODEL_SCENARIO(runs_are_seen, prepare_watched, verify_drained, first_runs_one, second_runs_other,
                look_at_ledger)
 
@@ -325,10 +304,7 @@ static void first_begins(void)
     odi_worker_self = &workers[0];
     model_check(begin(&workers[0], record, job(0), ODI_RECORD_CANCELLED));
 }
-static void ask_while_one_begins(void)
-{
-    model_check(odi_record_pending(&team, record) == 2);
-}
+static void ask_while_one_begins(void) { model_check(odi_record_pending(&team, record) == 2); }
 static void verify_one_left(void)
 {
     model_check(odi_record_pending(&team, record) == 1); /* the other is done, and told to no job count */

@@ -12,13 +12,8 @@
 #include "doubles/pages.h"
 #include "model/scenario.h"
 
-void odi_blocking_begin(const char *what, void *whose)
-{
-}
-
-void od_blocking_end(void)
-{
-}
+void odi_blocking_begin(const char *what, void *whose) {}
+void od_blocking_end(void) {}
 
 static od_semaphore *semaphore;
 static odi_waiter early; /* in line before the threads begin, without a thread */
@@ -33,10 +28,7 @@ static void prepare(void)
     model_hint(&semaphore->value, sizeof semaphore->value);
 }
 
-static void signal(void)
-{
-    (void)od_semaphore_signal(semaphore);
-}
+static void signal(void) { (void)od_semaphore_signal(semaphore); }
 
 static void write_and_signal(void)
 {
@@ -44,10 +36,7 @@ static void write_and_signal(void)
     signal();
 }
 
-static void got_it(void)
-{
-    granted[model_thread()]++;
-}
+static void got_it(void) { granted[model_thread()]++; }
 
 static void wait(void)
 {
@@ -103,10 +92,7 @@ static void settle(int64_t signals)
     model_check(semaphore->first == NULL && semaphore->last == NULL);
 }
 
-static void verify_one(void)
-{
-    settle(1);
-}
+static void verify_one(void) { settle(1); }
 
 /* Who does not wait for it gets the permit, or goes without. */
 static void verify_either(void)
@@ -120,10 +106,7 @@ static void verify_either(void)
     model_reaches(sum == 0);
 }
 
-static void verify_two(void)
-{
-    settle(2);
-}
+static void verify_two(void) { settle(2); }
 
 static void verify_passed_on(void)
 {
@@ -137,10 +120,7 @@ MODEL_SCENARIO(semaphore_look, prepare, verify_either, write_and_signal, look)
 
 /* ---- without a thread ---- */
 
-static void call(void *counter)
-{
-    ++*(unsigned *)counter;
-}
+static void call(void *counter) { ++*(unsigned *)counter; }
 
 static void prepare_early(void)
 {
@@ -159,10 +139,7 @@ MODEL_SCENARIO(semaphore_passed_on, prepare_early, verify_passed_on, wait_briefl
                signal)
 MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
 
-static void cancel(void)
-{
-    (void)od_semaphore_cancel(semaphore, &early);
-}
+static void cancel(void) { (void)od_semaphore_cancel(semaphore, &early); }
 
 /* A cancelled waiter's permit goes to the next, who may sleep for it. */
 MODEL_SCENARIO(semaphore_cancel, prepare_early, verify_either, signal, cancel)

@@ -133,10 +133,7 @@ static void three_at_once(void)
     be(0);
     work(loops[0], 3, 0);
 }
-static void verify_3(void)
-{
-    each_once(3);
-}
+static void verify_3(void) { each_once(3); }
 MODEL_SCENARIO(share_helped, prepare, verify_3, three_at_once, thief_of_0)
 
 /* ---- the caller has begun alone ---- */
@@ -155,10 +152,7 @@ static void two_at_once(void)
     be(0);
     work(loops[0], 2, 0);
 }
-static void verify_2(void)
-{
-    each_once(2);
-}
+static void verify_2(void) { each_once(2); }
 MODEL_SCENARIO(share_helpers_helper, prepare, verify_2, two_at_once, thief_of_0, thief_of_1)
 
 /* ---- a thief that may come too late for the first loop ---- */

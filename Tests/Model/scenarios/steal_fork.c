@@ -36,45 +36,19 @@ static unsigned ran[MODEL_ROWS][BRANCHES];
 
 static _Thread_local int64_t moment;
 
-int64_t odi_clock_now(void)
-{
-    return moment += ODI_SECOND;
-}
-
-int64_t odi_clock_coarse(void)
-{
-    return moment;
-}
-
-int64_t odi_clock_after(int64_t delay_ns)
-{
-    return moment + delay_ns;
-}
-
-bool odi_team_has_jobs(odi_team *whose)
-{
-    return false;
-}
-
-bool odi_team_seems_to_have_work(odi_team *whose)
-{
-    return odi_team_wants_fork_thieves(whose);
-}
-
-bool odi_worker_find_local(odi_worker *worker, odi_entry *job)
-{
-    return false;
-}
+int64_t odi_clock_now(void) { return moment += ODI_SECOND; }
+int64_t odi_clock_coarse(void) { return moment; }
+int64_t odi_clock_after(int64_t delay_ns) { return moment + delay_ns; }
+bool odi_team_has_jobs(odi_team *whose) { return false; }
+bool odi_team_seems_to_have_work(odi_team *whose) { return odi_team_wants_fork_thieves(whose); }
+bool odi_worker_find_local(odi_worker *worker, odi_entry *job) { return false; }
 
 bool odi_worker_find_elsewhere(odi_worker *worker, odi_entry *job)
 {
     return odi_worker_steal_fork(worker, job);
 }
 
-bool odi_externals_leave_room(odi_team *whose)
-{
-    return true;
-}
+bool odi_externals_leave_room(odi_team *whose) { return true; }
 
 NEVER(odi_team_nearest_site)
 NEVER(odi_external_leave)
@@ -84,10 +58,7 @@ NEVER(odi_pages_free)
 
 /* ---- threads ---- */
 
-static void body(void *raw)
-{
-    ran[model_thread()][*(int *)raw]++;
-}
+static void body(void *raw) { ran[model_thread()][*(int *)raw]++; }
 
 static void prepare(void)
 {
@@ -125,10 +96,7 @@ static void own(void)
     od_forks_self = &workers[0].forks.owner;
 }
 
-static void fork_branch(int which)
-{
-    branch[which] = od_fork(body, &number[which]);
-}
+static void fork_branch(int which) { branch[which] = od_fork(body, &number[which]); }
 
 /* Until there is a fork. While its owner is about to show it, it is seen and not to be had. */
 static void hunt_once(odi_worker *worker)
@@ -146,10 +114,7 @@ static void hunt_once(odi_worker *worker)
     odi_job_call(job);
 }
 
-static void hunter(void)
-{
-    hunt_once(&workers[1]);
-}
+static void hunter(void) { hunt_once(&workers[1]); }
 
 static void verify_ran(int which, unsigned times)
 {
@@ -167,10 +132,7 @@ static void first_fork(void)
     own();
     fork_branch(0);
 }
-static void verify_first(void)
-{
-    verify_ran(0, 1);
-}
+static void verify_first(void) { verify_ran(0, 1); }
 MODEL_SCENARIO(steal_fork_against_first_fork, prepare, verify_first, first_fork, hunter)
 
 /* ---- a fork while a root is out: private, unless its owner was asked ---- */
@@ -188,10 +150,7 @@ static void next_fork(void)
     own();
     fork_branch(1);
 }
-static void verify_next(void)
-{
-    verify_ran(1, 1);
-}
+static void verify_next(void) { verify_ran(1, 1); }
 MODEL_SCENARIO(steal_fork_against_next_fork, prepare_root, verify_next, next_fork, hunter)
 
 /* ---- the fork thief is asleep since before ---- */

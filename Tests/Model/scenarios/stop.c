@@ -27,10 +27,7 @@ static void body(void *context)
         submit(1);
 }
 
-static odi_entry job(unsigned n)
-{
-    return odi_job_plain(body, (void *)(uintptr_t)n, 0);
-}
+static odi_entry job(unsigned n) { return odi_job_plain(body, (void *)(uintptr_t)n, 0); }
 
 static unsigned sum(unsigned rows[MODEL_ROWS][JOBS], unsigned n)
 {
@@ -45,10 +42,7 @@ static unsigned sum(unsigned rows[MODEL_ROWS][JOBS], unsigned n)
 
 static odi_worker *worker_itself;
 
-static void prepare(void)
-{
-    make_pool(1);
-}
+static void prepare(void) { make_pool(1); }
 
 /* Its worker is there. */
 static void prepare_worker(void)
@@ -57,25 +51,10 @@ static void prepare_worker(void)
     worker_itself = make_present();
 }
 
-static void submitter(void)
-{
-    submit(0);
-}
-
-static void stopper(void)
-{
-    model_check(od_pool_stop(&pool, ODI_FOREVER, &first_report) == OD_OK);
-}
-
-static void stopper_now(void)
-{
-    model_check(od_pool_stop(&pool, DEADLINE_NOW, &first_report) == OD_OK);
-}
-
-static void worker(void)
-{
-    odi_worker_main(worker_itself);
-}
+static void submitter(void) { submit(0); }
+static void stopper(void) { model_check(od_pool_stop(&pool, ODI_FOREVER, &first_report) == OD_OK); }
+static void stopper_now(void) { model_check(od_pool_stop(&pool, DEADLINE_NOW, &first_report) == OD_OK); }
+static void worker(void) { odi_worker_main(worker_itself); }
 
 /* The worker has found nothing, and leaves. */
 static void leaving_worker(void)
@@ -87,10 +66,7 @@ static void leaving_worker(void)
 
 /* Parts of od_pool_stop, where the whole has too many executions: what comes after everybody knows of the
  * stop, the same with what tells them, and the same two where the deadline is over. */
-static void stop_goes_on(void)
-{
-    model_check(await_the_last(&pool));
-}
+static void stop_goes_on(void) { model_check(await_the_last(&pool)); }
 static void stop_to_its_end(void)
 {
     discarded here;
@@ -145,10 +121,7 @@ static void verify_counted(void)
 }
 /* Not one thread is to be had, for what could not be refused: it is discarded where the stop finds it, or by its
  * submitter. */
-static void no_thread_is_to_be_had(void)
-{
-    pool.team.next_start_ns = INT64_MAX;
-}
+static void no_thread_is_to_be_had(void) { pool.team.next_start_ns = INT64_MAX; }
 static void prepare_nobody(void)
 {
     prepare();
@@ -323,14 +296,8 @@ static void prepare_two_stops(void)
     prepare_nobody();
     odi_store_relaxed(&pool.team.ran_outside, 3);
 }
-static void stop_first(void)
-{
-    statuses[0] = od_pool_stop(&pool, ODI_FOREVER, &reports[0]);
-}
-static void stop_second(void)
-{
-    statuses[1] = od_pool_stop(&pool, ODI_FOREVER, &reports[1]);
-}
+static void stop_first(void) { statuses[0] = od_pool_stop(&pool, ODI_FOREVER, &reports[0]); }
+static void stop_second(void) { statuses[1] = od_pool_stop(&pool, ODI_FOREVER, &reports[1]); }
 static void verify_two_stops(void)
 {
     model_check((statuses[0] == OD_OK) != (statuses[1] == OD_OK));
@@ -340,10 +307,7 @@ static void verify_two_stops(void)
 MODEL_SCENARIO(stop_twice, prepare_two_stops, verify_two_stops, stop_first, stop_second)
 
 /* The same where a job does not end, and one of them has a deadline: it is both's (S3). */
-static void stop_second_now(void)
-{
-    statuses[1] = od_pool_stop(&pool, DEADLINE_NOW, &reports[1]);
-}
+static void stop_second_now(void) { statuses[1] = od_pool_stop(&pool, DEADLINE_NOW, &reports[1]); }
 static void verify_two_stops_of_a_stuck_pool(void)
 {
     model_check((statuses[0] == OD_OK) != (statuses[1] == OD_OK));

@@ -57,29 +57,11 @@ static unsigned pushed;
 
 /* ---- nothing waits outside ---- */
 
-bool odi_injector_init(odi_injector *injector, uint64_t start, int node)
-{
-    return true;
-}
-
-size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
-{
-    return 0;
-}
-
-bool odi_injector_has_claimable(odi_injector *injector)
-{
-    return false;
-}
-
-bool odi_injector_push(odi_injector *injector, odi_entry entry)
-{
-    return false;
-}
-
-void odi_injector_free(odi_injector *injector)
-{
-}
+bool odi_injector_init(odi_injector *injector, uint64_t start, int node) { return true; }
+size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most) { return 0; }
+bool odi_injector_has_claimable(odi_injector *injector) { return false; }
+bool odi_injector_push(odi_injector *injector, odi_entry entry) { return false; }
+void odi_injector_free(odi_injector *injector) {}
 
 bool odi_run_outside(odi_team *team, odi_entry job)
 {
@@ -87,10 +69,7 @@ bool odi_run_outside(odi_team *team, odi_entry job)
     return false;
 }
 
-bool odi_worker_end_run(odi_worker *worker)
-{
-    return true;
-}
+bool odi_worker_end_run(odi_worker *worker) { return true; }
 
 /* The new worker's day: it submits something to itself. */
 void odi_worker_main(void *raw)
@@ -124,10 +103,7 @@ static void prepare(void)
     grace_readers = 1u << 1;
 }
 
-static void start_worker(void)
-{
-    model_check(odi_team_start_one(&pool.team, &site));
-}
+static void start_worker(void) { model_check(odi_team_start_one(&pool.team, &site)); }
 
 static void thief(void)
 {
@@ -197,10 +173,7 @@ static void prepare_two(void)
     model_check(odi_worker_push(victim, 0, ledger_entry(pushed)));
     pushed++;
 }
-static void depart(void)
-{
-    odi_team_depart(victim, false);
-}
+static void depart(void) { odi_team_depart(victim, false); }
 static void verify_departed(void)
 {
     odi_entry job;

@@ -28,16 +28,10 @@ static odi_atomic(int) body_heard, handler_heard;
 
 /* ---- AnyTask ---- */
 
-static uint32_t standing(void)
-{
-    return odi_load_acquire(&word, none);
-}
+static uint32_t standing(void) { return odi_load_acquire(&word, none); }
 
 /* standingInFull: a read-modify-write that changes nothing */
-static uint32_t standing_in_full(void)
-{
-    return odi_add_seqcst(&word, 0, none);
-}
+static uint32_t standing_in_full(void) { return odi_add_seqcst(&word, 0, none); }
 
 static extras *make_extras(void)
 {
@@ -58,10 +52,7 @@ static void lock(extras *it)
         odi_spin_pause();
 }
 
-static void unlock(extras *it)
-{
-    odi_store_release(&it->lock, 0, none);
-}
+static void unlock(extras *it) { odi_store_release(&it->lock, 0, none); }
 
 /* ---- Task ---- */
 
@@ -116,25 +107,10 @@ static void brings_a_handler(void)
 
 /* ---- scenarios ---- */
 
-static void ready(void)
-{
-    odi_store_relaxed(&word, READY);
-}
-
-static void executing(void)
-{
-    odi_store_relaxed(&word, EXECUTING);
-}
-
-static void the_body_heard(void)
-{
-    model_check(odi_load_relaxed(&body_heard) == 1);
-}
-
-static void the_handler_heard(void)
-{
-    model_check(odi_load_relaxed(&handler_heard) == 1);
-}
+static void ready(void) { odi_store_relaxed(&word, READY); }
+static void executing(void) { odi_store_relaxed(&word, EXECUTING); }
+static void the_body_heard(void) { model_check(odi_load_relaxed(&body_heard) == 1); }
+static void the_handler_heard(void) { model_check(odi_load_relaxed(&handler_heard) == 1); }
 
 static void both_heard(void)
 {

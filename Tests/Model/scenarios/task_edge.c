@@ -59,10 +59,7 @@ static edge *edges[EDGES];
 
 /* ---- the word ---- */
 
-static uint32_t standing(void)
-{
-    return odi_load_acquire(&word, none);
-}
+static uint32_t standing(void) { return odi_load_acquire(&word, none); }
 
 /* AnyTask.step, for events that set flags and clear others unless one of `refused` is there */
 static bool step(uint32_t set, uint32_t clear, uint32_t refused)
@@ -89,10 +86,7 @@ static void lock(edge *it)
         odi_spin_pause();
 }
 
-static void unlock(edge *it)
-{
-    odi_store_release(&it->lock, 0, none);
-}
+static void unlock(edge *it) { odi_store_release(&it->lock, 0, none); }
 
 static void let_go_of_task(void);
 
@@ -113,10 +107,7 @@ static bool change(edge *it, int old, int new)
     return odi_cas_acqrel_acquire(&it->state, &old, new, none);
 }
 
-static int number_of(edge *it)
-{
-    return it == edges[0] ? 0 : 1;
-}
+static int number_of(edge *it) { return it == edges[0] ? 0 : 1; }
 
 /* Edge.fire */
 static void fire(edge *it)
@@ -168,10 +159,7 @@ static bool stop_keeping(edge *it)
 /* ---- the dependency's list ---- */
 
 /* AnyTask.attach */
-static bool attach(edge *it)
-{
-    return (standing() & HAS_DEPENDENTS) != 0 && push_dependent(it);
-}
+static bool attach(edge *it) { return (standing() & HAS_DEPENDENTS) != 0 && push_dependent(it); }
 
 /* AnyTask.release(_:isLost:); the order is not explored */
 static void release_taken(edge *taken, bool is_lost)
@@ -187,10 +175,7 @@ static void release_taken(edge *taken, bool is_lost)
     }
 }
 
-static void release_dependents(bool is_lost)
-{
-    release_taken(take_dependents(), is_lost);
-}
+static void release_dependents(bool is_lost) { release_taken(take_dependents(), is_lost); }
 
 /* AnyTask.unkept */
 static edge *unkept(edge *taken, edge *rest)
@@ -318,10 +303,7 @@ static void in_body(int count, int holders)
     }
 }
 
-static void one_edge(void)
-{
-    in_body(1, 1);
-}
+static void one_edge(void) { in_body(1, 1); }
 
 /* One is there, the other one comes. */
 static void one_more_edge(void)
@@ -337,10 +319,7 @@ static void two_edges_to_what_is_forgotten(void)
     leave();
 }
 
-static void two_holders(void)
-{
-    in_body(1, 2);
-}
+static void two_holders(void) { in_body(1, 2); }
 
 static void returns_and_forgets(void)
 {
@@ -354,25 +333,10 @@ static void finishes(void)
     let_go_of_task();
 }
 
-static void links_first(void)
-{
-    link_edge(edges[0]);
-}
-
-static void links_second(void)
-{
-    link_edge(edges[1]);
-}
-
-static void removes_first(void)
-{
-    take_out(edges[0]);
-}
-
-static void first_is_released_once(void)
-{
-    model_check(odi_load_relaxed(&released[0]) == 1);
-}
+static void links_first(void) { link_edge(edges[0]); }
+static void links_second(void) { link_edge(edges[1]); }
+static void removes_first(void) { take_out(edges[0]); }
+static void first_is_released_once(void) { model_check(odi_load_relaxed(&released[0]) == 1); }
 
 static void both_are_released_once(void)
 {

@@ -171,20 +171,9 @@ static void is_served_once(void)
 
 /* ---- the outcome ---- */
 
-static void executing(void)
-{
-    odi_store_relaxed(&word, EXECUTING | IN_BODY);
-}
-
-static void returns(void)
-{
-    finish(1);
-}
-
-static void finishes_from_outside(void)
-{
-    finish(2);
-}
+static void executing(void) { odi_store_relaxed(&word, EXECUTING | IN_BODY); }
+static void returns(void) { finish(1); }
+static void finishes_from_outside(void) { finish(2); }
 
 static void one_finish_counts(void)
 {
@@ -195,10 +184,7 @@ static void one_finish_counts(void)
 MODEL_SCENARIO(task_of_two_finishes_one_counts, executing, one_finish_counts, returns,
                finishes_from_outside, bring_handler)
 
-static void ready(void)
-{
-    odi_store_relaxed(&word, READY);
-}
+static void ready(void) { odi_store_relaxed(&word, READY); }
 
 static void begins(void)
 {
@@ -244,15 +230,8 @@ static void depend(edge *it)
         fire(it);
 }
 
-static void first_dependent(void)
-{
-    depend(&edges[0]);
-}
-
-static void second_dependent(void)
-{
-    depend(&edges[1]);
-}
+static void first_dependent(void) { depend(&edges[0]); }
+static void second_dependent(void) { depend(&edges[1]); }
 
 static void ends(void)
 {
@@ -264,10 +243,7 @@ static void ends(void)
         }
 }
 
-static void each_was_fired_once(void)
-{
-    model_check(edges[0].fired == 1 && edges[1].fired == 1);
-}
+static void each_was_fired_once(void) { model_check(edges[0].fired == 1 && edges[1].fired == 1); }
 
 MODEL_SCENARIO(task_releases_each_dependent_once, executing, each_was_fired_once, ends,
                first_dependent, second_dependent)

@@ -28,14 +28,8 @@ static const int order[1][ODI_MOST_SITES];
 static const uint8_t classes[1][ODI_MOST_SITES];
 static unsigned pushed;
 
-size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most)
-{
-    return 0;
-}
-
-void odi_team_publish_slow(odi_team *whose, odi_site *where)
-{
-}
+size_t odi_injector_claim(odi_injector *injector, odi_entry *entries, size_t most) { return 0; }
+void odi_team_publish_slow(odi_team *whose, odi_site *where) {}
 
 static void make_worker(odi_worker *worker, int slot)
 {

@@ -32,10 +32,7 @@ static odi_timer_entry near_timer, far_timer;
 /* ---- the machine ---- */
 
 /* Nothing near is in the future. */
-int64_t odi_clock_now(void)
-{
-    return LATE_FOR_NEAR;
-}
+int64_t odi_clock_now(void) { return LATE_FOR_NEAR; }
 
 odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected,
                                    int64_t deadline_ns, uint32_t name)
@@ -101,10 +98,7 @@ static void prepare(void)
     model_hint(&team.timers.used, sizeof team.timers.used);
 }
 
-static void arm_near(void)
-{
-    (void)odi_team_arm(&team, &near_timer, NEAR, 0);
-}
+static void arm_near(void) { (void)odi_team_arm(&team, &near_timer, NEAR, 0); }
 
 /* As worker/run_loop.c parks. */
 static void sleep_once(void)

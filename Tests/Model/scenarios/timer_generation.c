@@ -37,19 +37,9 @@ bool odi_team_arm(odi_team *team, odi_timer_entry *timer, int64_t due_ns, int64_
     return odi_timer_queue_arm(&team->timers, timer, due_ns, now_ns) != ODI_ARM_REFUSED;
 }
 
-uint32_t odi_team_timer_site(odi_team *team)
-{
-    return 0;
-}
-
-bool odi_records_reserve(void)
-{
-    return true;
-}
-
-void odi_records_unreserve(void)
-{
-}
+uint32_t odi_team_timer_site(odi_team *team) { return 0; }
+bool odi_records_reserve(void) { return true; }
+void odi_records_unreserve(void) {}
 
 void odi_queue_submit_node(od_queue *where, uint32_t key, odi_entry job, odi_entry_node *node, bool *reserve)
 {
@@ -59,10 +49,7 @@ void odi_queue_submit_node(od_queue *where, uint32_t key, odi_entry job, odi_ent
 /* ---- the timer's owner ---- */
 
 /* Plain words: whoever reads them without an edge races. */
-static void note_call(void *unused, uint64_t missed)
-{
-    calls++;
-}
+static void note_call(void *unused, uint64_t missed) { calls++; }
 
 static void note_over(void *unused)
 {
@@ -85,15 +72,8 @@ static void prepare_with(int64_t interval)
     model_hint(&pool.team.timers.used, sizeof pool.team.timers.used);
 }
 
-static void prepare_once(void)
-{
-    prepare_with(0);
-}
-
-static void prepare_repeating(void)
-{
-    prepare_with(ODI_SECOND);
-}
+static void prepare_once(void) { prepare_with(0); }
+static void prepare_repeating(void) { prepare_with(ODI_SECOND); }
 
 /* ---- threads ---- */
 
@@ -116,10 +96,7 @@ static void cancel(void)
     od_timer_release(timer);
 }
 
-static void close_timers(void)
-{
-    odi_timer_queue_close(&pool.team.timers);
-}
+static void close_timers(void) { odi_timer_queue_close(&pool.team.timers); }
 
 static void verify(void)
 {
