@@ -224,7 +224,7 @@ TEST(a_worker_takes_no_fork_while_an_external_thread_has_its_place)
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 
-/* An external thread of a pool of one worker counts as that worker, until it says that it blocks. */
+/* An external thread of a pool of one worker counts as that worker, but while it says that it blocks. */
 TEST(an_external_thread_that_says_that_it_blocks_makes_room)
 {
     od_pool *pool = pool_without_monitor(1);
@@ -238,12 +238,16 @@ TEST(an_external_thread_that_says_that_it_blocks_makes_room)
     assert_true(forks_are_held_back(pool, 0));
     od_blocking_begin();
     bool came = COMES_TRUE(atomic_load(&room.started) == ABOVE);
+    int while_it_blocks = odi_externals_here(&pool->team);
     od_blocking_end();
+    int afterwards = odi_externals_here(&pool->team);
     for (int i = ABOVE; i-- > 0;)
         od_join(branches[i], note_room, NULL);
     od_forks_leave(&scope);
     assert_true(came);
     assert_int_equal(atomic_load(&room.started), ABOVE);
+    assert_int_equal(while_it_blocks, 0);
+    assert_int_equal(afterwards, 1);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
 

@@ -1,6 +1,7 @@
 /* branches_numbered_test.c — several branches from one frame that differ by a number alone
  * (od_fork_numbered, od_join_numbered): each is told its own, whoever runs it. */
 #include "Support/pools.h"
+#include "include/od_fork_closure.h"
 #include "worker/forks.h"
 
 /* ---- a tree with a known answer ---- */
@@ -99,6 +100,34 @@ TEST(a_thief_takes_the_first_number)
     assert_true(atomic_load(&taken.elsewhere) >= 1);
     assert_int_equal(od_pool_free(pool), OD_OK);
 }
+
+#ifdef ODI_SWIFT_CLOSURES
+/* Its result goes where its fork was. */
+static __attribute__((swiftcall)) void note_and_answer(__attribute__((swift_indirect_result)) void *result, uint64_t number,
+                                                        __attribute__((swift_context)) void *captures)
+{
+    note_number(captures, (uint32_t)number);
+    *(uint64_t *)result = number + 40;
+}
+
+TEST(a_closure_that_was_taken_leaves_its_result_to_who_joins_it)
+{
+    od_pool *pool = pool_of(2);
+    od_fork_scope scope;
+
+    memset(&taken, 0, sizeof taken);
+    taken.owner = pthread_self();
+    od_forks_enter(pool, &scope);
+    od_fork_slot *branch = od_fork_numbered_closure((void *)note_and_answer, NULL, 2, NULL);
+    assert_comes_true(atomic_load(&taken.began[2]) == 1);
+    assert_false(od_fork_pop(branch));
+    assert_false(od_join_numbered_back());
+    assert_int_equal(*(uint64_t *)branch, 42);
+    od_join_end();
+    od_forks_leave(&scope);
+    assert_int_equal(od_pool_free(pool), OD_OK);
+}
+#endif
 
 /* ---- who has no stack of forks ---- */
 

@@ -1,5 +1,6 @@
 /* pool/: options, threads that come when needed, a size that changes under way, limits that
  * are followed, and threads that cannot be had. */
+#include "Support/frozen_reader.h"
 #include "Support/looks.h"
 #include "Support/pools.h"
 #include "Support/process.h"
@@ -364,6 +365,36 @@ TEST(who_is_not_one_too_many_keeps_its_place)
     assert_int_equal(atomic_load(&result), ODI_BENCH_GOES_ON);
     assert_int_equal(metrics_of(pool).active, 1);
     od_pool_free(pool);
+}
+
+static struct {
+    od_pool *pool;
+    atomic_bool gone;
+} freed;
+
+static void *free_and_say_so(void *unused)
+{
+    od_pool_free(freed.pool);
+    atomic_store(&freed.gone, true);
+    return unused;
+}
+
+/* What it has retired may go back to what is freed with it. */
+TEST(a_pool_goes_when_nobody_reads_what_it_has_retired)
+{
+    atomic_ullong ran = 0;
+    frozen_reader reader;
+    pthread_t freer;
+
+    freed.pool = pool_of(1);
+    freeze_a_reader(&reader);
+    od_pool_submit(freed.pool, OD_BAND_DEFAULT, count_job, &ran); /* retires the table without its worker */
+    assert_comes_true(atomic_load(&ran) == 1);
+    assert_int_equal(pthread_create(&freer, NULL, free_and_say_so, NULL), 0);
+    for (int look = 0; look < 50; look++, odi_clock_sleep(MILLISECONDS(1)))
+        assert_false(atomic_load(&freed.gone));
+    thaw(&reader);
+    pthread_join(freer, NULL);
 }
 
 /* ---- no threads ---- */

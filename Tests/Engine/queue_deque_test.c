@@ -1,6 +1,7 @@
 /* queue/deque: the file itself, with rings so small that every few entries cross a boundary,
  * and indices that begin next to the wrap. */
 #include "Support/clock.h"
+#include "Support/counted_pages.h"
 #include "Support/frozen_reader.h"
 #include "Support/process.h"
 #include "Support/watchdog.h"
@@ -38,7 +39,7 @@ static int tear_down(void **state)
     odi_reclaim_drain();
     odi_deque_free(&deque);
     odi_reader_leave();
-    return 0;
+    return atomic_load(&pages_out) == 0 ? 0 : -1;
 }
 
 static odi_entry entry_of(uint64_t number)

@@ -4,8 +4,21 @@
 #include "Support/process.h"
 #include "Support/watchdog.h"
 
+#include <pthread.h>
+
 #include "os/affinity.h"
 #include "os/source.h"
+
+/* The node that the calling thread is on, as far as pools ask for it. */
+static _Thread_local int node_here;
+
+static int pretended_node(void)
+{
+    return node_here;
+}
+
+#define odi_affinity_node pretended_node
+#include "worker/site.c"
 
 enum { MOST = 16 };
 
@@ -169,16 +182,47 @@ TEST(who_changed_places_stays_where_it_is_when_a_full_pool_has_a_new_plan)
     od_pool_free(pool);
 }
 
-/* Nobody moves on the bench: marked as one that has to, the first spare had every submission look for it. */
-TEST(a_first_spare_moves_when_it_is_called_back)
+static void arm_nothing(odi_team *team)
 {
+}
+
+static gate ends[MOST];
+
+static void wait_and_stay(void *door)
+{
+    od_blocking_begin();
+    gate_pass(door);
+    od_blocking_end();
+    gate_pass(&ends[(gate *)door - doors]);
+}
+
+/* Nobody moves on the bench: marked as one that has to, the first spare had every submission look for it. The others
+ * have left when the plan changes. */
+TEST(spares_are_where_the_new_plan_has_them_when_they_are_called_back)
+{
+    enum { SPARES = 6 };
     od_pool_options options = options_for(1);
 
     options.placement = OD_PLACEMENT_NODE;
-    options.spare_workers = 1;
+    options.spare_workers = SPARES;
     od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 4, 1)});
-    hold_workers(pool, 1);
-    let_workers_go(pool, 1);
+    pool->team.bench_ns = MILLISECONDS(1);
+    pool->team.arm_monitor = arm_nothing; /* which would find those at the gates */
+    for (int i = 0; i <= SPARES; i++) {
+        doors[i] = ends[i] = (gate){0};
+        od_pool_submit(pool, OD_BAND_DEFAULT, wait_and_stay, &doors[i]);
+        assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+    }
+    for (int i = 0; i <= SPARES; i++) {
+        gate_open(&doors[i]);
+        assert_comes_true(atomic_load(&ends[i].waiting) == 1);
+    }
+    for (int i = SPARES; i >= 0; i--) {
+        if (i == 0)
+            assert_comes_true(workers_present(pool) == 2);
+        gate_open(&ends[i]);
+    }
+    assert_comes_true(nothing_runs(pool));
     od_pool_set_workers(pool, 8);
     assert_comes_true(still_to_move(pool) == 0);
     hold_workers(pool, 8);
@@ -186,6 +230,45 @@ TEST(a_first_spare_moves_when_it_is_called_back)
     assert_int_equal(workers_at(pool, 1), 4);
     let_workers_go(pool, 8);
     assert_comes_true(still_to_move(pool) == 0);
+    od_pool_free(pool);
+}
+
+static gate *blocked;
+
+static void block_on_the_second_node(void *door)
+{
+    bool blocks = odi_worker_self->site_index == 1;
+
+    if (blocks) {
+        blocked = door;
+        od_blocking_begin();
+    }
+    gate_pass(door);
+    if (blocks)
+        od_blocking_end();
+}
+
+TEST(who_worked_for_another_has_its_place_when_that_sits_on_the_bench)
+{
+    od_pool_options options = options_for(2);
+
+    options.placement = OD_PLACEMENT_NODE;
+    options.spare_workers = 1;
+    od_pool *pool = pool_with(options, (odi_pool_world){.topology = machine_of(2, 1, 1)});
+    pool->team.arm_monitor = arm_nothing; /* as above */
+    blocked = NULL;
+    for (int i = 0; i < 3; i++) {
+        doors[i] = (gate){0};
+        od_pool_submit(pool, OD_BAND_DEFAULT, i < 2 ? block_on_the_second_node : gate_job, &doors[i]);
+        assert_comes_true(i == 0 || atomic_load(&doors[i].waiting) == 1);
+    }
+    assert_int_equal(workers_at(pool, 0), 2);
+    assert_int_equal(workers_at(pool, 1), 1);
+    gate_open(blocked);
+    assert_comes_true(workers_at(pool, 1) == 0);
+    let_workers_go(pool, 3);
+    assert_comes_true(workers_at(pool, 1) == 1 && still_to_move(pool) == 0);
+    assert_int_equal(workers_at(pool, 0), 1);
     od_pool_free(pool);
 }
 
@@ -237,14 +320,14 @@ static bool runs_pinned_to(od_pool *pool, int cpu)
     return COMES_TRUE(all_done(pool) > before) && atomic_load(&pinned_to) == cpu;
 }
 
-static od_pool *pool_of_allowed(odi_source *source, int workers)
+static od_pool *pool_of_allowed(odi_source *source, int workers, int spares)
 {
     od_pool_options options = options_for(workers);
 
     *source = odi_source_live();
     source->affinity = ask_allowed;
     options.placement = OD_PLACEMENT_CORE;
-    options.spare_workers = 0;
+    options.spare_workers = spares;
     return pool_with(options, (odi_pool_world){.source = source});
 }
 
@@ -269,7 +352,7 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
         skip();
     for (int workers = 0; workers <= 1; workers++) {
         allow_only(first, -1);
-        od_pool *pool = pool_of_allowed(&source, workers);
+        od_pool *pool = pool_of_allowed(&source, workers, 0);
         assert_true(runs_pinned_to(pool, first));
         allow_only(second, -1);
         assert_comes_true(runs_pinned_to(pool, second));
@@ -277,50 +360,80 @@ TEST(a_pinned_worker_follows_the_cpus_that_are_left_to_the_process)
     }
 }
 
+static int seen[2];
+static atomic_int have_seen;
+
+static void note_cpu_and_stay(void *door)
+{
+    seen[atomic_fetch_add(&have_seen, 1)] = own_cpu();
+    gate_pass(door);
+}
+
+/* Whether the second is a new one or comes from the bench. */
 TEST(each_worker_of_a_pool_that_grew_has_a_cpu_of_its_own)
 {
     odi_source source;
-    int first, second, seen[2];
+    int first, second;
 
     if (!two_cpus(&first, &second))
         skip();
-    allow_only(first, second);
-    od_pool *pool = pool_of_allowed(&source, 1);
-    assert_true(runs_pinned_to(pool, first));
-    od_pool_set_workers(pool, 2);
-    assert_comes_true(still_to_move(pool) == 0);
-    hold_workers(pool, 2);
-    for (int slot = 0; slot < 2; slot++) {
-        odi_worker *worker = odi_load_acquire(&pool->team.slots[slot], W1);
-        odi_cpu_mask mask;
-
-        odi_lock_acquire(&pool->team.lock);
-        assert_true(odi_plan_mask(pool->team.plan, pool->team.assigned[worker->slot], &mask));
-        odi_lock_release(&pool->team.lock);
-        seen[slot] = odi_cpu_mask_next(&mask, 0);
+    for (int spares = 0; spares <= 1; spares++) {
+        allow_only(first, second);
+        od_pool *pool = pool_of_allowed(&source, 1, spares);
+        assert_true(runs_pinned_to(pool, first));
+        od_pool_set_workers(pool, 2);
+        assert_comes_true(still_to_move(pool) == 0);
+        atomic_store(&have_seen, 0);
+        for (int i = 0; i < 2; i++) {
+            doors[i] = (gate){0};
+            od_pool_submit(pool, OD_BAND_DEFAULT, note_cpu_and_stay, &doors[i]);
+        }
+        for (int i = 0; i < 2; i++)
+            assert_comes_true(atomic_load(&doors[i].waiting) == 1);
+        assert_int_equal(seen[0] + seen[1], first + second);
+        assert_true(seen[0] == first || seen[1] == first);
+        let_workers_go(pool, 2);
+        od_pool_free(pool);
     }
-    assert_int_not_equal(seen[0], seen[1]);
-    let_workers_go(pool, 2);
-    od_pool_free(pool);
 }
 
-static int site_here(od_pool *pool)
+/* A thread that is no worker, and new: it asks where it is before it submits. */
+static void *submit_from(void *pool)
 {
-    return (int)(odi_team_site_here(&pool->team) - pool->team.sites);
+    node_here = 1;
+    od_pool_submit(pool, OD_BAND_DEFAULT, gate_job, &doors[0]);
+    return NULL;
 }
 
-/* A changed condition showed that nobody asked: slot 0 is of this site, and so is enough. */
+/* A changed condition showed that nobody asked for another site than the lowest slot's. */
 TEST(the_first_worker_begins_on_the_site_that_it_is_wanted_on)
 {
     od_pool *pool = pool_on(machine_of(2, 4, 1), 8);
-    int before = site_here(pool);
+    pthread_t elsewhere;
 
-    hold_workers(pool, 1);
-    if (site_here(pool) == before) { /* else this thread was moved meanwhile */
-        assert_true(workers_at(pool, before) >= 1);
-        assert_int_equal(workers_at(pool, 1 - before), 0);
-    }
+    doors[0] = (gate){0};
+    assert_int_equal(pthread_create(&elsewhere, NULL, submit_from, pool), 0);
+    assert_comes_true(atomic_load(&doors[0].waiting) == 1);
+    pthread_join(elsewhere, NULL);
+    assert_int_equal(workers_at(pool, 0), 0);
+    assert_int_equal(workers_at(pool, 1), 1);
     let_workers_go(pool, 1);
+    od_pool_free(pool);
+}
+
+TEST(who_is_no_worker_submits_to_the_site_of_its_node)
+{
+    od_pool *pool = pool_on(machine_of(3, 1, 1), 3);
+    static const struct {
+        int node, site;
+    } on[] = {{1, 1}, {2, 2}, {7, 0}, {0, 0}};
+
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+        node_here = on[i].node;
+        for (int ask = 0; ask < 64; ask++) /* wherever it was when it last asked */
+            (void)odi_team_nearest_site(&pool->team);
+        assert_ptr_equal(odi_team_nearest_site(&pool->team), &pool->team.sites[on[i].site]);
+    }
     od_pool_free(pool);
 }
 

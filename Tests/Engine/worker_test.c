@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 
-#include "os/affinity.h"
 #include "topology/topology.h"
 #include "worker/bench.h"
 #include "worker/worker.h"
@@ -328,27 +327,6 @@ WORKER_TEST(a_worker_that_moves_leaves_its_search_to_another)
     assert_comes_true(atomic_load(&moving.seen) != 0);
     assert_int_equal(atomic_load(&moving.seen), 1);
     od_pool_free(moving.pool);
-}
-
-/* As if this thread's node were the second one's. */
-WORKER_TEST(who_is_no_worker_submits_to_the_site_of_its_node)
-{
-    od_pool *pool = pool_with(options_for(2), (odi_pool_world){.topology = machine_of(2, 1, 1)});
-    odi_site *sites = pool->team.sites;
-    int here = odi_affinity_node(), nodes[] = {sites[0].node, sites[1].node};
-    atomic_ullong ran = 0;
-
-    assert_true(here >= 0);
-    sites[0].node = here + 1;
-    sites[1].node = here;
-    for (int ask = 0; ask < 64; ask++) /* wherever it was when it last asked */
-        (void)odi_team_nearest_site(&pool->team);
-    assert_ptr_equal(odi_team_nearest_site(&pool->team), &sites[1]);
-    sites[0].node = nodes[0];
-    sites[1].node = nodes[1];
-    od_pool_submit(pool, OD_BAND_DEFAULT, count_job, &ran);
-    assert_comes_true(atomic_load(&ran) == 1);
-    od_pool_free(pool);
 }
 
 /* ---- blocking ---- */

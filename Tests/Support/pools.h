@@ -103,6 +103,15 @@ static inline bool all_have_gone(od_pool *pool)
     return gone;
 }
 
+/* Workers that have a thread, the ones on the bench too. */
+static inline int workers_present(od_pool *pool)
+{
+    odi_lock_acquire(&pool->team.lock);
+    int present = pool->team.present - pool->monitor_present;
+    odi_lock_release(&pool->team.lock);
+    return present;
+}
+
 /* Whether so many workers at least sleep for want of work: they are counted as sleepers, which comes before their
  * last look at what there is, and in the kernel, where that can be told. */
 static inline bool idle_ones_sleep(od_pool *pool, int workers)

@@ -5,39 +5,17 @@
 #ifndef SUPPORT_SMALL_INJECTOR_H
 #define SUPPORT_SMALL_INJECTOR_H
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "Support/check.h"
-#include "os/pages.h"
+#include "Support/counted_pages.h"
 
-/* Blocks that were had and not given back. */
-static atomic_int blocks_out;
-
-static void *counted_pages_new(size_t bytes, int node)
-{
-    void *pages = odi_pages_new(bytes, node);
-
-    atomic_fetch_add(&blocks_out, pages != NULL);
-    return pages;
-}
-
-static void counted_pages_free(void *pages, size_t bytes)
-{
-    atomic_fetch_sub(&blocks_out, pages != NULL);
-    odi_pages_free(pages, bytes);
-}
-
-#define odi_pages_new counted_pages_new
-#define odi_pages_free counted_pages_free
 #define odi_injector_init small_init
 #define odi_injector_free small_free
 #define odi_injector_push small_push
 #define odi_injector_claim small_claim
 #define odi_injector_has_claimable small_has_claimable
 #include "queue/injector.c"
-#undef odi_pages_new
-#undef odi_pages_free
 
 static odi_injector injector;
 
@@ -53,7 +31,7 @@ static int tear_down(void **state)
     odi_reclaim_drain();
     odi_injector_free(&injector);
     odi_reader_leave();
-    return atomic_load(&blocks_out) == 0 ? 0 : -1;
+    return atomic_load(&pages_out) == 0 ? 0 : -1;
 }
 
 #define INJECTOR_TEST(name) TEST_WITH(name, set_up, tear_down)

@@ -1,6 +1,7 @@
 /* blocking.c — a worker hands its place over while somebody submits (worker/blocking.c and
  * worker/team.c as they are): the job that it waits for finds a worker, whichever comes first,
- * the submission or the blocking, or where each misses the other, the monitor's next look.
+ * the submission or the blocking, or where each misses the other, the monitor's next look. And where there is no
+ * thread for a worker the monitor tries again.
  */
 #include "doubles/small_pool.h"
 #include "doubles/tally.h"
@@ -93,3 +94,31 @@ static void more_workers(void)
         odi_futex_wait(&done, 0, ODI_FOREVER);
 }
 MODEL_SCENARIO(more_workers_against_submit, prepare, verify, more_workers, submitter, comes)
+
+/* A worker was wanted for a timer (worker/due.c), and none is to be had: who has submitted meanwhile relied on its
+ * search. One of the two arms the monitor, which tries again. */
+static odi_atomic(uint32_t) armed;
+
+static void arm(odi_team *team)
+{
+    odi_add_relaxed(&armed, 1);
+}
+
+static void prepare_nobody(void)
+{
+    make_pool(1);
+    threads_to_be_had = 0;
+    pool.team.arm_monitor = arm;
+    odi_store_relaxed(&pool.team.attention, ODI_CAN_START | ODI_MONITOR_OFF);
+}
+
+static void starts_in_vain(void)
+{
+    model_check(!odi_team_start_one(&pool.team, &site));
+}
+
+static void verify_armed(void)
+{
+    model_check(odi_load_relaxed(&armed) > 0);
+}
+MODEL_SCENARIO(start_failure_against_submit, prepare_nobody, verify_armed, starts_in_vain, submitter)

@@ -283,6 +283,7 @@ static void verify_reported_or_not_begun(void)
 
     model_check(begun + odi_load_relaxed(&pool.team.cancelled) == 1);
     model_check(first_report.ran + first_report.stuck >= begun);
+    model_check(odi_load_relaxed(&worker_itself->jobs) == 2 * begun); /* it is in none */
 }
 MODEL_SCENARIO(stop_now_with_a_job_in_a_late_hand, prepare_in_hand_of_a_late_worker, verify_reported_or_not_begun,
                late_worker, stopper_now)
