@@ -10,8 +10,7 @@ odi_futex_result odi_futex_wait_as(odi_atomic(uint32_t) *word, uint32_t expected
     return model_futex_wait(word, expected, name) ? ODI_FUTEX_WOKEN : ODI_FUTEX_CHANGED;
 }
 
-odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
-                                int64_t deadline_ns)
+odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
 {
     return odi_futex_wait_as(word, expected, deadline_ns, UINT32_MAX);
 }

@@ -6,8 +6,7 @@
 
 enum { DEADLINE_NOW = 0 };
 
-odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected,
-                                int64_t deadline_ns)
+odi_futex_result odi_futex_wait(odi_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
 {
     if (deadline_ns == DEADLINE_NOW)
         return ODI_FUTEX_TIMED_OUT;

@@ -19,8 +19,7 @@ static struct {
     void *argument;
 } started[STARTED_THREADS];
 
-int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes,
-                     const char *name)
+int odi_thread_start(void (*body)(void *), void *argument, size_t stack_bytes, const char *name)
 {
     uint32_t n = odi_add_relaxed(&threads_started, 1);
 

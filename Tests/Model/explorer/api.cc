@@ -38,8 +38,7 @@ Place find(const volatile void *address, unsigned size, bool store)
     int word = machine().memory.word_at(a, size);
 
     if (word < 0)
-        machine().fail("an atomic access overlaps a word of another size: " +
-                       machine().memory.name_of(a));
+        machine().fail("an atomic access overlaps a word of another size: " + machine().memory.name_of(a));
     const WordPlace &place = machine().memory.place(word);
     if (place.size != size && store)
         machine().fail("an atomic store to a part of a word: " + machine().memory.name_of(a));
@@ -56,13 +55,11 @@ uint64_t peek(const volatile void *address, unsigned size)
 
 void poke(volatile void *address, unsigned size, uint64_t value)
 {
-    machine().check(machine().memory.plain((uintptr_t)address, size, true,
-                                           machine().accessor()));
+    machine().check(machine().memory.plain((uintptr_t)address, size, true, machine().accessor()));
     memcpy(const_cast<void *>(address), &value, size);
 }
 
-Event rmw_event(unsigned size, model_rmw_kind kind, uint64_t operand, uint64_t expected,
-                const model_site *site)
+Event rmw_event(unsigned size, model_rmw_kind kind, uint64_t operand, uint64_t expected, const model_site *site)
 {
     Event event = make(Kind::Read, site);
 
@@ -116,8 +113,7 @@ uint64_t model_rmw(volatile void *word, unsigned size, model_rmw_kind kind, uint
     return machine().perform({event}).value;
 }
 
-bool model_cas(volatile void *word, unsigned size, uint64_t *expected, uint64_t desired,
-               const model_site *site)
+bool model_cas(volatile void *word, unsigned size, uint64_t *expected, uint64_t desired, const model_site *site)
 {
     Event event = rmw_event(size, MODEL_CAS, desired, *expected, site);
     uint64_t before = event.expected;
@@ -229,8 +225,7 @@ static void *allocate(size_t bytes, size_t alignment, bool zeroed)
 {
     Accessor by = machine().accessor();
 
-    return machine().memory.allocate(by.thread, bytes, alignment, zeroed,
-                                     machine().preparing() ? nullptr : &by);
+    return machine().memory.allocate(by.thread, bytes, alignment, zeroed, machine().preparing() ? nullptr : &by);
 }
 
 void *model_malloc(size_t bytes) { return allocate(bytes, 16, false); }
@@ -243,14 +238,12 @@ void *model_aligned_alloc(size_t alignment, size_t bytes)
 void model_free(void *block)
 {
     if (block != nullptr)
-        machine().check(
-            machine().memory.release((uintptr_t)block, machine().accessor(), "free"));
+        machine().check(machine().memory.release((uintptr_t)block, machine().accessor(), "free"));
 }
 
 void model_retire(void *block)
 {
-    machine().check(
-        machine().memory.release((uintptr_t)block, machine().accessor(), "retirement"));
+    machine().check(machine().memory.release((uintptr_t)block, machine().accessor(), "retirement"));
 }
 
 } // extern "C"

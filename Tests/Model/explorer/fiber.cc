@@ -155,8 +155,7 @@ static void start(unsigned entry_low, unsigned entry_high, unsigned low, unsigne
 {
     auto whole = [](unsigned a, unsigned b) { return (uintptr_t)a | (uintptr_t)b << 32; };
 
-    reinterpret_cast<void (*)(void *)>(whole(entry_low, entry_high))(
-        reinterpret_cast<void *>(whole(low, high)));
+    reinterpret_cast<void (*)(void *)>(whole(entry_low, entry_high))(reinterpret_cast<void *>(whole(low, high)));
 }
 
 void Fiber::restart(void (*entry)(void *), void *argument)

@@ -186,8 +186,7 @@ uint64_t futex_written(uint8_t kind, uint64_t queue, uint64_t operand)
 
 } // namespace model
 
-extern "C" bool model_futex_wait(const volatile void *address, uint32_t expected,
-                                 uint32_t name)
+extern "C" bool model_futex_wait(const volatile void *address, uint32_t expected, uint32_t name)
 {
     Machine &m = machine();
     auto word = (uint16_t)m.memory.hidden_word((uintptr_t)address);

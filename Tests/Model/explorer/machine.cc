@@ -100,8 +100,7 @@ void Machine::go_on(unsigned threads)
         progress = false;
         for (unsigned t = 0; t < threads && failure_.empty(); t++)
             if (threads_[t].state == State::AtEnd ||
-                (script != nullptr && threads_[t].state == State::Blocked &&
-                 threads_[t].why != Why::Assumption)) {
+                (script != nullptr && threads_[t].state == State::Blocked && threads_[t].why != Why::Assumption)) {
                 unsigned before = threads_[t].pos;
                 resume(t);
                 progress |= script != nullptr && threads_[t].pos != before;
@@ -316,10 +315,8 @@ const Event &Machine::perform(const Request &request)
             if (event.kind == Kind::Read || store) {
                 const Event &last = events[thread.pos - 1];
                 const WordPlace &place = memory.place(event.word);
-                check(memory.atomic(place.address, place.size, store,
-                                    {self_, thread.pos, &last.hb}));
-                if (event.kind == Kind::Read && event.rf == kInit &&
-                    graph_->words[event.word].uninitialised)
+                check(memory.atomic(place.address, place.size, store, {self_, thread.pos, &last.hb}));
+                if (event.kind == Kind::Read && event.rf == kInit && graph_->words[event.word].uninitialised)
                     fail("load of uninitialised memory: " + memory.name_of(place.address));
             }
             return event;

@@ -31,8 +31,7 @@ constexpr uint8_t kNobody = 0x0f, kThreadMask = 0x0f, kInitialised = 0x10, kAtom
 
 char *reserve(size_t bytes)
 {
-    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         broken("no address space for the shadow");
     return static_cast<char *>(p);
@@ -151,8 +150,7 @@ bool Memory::initialised(uintptr_t address) const
     return cell.execution == execution_ && (cell.writer & kInitialised);
 }
 
-void *Memory::allocate(unsigned thread, size_t bytes, size_t alignment, bool zeroed,
-                       const Accessor *by)
+void *Memory::allocate(unsigned thread, size_t bytes, size_t alignment, bool zeroed, const Accessor *by)
 {
     Arena &arena = arenas_[thread];
     // A granule before and after each block belongs to nobody, so that overruns are seen.
@@ -198,8 +196,7 @@ std::string Memory::check_block(uintptr_t address, size_t bytes)
         return "";
     Block *b = block(address);
     if (b == nullptr || address + bytes > b->start + b->bytes)
-        return text("access outside any block: %zu bytes at %s", bytes,
-                    name_of(address).c_str());
+        return text("access outside any block: %zu bytes at %s", bytes, name_of(address).c_str());
     if (b->gone != nullptr)
         return text("use after %s: %zu bytes at %s", b->gone, bytes, name_of(address).c_str());
     return "";
@@ -213,8 +210,7 @@ std::string Memory::mixed(uintptr_t address, bool store, const Accessor &by)
     if (word >= 0 && !machine().ordered_before(word, by))
         return text("data race: a plain %s of %s is not ordered after an atomic access",
                     store ? "store" : "load", name_of(address).c_str());
-    return text("plain %s of %s, which is used atomically", store ? "store" : "load",
-                name_of(address).c_str());
+    return text("plain %s of %s, which is used atomically", store ? "store" : "load", name_of(address).c_str());
 }
 
 std::string Memory::plain(uintptr_t address, size_t bytes, bool store, const Accessor &by,
@@ -256,8 +252,7 @@ std::string Memory::plain(uintptr_t address, size_t bytes, bool store, const Acc
             c.epoch = (uint8_t)by.epoch;
         } else {
             if (heap && !may_be_uninitialised && !initialised(address + i))
-                return text("uninitialised load of %zu bytes at %s", bytes,
-                            name_of(address + i).c_str());
+                return text("uninitialised load of %zu bytes at %s", bytes, name_of(address + i).c_str());
             c.reads.at[by.thread] = (uint8_t)by.epoch;
         }
     }
@@ -318,8 +313,7 @@ std::string Memory::release(uintptr_t address, const Accessor &by, const char *v
     return "";
 }
 
-std::string Memory::plain_copy(uintptr_t to, uintptr_t from, size_t bytes,
-                               const Accessor &by)
+std::string Memory::plain_copy(uintptr_t to, uintptr_t from, size_t bytes, const Accessor &by)
 {
     std::string error = plain(from, bytes, false, by, true);
 
@@ -342,8 +336,7 @@ int Memory::word_at(uintptr_t address, unsigned size)
     Cell *first = cell(address);
 
     if (first == nullptr)
-        broken("atomic access to %#zx, outside the memory of the code under test",
-               (size_t)address);
+        broken("atomic access to %#zx, outside the memory of the code under test", (size_t)address);
     if (first->word != 0) {
         int word = first->word - 1;
         const WordPlace &place = words_[(size_t)word];
@@ -399,8 +392,7 @@ std::string Memory::name_of(uintptr_t address) const
         return text("heap, no block");
     }
     if (offset < kHeap + kThreads * kStack)
-        return text("stack of %zu-%zu", (offset - kHeap) / kStack,
-                    kStack - (offset - kHeap) % kStack);
+        return text("stack of %zu-%zu", (offset - kHeap) / kStack, kStack - (offset - kHeap) % kStack);
     return symbol_of(address);
 }
 

@@ -40,8 +40,7 @@ public:
     char *stack_of(unsigned thread);
     static constexpr size_t kStack = 256 * 1024;
 
-    void *allocate(unsigned thread, size_t bytes, size_t alignment, bool zeroed,
-                   const Accessor *by);
+    void *allocate(unsigned thread, size_t bytes, size_t alignment, bool zeroed, const Accessor *by);
     // Both return an error, or "".
     std::string release(uintptr_t address, const Accessor &by, const char *verb);
     std::string plain(uintptr_t address, size_t bytes, bool store, const Accessor &by,

@@ -69,8 +69,7 @@ void Axiom::collect()
             bool fence = event.kind == Kind::Fence;
 
             number[t][pos] = 0xff;
-            if (event.order != MODEL_SEQCST && event.order != MODEL_LIGHT &&
-                event.order != MODEL_HEAVY)
+            if (event.order != MODEL_SEQCST && event.order != MODEL_LIGHT && event.order != MODEL_HEAVY)
                 continue;
             if (nodes == 64)
                 out_of_room("seq_cst events");

@@ -73,8 +73,7 @@ Verdict Search::explore(const model_scenario *scenario, const Limits &limits)
         if (frames_.empty())
             break;
         if (counts_.runs >= limits.executions ||
-            ((counts_.runs & 0xff) == 0 &&
-             seconds_since(start) > limits.seconds)) {
+            ((counts_.runs & 0xff) == 0 && seconds_since(start) > limits.seconds)) {
             verdict = Verdict::Incomplete;
             break;
         }
@@ -112,8 +111,7 @@ void Search::extend(unsigned thread, const Request &request)
         Id id = graph.append(thread, event);
         uint32_t stamp = graph.at(id).stamp;
         for (unsigned mo = oldest; mo < word.writes; mo++)
-            frame.alternatives.push_back(
-                {Alternative::Source, stamp, id, graph.store_at(word, mo)});
+            frame.alternatives.push_back({Alternative::Source, stamp, id, graph.store_at(word, mo)});
         if (will_write(graph.at(id)))
             add_revisits(graph.append_update(id));
         break;
@@ -134,8 +132,7 @@ void Search::extend(unsigned thread, const Request &request)
     case Kind::Choice: {
         Id id = graph.append(thread, event);
         for (unsigned value = request.choices - 1; value > 0; value--)
-            frame.alternatives.push_back(
-                {Alternative::Value, graph.at(id).stamp, id, (uint16_t)value});
+            frame.alternatives.push_back({Alternative::Value, graph.at(id).stamp, id, (uint16_t)value});
         break;
     }
     }
@@ -150,8 +147,7 @@ void Search::add_revisits(Id store)
 
     for (unsigned i = 0; i < word.reads; i++)
         if (graph.may_revisit(word.read[i], store))
-            frame.alternatives.push_back(
-                {Alternative::Revisit, graph.at(store).stamp, store, word.read[i]});
+            frame.alternatives.push_back({Alternative::Revisit, graph.at(store).stamp, store, word.read[i]});
 }
 
 // The second half of a read-modify-write, which belongs directly behind the first. False:
@@ -203,8 +199,7 @@ bool Search::take_place(Graph &graph, const Alternative &alternative)
     for (unsigned i = 0; i < word.reads; i++)
         if (graph.at(word.read[i]).rf == store)
             reader = word.read[i];
-    if (reader != kInit &&
-        graph.oldest_visible(word, graph.clock_before(reader)) > graph.at(store).mo)
+    if (reader != kInit && graph.oldest_visible(word, graph.clock_before(reader)) > graph.at(store).mo)
         return false;
     if (!sc_consistent(graph))
         return false;
@@ -226,8 +221,7 @@ bool Search::take_revisit(const Alternative &alternative)
     const Event &event = graph.at(store);
     const Word &word = graph.words[event.word];
     if (event.updates) {
-        if (!graph.atomic_around(store) ||
-            graph.oldest_visible(word, graph.clock_before(read)) > event.mo)
+        if (!graph.atomic_around(store) || graph.oldest_visible(word, graph.clock_before(read)) > event.mo)
             return false;
         if (event.mo != word.writes && !sc_consistent(graph))
             return false;
@@ -236,8 +230,7 @@ bool Search::take_revisit(const Alternative &alternative)
         unsigned oldest = graph.oldest_visible(word, graph.clock_before(store));
         for (unsigned mo = oldest + 1; mo < word.writes; mo++)
             if (!graph.at(word.write[mo]).updates)
-                frame.alternatives.push_back(
-                    {Alternative::Place, event.stamp, store, (uint16_t)mo});
+                frame.alternatives.push_back({Alternative::Place, event.stamp, store, (uint16_t)mo});
     }
     return complete_update(read);
 }

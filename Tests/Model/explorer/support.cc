@@ -90,8 +90,7 @@ std::string symbol_of(uintptr_t address)
     for (const auto &symbol : symbols)
         if (symbol.first <= address && address - symbol.first < 65536)
             best = &symbol;
-    snprintf(text, sizeof text, best ? "+%zu" : "%#zx",
-             (size_t)(best ? address - best->first : address));
+    snprintf(text, sizeof text, best ? "+%zu" : "%#zx", (size_t)(best ? address - best->first : address));
     if (best == nullptr)
         return text;
     return address == best->first ? best->second : best->second + text;

@@ -20,8 +20,7 @@ std::vector<Id> in_order(const Graph &graph)
             if (done[t] == graph.length(t))
                 continue;
             const Event &event = graph.events[t][done[t]];
-            if (event.kind == Kind::Read && event.rf != kInit &&
-                done[thread_of(event.rf)] < pos_of(event.rf))
+            if (event.kind == Kind::Read && event.rf != kInit && done[thread_of(event.rf)] < pos_of(event.rf))
                 continue;
             if (best < 0 || event.stamp < graph.events[best][done[best]].stamp)
                 best = (int)t;

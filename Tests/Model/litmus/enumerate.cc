@@ -150,8 +150,7 @@ void Enumerator::choose_sources(size_t index)
     source_[index] = -1;
     choose_sources(index + 1);
     for (size_t w = 0; w < ops_.size(); w++)
-        if ((ops_[w].kind == 'W' || is_rmw(ops_[w])) && ops_[w].word == ops_[index].word &&
-            w != index) {
+        if ((ops_[w].kind == 'W' || is_rmw(ops_[w])) && ops_[w].word == ops_[index].word && w != index) {
             source_[index] = (int)w;
             choose_sources(index + 1);
         }
@@ -241,8 +240,7 @@ void Enumerator::build()
                 sb_.add((int)a, (int)b);
     for (size_t i = 0; i < ops_.size(); i++)
         if (read_event_[i] >= 0)
-            rf_.add(source_[i] < 0 ? ops_[i].word : write_event_[(size_t)source_[i]],
-                    read_event_[i]);
+            rf_.add(source_[i] < 0 ? ops_[i].word : write_event_[(size_t)source_[i]], read_event_[i]);
 }
 
 void Enumerator::choose_orders(int word)
@@ -313,8 +311,7 @@ bool Enumerator::consistent() const
     auto light = [&](int a) { return order(a) == MODEL_LIGHT; };
     auto heavy = [&](int a) { return order(a) == MODEL_HEAVY; };
     const Relation sc_access = identity_on([&](int a) { return sc(a) && !is_fence(a); });
-    const Relation sc_fence = identity_on(
-        [&](int a) { return is_fence(a) && (sc(a) || light(a) || heavy(a)); });
+    const Relation sc_fence = identity_on([&](int a) { return is_fence(a) && (sc(a) || light(a) || heavy(a)); });
     const Relation sb_apart = sb_.where([&](int a, int b) { return !same_word(a, b); });
     const Relation scb = sb_ | sb_apart * hb * sb_apart | hb.where(same_word) | mo | rb;
     const Relation maybe_hb = hb | all;

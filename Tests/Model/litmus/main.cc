@@ -176,8 +176,7 @@ int main(int argc, char **argv)
             printf("%-8s %-28s %4llu executions, %zu outcomes\n", right ? "right" : "WRONG",
                    test.name, (unsigned long long)result.executions, result.outcomes.size());
         if (!right)
-            printf("  stated: %s\n  seen:   %s\n", test.outcomes,
-                   text_of(result.outcomes).c_str());
+            printf("  stated: %s\n  seen:   %s\n", test.outcomes, text_of(result.outcomes).c_str());
         wrong += !right || !same;
     }
     printf("%d litmus tests, %lu wrong\n", test_count, wrong);

@@ -158,8 +158,7 @@ Result by_explorer(const Program &program)
         scenario.threads[t] = run_thread;
         sites.emplace_back();
         for (const Op &op : program.threads[t])
-            sites.back().push_back(
-                {"litmus", "", "op", "none", 0, 0, op.order, op.order, op.failure, op.failure});
+            sites.back().push_back({"litmus", "", "op", "none", 0, 0, op.order, op.order, op.failure, op.failure});
     }
     scenario.prepare = prepare;
     scenario.verify = read_finals;

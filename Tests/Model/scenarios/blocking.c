@@ -60,11 +60,7 @@ static void waits_for_it(void)
     od_blocking_end();
 }
 
-static void submits(void)
-{
-    submitter();
-    odi_store_release(&has_submitted, 1, none);
-}
+static void submits(void) { submitter(); odi_store_release(&has_submitted, 1, none); }
 
 /* The monitor, which is on (pool/monitor.c): its first look after both. That who finds nobody has it on, or arms it,
  * is monitor.c's. */
@@ -78,11 +74,7 @@ static void watching(void)
 MODEL_SCENARIO(blocking_against_submit, prepare, verify, waits_for_it, submits, comes, watching)
 
 /* What waits already is looked for by who blocks: no monitor is on. */
-static void prepare_submitted(void)
-{
-    prepare();
-    submitter();
-}
+static void prepare_submitted(void) { prepare(); submitter(); }
 MODEL_SCENARIO(blocking_after_submit, prepare_submitted, verify, waits_for_it, comes)
 
 /* A worker is one too many at first: the number of workers grows instead. */

@@ -71,19 +71,10 @@ static void verify_batch(void)
 }
 
 static void one_thief(void) { steal(2); }
-
-static void two_steals(void)
-{
-    steal(2);
-    steal(2);
-}
+static void two_steals(void) { steal(2); steal(2); }
 
 /* One entry, one owner, two thieves. */
-static void last_entry_owner(void)
-{
-    push();
-    take();
-}
+static void last_entry_owner(void) { push(); take(); }
 MODEL_SCENARIO(deque_last_entry, prepare, verify_either, last_entry_owner, one_thief, one_thief)
 
 /* Three entries do not fit the first ring. */

@@ -45,12 +45,7 @@ static void verify(void)
 }
 
 static void take_one(void) { take_back(); }
-
-static void take_two(void)
-{
-    take_back();
-    take_back();
-}
+static void take_two(void) { take_back(); take_back(); }
 
 static void take_and_push(void)
 {
@@ -59,11 +54,7 @@ static void take_and_push(void)
     take_back();
 }
 
-static void steal_twice(void)
-{
-    steal_one();
-    steal_one();
-}
+static void steal_twice(void) { steal_one(); steal_one(); }
 
 MODEL_SCENARIO(deque_newest_of_two, prepare_two, verify, take_one, steal_one, steal_one)
 MODEL_SCENARIO(deque_newest_twice, prepare_three, verify, take_two, steal_twice, steal_one)

@@ -118,11 +118,7 @@ enum { EACH = 2, FILLS = 2 };
 
 static int line; /* the newest job that has left it; under the lock */
 
-static void empty(void)
-{
-    prepared();
-    line = 0;
-}
+static void empty(void) { prepared(); line = 0; }
 
 static void drains_twice(void)
 {

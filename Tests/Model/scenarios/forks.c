@@ -82,11 +82,7 @@ static void both_may_run(int which)
 }
 
 static void verify_1(void) { settle(1); }
-static void verify_root(void)
-{
-    settle(1);
-    both_may_run(0);
-}
+static void verify_root(void) { settle(1); both_may_run(0); }
 MODEL_SCENARIO(forks_root, prepare_empty, verify_root, fork_and_join, thief_1)
 
 /* The stack is used again at the same places while thieves are about. */
@@ -99,11 +95,7 @@ static void fork_and_join_twice(void)
     join_branch(1);
 }
 static void verify_2(void) { settle(2); }
-static void verify_migrated(void)
-{
-    settle(2);
-    both_may_run(1);
-}
+static void verify_migrated(void) { settle(2); both_may_run(1); }
 MODEL_SCENARIO(forks_reuse, prepare_empty, verify_2, fork_and_join_twice, thief_1, thief_2)
 
 /* ---- private forks: pop against a thief that helps itself ---- */
@@ -148,13 +140,8 @@ static void pop_fork_pop(void)
 static void verify_3(void) { settle(3); }
 MODEL_SCENARIO(forks_migrate_reuse, prepare_private, verify_3, pop_fork_pop, migrant_1)
 
-static void want_and_steal(void)
-{
-    odi_forks_want(&forks[0]);
-    steal_and_run(2);
-}
-MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1,
-               want_and_steal)
+static void want_and_steal(void) { odi_forks_want(&forks[0]); steal_and_run(2); }
+MODEL_SCENARIO(forks_ask_and_migrate, prepare_private, verify_2, pop_both, migrant_1, want_and_steal)
 
 /* An owner that is elsewhere answers no request: who has asked long enough helps itself to what is private. */
 static void ask_for_long(void)
@@ -213,11 +200,7 @@ static void fork_and_join_numbered(void)
     join_numbered(0);
     join_numbered(1);
 }
-static void thief_twice(void)
-{
-    steal_and_run(1);
-    steal_and_run(1);
-}
+static void thief_twice(void) { steal_and_run(1); steal_and_run(1); }
 MODEL_SCENARIO(forks_numbered, prepare_empty, verify_2, fork_and_join_numbered, thief_twice)
 
 /* The same with private ones, a thief that helps itself, and another. */
@@ -233,8 +216,7 @@ static void join_both_numbered(void)
     join_numbered(0);
     join_numbered(1);
 }
-MODEL_SCENARIO(forks_numbered_migrate, prepare_numbered, verify_2, join_both_numbered, migrant_1,
-               thief_2)
+MODEL_SCENARIO(forks_numbered_migrate, prepare_numbered, verify_2, join_both_numbered, migrant_1, thief_2)
 
 /* ---- whose work ---- */
 
@@ -325,11 +307,7 @@ static void fork_a_third(void)
     be(0);
     fork_branch(2);
 }
-static void want_and_migrate(void)
-{
-    odi_forks_want(&forks[0]);
-    migrate(&forks[0]);
-}
+static void want_and_migrate(void) { odi_forks_want(&forks[0]); migrate(&forks[0]); }
 static void want_anew(void) { odi_forks_want(&forks[0]); }
 static void verify_limit(void)
 {
@@ -337,8 +315,7 @@ static void verify_limit(void)
 
     model_check(odi_load_relaxed(&forks[0].owner.limit) >= (uintptr_t)&forks[0].slots[split]);
 }
-MODEL_SCENARIO(forks_answer_and_migrate, prepare_private, verify_limit, fork_a_third,
-               want_and_migrate, want_anew)
+MODEL_SCENARIO(forks_answer_and_migrate, prepare_private, verify_limit, fork_a_third, want_and_migrate, want_anew)
 
 /* ---- a thief goes to sleep: the next fork is seen, or announced ---- */
 
@@ -382,11 +359,7 @@ static void prepare_taken(void)
     fork_branch(0);
     model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
-static void run_taken(void)
-{
-    be(1);
-    odi_forks_run(&forks[1], &forks[0], branch[0]);
-}
+static void run_taken(void) { be(1); odi_forks_run(&forks[1], &forks[0], branch[0]); }
 static void sleep_until_done(void)
 {
     od_fork_slot *slot = branch[0];
@@ -437,8 +410,7 @@ static void verify_leapfrogged(void)
     model_reaches(ran[0][1] == 1);
     model_reaches(ran[1][1] == 1);
 }
-MODEL_SCENARIO(forks_sleeping_leapfrog, prepare_taken_forking, verify_leapfrogged, sleep_or_leapfrog,
-               run_taken)
+MODEL_SCENARIO(forks_sleeping_leapfrog, prepare_taken_forking, verify_leapfrogged, sleep_or_leapfrog, run_taken)
 
 /* Thread 1 ends the branch and begins another root: what thread 0 wins of that is given back. */
 static void run_taken_then_another(void)
@@ -455,13 +427,8 @@ static void leapfrog_once(void)
     odi_store_release(&forks[0].owner.head, branch[0] + 1, F1);
     (void)leapfrog(&forks[0], branch[0], &request);
 }
-static void verify_no_stranger(void)
-{
-    settle(3);
-    model_check(ran[0][2] == 0);
-}
-MODEL_SCENARIO(forks_no_stranger, prepare_taken_forking, verify_no_stranger, leapfrog_once,
-               run_taken_then_another)
+static void verify_no_stranger(void) { settle(3); model_check(ran[0][2] == 0); }
+MODEL_SCENARIO(forks_no_stranger, prepare_taken_forking, verify_no_stranger, leapfrog_once, run_taken_then_another)
 
 /* ---- a thief that has just come: whoever learns of it from the slot can use it ---- */
 
@@ -472,11 +439,7 @@ static void prepare_newcomer(void)
     fork_branch(0);
     model_check(odi_forks_steal(&forks[0]) == branch[0]);
 }
-static void come_and_run_taken(void)
-{
-    own(1);
-    run_taken();
-}
+static void come_and_run_taken(void) { own(1); run_taken(); }
 MODEL_SCENARIO(forks_newcomer, prepare_newcomer, verify_1, leapfrog_once, come_and_run_taken)
 
 /* In these the joiner that waits goes to sleep by itself as well. */

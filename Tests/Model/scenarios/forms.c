@@ -9,11 +9,7 @@ static odi_atomic(int *) pointer;
 static int payload;
 static bool flags[2];
 
-static void publisher(void)
-{
-    payload = 7;
-    odi_store_release(&pointer, &payload, none);
-}
+static void publisher(void) { payload = 7; odi_store_release(&pointer, &payload, none); }
 
 static void reader(void)
 {

@@ -91,12 +91,7 @@ MODEL_SCENARIO(record_is_found, prepare, verify, submits, submits)
 
 static odi_group group;
 
-static void prepare_the_group(void)
-{
-    prepare();
-    clear(&group);
-}
-
+static void prepare_the_group(void) { prepare(); clear(&group); }
 static void submits_in_the_group(void) { od_queue_async(&queue, &group, OD_QUEUE_BAND, body, NULL); }
 
 static void verify_the_group(void)

@@ -20,12 +20,7 @@ static void publish(void)
         odi_idle_signal(&idle);
 }
 
-static void submit(void)
-{
-    odi_add_release(&waiting, 1, none);
-    publish();
-}
-
+static void submit(void) { odi_add_release(&waiting, 1, none); publish(); }
 static bool has_work(void) { return odi_load_relaxed(&waiting) > 0; }
 
 static bool take_job(void)
@@ -154,8 +149,7 @@ static void prepare_counted(void)
     model_hint(&tickets, sizeof tickets);
     model_hint(&taken, sizeof taken);
 }
-MODEL_SCENARIO(idle_counted, prepare_counted, verify_two, submit_counted, searcher_counted,
-               worker_counted)
+MODEL_SCENARIO(idle_counted, prepare_counted, verify_two, submit_counted, searcher_counted, worker_counted)
 
 /* Who gives it back without a job looks at the work itself, behind a heavy fence. */
 static bool covered, seen;
@@ -201,8 +195,7 @@ static void prepare_half_asleep(void)
 }
 static void half_asleep(void) { work(sleep_announced(announced_epoch)); }
 static void beginner(void) { work(odi_idle_try_search(&idle)); }
-MODEL_SCENARIO(idle_search_begins, prepare_half_asleep, verify_two, submit, beginner,
-               half_asleep)
+MODEL_SCENARIO(idle_search_begins, prepare_half_asleep, verify_two, submit, beginner, half_asleep)
 
 /* One job, a worker that looks for it and one that is going to sleep: one may sleep on. */
 MODEL_SCENARIO_SLEEPY(idle_two_workers, 1u << 1 | 1u << 2, prepare_announced, verify_one, submit,
@@ -211,11 +204,7 @@ MODEL_SCENARIO_SLEEPY(idle_two_workers, 1u << 1 | 1u << 2, prepare_announced, ve
 /* What a signaller wrote is readable by whom it woke (S3). */
 static int message;
 
-static void signaller(void)
-{
-    message = 1;
-    (void)odi_idle_signal(&idle);
-}
+static void signaller(void) { message = 1; (void)odi_idle_signal(&idle); }
 
 static void woken(void)
 {

@@ -91,18 +91,8 @@ static void drain(void)
     odi_lock_release(&queue_lock);
 }
 
-static void drain_twice(void)
-{
-    drain();
-    drain();
-}
-
-static void one_drains(void)
-{
-    running = 1;
-    odi_store_relaxed(&inbox.wants, false);
-}
-
+static void drain_twice(void) { drain(); drain(); }
+static void one_drains(void) { running = 1; odi_store_relaxed(&inbox.wants, false); }
 static void nobody_drains(void) { odi_store_relaxed(&inbox.wants, true); }
 
 /* What was pushed ran, or somebody holds the place and comes for it. */

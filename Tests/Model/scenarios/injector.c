@@ -128,11 +128,7 @@ static void give_back(void)
     odi_fence_seqcst(S2);
     sees = odi_injector_size(&injector) > 0;
 }
-static void verify_seen(void)
-{
-    verify();
-    model_check(!relies || sees);
-}
+static void verify_seen(void) { verify(); model_check(!relies || sees); }
 MODEL_SCENARIO(injector_ticket_counts, prepare_search, verify_seen, push_and_rely, give_back)
 MODEL_SCENARIO(injector_node_counts, prepare_search, verify_seen, node_and_rely, give_back)
 

@@ -12,11 +12,7 @@
 #include "doubles/injector.h"
 #include "doubles/keep.h"
 
-static void prepare(void)
-{
-    make_injector();
-    push();
-}
+static void prepare(void) { make_injector(); push(); }
 
 static void verify(void)
 {
@@ -35,9 +31,5 @@ static void busy(void)
 /* A consumer that is slow to recycle its block, while another and a producer go once round. */
 MODEL_SCENARIO(injector_circle, prepare, verify, busy, claim)
 
-static void pushes(void)
-{
-    push();
-    push();
-}
+static void pushes(void) { push(); push(); }
 MODEL_SCENARIO(injector_circle_three, prepare, verify, pushes, claim, claim)

@@ -13,20 +13,11 @@
 #include "doubles/injector.h"
 #include "doubles/keep.h"
 
-static void verify_two(void)
-{
-    claim_the_rest();
-    ledger_settle_unordered(2);
-}
-
+static void verify_two(void) { claim_the_rest(); ledger_settle_unordered(2); }
 static void push_0(void) { push_entry(0); }
 
 /* Its entry is claimed and its block recycled while the other producer holds the same ticket. */
-static void push_1_and_claim(void)
-{
-    push_entry(1);
-    claim();
-}
+static void push_1_and_claim(void) { push_entry(1); claim(); }
 MODEL_SCENARIO(injector_stale_ticket, make_injector, verify_two, push_0, push_1_and_claim)
 
 /* Two entries wait and one is claimed: whoever looks finds one. */

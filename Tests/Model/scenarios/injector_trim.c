@@ -24,28 +24,15 @@ static void prepare(void)
     grace_readers = 1u << 0 | 1u << 1;
 }
 
-static void verify(void)
-{
-    claim_the_rest();
-    ledger_settle_unordered(1);
-}
+static void verify(void) { claim_the_rest(); ledger_settle_unordered(1); }
 
 /* Two consumers race for one entry; the winner recycles its block, and the reclaimer frees it
  * while the loser may still look at it. */
 MODEL_SCENARIO(trim_against_claim, prepare, verify, claim, claim, model_started_thread)
 
-static void verify_two(void)
-{
-    claim_the_rest();
-    ledger_settle_unordered(2);
-}
+static void verify_two(void) { claim_the_rest(); ledger_settle_unordered(2); }
 
 /* A producer takes the spare block, or finds it gone. */
 static void push_1(void) { push_entry(1); }
-static void prepare_one_reader(void)
-{
-    prepare();
-    grace_readers = 1u << 0;
-}
-MODEL_SCENARIO(trim_against_push, prepare_one_reader, verify_two, claim, push_1,
-               model_started_thread)
+static void prepare_one_reader(void) { prepare(); grace_readers = 1u << 0; }
+MODEL_SCENARIO(trim_against_push, prepare_one_reader, verify_two, claim, push_1, model_started_thread)

@@ -24,11 +24,7 @@ static void looks_are_hints(void)
     model_hint(&lock.mark, sizeof lock.mark);
 }
 
-static void hold(void)
-{
-    looks_are_hints();
-    odi_lock_acquire(&lock);
-}
+static void hold(void) { looks_are_hints(); odi_lock_acquire(&lock); }
 
 static void scope(void)
 {
@@ -72,11 +68,7 @@ static void release_and_come_again(void)
     odi_lock_release(&lock);
 }
 
-static void hold_for_two(void)
-{
-    last = 2;
-    hold();
-}
+static void hold_for_two(void) { last = 2; hold(); }
 
 static void release(void)
 {
@@ -129,11 +121,7 @@ static void prepare_own(void)
     model_hint(&of_its_own->mark, sizeof of_its_own->mark);
     odi_lock_acquire(of_its_own);
 }
-static void leave_for_good(void)
-{
-    scope();
-    odi_lock_release_last(of_its_own);
-}
+static void leave_for_good(void) { scope(); odi_lock_release_last(of_its_own); }
 static void come_and_end_it(void)
 {
     patience = INT32_MAX;
@@ -152,11 +140,7 @@ static void verify_line(void)
     model_reaches(!one_starves);
 }
 /* The lock is handed to the one that starves, whoever came first. */
-static void verify_mixed(void)
-{
-    verify_two();
-    model_check(first_in == 0);
-}
+static void verify_mixed(void) { verify_two(); model_check(first_in == 0); }
 static void verify_three(void) { model_check(entered == 3); }
 
 MODEL_SCENARIO(lock_two, looks_are_hints, verify_two, patient, patient)

@@ -105,11 +105,7 @@ static void prepare_covered(void)
     odi_store_relaxed(&waiting, 2);
     model_check(odi_idle_signal(&site.idle) == ODI_SIGNAL_COVERED);
 }
-static void park_first(void)
-{
-    park(&workers[0]);
-    work(&workers[0]);
-}
+static void park_first(void) { park(&workers[0]); work(&workers[0]); }
 static void asleep(void)
 {
     odi_idle_wait(&site.idle, asleep_since, ODI_FOREVER, workers[1].slot);

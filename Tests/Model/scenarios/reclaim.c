@@ -77,10 +77,5 @@ static void draining_replacer(void)
     odi_reclaim_drain();
     model_check(odi_load_relaxed(&freed) == 1);
 }
-static void prepare_no_reader(void)
-{
-    prepare();
-    grace_readers = 0;
-}
-MODEL_SCENARIO(reclaim_drain, prepare_no_reader, verify_one, draining_replacer,
-               model_started_thread)
+static void prepare_no_reader(void) { prepare(); grace_readers = 0; }
+MODEL_SCENARIO(reclaim_drain, prepare_no_reader, verify_one, draining_replacer, model_started_thread)

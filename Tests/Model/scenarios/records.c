@@ -104,16 +104,8 @@ static void prepare_two(void)
     count(record);
     count(record);
 }
-static void first_job(void)
-{
-    results[0] = 1;
-    odi_record_complete(record, 1);
-}
-static void second_job(void)
-{
-    results[1] = 1;
-    odi_record_complete(record, 1);
-}
+static void first_job(void) { results[0] = 1; odi_record_complete(record, 1); }
+static void second_job(void) { results[1] = 1; odi_record_complete(record, 1); }
 static void waiter(void)
 {
     model_check(watch_wait(&set, ODI_FOREVER));
@@ -155,11 +147,7 @@ static void notified(void *context)
     written++;
 }
 static void notifies(void) { model_check(odi_watch_notify(&set, notified, NULL)); }
-static void prepare_one(void)
-{
-    prepare();
-    count(record);
-}
+static void prepare_one(void) { prepare(); count(record); }
 static void verify_notified(void) { model_check(written == 1); }
 MODEL_SCENARIO(record_notifies_once, prepare_one, verify_notified, first_job, notifies)
 
@@ -192,8 +180,7 @@ static void notifies_in_its_round(void)
 {
     model_check(odi_watch_notify(&set, notified_in_its_round, NULL));
 }
-MODEL_SCENARIO(record_used_again_notifies, prepare_one, verify_notified, leave_and_enter,
-               notifies_in_its_round)
+MODEL_SCENARIO(record_used_again_notifies, prepare_one, verify_notified, leave_and_enter, notifies_in_its_round)
 
 /* A waiter goes on after the notifications of its moment have been made. */
 static void waits_behind_a_notification(void)
@@ -211,11 +198,7 @@ MODEL_SCENARIO(record_notifies_first, prepare_one, NULL, first_job, waits_behind
 /* Two records, each with a job; one of them is used again when both jobs are over. */
 static odi_atomic(bool) first_is_over, waits;
 
-static void prepare_both(void)
-{
-    prepare_set();
-    count(record);
-}
+static void prepare_both(void) { prepare_set(); count(record); }
 static void first_is_done(void)
 {
     odi_record_complete(record, 1);
@@ -238,8 +221,7 @@ static void waits_for_both(void)
     odi_store_relaxed(&waits, true); /* relaxed: as above */
     model_check(empty || odi_watch_sleep(&waiter, ODI_FOREVER));
 }
-MODEL_SCENARIO(record_set_used_again, prepare_both, NULL, first_is_done, second_is_used_again,
-               waits_for_both)
+MODEL_SCENARIO(record_set_used_again, prepare_both, NULL, first_is_done, second_is_used_again, waits_for_both)
 
 /* Too large otherwise. */
 MODEL_WOKEN_ONLY(record_set_wakes_its_waiter, ~0u)

@@ -55,8 +55,7 @@ static void growth_owner(void)
 }
 
 /* One growth; thieves; the reclaimer that the growth started. */
-MODEL_SCENARIO(retire_growth, prepare, verify, growth_owner, thief, thief,
-               model_started_thread)
+MODEL_SCENARIO(retire_growth, prepare, verify, growth_owner, thief, thief, model_started_thread)
 
 /* A shrink and a growth: the second retirement meets the first, or follows it. */
 static void prepare_large(void)

@@ -83,16 +83,8 @@ static void prepare(void)
     model_check(record != NULL);
     model_hint(&record->flags, sizeof record->flags); /* looked at again under the cancel lock */
 }
-static void prepare_one(void)
-{
-    prepare();
-    (void)count_one();
-}
-static void prepare_two(void)
-{
-    prepare_one();
-    (void)count_one();
-}
+static void prepare_one(void) { prepare(); (void)count_one(); }
+static void prepare_two(void) { prepare_one(); (void)count_one(); }
 
 static unsigned sum(const unsigned *rows)
 {
@@ -124,11 +116,7 @@ static void run_job(odi_worker *worker, unsigned n)
     odi_worker_run(worker, job(n), ODI_RECORD_CANCELLED | ODI_RECORD_DIVERTED);
 }
 
-static void first_runs_one(void)
-{
-    run_job(&workers[0], 0);
-    end_run(&workers[0]);
-}
+static void first_runs_one(void) { run_job(&workers[0], 0); end_run(&workers[0]); }
 static void first_runs_two(void)
 {
     run_job(&workers[0], 0);
@@ -142,11 +130,7 @@ static void first_runs_two_apart(void)
     run_job(&workers[0], 1);
     end_run(&workers[0]);
 }
-static void second_runs_other(void)
-{
-    run_job(&workers[1], 1);
-    end_run(&workers[1]);
-}
+static void second_runs_other(void) { run_job(&workers[1], 1); end_run(&workers[1]); }
 static void first_starts(void) { run_job(&workers[0], 0); }
 static void second_starts(void) { run_job(&workers[1], 1); }
 static void cancel(void) { never = odi_record_cancel(&team, record); }
@@ -163,18 +147,13 @@ static void verify_after_the_ends(void)
     end_run(&workers[1]);
     verify();
 }
-MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts,
-               cancel)
+MODEL_SCENARIO(runs_two_workers, prepare_two, verify_after_the_ends, first_starts, second_starts, cancel)
 
 /* A job of no record goes on as one of the record, or learns that the cancel has counted that; and one whose
  * count is asked for. */
 static unsigned cancelled_within;
 
-static void prepare_outer(void)
-{
-    prepare();
-    toggle_in_job(&workers[0]);
-}
+static void prepare_outer(void) { prepare(); toggle_in_job(&workers[0]); }
 static void first_goes_on(void)
 {
     odi_worker_self = &workers[0];
@@ -230,8 +209,7 @@ static void submitting_body(void *context)
 static void first_submits(void)
 {
     odi_worker_self = &workers[0];
-    odi_worker_run(&workers[0], odi_job_plain(submitting_body, &workers[0], record->tag),
-                   ODI_RECORD_CANCELLED);
+    odi_worker_run(&workers[0], odi_job_plain(submitting_body, &workers[0], record->tag), ODI_RECORD_CANCELLED);
     if (followed)
         run_job(&workers[0], 1);
     end_run(&workers[0]);
@@ -256,8 +234,7 @@ static void outside_submits(void)
         (void)odi_run_outside(&team, job(1));
 }
 MODEL_SCENARIO(runs_outside, prepare_one, verify, outside_runs, cancel)
-MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_starts,
-               outside_submits, cancel)
+MODEL_SCENARIO(runs_outside_submits, prepare_one, verify_after_the_ends, first_starts, outside_submits, cancel)
 
 /* A stop discards a job that a cancel counts, or does not. */
 static void discard(void) { odi_run_discard(&team, job(0)); }
@@ -282,8 +259,7 @@ static void look_at_ledger(void)
         model_check(written[0] == 1 && written[1] == 1);
 }
 static void verify_drained(void) { model_check(sum(ran) == 2 && sum(drains) == 1); }
-MODEL_SCENARIO(runs_are_seen, prepare_watched, verify_drained, first_runs_one, second_runs_other,
-               look_at_ledger)
+MODEL_SCENARIO(runs_are_seen, prepare_watched, verify_drained, first_runs_one, second_runs_other, look_at_ledger)
 
 static void report(void)
 {

@@ -29,26 +29,10 @@ static void prepare(void)
 }
 
 static void signal(void) { (void)od_semaphore_signal(semaphore); }
-
-static void write_and_signal(void)
-{
-    written = 1;
-    signal();
-}
-
+static void write_and_signal(void) { written = 1; signal(); }
 static void got_it(void) { granted[model_thread()]++; }
-
-static void wait(void)
-{
-    (void)od_semaphore_wait(semaphore, INT64_MAX);
-    got_it();
-}
-
-static void wait_and_read(void)
-{
-    wait();
-    model_check(written == 1);
-}
+static void wait(void) { (void)od_semaphore_wait(semaphore, INT64_MAX); got_it(); }
+static void wait_and_read(void) { wait(); model_check(written == 1); }
 
 /* As if the deadline came at once. */
 static void wait_briefly(void)
@@ -129,14 +113,9 @@ static void prepare_early(void)
     model_check(od_semaphore_wait_async(semaphore, &early) == OD_SEMAPHORE_WAITS);
 }
 
-static void signal_twice(void)
-{
-    signal();
-    signal();
-}
+static void signal_twice(void) { signal(); signal(); }
 MODEL_SCENARIO(semaphore_two_waits, prepare_early, verify_two, signal, signal, wait)
-MODEL_SCENARIO(semaphore_passed_on, prepare_early, verify_passed_on, wait_briefly_and_pass_on,
-               signal)
+MODEL_SCENARIO(semaphore_passed_on, prepare_early, verify_passed_on, wait_briefly_and_pass_on, signal)
 MODEL_SCENARIO(semaphore_brief_beside, prepare_early, verify_two, wait_briefly, signal_twice)
 
 static void cancel(void) { (void)od_semaphore_cancel(semaphore, &early); }

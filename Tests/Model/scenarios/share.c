@@ -103,17 +103,8 @@ static void prepare(void)
     }
 }
 
-static void thief_of_0(void)
-{
-    be(1);
-    steal_and_run_of(1, 0);
-}
-
-static void thief_of_1(void)
-{
-    be(2);
-    steal_and_run_of(2, 1);
-}
+static void thief_of_0(void) { be(1); steal_and_run_of(1, 0); }
+static void thief_of_1(void) { be(2); steal_and_run_of(2, 1); }
 
 static void each_once(uint64_t count)
 {
@@ -128,30 +119,18 @@ static void each_once(uint64_t count)
 
 /* ---- the caller and a helper ---- */
 
-static void three_at_once(void)
-{
-    be(0);
-    work(loops[0], 3, 0);
-}
+static void three_at_once(void) { be(0); work(loops[0], 3, 0); }
 static void verify_3(void) { each_once(3); }
 MODEL_SCENARIO(share_helped, prepare, verify_3, three_at_once, thief_of_0)
 
 /* ---- the caller has begun alone ---- */
 
-static void one_alone_two_offered(void)
-{
-    be(0);
-    work(loops[0], 3, 1);
-}
+static void one_alone_two_offered(void) { be(0); work(loops[0], 3, 1); }
 MODEL_SCENARIO(share_begun_alone, prepare, verify_3, one_alone_two_offered, thief_of_0)
 
 /* ---- a helper's helper ---- */
 
-static void two_at_once(void)
-{
-    be(0);
-    work(loops[0], 2, 0);
-}
+static void two_at_once(void) { be(0); work(loops[0], 2, 0); }
 static void verify_2(void) { each_once(2); }
 MODEL_SCENARIO(share_helpers_helper, prepare, verify_2, two_at_once, thief_of_0, thief_of_1)
 

@@ -45,11 +45,7 @@ static odi_worker *worker_itself;
 static void prepare(void) { make_pool(1); }
 
 /* Its worker is there. */
-static void prepare_worker(void)
-{
-    prepare();
-    worker_itself = make_present();
-}
+static void prepare_worker(void) { prepare(); worker_itself = make_present(); }
 
 static void submitter(void) { submit(0); }
 static void stopper(void) { model_check(od_pool_stop(&pool, ODI_FOREVER, &first_report) == OD_OK); }
@@ -161,8 +157,7 @@ static void prepare_left_behind(void)
     submitted[MODEL_ROWS - 1][0]++;
     (void)odi_site_push(&site, 0, job(0));
 }
-MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper,
-               model_started_thread)
+MODEL_SCENARIO(stop_leaves_work_to_a_worker, prepare_left_behind, verify_all_ran, stopper, model_started_thread)
 /* One that is submitted then runs on a worker that the stop has started, or is discarded: of the two
  * threads that both may want only one is to be had, and the one that comes leaves room for another before its
  * submitter looks. Where there was room for one in the team, on one that its submitter has started. */
@@ -197,16 +192,10 @@ static void verify_reported(void)
     verify_counted();
     model_check(first_report.ran + first_report.cancelled + first_report.stuck == 1);
 }
-static void prepare_in_hand(void)
-{
-    prepare_waiting();
-    submits_more = false;
-}
+static void prepare_in_hand(void) { prepare_waiting(); submits_more = false; }
 MODEL_SCENARIO(stop_now_with_a_job, prepare_in_hand, verify_reported, stopper_now, worker)
-MODEL_SCENARIO(stop_now_against_a_job_that_submits, prepare_waiting, verify_counted, stopper_now,
-               worker)
-MODEL_SCENARIO(stop_now_against_submit, prepare_stopping, verify_counted, submitter,
-               stop_at_its_deadline, worker)
+MODEL_SCENARIO(stop_now_against_a_job_that_submits, prepare_waiting, verify_counted, stopper_now, worker)
+MODEL_SCENARIO(stop_now_against_submit, prepare_stopping, verify_counted, submitter, stop_at_its_deadline, worker)
 
 /* A worker that was called for a search and gets no CPU before the grace after the deadline is over:
  * the token is out, and whoever held it leaves without a look. */
@@ -217,13 +206,8 @@ static void prepare_called(void)
     model_check(odi_idle_try_search(&site.idle));
     clock_stands_at = INT64_MAX;
 }
-static void verify_after_the_late_worker(void)
-{
-    worker();
-    verify_counted();
-}
-MODEL_SCENARIO(stop_now_with_a_late_worker, prepare_called, verify_after_the_late_worker, submitter,
-               stopper_now)
+static void verify_after_the_late_worker(void) { worker(); verify_counted(); }
+MODEL_SCENARIO(stop_now_with_a_late_worker, prepare_called, verify_after_the_late_worker, submitter, stopper_now)
 /* The same after the stop: it leaves while somebody submits, who discards it himself. */
 static void prepare_leaving(void)
 {
@@ -256,11 +240,7 @@ static void prepare_stuck_with_a_job(void)
     submitted[MODEL_ROWS - 1][0]++;
     model_check(odi_deque_push(&worker_itself->deques[0], job(0)));
 }
-static void stuck_job(void)
-{
-    odi_worker_self = worker_itself;
-    submit(1);
-}
+static void stuck_job(void) { odi_worker_self = worker_itself; submit(1); }
 MODEL_SCENARIO(stop_now_against_a_stuck_job_that_submits, prepare_stuck_with_a_job,
                verify_counted_beside_a_stuck_one, stuck_job, stop_at_its_deadline)
 
@@ -315,16 +295,11 @@ static void verify_two_stops_of_a_stuck_pool(void)
     model_check(statuses[0] == OD_STOPPED || statuses[1] == OD_STOPPED);
     model_check(reports[0].stuck == 1 && reports[1].stuck == 1);
 }
-MODEL_SCENARIO(stop_twice_one_now, prepare_stuck, verify_two_stops_of_a_stuck_pool, stop_first,
-               stop_second_now)
+MODEL_SCENARIO(stop_twice_one_now, prepare_stuck, verify_two_stops_of_a_stuck_pool, stop_first, stop_second_now)
 
 /* The flag itself against a submission that may not see it: the worker, awake, sees it first
  * and is gone when the job comes (S4). */
-static void prepare_worker_alone(void)
-{
-    prepare_worker();
-    no_thread_is_to_be_had();
-}
+static void prepare_worker_alone(void) { prepare_worker(); no_thread_is_to_be_had(); }
 static void worker_that_sees_it(void)
 {
     while (!(odi_load_relaxed(&pool.team.attention) & ODI_STOPPING))

@@ -111,12 +111,7 @@ static void ready(void) { odi_store_relaxed(&word, READY); }
 static void executing(void) { odi_store_relaxed(&word, EXECUTING); }
 static void the_body_heard(void) { model_check(odi_load_relaxed(&body_heard) == 1); }
 static void the_handler_heard(void) { model_check(odi_load_relaxed(&handler_heard) == 1); }
-
-static void both_heard(void)
-{
-    the_body_heard();
-    the_handler_heard();
-}
+static void both_heard(void) { the_body_heard(); the_handler_heard(); }
 
 MODEL_SCENARIO(cancel_as_an_asynchronous_body_begins, executing, the_body_heard, launches, cancels)
 MODEL_SCENARIO(cancel_as_a_handler_is_brought, ready, the_handler_heard, brings_a_handler, cancels)

@@ -306,33 +306,14 @@ static void in_body(int count, int holders)
 static void one_edge(void) { in_body(1, 1); }
 
 /* One is there, the other one comes. */
-static void one_more_edge(void)
-{
-    in_body(2, 1);
-    link_edge(edges[0]);
-}
+static void one_more_edge(void) { in_body(2, 1); link_edge(edges[0]); }
 
 /* The body has returned, and nobody has the task but the two edges that are linked now. */
-static void two_edges_to_what_is_forgotten(void)
-{
-    in_body(2, 0);
-    leave();
-}
+static void two_edges_to_what_is_forgotten(void) { in_body(2, 0); leave(); }
 
 static void two_holders(void) { in_body(1, 2); }
-
-static void returns_and_forgets(void)
-{
-    leave();
-    let_go_of_task();
-}
-
-static void finishes(void)
-{
-    finish();
-    let_go_of_task();
-}
-
+static void returns_and_forgets(void) { leave(); let_go_of_task(); }
+static void finishes(void) { finish(); let_go_of_task(); }
 static void links_first(void) { link_edge(edges[0]); }
 static void links_second(void) { link_edge(edges[1]); }
 static void removes_first(void) { take_out(edges[0]); }

@@ -75,11 +75,7 @@ static void take_all(odi_worker *worker)
         ledger_note(entry);
 }
 
-static void growth_owner(void)
-{
-    push();
-    push();
-}
+static void growth_owner(void) { push(); push(); }
 
 static void thief(void)
 {
@@ -91,10 +87,6 @@ static void thief(void)
     }
 }
 
-static void verify(void)
-{
-    take_all(&owner_of_all);
-    ledger_settle(pushed);
-}
+static void verify(void) { take_all(&owner_of_all); ledger_settle(pushed); }
 
 MODEL_SCENARIO(thief_against_growth, prepare, verify, growth_owner, thief)

@@ -108,10 +108,6 @@ MODEL_SCENARIO(timer_cancel_against_call, prepare_once, verify, fire, cancel)
 MODEL_SCENARIO(timer_cancel_against_repeat, prepare_repeating, verify, fire, cancel)
 
 /* A stop drops what is armed, whatever a call and a cancel do meanwhile. */
-static void cancel_only(void)
-{
-    (void)od_timer_cancel(timer);
-    od_timer_release(timer);
-}
+static void cancel_only(void) { (void)od_timer_cancel(timer); od_timer_release(timer); }
 MODEL_SCENARIO(timer_drop_against_call, prepare_repeating, verify, fire, close_timers)
 MODEL_SCENARIO(timer_drop_against_cancel, prepare_repeating, verify, fire, cancel_only, close_timers)
